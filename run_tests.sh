@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Every check of the project: lint, Python tests, page tests. Makes what it needs, exits non-zero on any failure.
+#
+#   ./run_tests.sh               everything
+#   ./run_tests.sh tests/engine  lint, and the Python tests under that path (pytest options work too)
+#
+# The page tests need Chromium and Node.js, the speech tests flite. Where apt-get and root are at hand they are
+# installed; elsewhere they are named here and the tests that need them fail.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)} TOKENIZERS_PARALLELISM=false
+
+has_chromium() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
+
+missing_packages() {
+    command -v flite >/dev/null || echo flite
+    has_chromium || echo chromium
+    command -v node >/dev/null || echo nodejs
+}
+
+install_packages() {
+    local packages
+    packages=$(missing_packages | tr '\n' ' ')
+    if [ -z "$packages" ]; then return; fi
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "==> Installing Debian packages: $packages"
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq </dev/null
+        # shellcheck disable=SC2086  # a list of names
+        apt-get install -y -qq --no-install-recommends $packages </dev/null >/dev/null
+    fi
+    packages=$(missing_packages | tr '\n' ' ')
+    if [ -n "$packages" ]; then
+        echo "==> Missing, and the tests that need them will fail: $packages" >&2
+    fi
+}
+
+failed=()
+check() {
+    local name=$1
+    shift
+    echo "==> $name"
+    "$@" </dev/null || failed+=("$name")
+}
+
+install_packages
+VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
+
+check "ruff" .venv/bin/ruff check .
+check "pytest" .venv/bin/python -m pytest -q "$@"
+if [ $# -eq 0 ] && [ -d tests/frontend ]; then
+    check "node" node --test tests/frontend/
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "==> FAILED: ${failed[*]}" >&2
+    exit 1
+fi
+echo "==> All passed"

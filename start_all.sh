@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# From a fresh clone to a speaking server, on a machine with nothing but Python 3.11 or newer.
+#
+#   ./start_all.sh [options of `voxfleet serve`]     install if needed, then serve
+#   ./start_all.sh --install-only                    install, then stop
+#
+# VOXFLEET_PYTHON       the Python to use                       (default: the first one found, 3.11 or newer)
+# VOXFLEET_EXTRAS       optional extras to install, like `test` (default: none)
+# VOXFLEET_TORCH_INDEX  package index to take PyTorch from      (default: chosen by whether there is a GPU)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+VENV=.venv
+STAMP=$VENV/.voxfleet-installed
+CPU_TORCH_INDEX=https://download.pytorch.org/whl/cpu
+NEEDED_MIB_CPU=2500
+NEEDED_MIB_CUDA=9000
+
+say()  { printf '\033[1m==>\033[0m %s\n' "$*"; }
+fail() { printf 'start_all.sh: %s\n' "$*" >&2; exit 1; }
+
+has_gpu() { [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
+
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    for candidate in ${VOXFLEET_PYTHON:-python3.12 python3.11 python3.13 python3.14 python3 python}; do
+        if command -v "$candidate" >/dev/null && is_new_enough "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    local found
+    found=$(python3 --version 2>&1 || true)
+    fail "no Python 3.11 or newer found (python3 is: ${found:-absent}).
+  Debian 12, Ubuntu 24.04:  sudo apt-get install python3 python3-venv
+  macOS:                    brew install python@3.12
+  or set VOXFLEET_PYTHON to one that is installed elsewhere."
+}
+
+check_disk() {
+    local needed=$NEEDED_MIB_CPU free
+    if has_gpu; then needed=$NEEDED_MIB_CUDA; fi
+    free=$(df -Pm . | awk 'NR == 2 {print $4}')
+    if [ "$free" -lt "$needed" ]; then
+        fail "about $needed MiB of disk are needed here for PyTorch and the other packages, $free MiB are free."
+    fi
+}
+
+make_venv() {
+    if [ -x $VENV/bin/python ] && is_new_enough $VENV/bin/python; then return; fi
+    if [ -e $VENV ]; then
+        fail "$PWD/$VENV is there but has no working Python 3.11 or newer: remove it and run this again."
+    fi
+    local python
+    python=$(find_python)
+    say "Making $VENV with $("$python" --version) ($python)"
+    if ! "$python" -m venv $VENV; then
+        rm -rf $VENV
+        fail "$python cannot make a virtual environment.
+  Debian and Ubuntu keep that part in its own package:  sudo apt-get install python3-venv"
+    fi
+}
+
+fingerprint() { cat pyproject.toml constraints.txt | cksum | tr -d ' '; }
+
+# The stamp holds a fingerprint and the extras that came with it; one with more extras serves too.
+is_installed() {
+    [ -f $STAMP ] && [ -x $VENV/bin/voxfleet ] || return 1
+    local print extras wanted
+    { read -r print && read -r extras; } <$STAMP || true
+    [ "$print" = "$(fingerprint)" ] || return 1
+    for wanted in ${VOXFLEET_EXTRAS//,/ }; do
+        [[ ",$extras," == *",$wanted,"* ]] || return 1
+    done
+}
+
+# Without a GPU the CPU build of PyTorch is a tenth of the download; PyPI has it for every machine but Linux x86.
+torch_index() {
+    if [ -n "${VOXFLEET_TORCH_INDEX:-}" ]; then
+        echo "$VOXFLEET_TORCH_INDEX"
+    elif ! has_gpu && [ "$(uname -s)" = Linux ] && $VENV/bin/python - "$CPU_TORCH_INDEX/torch/" <<'PYTHON'
+import sys, urllib.request
+try:
+    urllib.request.urlopen(urllib.request.Request(sys.argv[1], method="HEAD"), timeout=5)
+except OSError:
+    sys.exit(1)
+PYTHON
+    then
+        echo "$CPU_TORCH_INDEX"
+    fi
+}
+
+install() {
+    check_disk
+    local pip=("$VENV/bin/python" -m pip --disable-pip-version-check --no-input) index
+    local torch
+    torch=$(grep '^torch==' constraints.txt)
+    if ! $VENV/bin/python -m pip show torch >/dev/null 2>&1; then
+        index=$(torch_index)
+        say "Installing PyTorch ($torch${index:+ from $index}): the one large package, this takes a few minutes"
+        "${pip[@]}" install ${index:+--index-url "$index"} -c constraints.txt "$torch" ||
+            fail "PyTorch could not be installed; pip says why above."
+    fi
+    say "Installing VoxFleet${VOXFLEET_EXTRAS:+ with extras $VOXFLEET_EXTRAS}"
+    "${pip[@]}" install -c constraints.txt -e ".${VOXFLEET_EXTRAS:+[$VOXFLEET_EXTRAS]}" ||
+        fail "the packages could not be installed; pip says why above."
+    printf '%s\n%s\n' "$(fingerprint)" "${VOXFLEET_EXTRAS:-}" >$STAMP
+}
+
+install_only=no
+if [ "${1:-}" = --install-only ]; then
+    install_only=yes
+    shift
+fi
+VOXFLEET_EXTRAS=${VOXFLEET_EXTRAS:-}
+
+make_venv
+if is_installed; then
+    say "Installed already (pyproject.toml and constraints.txt are unchanged)"
+else
+    install
+    say "Installed"
+fi
+if [ $install_only = yes ]; then exit 0; fi
+exec $VENV/bin/voxfleet serve "$@"
