@@ -1,0 +1,149 @@
+"""What every speech engine speaks, whichever model is behind it.
+
+A `SpeechRequest` goes in, one `SpeechOutput` per patch comes out. A patch is the unit of generation: a few
+latent frames and the audio they decode to, 80 or 160 ms. A request with `resume_latents` of n patches has them
+behind it already: its first output is patch n, and its audio joins the audio of patch n - 1 without a seam.
+
+Shapes: P = latent frames per patch (`ModelInfo.patch_size`), D = `ModelInfo.latent_dim`, n = patches.
+This module needs numpy only, so that a worker without a model needs no torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+FinishReason = Literal["stop", "length", "cancelled", "runaway", "error"]
+FINISH_REASONS: tuple[FinishReason, ...] = get_args(FinishReason)
+AudioRole = Literal["prompt", "reference"]
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a worker announces about the model it serves."""
+
+    name: str
+    revision: str
+    """Hash of everything that decides the output: weights, config, tokenizer."""
+    sample_rate: int
+    """Samples per second of the generated audio."""
+    patch_samples: int
+    """Samples of generated audio per patch."""
+    patch_size: int
+    """P: latent frames per patch."""
+    latent_dim: int
+    """D: values per latent frame."""
+    reference_sample_rate: int
+    """Samples per second that reference and prompt audio are resampled to before they are encoded."""
+    languages: tuple[str, ...] = ()
+    voices: tuple[str, ...] = ("default",)
+    features: tuple[str, ...] = ()
+    """What else a request may use, such as "reference" and "prompt"."""
+    max_text_characters: int = 4096
+    default_cfg_value: float = 2.0
+    default_inference_timesteps: int = 10
+
+    @property
+    def patch_seconds(self) -> float:
+        """Seconds of audio per patch."""
+        return self.patch_samples / self.sample_rate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON types; tuples become lists."""
+        values = asdict(self)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ModelInfo:
+        """The inverse of `to_dict`. Raises TypeError for a missing or an unknown field."""
+        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        return cls(**fields)
+
+
+@dataclass
+class SpeechRequest:
+    """Text to be spoken, and everything that shapes how. None means the model's default."""
+
+    request_id: str
+    text: str
+    seed: int
+    """Same seed, same request, same audio: noise is a function of (seed, patch index) alone."""
+    voice: str = "default"
+    prompt_text: str | None = None
+    """The words of the prompt audio; given together with `prompt_latents`."""
+    prompt_latents: np.ndarray | None = None
+    """float32 [n, P, D]: audio that the generated speech continues."""
+    reference_latents: np.ndarray | None = None
+    """float32 [n, P, D]: audio whose voice the generated speech takes."""
+    cfg_value: float | None = None
+    inference_timesteps: int | None = None
+    temperature: float | None = None
+    min_seconds: float | None = None
+    max_seconds: float | None = None
+    resume_latents: np.ndarray | None = None
+    """float32 [n, P, D]: patches generated earlier; generation goes on with patch n."""
+
+    @property
+    def resume_patches(self) -> int:
+        """Number of patches that were generated before this request: the index of its first output."""
+        return 0 if self.resume_latents is None else len(self.resume_latents)
+
+
+@dataclass
+class SpeechOutput:
+    """One patch of a request, or its end. Exactly the last output of a request has a `finish_reason`."""
+
+    request_id: str
+    index: int
+    """Patch number from 0, counting resumed patches."""
+    audio: np.ndarray
+    """float32 [patch_samples] in [-1, 1]; empty when the request ends without a patch."""
+    latents: np.ndarray
+    """float32 [P, D]; empty when `audio` is."""
+    finish_reason: FinishReason | None = None
+    error: str | None = None
+    """Why, when `finish_reason` is "error"."""
+
+    @classmethod
+    def ending(
+        cls, request_id: str, index: int, finish_reason: FinishReason, error: str | None = None
+    ) -> SpeechOutput:
+        """The end of a request that got `index` patches and no last one: it was cancelled, or failed."""
+        empty = np.zeros(0, dtype=np.float32)
+        return cls(request_id, index, empty, empty.reshape(0, 0), finish_reason, error)
+
+
+class SpeechEngine(Protocol):
+    """A model that generates speech patch by patch for many requests at once.
+
+    One thread owns the engine and calls `add_request`, `cancel`, `step` and `has_unfinished`
+    (see `engine.loop.EngineLoop`). `validate` and `encode_audio` may be called from any thread meanwhile.
+    """
+
+    info: ModelInfo
+
+    def validate(self, request: SpeechRequest) -> None:
+        """Raise `engine.errors.RequestError`, naming the field, for a request that can never be served."""
+
+    def add_request(self, request: SpeechRequest) -> None:
+        """Take a request in; the next steps put its outputs out. Raises `engine.errors.RequestError`."""
+
+    def cancel(self, request_id: str) -> bool:
+        """Drop a request and free what it holds; no output follows. False when there is no such request."""
+
+    def step(self) -> list[SpeechOutput]:
+        """Advance every running request by at most one patch."""
+
+    def has_unfinished(self) -> bool:
+        """Whether a request waits or runs."""
+
+    def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
+        """Latents float32 [n, P, D] of mono audio float32 [samples]; the role decides how it is padded.
+
+        Raises `engine.errors.RequestError` when the audio cannot be used in that role.
+        """
+
+    def close(self) -> None:
+        """Free the device. The engine is not used afterwards."""

@@ -1,0 +1,326 @@
+"""The one contract between gateway and worker: every message and every frame that crosses the wire.
+
+HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/generate` carries speech. On a socket the
+gateway sends `StartRequest` as text and may send `CancelRequest` later; the worker answers `Accepted` or
+`ErrorMessage` as text and then binary frames, each a header, latents and PCM. For a clip of two patches:
+
+    -> {"type":"start","request_id":"r1","attempt":1,"text":"Hi.","seed":7}
+    <- {"type":"accepted",...}
+    <- AUDIO sequence=0
+    <- AUDIO sequence=1, last, finish_reason="stop"
+
+Every accepted request ends with exactly one frame marked last: AUDIO, or FINAL when no patch goes with the
+end (cancelled, failed). When it failed, an `ErrorMessage` directly before FINAL says why. The connection then
+takes the next request. Standard library and pydantic only: the gateway imports no other module of ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StrictFloat,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from worker.frames import (
+    FINISH_REASONS,
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    PROTOCOL_VERSION,
+    REQUEST_ID_PATTERN,
+    Frame,
+    FrameKind,
+    ProtocolError,
+    decode_frame,
+    encode_frame,
+)
+
+__all__ = [
+    "FINISH_REASONS",
+    "GENERATE_PATH",
+    "HEADER_BYTES",
+    "HEARTBEAT_SECONDS",
+    "MAX_FRAME_BYTES",
+    "MAX_REQUEST_BYTES",
+    "PROTOCOL_VERSION",
+    "Accepted",
+    "CancelRequest",
+    "Counters",
+    "EncodeResponse",
+    "ErrorCode",
+    "ErrorDetail",
+    "ErrorMessage",
+    "Frame",
+    "FrameKind",
+    "InvalidFieldError",
+    "Latents",
+    "LoadingProgress",
+    "ModelDescription",
+    "ProtocolError",
+    "StartRequest",
+    "WorkerState",
+    "WorkerStatus",
+    "decode_client_message",
+    "decode_frame",
+    "decode_server_message",
+    "encode_frame",
+]
+
+GENERATE_PATH = "/ws/generate"
+HEARTBEAT_SECONDS = 0.25
+MAX_REQUEST_BYTES = 8 << 20
+"""No `StartRequest` is larger; the latents of ten minutes of speech fit."""
+
+
+class WorkerState(StrEnum):
+    """What a worker says of itself. The gateway adds DOWN for a worker that says nothing."""
+
+    LOADING = "LOADING"
+    IDLE = "IDLE"
+    BUSY = "BUSY"
+    """At least one slot is used; there may be room for more."""
+    DRAINING = "DRAINING"
+    """Open requests are finished, new ones are refused."""
+    ERROR = "ERROR"
+    """Loading failed or the engine died; `WorkerStatus.error` says why."""
+
+
+class ErrorCode(StrEnum):
+    """Codes of the worker itself; an engine's `RequestError` brings its own."""
+
+    INVALID_REQUEST = "invalid_request"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    TOO_LARGE = "too_large"
+    BUSY = "busy"
+    LOADING = "loading"
+    DRAINING = "draining"
+    WORKER_FAILED = "worker_failed"
+    ENGINE_FAILED = "engine_failed"
+    SLOW_READER = "slow_reader"
+    INTERNAL = "internal_error"
+
+
+class ErrorDetail(BaseModel):
+    """The one error shape: `{"error": {...}}` over HTTP, `ErrorMessage` on a socket."""
+
+    message: str
+    type: Literal["invalid_request_error", "authentication_error", "capacity_error", "server_error"]
+    param: str | None = None
+    code: str
+
+
+class ModelDescription(BaseModel):
+    """The model a worker serves: `models.speech.ModelInfo` as JSON."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    name: str
+    revision: str
+    sample_rate: int
+    patch_samples: int
+    patch_size: int
+    latent_dim: int
+    reference_sample_rate: int
+    languages: tuple[str, ...] = ()
+    voices: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    max_text_characters: int
+    default_cfg_value: float
+    default_inference_timesteps: int
+
+    @property
+    def patch_seconds(self) -> float:
+        """Seconds of audio per patch."""
+        return self.patch_samples / self.sample_rate
+
+
+class Counters(BaseModel):
+    """Totals since the process started."""
+
+    requests: int = 0
+    patches: int = 0
+    audio_seconds: float = 0.0
+    errors: int = 0
+    cancelled: int = 0
+
+
+class LoadingProgress(BaseModel):
+    """How far loading is; `progress` runs from 0 to 1 within the stage."""
+
+    stage: str
+    progress: float
+
+
+class WorkerStatus(BaseModel):
+    """`GET /health`, and the answer of `POST /drain` and `POST /resume`."""
+
+    worker_id: str
+    boot_id: str
+    """New for every process: tells a restarted worker from one that was only unreachable."""
+    state: WorkerState
+    slots_total: int
+    slots_used: int
+    model: ModelDescription | None = None
+    device: str
+    pid: int
+    step: int
+    """Engine steps so far. Standing still while a request is open means that the engine hangs."""
+    uptime_seconds: float
+    memory_bytes: int
+    device_memory_bytes: int | None = None
+    counters: Counters = Field(default_factory=Counters)
+    loading: LoadingProgress | None = None
+    error: str | None = None
+
+
+def _decode_base64(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from error
+
+
+Base64Data = Annotated[
+    bytes,
+    BeforeValidator(_decode_base64),
+    PlainSerializer(lambda raw: base64.b64encode(raw).decode("ascii"), return_type=str, when_used="json"),
+]
+
+
+class Latents(BaseModel):
+    """Latent patches [n, P, D]: float32 little-endian bytes in Python, base64 in JSON."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    shape: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    data: Base64Data
+
+    @model_validator(mode="after")
+    def _data_fills_shape(self) -> Self:
+        patches, patch_size, latent_dim = self.shape
+        if len(self.data) != 4 * patches * patch_size * latent_dim:
+            raise ValueError(f"{len(self.data)} bytes do not fill float32 {list(self.shape)}")
+        return self
+
+
+class EncodeResponse(BaseModel):
+    """`POST /encode?role=reference|prompt`, raw audio file as body: the latents to put into requests."""
+
+    role: Literal["reference", "prompt"]
+    latents: Latents
+    audio_seconds: float
+
+
+RequestId = Annotated[str, Field(pattern=rf"^{REQUEST_ID_PATTERN}\z", strict=True)]
+Unsigned32 = Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)]
+
+
+class StartRequest(BaseModel):
+    """Opens a request. With `resume_latents` of n patches, the first AUDIO frame has sequence n.
+
+    `attempt` counts the workers tried; every frame repeats it, which fences off a worker given up before.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    type: Literal["start"] = "start"
+    request_id: RequestId
+    attempt: Unsigned32 = 1
+    text: str
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+    voice: str = "default"
+    prompt_text: str | None = None
+    prompt_latents: Latents | None = None
+    reference_latents: Latents | None = None
+    cfg_value: StrictFloat | None = None
+    inference_timesteps: StrictInt | None = None
+    temperature: StrictFloat | None = None
+    min_seconds: StrictFloat | None = None
+    max_seconds: StrictFloat | None = None
+    resume_latents: Latents | None = None
+
+
+class CancelRequest(BaseModel):
+    """Ends the open request with FINAL, finish reason "cancelled". Does nothing when no request is open."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["cancel"] = "cancel"
+
+
+class Accepted(BaseModel):
+    """A slot was taken; frames follow."""
+
+    type: Literal["accepted"] = "accepted"
+    request_id: str
+    attempt: int
+    worker_id: str
+    boot_id: str
+    model_revision: str
+    sample_rate: int
+
+
+class ErrorMessage(BaseModel):
+    """Instead of `Accepted`: refused, no frame follows. After `Accepted`: failed, FINAL follows.
+
+    The ids are null when the message that caused it could not be read.
+    """
+
+    type: Literal["error"] = "error"
+    request_id: str | None = None
+    attempt: int | None = None
+    error: ErrorDetail
+
+
+class InvalidFieldError(ProtocolError):
+    """A message of a known type with a field that is missing, unknown or wrong; `param` names it."""
+
+    def __init__(self, message: str, param: str) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+_client_messages: TypeAdapter[StartRequest | CancelRequest] = TypeAdapter(
+    Annotated[StartRequest | CancelRequest, Field(discriminator="type")]
+)
+_server_messages: TypeAdapter[Accepted | ErrorMessage] = TypeAdapter(
+    Annotated[Accepted | ErrorMessage, Field(discriminator="type")]
+)
+
+
+def decode_client_message(text: str) -> StartRequest | CancelRequest:
+    """Parse a text message of the gateway. Raises InvalidFieldError, else ProtocolError; values stay unquoted."""
+    try:
+        return _client_messages.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        _tag, *path = first["loc"] or ("",)
+        if not path:
+            raise ProtocolError("not a message of this protocol") from None
+        param = ".".join(map(str, path))
+        raise InvalidFieldError(f"{param}: {first['msg']}", param) from None
+
+
+def decode_server_message(text: str) -> Accepted | ErrorMessage:
+    """Parse a text message of the worker. Raises ProtocolError."""
+    try:
+        return _server_messages.validate_json(text)
+    except ValidationError as error:
+        raise ProtocolError(f"not a message of a worker: {error.error_count()} errors") from None
