@@ -1,8 +1,8 @@
 """What every speech engine speaks, whichever model is behind it.
 
 A `SpeechRequest` goes in, one `SpeechOutput` per patch comes out. A patch is the unit of generation: a few
-latent frames and the audio they decode to, 80 or 160 ms. A request with `resume_latents` of n patches has them
-behind it already: its first output is patch n, and its audio joins the audio of patch n - 1 without a seam.
+latent frames and the audio they decode to, 80 or 160 ms. A request with `resume_latents` of n patches goes on
+where they end: its first output is patch n, and its audio joins the audio of patch n - 1 without a seam.
 
 Shapes: P = latent frames per patch (`ModelInfo.patch_size`), D = `ModelInfo.latent_dim`, n = patches.
 This module needs numpy only, so that a worker without a model needs no torch.

@@ -306,7 +306,7 @@ _server_messages: TypeAdapter[Accepted | ErrorMessage] = TypeAdapter(
 
 
 def decode_client_message(text: str) -> StartRequest | CancelRequest:
-    """Parse a text message of the gateway. Raises InvalidFieldError, else ProtocolError; values stay unquoted."""
+    """Parse a text message of the gateway. Raises ProtocolError, InvalidFieldError if it names a field."""
     try:
         return _client_messages.validate_json(text)
     except ValidationError as error:
