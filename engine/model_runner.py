@@ -1,0 +1,51 @@
+"""The device boundary: what a model must offer so that the engine can drive it.
+
+The runner sees plain batches, never queues. A batch mixes prefill chunks with decodes, decodes first; a chunk
+that ends before the last token of its sequence computes keys and values only, everything else yields one new
+token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from engine.scheduler import ScheduledSequence
+from engine.sequence import Sequence
+
+
+@dataclass
+class StepResult:
+    """What one sequence got out of one step.
+
+    Attributes:
+        token: the new token, which the engine appends to the sequence; int or bytes.
+        stopped: the model ends the sequence with this token.
+        finish_reason: why, when `stopped`.
+        output: for the caller; the engine passes it through.
+    """
+
+    token: int | bytes
+    stopped: bool = False
+    finish_reason: str | None = None
+    output: Any = None
+
+
+class ModelRunner(Protocol):
+    """A model on its device, with a paged cache of `num_blocks` blocks of `block_size` positions."""
+
+    num_blocks: int
+    block_size: int
+    max_model_len: int
+
+    def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
+        """Computes the scheduled positions through the block tables.
+
+        Returns: one entry per row, None for a chunk that does not sample.
+
+        Raises: anything; the sequences of this batch then fail, and no others.
+        """
+
+    def release(self, sequence: Sequence) -> None:
+        """Frees what the runner holds for a finished, cancelled or failed sequence; not on preemption."""
