@@ -100,7 +100,7 @@ install() {
     if ! $VENV/bin/python -m pip show torch >/dev/null 2>&1; then
         index=$(torch_index)
         say "Installing PyTorch ($torch${index:+ from $index}): the one large package, this takes a few minutes"
-        "${pip[@]}" install ${index:+--index-url "$index"} -c constraints.txt "$torch" ||
+        "${pip[@]}" install ${index:+--extra-index-url "$index"} -c constraints.txt "$torch" ||
             fail "PyTorch could not be installed; pip says why above."
     fi
     say "Installing VoxFleet${VOXFLEET_EXTRAS:+ with extras $VOXFLEET_EXTRAS}"

@@ -1,0 +1,1 @@
+"""The tests mirror the packages; `tests.e2e` starts real processes and a real browser."""

@@ -1,0 +1,25 @@
+"""What every test shares: a deterministic hypothesis profile, and an environment without settings of ours.
+
+`HYPOTHESIS_PROFILE=search` looks for new counterexamples instead of repeating the known walk.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "search", parent=settings.get_profile("suite"), derandomize=False, max_examples=2000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
+    del os.environ[name]

@@ -1,0 +1,130 @@
+"""Imports run one way: gateway -> worker.protocol, worker -> models -> engine.
+
+Only voxfleet, which starts everything, may know them all.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("engine", "models", "worker", "gateway", "voxfleet")
+
+ALLOWED = {
+    "engine": {"engine"},
+    "models": {"models", "engine"},
+    "worker": {"worker", "models", "engine"},
+    "gateway": {"gateway", "worker.protocol"},
+    "voxfleet": set(PACKAGES),
+}
+MAY_NOT_IMPORT = {
+    "gateway": {"torch", "transformers", "safetensors"},
+    "engine/sequence.py": {"torch"},
+    "engine/block_manager.py": {"torch"},
+    "engine/scheduler.py": {"torch"},
+    "engine/llm_engine.py": {"torch"},
+    "engine/loop.py": {"torch"},
+    "engine/errors.py": {"torch"},
+    "models/speech.py": {"torch", "models.voxcpm"},
+    "worker/protocol.py": {"torch", "numpy", "engine", "models", "fastapi"},
+}
+LIGHT_IMPORTS = {
+    "gateway.app": ("torch", "engine", "models"),
+    "worker.protocol": ("torch", "engine", "models", "numpy", "fastapi"),
+    "voxfleet.cli": ("torch", "engine", "models", "gateway", "worker", "fastapi"),
+    "engine.scheduler": ("torch", "models"),
+    "models.speech": ("torch",),
+}
+
+
+def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything a file imports; `from a import b` counts as `a.b` where that is a
+    module.
+    """
+    package = path.relative_to(ROOT).with_suffix("").parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}" if is_module(module, alias.name) else module
+
+
+def is_module(package: str, name: str) -> bool:
+    directory = ROOT.joinpath(*package.split("."))
+    return (directory / f"{name}.py").is_file() or (directory / name).is_dir()
+
+
+def within(module: str, allowed: str) -> bool:
+    return module == allowed or module.startswith(f"{allowed}.")
+
+
+def sources(where: str) -> list[Path]:
+    path = ROOT / where
+    return [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
+    files = sources(package)
+    assert files, f"{package} has no sources"
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for path in files
+        for line, module in imported_modules(path)
+        if module.partition(".")[0] in PACKAGES
+        and not any(within(module, allowed) for allowed in ALLOWED[package])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("where", MAY_NOT_IMPORT)
+def test_light_rooms_name_no_heavy_import(where: str) -> None:
+    files = sources(where)
+    assert files and all(path.is_file() for path in files), f"{where} is not there"
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for path in files
+        for line, module in imported_modules(path)
+        if any(within(module, forbidden) for forbidden in MAY_NOT_IMPORT[where])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", LIGHT_IMPORTS)
+def test_importing_a_light_module_loads_nothing_heavy(module: str) -> None:
+    """Static imports can be right and a chain of them still load PyTorch; a fresh interpreter shows it."""
+    program = f"import {module}, sys; print(*sorted(sys.modules))"
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    loaded = result.stdout.split()
+    wrong = [name for name in loaded if any(within(name, heavy) for heavy in LIGHT_IMPORTS[module])]
+    assert not wrong, f"importing {module} loads {', '.join(wrong[:5])}"
+
+
+def test_the_walk_sees_every_form_of_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules above are worth what this finds."""
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    for name in ("worker", "gateway/api"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "worker" / "app.py").touch()
+    source = tmp_path / "gateway" / "api" / "tts.py"
+    source.write_text(
+        "def f():\n    from worker import app, nothing\n    import torch.nn\nfrom ..pool import Pool\n"
+    )
+    assert list(imported_modules(source)) == [
+        (4, "gateway.pool"),
+        (2, "worker.app"),
+        (2, "worker"),
+        (3, "torch.nn"),
+    ]

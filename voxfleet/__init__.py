@@ -1,0 +1,4 @@
+"""What users run and import: the `voxfleet` command and what it is made of. Importing this package is cheap.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,196 @@
+"""The `voxfleet` command. Each subcommand loads what it needs when it runs, so that `--help` answers at once.
+
+voxfleet serve                      gateway and workers on this machine, supervised
+voxfleet gateway --workers URL,URL  one gateway for workers that run elsewhere
+voxfleet worker --port 22400        one worker
+voxfleet say "Hello." -o hello.wav  a clip without any server
+voxfleet bench | doctor             figures of a running server | what this machine lacks
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from voxfleet import __version__
+
+app = typer.Typer(
+    name="voxfleet",
+    help="Streaming text-to-speech: a gateway and a fleet of workers that send speech while it is generated.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Device(StrEnum):
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="YAML file with sections serve, gateway, worker. [env: VOXFLEET_CONFIG]"),
+]
+
+
+def fail(message: object) -> NoReturn:
+    """Ends the command with a message for the user instead of a traceback."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        "[bold red]error:[/]", str(message), markup=True
+    )
+    raise typer.Exit(1)
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"voxfleet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+@app.command()
+def serve(
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one. [default: 8006]")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option(help="Number of workers, or auto: one per GPU, else one.")
+    ] = None,
+    device: Annotated[Device | None, typer.Option(help="What workers run on. [default: auto]")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. [default: bundled]"),
+    ] = None,
+) -> None:
+    """Run a gateway and its workers here, and restart what dies."""
+    from voxfleet.devices import DeviceError
+    from voxfleet.ports import PortError
+    from voxfleet.serve import ModelMissingError
+    from voxfleet.serve import serve as serve_until_stopped
+    from voxfleet.settings import SettingsError, config_path, load_settings
+
+    try:
+        file = config_path(config)
+        settings = load_settings(file, host=host, port=port, workers=workers, device=device, model=model)
+        exit_code = serve_until_stopped(settings, file)
+    except (SettingsError, PortError, DeviceError, ModelMissingError) as error:
+        fail(error)
+    raise typer.Exit(exit_code)
+
+
+@app.command()
+def say(
+    text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")
+    ] = Path("speech.wav"),
+    voice: Annotated[str, typer.Option(help="Name of a voice.")] = "default",
+    reference: Annotated[
+        Path | None, typer.Option(exists=True, help="Recording whose voice to imitate.")
+    ] = None,
+    prompt_audio: Annotated[Path | None, typer.Option(exists=True, help="Recording to continue.")] = None,
+    prompt_text: Annotated[str | None, typer.Option(help="What the recording to continue says.")] = None,
+    model: Annotated[str, typer.Option(help="bundled, a directory, or a Hugging Face id.")] = "bundled",
+    device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same words, same audio.")] = None,
+) -> None:
+    """Speak into a file, without any server."""
+    from engine.errors import EngineError, RequestError
+    from voxfleet.say import SayError
+    from voxfleet.say import say as say_into
+    from voxfleet.serve import ModelMissingError
+
+    if (prompt_audio is None) != (prompt_text is None):
+        fail("--prompt-audio and --prompt-text belong together")
+    options = {
+        "voice": voice,
+        "reference_audio": reference,
+        "prompt_audio": prompt_audio,
+        "prompt_text": prompt_text,
+        "seed": seed,
+    }
+    console = Console(stderr=True, highlight=False)
+    try:
+        with console.status("loading the model") as status:
+            spoken = say_into(
+                sys.stdin.read() if text == "-" else text,
+                output,
+                model=model,
+                device=device.value,
+                progress=lambda seconds: status.update(f"speaking: {seconds:.1f} s"),
+                **{name: value for name, value in options.items() if value is not None},
+            )
+    except (SayError, ModelMissingError, RequestError, EngineError, OSError) as error:
+        fail(error)
+    typer.echo(
+        f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz "
+        f"in {spoken.wall_seconds:.2f} s, first audio after {spoken.first_audio_seconds * 1000:.0f} ms, real-time factor {spoken.rtf:.2f}"
+    )
+
+
+@app.command()
+def bench(
+    url: Annotated[str, typer.Option(help="The running server.")] = "http://127.0.0.1:8006",
+    concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="Listeners at a time.")] = 1,
+    requests: Annotated[int, typer.Option("--requests", "-n", min=1, help="Requests in all.")] = 20,
+    text: Annotated[list[str] | None, typer.Option(help="What to say, in turn; may be given again.")] = None,
+    voice: Annotated[str, typer.Option(help="Name of a voice.")] = "default",
+    preroll: Annotated[
+        float, typer.Option(min=0, help="Seconds that a player waits after the first chunk.")
+    ] = 0.1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here too.")] = None,
+) -> None:
+    """Measure a running server: first audio, real-time factor, underruns. Prints JSON; fails if any request
+    failed.
+    """
+    from voxfleet.bench import TEXTS, run_bench
+
+    result = asyncio.run(run_bench(url, concurrency, requests, text or TEXTS, voice, preroll))
+    figures = json.dumps(result.summary(), indent=2)
+    typer.echo(figures)
+    if json_file is not None:
+        json_file.write_text(figures + "\n", encoding="utf-8")
+    if result.errors:
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor(config: ConfigOption = None) -> None:
+    """Say what this machine has and what it lacks; fails when it cannot speak."""
+    from voxfleet.doctor import Verdict, examine, render
+    from voxfleet.settings import SettingsError, config_path, load_settings
+
+    console = Console(highlight=False)
+    try:
+        settings = load_settings(config_path(config))
+    except SettingsError as error:
+        fail(error)
+    with console.status("looking around"):
+        findings = list(examine(settings))
+    console.print(render(findings))
+    if any(finding.verdict is Verdict.FAIL for finding in findings):
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Entry point of the `voxfleet` script."""
+    app()

@@ -1,0 +1,81 @@
+"""What `voxfleet serve` prints: the children's lines under their names, loading progress, and the URL when
+ready.
+
+On a terminal, loading is a live bar per worker; elsewhere (a log file, a service manager) it is one plain
+line per stage, so that logs stay readable.
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from voxfleet.service import Health, Service
+
+CHILD_STYLES = ("cyan", "magenta", "blue", "yellow", "green")
+
+
+class ServeConsole:
+    """A `ServiceObserver` that prints. Use it as a context manager: leaving it gives the terminal back."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._progress = Progress(
+            TextColumn("{task.description:>9}", style="bold"),
+            BarColumn(),
+            TextColumn("{task.fields[stage]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._bars: dict[str, TaskID] = {}
+        self._stages: dict[str, str] = {}
+        self._styles: dict[str, str] = {}
+
+    def __enter__(self) -> ServeConsole:
+        if self._console.is_terminal:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._progress.stop()
+
+    def say(self, message: str, style: str = "") -> None:
+        """A line of the supervisor's own."""
+        self._print("voxfleet", "bold", Text(message, style))
+
+    def on_line(self, service: Service, line: str) -> None:
+        style = self._styles.setdefault(service.name, CHILD_STYLES[len(self._styles) % len(CHILD_STYLES)])
+        self._print(service.name, style, Text.from_ansi(line))
+
+    def on_health(self, service: Service, health: Health) -> None:
+        stage = "ready" if health.healthy else (health.stage or "starting")
+        if self._console.is_terminal:
+            self._show_bar(service.name, health, stage)
+        elif self._stages.get(service.name) != stage:
+            self.say(f"{service.name}: {stage}")
+        self._stages[service.name] = stage
+
+    def on_down(self, service: Service, reason: str, delay_seconds: float) -> None:
+        self._stages.pop(service.name, None)
+        self._drop_bar(service.name)
+        self.say(f"{service.name} {reason}; starting it again in {delay_seconds:.1f} s", "red")
+
+    def _show_bar(self, name: str, health: Health, stage: str) -> None:
+        if health.healthy:
+            if self._stages.get(name) != "ready":
+                self.say(f"{name}: ready")
+            self._drop_bar(name)
+            return
+        if name not in self._bars:
+            self._bars[name] = self._progress.add_task(name, total=None, stage=stage)
+        total = None if health.progress is None else 1.0
+        self._progress.update(self._bars[name], total=total, completed=health.progress or 0.0, stage=stage)
+
+    def _drop_bar(self, name: str) -> None:
+        if name in self._bars:
+            self._progress.remove_task(self._bars.pop(name))
+
+    def _print(self, name: str, name_style: str, message: Text) -> None:
+        self._console.print(Text.assemble((f"{name:>9} | ", name_style), message))

@@ -1,0 +1,70 @@
+"""Which device each worker of `voxfleet serve` gets: one GPU per worker where there are GPUs, else the CPU.
+
+A worker on a GPU sees that GPU alone, through `CUDA_VISIBLE_DEVICES`. With four GPUs and
+`CUDA_VISIBLE_DEVICES=2,3` in the environment, two workers are planned, one sees "2" and the other "3".
+Counting asks PyTorch in a process of its own, since the supervisor itself never loads it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+COUNT_TIMEOUT_SECONDS = 120.0
+
+
+class DeviceError(RuntimeError):
+    """The device asked for is not there."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one worker runs: `--device` and what its environment needs for that."""
+
+    device: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def place_workers(workers: int | str, device: str, gpus: list[str], cpu_count: int) -> list[Placement]:
+    """One placement per worker.
+
+    `workers` is a number or "auto" (as many as there are devices), `device` is cpu, cuda or auto, `gpus` are
+    the visible GPUs as `CUDA_VISIBLE_DEVICES` names them. Raises DeviceError when cuda is asked for and
+    absent.
+    """
+    if device == "cuda" and not gpus:
+        raise DeviceError("--device cuda, but PyTorch sees no CUDA device here (`voxfleet doctor` says more)")
+    if device != "cpu" and gpus:
+        count = len(gpus) if workers == "auto" else int(workers)
+        return [Placement("cuda", {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]}) for i in range(count)]
+    count = 1 if workers == "auto" else int(workers)
+    threads = max(1, cpu_count // count)
+    environment = {} if count == 1 or "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
+    return [Placement("cpu", environment)] * count
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs that PyTorch can use, each as a value for `CUDA_VISIBLE_DEVICES`; empty without a driver."""
+    if not any(Path(node).exists() for node in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")):
+        return []
+    result = subprocess.run(
+        [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"],
+        capture_output=True,
+        text=True,
+        timeout=COUNT_TIMEOUT_SECONDS,
+        check=False,
+    )
+    count = int(result.stdout.strip() or 0) if result.returncode == 0 else 0
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return named[:count] if named else [str(index) for index in range(count)]
+
+
+def available_cpus() -> int:
+    """CPUs this process may run on (a container's set, not the machine's)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

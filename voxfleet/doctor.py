@@ -1,0 +1,190 @@
+"""`voxfleet doctor`: what this machine has and what it lacks, and what to do about it.
+
+A check is a function that returns a `Finding`. FAIL means that VoxFleet cannot speak here; WARN means that
+something optional, or only needed by the tests, is not there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from rich.table import Table
+
+from voxfleet import ports
+from voxfleet.devices import available_cpus
+from voxfleet.serve import ModelMissingError, bundled_directory, check_model
+from voxfleet.settings import ServeSettings
+
+MINIMUM_PYTHON = (3, 11)
+PACKAGES = (
+    "fastapi",
+    "uvicorn",
+    "websockets",
+    "httpx",
+    "numpy",
+    "safetensors",
+    "tokenizers",
+    "xxhash",
+    "soundfile",
+    "soxr",
+)
+ENCODERS = ("libmp3lame", "libopus", "aac", "flac")
+FRONTEND_PAGES = ("index.html", "admin.html")
+MINIMUM_FREE_GIB = 1.0
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    subject: str
+    verdict: Verdict
+    detail: str
+
+
+def check_python() -> Finding:
+    version = platform.python_version()
+    if sys.version_info < MINIMUM_PYTHON:
+        return Finding("Python", Verdict.FAIL, f"{version}; 3.11 or newer is needed")
+    return Finding(
+        "Python",
+        Verdict.OK,
+        f"{version} on {platform.system()} {platform.machine()}, {available_cpus()} CPUs",
+    )
+
+
+def check_packages() -> Finding:
+    broken = []
+    for name in PACKAGES:
+        try:
+            importlib.import_module(name)
+        except (ImportError, OSError) as error:
+            broken.append(f"{name} ({error})")
+    if broken:
+        return Finding("Packages", Verdict.FAIL, f"{', '.join(broken)}; run ./start_all.sh --install-only")
+    return Finding("Packages", Verdict.OK, f"all {len(PACKAGES)} load")
+
+
+def check_torch() -> Finding:
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("PyTorch", Verdict.FAIL, f"{error}; run ./start_all.sh --install-only")
+    built_for = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
+    return Finding(
+        "PyTorch", Verdict.OK, f"{torch.__version__}, {built_for}, {torch.get_num_threads()} threads"
+    )
+
+
+def check_device() -> Finding:
+    try:
+        import torch
+    except (ImportError, OSError):
+        return Finding("Device", Verdict.FAIL, "unknown without PyTorch")
+    if torch.cuda.is_available():
+        names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+        return Finding("Device", Verdict.OK, f"{len(names)} GPU: {', '.join(names)}; one worker each")
+    if shutil.which("nvidia-smi"):
+        return Finding("Device", Verdict.WARN, "there is an NVIDIA driver, but this PyTorch sees no GPU")
+    return Finding("Device", Verdict.OK, "no GPU; one worker on the CPU")
+
+
+def check_bundled_voice() -> Finding:
+    try:
+        check_model("bundled")
+    except ModelMissingError as error:
+        return Finding("Bundled voice", Verdict.FAIL, str(error))
+    files = [path for path in bundled_directory().iterdir() if path.is_file()]
+    mebibytes = sum(path.stat().st_size for path in files) / 2**20
+    return Finding("Bundled voice", Verdict.OK, f"{len(files)} files, {mebibytes:.1f} MiB")
+
+
+def check_pages() -> Finding:
+    directory = Path(__file__).resolve().parent.parent / "frontend"
+    missing = [name for name in FRONTEND_PAGES if not (directory / name).is_file()]
+    if missing:
+        return Finding(
+            "Pages", Verdict.WARN, f"{', '.join(missing)} missing in {directory}; the API works without"
+        )
+    return Finding("Pages", Verdict.OK, str(directory))
+
+
+def check_encoders() -> Finding:
+    try:
+        import av.codec
+    except (ImportError, OSError) as error:
+        return Finding("Encoders", Verdict.FAIL, f"PyAV does not load: {error}")
+    missing = [name for name in ENCODERS if name not in av.codec.codecs_available]
+    if missing:
+        return Finding("Encoders", Verdict.WARN, f"PyAV without {', '.join(missing)}")
+    return Finding(
+        "Encoders",
+        Verdict.OK,
+        f"{', '.join(ENCODERS)} inside PyAV {av.__version__}; no ffmpeg program needed",
+    )
+
+
+def check_port(settings: ServeSettings) -> Finding:
+    try:
+        ports.ensure_free(settings.host, settings.port)
+        worker_port = ports.find_free("127.0.0.1", settings.first_worker_port, 1)[0]
+    except ports.PortError as error:
+        return Finding(
+            "Ports", Verdict.WARN, f"{error}; is a server running? `voxfleet serve --port N` takes another"
+        )
+    return Finding("Ports", Verdict.OK, f"{settings.port} is free, workers start at {worker_port}")
+
+
+def check_disk() -> Finding:
+    free_gib = shutil.disk_usage(Path.cwd()).free / 2**30
+    verdict = Verdict.OK if free_gib >= MINIMUM_FREE_GIB else Verdict.WARN
+    return Finding("Disk", verdict, f"{free_gib:.1f} GiB free in {Path.cwd()}")
+
+
+def check_test_tools() -> Finding:
+    tools = {"flite": "flite", "chromium": "chromium", "node": "nodejs"}
+    missing = [package for program, package in tools.items() if shutil.which(program) is None]
+    if missing:
+        return Finding(
+            "Test tools", Verdict.WARN, f"apt-get install {' '.join(missing)} (only for ./run_tests.sh)"
+        )
+    return Finding("Test tools", Verdict.OK, ", ".join(tools))
+
+
+def examine(settings: ServeSettings) -> Iterable[Finding]:
+    """All findings, one by one as they are made (loading PyTorch takes some seconds)."""
+    checks: tuple[Callable[[], Finding], ...] = (
+        check_python,
+        check_packages,
+        check_torch,
+        check_device,
+        check_bundled_voice,
+        check_pages,
+        check_encoders,
+        lambda: check_port(settings),
+        check_disk,
+        check_test_tools,
+    )
+    for check in checks:
+        yield check()
+
+
+def render(findings: Iterable[Finding]) -> Table:
+    """A table for the terminal."""
+    styles = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for finding in findings:
+        style = styles[finding.verdict]
+        table.add_row(f"[{style}]{finding.verdict}[/]", finding.subject, finding.detail)
+    return table

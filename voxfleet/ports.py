@@ -1,0 +1,51 @@
+"""TCP ports on this machine: is one free, and which are."""
+
+from __future__ import annotations
+
+import socket
+
+PORT_SPAN = 1000
+
+
+class PortError(RuntimeError):
+    """A port that is needed cannot be had."""
+
+
+def ensure_free(host: str, port: int) -> None:
+    """Raises PortError, worded for the user, unless a server could listen on `host`:`port` now."""
+    try:
+        _listen(host, port)
+    except socket.gaierror as error:
+        raise PortError(f"{host!r} is no address of this machine: {error.strerror}") from error
+    except OSError as error:
+        raise PortError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def find_free(host: str, first: int, count: int) -> list[int]:
+    """The `count` lowest free ports from `first` on. Raises PortError when the next thousand has too few."""
+    found: list[int] = []
+    for port in range(first, min(first + PORT_SPAN, 65536)):
+        if len(found) == count:
+            break
+        try:
+            _listen(host, port)
+        except OSError:
+            continue
+        found.append(port)
+    if len(found) < count:
+        raise PortError(f"found {len(found)} free ports from {first} on, {count} are needed")
+    return found
+
+
+def any_free(host: str) -> int:
+    """A free port of the system's choice."""
+    return _listen(host, 0)
+
+
+def _listen(host: str, port: int) -> int:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(address)
+        probe.listen(1)
+        return probe.getsockname()[1]

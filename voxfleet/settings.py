@@ -1,0 +1,99 @@
+"""Settings of `voxfleet serve`, and the file that all processes share.
+
+In rising precedence: the section of a YAML file, environment variables, the command line. One file serves the
+whole fleet and each process reads the section of its own name:
+
+    serve:    {port: 8006, workers: auto}
+    worker:   {slots: 8}
+    gateway:  {max_queue: 200}
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+SECTIONS = frozenset({"serve", "gateway", "worker"})
+ENVIRONMENT_PREFIX = "VOXFLEET_"
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names it and where it comes from."""
+
+
+def check_workers(value: int | str) -> int | str:
+    """A number of workers, or "auto" for one per device."""
+    if isinstance(value, str) and value.isdigit():
+        value = int(value)
+    if value == "auto" or (isinstance(value, int) and value >= 1):
+        return value
+    raise ValueError("must be a number from 1 on, or auto")
+
+
+class ServeSettings(BaseSettings):
+    """Options of `voxfleet serve`; in the environment `VOXFLEET_PORT` and so on."""
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8006
+    """0 takes any free port."""
+    workers: Annotated[int | str, AfterValidator(check_workers)] = "auto"
+    """How many, or "auto": one per GPU, else one on the CPU."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    model: str | None = None
+    """`bundled`, `synthetic`, a directory, or a Hugging Face repository id; None leaves it to `worker:`."""
+    first_worker_port: Annotated[int, Field(ge=1, le=65535)] = 22400
+    """Workers take the lowest free ports from here on."""
+    shutdown_seconds: Annotated[float, Field(ge=0)] = 5.0
+    """How long running requests may go on after Ctrl-C or SIGTERM."""
+
+
+def load_settings(config: Path | None = None, **options: Any) -> ServeSettings:
+    """The settings of `serve` from the file `config`, the environment and `options`.
+
+    An option that is None was not given. Raises SettingsError.
+    """
+    values = {name: value for name, value in options.items() if value is not None}
+    if config is not None:
+        for name, value in read_config(config).get("serve", {}).items():
+            if f"{ENVIRONMENT_PREFIX}{name}".upper() not in os.environ:
+                values.setdefault(name, value)
+    try:
+        return ServeSettings(**values)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise SettingsError(f"invalid setting: {problems}") from error
+
+
+def config_path(given: Path | None) -> Path | None:
+    """The file named on the command line, else by `VOXFLEET_CONFIG`, else none."""
+    named = os.environ.get("VOXFLEET_CONFIG")
+    return given or (Path(named) if named else None)
+
+
+def read_config(path: Path) -> dict[str, dict[str, Any]]:
+    """The sections of a YAML configuration file. Raises SettingsError when it is not there or not of that
+    shape.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: expected sections {', '.join(sorted(SECTIONS))}")
+    for name, section in document.items():
+        if name not in SECTIONS:
+            raise SettingsError(f"{path}: unknown section {name!r}; there are {', '.join(sorted(SECTIONS))}")
+        if not isinstance(section, dict | None):
+            raise SettingsError(f"{path}: section {name!r} must hold settings, not {type(section).__name__}")
+    return {name: section or {} for name, section in document.items()}

@@ -1,0 +1,210 @@
+"""`voxfleet serve`: a gateway and its workers as child processes, kept alive, ended together.
+
+The supervisor plans (which ports, which device for which worker), starts everything at once, prints the URL
+when the gateway says that it can take requests, and from then on restarts what dies. Workers listen on
+loopback and share a secret with the gateway that is made here and travels by environment, never on a command
+line.
+
+It ends with 0 after Ctrl-C or SIGTERM, and with 1 when it cannot serve: the gateway, or every worker, failed
+to start several times in a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from voxfleet.child_process import voxfleet_command
+from voxfleet.console import ServeConsole
+from voxfleet.devices import Placement
+from voxfleet.service import Health, RestartPolicy, Service
+from worker.protocol import WorkerState, WorkerStatus
+
+LOOPBACK = "127.0.0.1"
+PROBE_TIMEOUT_SECONDS = 2.0
+SECRET_VARIABLE = "VOXFLEET_WORKER_SECRET"
+WORKER_GRACE_SECONDS = 5.0
+ANY_ADDRESS = {"0.0.0.0": LOOPBACK, "::": "::1"}
+
+
+@dataclass(frozen=True)
+class ServePlan:
+    """Everything decided before the first process starts."""
+
+    host: str
+    port: int
+    model: str
+    worker_ports: tuple[int, ...]
+    placements: tuple[Placement, ...]
+    config: Path | None = None
+    shutdown_seconds: float = 10.0
+    policy: RestartPolicy = field(default_factory=RestartPolicy)
+
+    @property
+    def url(self) -> str:
+        """Where this machine finds the server."""
+        host = ANY_ADDRESS.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+class Supervisor:
+    """Runs a `ServePlan` until it is told to stop or finds that it cannot serve."""
+
+    def __init__(self, plan: ServePlan, console: ServeConsole) -> None:
+        self._plan = plan
+        self._console = console
+        self._outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._client = httpx.AsyncClient(timeout=PROBE_TIMEOUT_SECONDS, trust_env=False)
+        secret = os.environ.get(SECRET_VARIABLE) or secrets.token_urlsafe(32)
+        self._workers = [
+            self._worker(index, port, placement, secret)
+            for index, (port, placement) in enumerate(zip(plan.worker_ports, plan.placements, strict=True))
+        ]
+        self._gateway = self._gateway_service(secret)
+
+    async def run(self) -> int:
+        """Serves; returns the exit code."""
+        self._handle_signals()
+        tasks = [service.start() for service in self._services]
+        ready = asyncio.create_task(self._announce_when_ready())
+        for task in [*tasks, ready]:
+            task.add_done_callback(self._on_task_done)
+        try:
+            failure = await self._outcome
+            self._console.say(f"cannot serve: {failure}" if failure else "stopping", "red" if failure else "")
+        finally:
+            ready.cancel()
+            await self._stop_children()
+            await self._client.aclose()
+        return 1 if failure else 0
+
+    @property
+    def _services(self) -> list[Service]:
+        return [*self._workers, self._gateway]
+
+    def _worker(self, index: int, port: int, placement: Placement, secret: str) -> Service:
+        command = voxfleet_command(
+            "worker",
+            "--host",
+            LOOPBACK,
+            "--port",
+            str(port),
+            "--device",
+            placement.device,
+            "--model",
+            self._plan.model,
+            *self._config_arguments(),
+        )
+        environment = {SECRET_VARIABLE: secret, **placement.environment}
+        return Service(
+            f"worker-{index}", command, environment, self._probe_worker(port), self, self._plan.policy
+        )
+
+    def _gateway_service(self, secret: str) -> Service:
+        urls = ",".join(f"http://{LOOPBACK}:{port}" for port in self._plan.worker_ports)
+        command = voxfleet_command(
+            "gateway",
+            "--host",
+            self._plan.host,
+            "--port",
+            str(self._plan.port),
+            "--workers",
+            urls,
+            *self._config_arguments(),
+        )
+        return Service(
+            "gateway", command, {SECRET_VARIABLE: secret}, self._probe_gateway, self, self._plan.policy
+        )
+
+    def _config_arguments(self) -> list[str]:
+        return ["--config", str(self._plan.config)] if self._plan.config else []
+
+    def _probe_worker(self, port: int) -> Callable[[], Awaitable[Health | None]]:
+        async def probe() -> Health | None:
+            response = await self._get(f"http://{LOOPBACK}:{port}/health")
+            return worker_health(response) if response is not None else None
+
+        return probe
+
+    async def _probe_gateway(self) -> Health | None:
+        response = await self._get(f"{self._plan.url}/health")
+        return Health(healthy=True) if response is not None and response.is_success else None
+
+    async def _get(self, url: str) -> httpx.Response | None:
+        try:
+            return await self._client.get(url)
+        except httpx.TransportError:
+            return None
+
+    async def _announce_when_ready(self) -> None:
+        while True:
+            response = await self._get(f"{self._plan.url}/ready")
+            if response is not None and response.is_success:
+                break
+            await asyncio.sleep(self._plan.policy.probe_interval_seconds)
+        everywhere = " (on every address of this machine)" if self._plan.host in ANY_ADDRESS else ""
+        self._console.say(f"VoxFleet is ready: {self._plan.url}{everywhere}", "bold green")
+
+    def on_line(self, service: Service, line: str) -> None:
+        self._console.on_line(service, line)
+
+    def on_health(self, service: Service, health: Health) -> None:
+        self._console.on_health(service, health)
+
+    def on_down(self, service: Service, reason: str, delay_seconds: float) -> None:
+        """Tells the user, and gives up when nothing is left to hope for."""
+        self._console.on_down(service, reason, delay_seconds)
+        if self._gateway.hopeless:
+            self._end(f"the gateway {self._gateway.last_failure}")
+        elif all(worker.hopeless for worker in self._workers):
+            self._end(f"no worker starts; {service.name} {service.last_failure}")
+
+    def _end(self, failure: str | None) -> None:
+        if not self._outcome.done():
+            self._outcome.set_result(failure)
+
+    def _on_task_done(self, task: asyncio.Task) -> None:
+        if not task.cancelled() and task.exception() is not None and not self._outcome.done():
+            self._outcome.set_exception(task.exception())
+
+    def _handle_signals(self) -> None:
+        def on_signal() -> None:
+            if self._outcome.done():
+                for service in self._services:
+                    service.kill()
+            self._end(None)
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, on_signal)
+
+    async def _stop_children(self) -> None:
+        """The gateway first, so that it can let running streams finish while their workers still live."""
+        await self._gateway.stop(self._plan.shutdown_seconds)
+        await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers))
+
+
+def worker_health(response: httpx.Response) -> Health:
+    """Reads a worker's `/health`; an answer that is none of a worker's is an error."""
+    try:
+        status = WorkerStatus.model_validate_json(response.content)
+    except ValueError:
+        return Health(error=f"answers like no worker (HTTP {response.status_code})")
+    if status.state is WorkerState.ERROR:
+        return Health(error=f"failed: {status.error}")
+    if status.state is WorkerState.LOADING:
+        loading = status.loading
+        return Health(stage=loading.stage if loading else "", progress=loading.progress if loading else None)
+    return Health(healthy=True)
+
+
+async def supervise(plan: ServePlan) -> int:
+    """Serves until stopped; returns the exit code."""
+    with ServeConsole() as console:
+        return await Supervisor(plan, console).run()
