@@ -1,11 +1,30 @@
+"""What the next step computes: every decode first, then as much prefill as the budget allows.
+
+One step of a busy engine, with `max_prefill_tokens=256`: five running sequences get one position each, a
+sixth goes on with its prompt (positions 512 to 700 of 700, so it samples), and a seventh leaves the queue and
+gets the rest of the budget, its positions 0 to 68. Nobody overtakes in the queue, and no decode waits for a
+prompt.
+
+When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
+the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
+is refused at `add` when it could not even run alone, so the oldest sequence always makes progress.
+"""
+
 from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from engine.sequence import Sequence
+
+from engine.block_manager import BlockManager
+from engine.config import EngineConfig
+from engine.errors import RequestError
+from engine.sequence import Sequence, SequenceStatus
 
 
 @dataclass(frozen=True)
 class ScheduledSequence:
-    """Compute positions [start, start + count) of a sequence."""
+    """Compute positions [start, start + count) of a sequence; `count` is 1 for a decode."""
 
     sequence: Sequence
     start: int
@@ -15,3 +34,139 @@ class ScheduledSequence:
     def samples(self) -> bool:
         """Whether the last position is included, so that a new token comes out."""
         return self.start + self.count == len(self.sequence)
+
+
+class Scheduler:
+    """The queue, the running set, and the rule that moves sequences between them."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.block_manager = BlockManager(config.num_blocks, config.block_size, config.enable_prefix_caching)
+        self._waiting: OrderedDict[str, Sequence] = OrderedDict()
+        self._running: dict[str, Sequence] = {}
+        self.num_preemptions = 0
+
+    @property
+    def waiting(self) -> list[Sequence]:
+        """Sequences without blocks, next to be admitted first."""
+        return list(self._waiting.values())
+
+    @property
+    def running(self) -> list[Sequence]:
+        """Sequences with blocks, longest running first."""
+        return list(self._running.values())
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._waiting or request_id in self._running
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._running)
+
+    def get(self, request_id: str) -> Sequence | None:
+        """The unfinished sequence of this name, None when there is none."""
+        return self._waiting.get(request_id) or self._running.get(request_id)
+
+    def add(self, sequence: Sequence) -> None:
+        """Queues a sequence.
+
+        Raises:
+            RequestError: it is empty, asks for no token, is already here, or could not run even alone.
+        """
+        check_admissible(sequence, self.config)
+        if sequence.request_id in self:
+            raise RequestError(
+                f"request {sequence.request_id!r} is already being served", "request_id", "duplicate"
+            )
+        self._waiting[sequence.request_id] = sequence
+
+    def remove(self, sequence: Sequence) -> None:
+        """Takes a sequence out, finished or not, and frees its blocks; no-op when it is not here."""
+        self._waiting.pop(sequence.request_id, None)
+        if self._running.pop(sequence.request_id, None) is not None:
+            self.block_manager.free(sequence)
+        sequence.status = SequenceStatus.FINISHED
+
+    def commit(self, scheduled: ScheduledSequence) -> None:
+        """Records that the scheduled positions have been computed."""
+        self.block_manager.commit(scheduled.sequence, scheduled.start + scheduled.count)
+
+    def schedule(self) -> list[ScheduledSequence]:
+        """The batch of the next step; empty only when nothing is waiting or running."""
+        batch = list(self._schedule_decodes())
+        budget = self.config.max_num_batched_tokens - len(batch)
+        if batch:
+            budget = min(budget, self.config.max_prefill_tokens)
+        batch.extend(self._schedule_prefills(budget))
+        return batch
+
+    def _schedule_decodes(self) -> Iterator[ScheduledSequence]:
+        for sequence in self.running:
+            if sequence.num_uncomputed_tokens == 1 and self._make_room(sequence):
+                self.block_manager.append(sequence)
+                yield ScheduledSequence(sequence, sequence.num_computed_tokens, 1)
+
+    def _make_room(self, sequence: Sequence) -> bool:
+        """Preempts from the young end until `sequence` can go on; False when it went itself."""
+        while sequence.status is SequenceStatus.RUNNING and not self.block_manager.can_append(sequence):
+            self._preempt(self._running[next(reversed(self._running))])
+        return sequence.status is SequenceStatus.RUNNING
+
+    def _preempt(self, sequence: Sequence) -> None:
+        del self._running[sequence.request_id]
+        self.block_manager.free(sequence)
+        sequence.status = SequenceStatus.WAITING
+        self._waiting[sequence.request_id] = sequence
+        self._waiting.move_to_end(sequence.request_id, last=False)
+        self.num_preemptions += 1
+
+    def _schedule_prefills(self, budget: int) -> Iterator[ScheduledSequence]:
+        for sequence in self.running:
+            if budget and sequence.num_uncomputed_tokens > 1:
+                scheduled = _chunk(sequence, budget)
+                budget -= scheduled.count
+                yield scheduled
+        while budget and (sequence := self._admit()) is not None:
+            scheduled = _chunk(sequence, budget)
+            budget -= scheduled.count
+            yield scheduled
+
+    def _admit(self) -> Sequence | None:
+        """Moves the head of the queue to the running set, if there is a place and room for all its tokens."""
+        if not self._waiting or len(self._running) >= self.config.max_num_seqs:
+            return None
+        sequence = next(iter(self._waiting.values()))
+        # One block for each that runs, or the newcomer would be preempted as soon as one of them grows.
+        if not self.block_manager.allocate(sequence, reserve=len(self._running)):
+            return None
+        del self._waiting[sequence.request_id]
+        self._running[sequence.request_id] = sequence
+        sequence.status = SequenceStatus.RUNNING
+        return sequence
+
+
+def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
+    """Refuses what an engine with this `config` could not run even alone.
+
+    Raises:
+        RequestError: naming the limit.
+    """
+    if not sequence.token_ids:
+        raise RequestError("the prompt is empty", "prompt", "empty_prompt")
+    if sequence.max_new_tokens < 1:
+        raise RequestError(
+            f"max_new_tokens must be at least 1, got {sequence.max_new_tokens}",
+            "max_new_tokens",
+            "out_of_range",
+        )
+    needed = sequence.max_total_tokens
+    parts = f"a prompt of {sequence.num_prompt_tokens} and {sequence.max_new_tokens} new tokens need {needed} positions"
+    if needed > config.max_model_len:
+        raise RequestError(f"{parts}, max_model_len is {config.max_model_len}", "max_new_tokens", "too_long")
+    capacity = config.num_blocks * config.block_size
+    if needed > capacity:
+        raise RequestError(f"{parts}, the KV cache holds {capacity}", "max_new_tokens", "too_long")
+
+
+def _chunk(sequence: Sequence, budget: int) -> ScheduledSequence:
+    start = sequence.num_computed_tokens
+    return ScheduledSequence(sequence, start, min(sequence.num_uncomputed_tokens, budget))

@@ -26,7 +26,7 @@ from engine.attention.backend import AttentionBatch
 
 @dataclass
 class DecodeRows:
-    """The leading rows of one query each: slots `gather` [B, L], additive `mask` [B, 1, 1, L] where padded."""
+    """The leading rows of one query each: slots `gather` [B, L], additive `mask` [B, 1, 1, L] if padded."""
 
     gather: Tensor
     mask: Tensor | None

@@ -82,7 +82,7 @@ class LongRope(nn.Module):
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotates `x` [..., T, H, head_dim] by the angles of `LongRope.cos_sin`; fp32 inside, dtype of `x` out."""
+    """Rotates `x` [..., T, H, head_dim] by the angles of `cos_sin`; fp32 inside, dtype of `x` out."""
     wide = x.float()
     rotated = torch.addcmul(wide * cos, wide.roll(x.shape[-1] // 2, -1), sin)
     return rotated.to(x.dtype)

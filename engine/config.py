@@ -1,0 +1,53 @@
+"""The limits of one engine, checked where they are set and not where they would hurt.
+
+With `max_num_seqs=8`, `max_num_batched_tokens=2048` and `max_prefill_tokens=256`, a step serves up to 8
+decodes and beside them at most 256 positions of prompts, so that a newcomer with a long prompt cannot make
+the running streams stutter. A step without decodes may use the whole 2048.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """Limits of an engine; all counts are of tokens (positions) unless they say otherwise.
+
+    Attributes:
+        num_blocks: blocks of the KV cache.
+        block_size: positions per block.
+        max_model_len: positions that one sequence may come to need.
+        max_num_seqs: sequences running at once.
+        max_num_batched_tokens: positions computed by one step, decodes included.
+        max_prefill_tokens: positions of prompts computed by one step that also decodes.
+        enable_prefix_caching: share blocks between sequences with the same beginning.
+
+    Raises:
+        ValueError: a limit below 1, or fewer batched tokens than sequences (some stream would starve).
+    """
+
+    num_blocks: int
+    block_size: int
+    max_model_len: int
+    max_num_seqs: int = 16
+    max_num_batched_tokens: int = 2048
+    max_prefill_tokens: int = 512
+    enable_prefix_caching: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (
+            "num_blocks",
+            "block_size",
+            "max_model_len",
+            "max_num_seqs",
+            "max_num_batched_tokens",
+            "max_prefill_tokens",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.max_num_batched_tokens < self.max_num_seqs:
+            raise ValueError(
+                f"max_num_batched_tokens {self.max_num_batched_tokens} is below max_num_seqs "
+                f"{self.max_num_seqs}: a step could not serve every running sequence"
+            )

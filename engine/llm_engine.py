@@ -1,0 +1,125 @@
+"""The engine: sequences in, one output per sequence and step out.
+
+    engine.add(Sequence("a", [1, 2, 3], max_new_tokens=10))
+    while engine.has_unfinished():
+        for output in engine.step(): ...
+
+It has no thread of its own and is not thread-safe; `engine.loop.EngineLoop` is. A step whose runner raises
+fails the sequences of that batch, and the engine goes on with the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from engine.config import EngineConfig
+from engine.errors import EngineError
+from engine.model_runner import ModelRunner, StepResult
+from engine.scheduler import ScheduledSequence, Scheduler
+from engine.sequence import Sequence
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class SequenceOutput:
+    """What one step did for one sequence.
+
+    Attributes:
+        result: the new token and the model's output; None when the sequence failed. finish_reason: None while
+        it goes on; "length" at `max_new_tokens`, "error" when it failed, else what the
+            model said.
+        error: why it failed.
+    """
+
+    sequence: Sequence
+    result: StepResult | None = None
+    finish_reason: str | None = None
+    error: str | None = None
+
+
+class LLMEngine:
+    """Continuous batching over one runner.
+
+    Raises:
+        EngineError: `config` asks for more than the runner has.
+    """
+
+    def __init__(self, runner: ModelRunner, config: EngineConfig) -> None:
+        if config.block_size != runner.block_size:
+            raise EngineError(f"block_size is {config.block_size}, the runner's {runner.block_size}")
+        for limit in ("num_blocks", "max_model_len"):
+            if getattr(config, limit) > getattr(runner, limit):
+                raise EngineError(
+                    f"{limit} is {getattr(config, limit)}, the runner's {getattr(runner, limit)}"
+                )
+        self.runner = runner
+        self.config = config
+        self.scheduler = Scheduler(config)
+        self.step_count = 0
+
+    def add(self, sequence: Sequence) -> None:
+        """Queues a sequence for the next step.
+
+        Raises:
+            RequestError: it can never be served; see `Scheduler.add`.
+        """
+        self.scheduler.add(sequence)
+
+    def cancel(self, request_id: str) -> bool:
+        """Drops an unfinished sequence, waiting or running, and frees what it holds; False when there is none."""
+        sequence = self.scheduler.get(request_id)
+        if sequence is None:
+            return False
+        self._finish(sequence, "cancelled")
+        return True
+
+    def has_unfinished(self) -> bool:
+        return len(self.scheduler) > 0
+
+    def step(self) -> list[SequenceOutput]:
+        """Computes one batch; one output per sequence that got a token or failed."""
+        batch = self.scheduler.schedule()
+        if not batch:
+            return []
+        self.step_count += 1
+        samples = [scheduled.samples for scheduled in batch]
+        try:
+            results = self.runner.run(batch)
+            if [result is not None for result in results] != samples:
+                raise EngineError("the runner returned results for other rows than those that sample")
+        except Exception as error:
+            logger.exception("step %d failed with %d sequences", self.step_count, len(batch))
+            return [self._fail(scheduled.sequence, error) for scheduled in batch]
+        outputs = []
+        for scheduled, result in zip(batch, results, strict=True):
+            self.scheduler.commit(scheduled)
+            if result is not None:
+                outputs.append(self._advance(scheduled, result))
+        return outputs
+
+    def _advance(self, scheduled: ScheduledSequence, result: StepResult) -> SequenceOutput:
+        sequence = scheduled.sequence
+        sequence.token_ids.append(result.token)
+        reason = None
+        if result.stopped:
+            reason = result.finish_reason or "stop"
+        elif sequence.num_new_tokens >= sequence.max_new_tokens:
+            reason = "length"
+        if reason is not None:
+            self._finish(sequence, reason)
+        return SequenceOutput(sequence, result, reason)
+
+    def _fail(self, sequence: Sequence, error: Exception) -> SequenceOutput:
+        self._finish(sequence, "error")
+        return SequenceOutput(sequence, None, "error", f"{type(error).__name__}: {error}")
+
+    def _finish(self, sequence: Sequence, reason: str) -> None:
+        self.scheduler.remove(sequence)
+        sequence.stopped = True
+        sequence.finish_reason = reason
+        try:
+            self.runner.release(sequence)
+        except Exception:
+            logger.exception("releasing %s failed", sequence.request_id)
