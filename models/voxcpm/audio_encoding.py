@@ -1,0 +1,94 @@
+"""Reference and prompt audio to latent patches, with the padding the model was trained with.
+
+A prompt is padded on the left, so that its last patch ends where the speech ends and generation joins
+it; a reference is padded on the right. Encoded files are cached by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.errors import RequestError
+from models.speech import AudioRole
+from models.voxcpm.checkpoint import Checkpoint
+
+CACHE_ENTRIES = 64
+
+
+class AudioEncoder:
+    """Encodes audio with a checkpoint's VAE; safe to call from several threads."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._vae = checkpoint.vae
+        self._config = checkpoint.config
+        self._device = checkpoint.device
+        self._cache: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @torch.inference_mode()
+    def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
+        """Mono float32 [samples] at any rate -> float32 [n, P, D].
+
+        Raises RequestError for audio that is empty, silent or not finite, or for a role this model lacks.
+        """
+        if role == "reference" and not self._config.supports_reference:
+            raise RequestError("this model takes no reference audio", param="reference")
+        if samples.ndim != 1 or not len(samples):
+            raise RequestError(f"{role} audio must be mono and not empty", param=role)
+        if not np.isfinite(samples).all():
+            raise RequestError(f"{role} audio has values that are not finite", param=role)
+        audio = torch.from_numpy(self.pad(resample(samples, sample_rate, self.sample_rate), role))
+        latents = self._vae.encode(audio.to(self._device)[None, None])[0]
+        patches = latents.unflatten(1, (-1, self._config.patch_size)).permute(1, 2, 0)
+        return patches.contiguous().cpu().numpy()
+
+    @property
+    def sample_rate(self) -> int:
+        return self._config.audio_vae_config.sample_rate
+
+    def pad(self, samples: np.ndarray, role: AudioRole) -> np.ndarray:
+        """Pad with zeros to whole patches, on the left for a prompt and on the right for a reference."""
+        patch = self._config.patch_size * self._config.audio_vae_config.hop_length
+        missing = -len(samples) % patch
+        padding = (missing, 0) if role == "prompt" else (0, missing)
+        return np.pad(samples.astype(np.float32), padding)
+
+    def encode_file(self, path: Path, role: AudioRole) -> np.ndarray:
+        """Like `encode` for an audio file that libsndfile reads; equal content is encoded once."""
+        key = (hashlib.sha256(path.read_bytes()).hexdigest(), role)
+        with self._lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        patches = self.encode(*read_audio(path), role)
+        with self._lock:
+            self._cache[key] = patches
+            while len(self._cache) > CACHE_ENTRIES:
+                self._cache.popitem(last=False)
+        return patches
+
+
+def read_audio(path: Path) -> tuple[np.ndarray, int]:
+    """(mono float32 [samples], sample rate) of an audio file. Raises RequestError when it can't be read."""
+    import soundfile
+
+    try:
+        samples, sample_rate = soundfile.read(path, dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise RequestError(f"{path.name} cannot be read as audio: {error}", param="audio") from error
+    return samples.mean(axis=1), sample_rate
+
+
+def resample(samples: np.ndarray, source_rate: int, target_rate: int) -> np.ndarray:
+    """float32 [samples] at `source_rate` -> float32 at `target_rate`."""
+    if source_rate == target_rate:
+        return samples
+    import soxr
+
+    return soxr.resample(samples, source_rate, target_rate)

@@ -1,0 +1,283 @@
+"""The audio VAE: waveform to 25 Hz latents and back, with causal convolutions throughout.
+
+Both generations are one definition. Every causal layer takes its left context from a `Context`:
+`ZeroContext` pads with silence (a whole clip at once), `streaming_vae.StreamContext` carries the
+state of each stream, which makes streamed and full decode the same arithmetic.
+
+    audio = vae.decode(latents)        # [B, D, N] -> [B, 1, N * output_hop_length]
+    latents = vae.encode(audio)        # [B, 1, T], T a multiple of hop_length -> [B, D, T / hop_length]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.voxcpm.config import AudioVAEConfig
+
+
+class Context(Protocol):
+    """Supplies what a causal layer saw before its current input."""
+
+    def extend(self, layer: nn.Module, x: Tensor, length: int) -> Tensor:
+        """Prepend `length` earlier frames: x [B, C, T] -> [B, C, length + T]."""
+
+
+class ZeroContext:
+    """Nothing came before: pad with zeros."""
+
+    def extend(self, layer: nn.Module, x: Tensor, length: int) -> Tensor:
+        return F.pad(x, (length, 0))
+
+
+class CausalConv1d(nn.Conv1d):
+    """Convolution that sees the past only. `context` is its left context in input frames."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        *,
+        context: int | None = None,
+        stride: int = 1,
+        dilation: int = 1,
+        groups: int = 1,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride=stride, dilation=dilation, groups=groups
+        )
+        self.context = (kernel_size - 1) * dilation if context is None else context
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        return super().forward(context.extend(self, x, self.context) if self.context else x)
+
+
+class CausalUpsample1d(nn.ConvTranspose1d):
+    """Transposed convolution with kernel 2 * stride: each output frame sees the current and the previous input."""
+
+    context = 1
+
+    def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
+        super().__init__(in_channels, out_channels, kernel_size=2 * stride, stride=stride)
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        stride = self.stride[0]
+        return super().forward(context.extend(self, x, 1))[..., stride:-stride]
+
+
+class Snake(nn.Module):
+    """x + sin(alpha x)^2 / alpha (Ziyin et al. 2020), one alpha per channel."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(1, channels, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).square()
+
+
+class ResidualUnit(nn.Module):
+    def __init__(self, dim: int, dilation: int, groups: int) -> None:
+        super().__init__()
+        self.block = nn.ModuleList(
+            [
+                Snake(dim),
+                CausalConv1d(dim, dim, 7, dilation=dilation, groups=groups),
+                Snake(dim),
+                CausalConv1d(dim, dim, 1),
+            ]
+        )
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        return x + run(self.block, x, context)
+
+
+class EncoderBlock(nn.Module):
+    """Three residual units, then a strided convolution that doubles the channels."""
+
+    def __init__(self, input_dim: int, stride: int, groups: int, odd_stride_padding: bool) -> None:
+        super().__init__()
+        context = stride + stride % 2 if odd_stride_padding else stride
+        self.block = nn.ModuleList(
+            [ResidualUnit(input_dim, dilation, groups) for dilation in (1, 3, 9)]
+            + [
+                Snake(input_dim),
+                CausalConv1d(input_dim, 2 * input_dim, 2 * stride, stride=stride, context=context),
+            ]
+        )
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        return run(self.block, x, context)
+
+
+class Encoder(nn.Module):
+    def __init__(self, config: AudioVAEConfig) -> None:
+        super().__init__()
+        dim = config.encoder_dim
+        blocks: list[nn.Module] = [CausalConv1d(1, dim, 7)]
+        for stride in config.encoder_rates:
+            groups = dim if config.depthwise else 1
+            blocks.append(EncoderBlock(dim, stride, groups, config.odd_stride_padding))
+            dim *= 2
+        self.block = nn.ModuleList(blocks)
+        self.fc_mu = CausalConv1d(dim, config.latent_dim, 3)
+        self.fc_logvar = CausalConv1d(dim, config.latent_dim, 3)
+
+    def forward(self, audio: Tensor) -> tuple[Tensor, Tensor]:
+        """audio [B, 1, T] -> (mean, log variance), both [B, D, T / hop_length]."""
+        context = ZeroContext()
+        hidden = run(self.block, audio, context)
+        return self.fc_mu(hidden, context), self.fc_logvar(hidden, context)
+
+
+class DecoderBlock(nn.Module):
+    """Upsampling that halves the channels, then three residual units."""
+
+    def __init__(self, input_dim: int, output_dim: int, stride: int, groups: int) -> None:
+        super().__init__()
+        self.input_dim = input_dim
+        self.block = nn.ModuleList(
+            [Snake(input_dim), CausalUpsample1d(input_dim, output_dim, stride)]
+            + [ResidualUnit(output_dim, dilation, groups) for dilation in (1, 3, 9)]
+        )
+
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        return run(self.block, x, context)
+
+
+class SampleRateCondition(nn.Module):
+    """Conditions a decoder block on the bucket of the output sample rate."""
+
+    def __init__(self, dim: int, num_buckets: int, config: AudioVAEConfig) -> None:
+        super().__init__()
+        self.cond_type = config.cond_type
+        out_dim = dim
+        if self.cond_type in ("scale_bias", "scale_bias_init"):
+            self.scale_embed = nn.Embedding(num_buckets, dim)
+            self.bias_embed = nn.Embedding(num_buckets, dim)
+        elif self.cond_type == "add":
+            self.cond_embed = nn.Embedding(num_buckets, dim)
+        elif self.cond_type == "concat":
+            self.cond_embed = nn.Embedding(num_buckets, config.cond_dim)
+            out_dim = dim + config.cond_dim
+        else:
+            raise ValueError(f"audio_vae_config.cond_type {self.cond_type!r} is unknown")
+        self.out_layer = (
+            nn.ModuleList([Snake(out_dim), CausalConv1d(out_dim, dim, 1)])
+            if config.cond_out_layer
+            else nn.ModuleList()
+        )
+
+    def forward(self, x: Tensor, bucket: Tensor, context: Context) -> Tensor:
+        """x [B, C, T], bucket [1] -> [B, C, T]."""
+        if self.cond_type.startswith("scale_bias"):
+            x = x * self.scale_embed(bucket)[..., None] + self.bias_embed(bucket)[..., None]
+        elif self.cond_type == "add":
+            x = x + self.cond_embed(bucket)[..., None]
+        else:
+            x = torch.cat([x, self.cond_embed(bucket)[..., None].expand(len(x), -1, x.shape[-1])], dim=1)
+        return run(self.out_layer, x, context)
+
+
+class Decoder(nn.Module):
+    def __init__(self, config: AudioVAEConfig) -> None:
+        super().__init__()
+        dim = config.decoder_dim
+        if config.depthwise:
+            layers: list[nn.Module] = [
+                CausalConv1d(config.latent_dim, config.latent_dim, 7, groups=config.latent_dim),
+                CausalConv1d(config.latent_dim, dim, 1),
+            ]
+        else:
+            layers = [CausalConv1d(config.latent_dim, dim, 7)]
+        for stride in config.decoder_rates:
+            out_dim = dim // 2
+            layers.append(DecoderBlock(dim, out_dim, stride, out_dim if config.depthwise else 1))
+            dim = out_dim
+        layers += [Snake(dim), CausalConv1d(dim, 1, 7)]
+        self.model = nn.ModuleList(layers)
+        self._add_sample_rate_condition(config)
+
+    def _add_sample_rate_condition(self, config: AudioVAEConfig) -> None:
+        if config.sr_bin_boundaries is None:
+            return
+        boundaries = torch.tensor(config.sr_bin_boundaries, dtype=torch.int32)
+        self.register_buffer("sr_bin_boundaries", boundaries)
+        self.sr_cond_model = nn.ModuleDict(
+            {
+                str(i): SampleRateCondition(layer.input_dim, len(boundaries) + 1, config)
+                for i, layer in enumerate(self.model)
+                if isinstance(layer, DecoderBlock)
+            }
+        )
+        rate = torch.tensor([config.output_sample_rate], dtype=torch.int32)
+        self.register_buffer("sample_rate_bucket", torch.bucketize(rate, boundaries), persistent=False)
+
+    def forward(self, latents: Tensor, context: Context) -> Tensor:
+        """latents [B, D, N] -> audio [B, 1, N * output_hop_length] in [-1, 1]."""
+        conditions = getattr(self, "sr_cond_model", {})
+        x = latents
+        for i, layer in enumerate(self.model):
+            if str(i) in conditions:
+                x = conditions[str(i)](x, self.sample_rate_bucket, context)
+            x = layer(x) if isinstance(layer, Snake) else layer(x, context)
+        return torch.tanh(x)
+
+
+class AudioVAE(nn.Module):
+    def __init__(self, config: AudioVAEConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+
+    def encode(self, audio: Tensor) -> Tensor:
+        """audio [B, 1, T] with T a multiple of hop_length -> latent means [B, D, T / hop_length]."""
+        if audio.shape[-1] % self.config.hop_length:
+            raise ValueError(
+                f"audio length {audio.shape[-1]} is not a multiple of {self.config.hop_length} samples"
+            )
+        return self.encoder(audio)[0]
+
+    def decode(self, latents: Tensor, context: Context | None = None) -> Tensor:
+        """latents [B, D, N] -> audio [B, 1, N * output_hop_length]; without a context the past is silence."""
+        return self.decoder(latents, context or ZeroContext())
+
+
+def run(layers: nn.ModuleList, x: Tensor, context: Context) -> Tensor:
+    """Apply layers in order, handing the context to those that look back."""
+    for layer in layers:
+        x = layer(x) if isinstance(layer, Snake) else layer(x, context)
+    return x
+
+
+def fold_weight_norm(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Replace weight-norm pairs (`weight_g`, `weight_v` or torch parametrizations) by plain weights.
+
+    weight = g * v / ||v||, the norm over all dimensions but the first (Salimans & Kingma 2016).
+    """
+    folded = dict(state)
+    for g_suffix, v_suffix in (
+        ("weight_g", "weight_v"),
+        ("parametrizations.weight.original0", "parametrizations.weight.original1"),
+    ):
+        for name in [n for n in state if n.endswith(g_suffix)]:
+            stem = name[: -len(g_suffix)]
+            g, v = folded.pop(name).float(), folded.pop(stem + v_suffix).float()
+            folded[stem + "weight"] = v * (g / v.flatten(1).norm(dim=1).view(g.shape))
+    return folded
+
+
+def receptive_field_frames(config: AudioVAEConfig) -> int:
+    """How many earlier latent frames can influence an output sample of the decoder."""
+    frames, rate = 6.0, 1
+    for stride in config.decoder_rates:
+        frames += 1 / rate
+        rate *= stride
+        frames += 6 * (1 + 3 + 9) / rate
+    return math.ceil(frames + 6 / rate)

@@ -1,0 +1,172 @@
+"""A VoxCPM checkpoint on disk, in the released layout, and its loading.
+
+    config.json  model.safetensors (or shards, or pytorch_model.bin)  audiovae.safetensors | audiovae.pth
+    tokenizer.json  generation_config.json?  voices/voices.json?
+
+The last two are ours and optional: default guidance and step count, and named reference voices.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import xxhash
+
+from engine.weights import find_checkpoint, load_into, load_state
+from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
+from models.voxcpm.config import ConfigError, VoxCPMConfig
+from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.tokenizer import TextTokenizer
+
+logger = logging.getLogger(__name__)
+
+BUNDLED_DIRECTORY = Path(__file__).parent / "bundled"
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A named voice of a checkpoint. `audio` is its reference clip; None is the voice of no reference."""
+
+    name: str
+    audio: Path | None
+    language: str = ""
+    description: str = ""
+
+
+@dataclass
+class Checkpoint:
+    """Everything read from disk, on its device and ready to run."""
+
+    name: str
+    revision: str
+    config: VoxCPMConfig
+    model: VoxCPMModel
+    vae: AudioVAE
+    tokenizer: TextTokenizer
+    device: torch.device
+    dtype: torch.dtype
+    generation: dict[str, Any] = field(default_factory=dict)
+    voices: dict[str, Voice] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(self.generation.get("languages", ()))
+
+
+def resolve_model(model: str, progress: Progress | None = None) -> Path:
+    """Directory of `model`: "bundled", a local directory, or a Hugging Face repository id.
+
+    Raises ConfigError when it is none of them.
+    """
+    if model == "bundled":
+        if not (BUNDLED_DIRECTORY / "config.json").is_file():
+            raise ConfigError(f"the bundled checkpoint is missing from {BUNDLED_DIRECTORY}")
+        return BUNDLED_DIRECTORY
+    path = Path(model)
+    if path.is_dir():
+        return path
+    if model.count("/") != 1 or model.startswith((".", "/")):
+        raise ConfigError(
+            f"model {model!r} is not 'bundled', a directory or a repository id like openbmb/VoxCPM2"
+        )
+    from huggingface_hub import snapshot_download
+
+    if progress:
+        progress("download", 0.0)
+    return Path(
+        snapshot_download(model, allow_patterns=["*.json", "*.safetensors", "*.bin", "*.pth", "voices/*"])
+    )
+
+
+def select_device(device: str) -> torch.device:
+    """ "auto" is the first CUDA device, else the CPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(device)
+
+
+def load_checkpoint(
+    directory: Path,
+    device: str = "auto",
+    dtype: torch.dtype | None = None,
+    progress: Progress | None = None,
+) -> Checkpoint:
+    """Load a checkpoint directory.
+
+    dtype is that of the language models and the DiT: fp32 on a CPU, bf16 on CUDA unless given; the
+    audio VAE is always fp32. `progress(stage, fraction)` is told how far it is. Raises ConfigError or
+    engine.errors.WeightError naming what is wrong.
+    """
+    report = progress or (lambda stage, fraction: None)
+    target = select_device(device)
+    dtype = dtype or (torch.float32 if target.type == "cpu" else torch.bfloat16)
+    report("config", 0.0)
+    config = VoxCPMConfig.from_dict(_read_json(directory / "config.json"))
+    tokenizer_file = directory / "tokenizer.json"
+    if not tokenizer_file.is_file():
+        raise ConfigError(f"{directory} has no tokenizer.json")
+    report("weights", 0.1)
+    with torch.device("meta"):
+        model = VoxCPMModel(config)
+    load_into(model, load_state(directory), dtype=dtype)
+    report("audio vae", 0.7)
+    vae = AudioVAE(config.audio_vae_config)
+    load_into(vae, fold_weight_norm(load_state(directory, "audiovae")))
+    report("device", 0.9)
+    checkpoint = Checkpoint(
+        name=directory.resolve().name,
+        revision=_revision(directory),
+        config=config,
+        model=model.to(target).eval().requires_grad_(False),
+        vae=vae.to(target).eval().requires_grad_(False),
+        tokenizer=TextTokenizer.from_file(tokenizer_file),
+        device=target,
+        dtype=dtype,
+        generation=_read_json(directory / "generation_config.json", optional=True),
+        voices=_read_voices(directory / "voices"),
+    )
+    report("ready", 1.0)
+    return checkpoint
+
+
+def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:
+    if not path.is_file():
+        if optional:
+            return {}
+        raise ConfigError(f"{path.parent} has no {path.name}")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} does not hold a JSON object")
+    return data
+
+
+def _read_voices(directory: Path) -> dict[str, Voice]:
+    voices = {}
+    for name, entry in _read_json(directory / "voices.json", optional=True).items():
+        audio = directory / Path(entry["audio"]).name if entry.get("audio") else None
+        if audio is not None and not audio.is_file():
+            raise ConfigError(f"voice {name!r} names {audio}, which does not exist")
+        voices[name] = Voice(name, audio, entry.get("language", ""), entry.get("description", ""))
+    return voices
+
+
+def _revision(directory: Path) -> str:
+    """Hash over every file that decides what comes out; equal on every machine with the same checkpoint."""
+    digest = xxhash.xxh3_128()
+    files = [directory / "config.json", directory / "tokenizer.json"]
+    files += find_checkpoint(directory) + find_checkpoint(directory, "audiovae")
+    for path in files:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 24):
+                digest.update(chunk)
+    return digest.hexdigest()

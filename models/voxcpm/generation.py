@@ -1,0 +1,76 @@
+"""The state of one request while its speech is generated, and the rules that end it.
+
+A clip ends when the stop head says so (never up to patch `min_stop_index`), when the
+requested or the model's length is reached, or when it has run away: far more audio than the text can
+need, or nothing but silence for seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+MIN_STOP_INDEX = 2
+"""A stop is honoured only after this patch index: the `min_len` of the published package."""
+
+TEXT_RATIO_CAP = 6.0
+TEXT_RATIO_MARGIN = 10
+"""At most tokens * 6 + 10 patches: the published package's bound on a bad case."""
+
+SILENCE_LEVEL = 10 ** (-60 / 20)
+SILENCE_LIMIT_SECONDS = 3.0
+
+
+def text_ratio_cap(num_text_tokens: int) -> int:
+    """Most patches that a target text of this many tokens can reasonably need."""
+    return int(num_text_tokens * TEXT_RATIO_CAP + TEXT_RATIO_MARGIN)
+
+
+@dataclass
+class SilenceGuard:
+    """Notices a clip that has gone silent: no sample above -60 dB of full scale for `limit_seconds`."""
+
+    limit_seconds: float = SILENCE_LIMIT_SECONDS
+    silent_seconds: float = 0.0
+
+    def ran_away(self, audio: np.ndarray, seconds: float) -> bool:
+        """Take the next `seconds` of audio into account; True once the limit is reached."""
+        loud = bool(np.abs(audio).max(initial=0.0) > SILENCE_LEVEL)
+        self.silent_seconds = 0.0 if loud else self.silent_seconds + seconds
+        return self.silent_seconds >= self.limit_seconds
+
+
+@dataclass
+class GenerationState:
+    """What the runner needs to know of a request besides its key stream."""
+
+    seed: int
+    cfg_value: float
+    num_steps: int
+    temperature: float
+    max_patches: int
+    """Patches after which the clip ends, resumed ones included."""
+    limit_reason: str
+    """Finish reason at `max_patches`: "length" or "runaway"."""
+    min_patches: int = 0
+    min_stop_index: int = MIN_STOP_INDEX
+    index: int = 0
+    """Index of the next patch."""
+    silence: SilenceGuard | None = None
+
+    def finish_reason(self, stop_predicted: bool, audio: np.ndarray, patch_seconds: float) -> str | None:
+        """Why the clip ends with patch `index`, or None. Call once per patch, before `index` moves on."""
+        if stop_predicted and self.index > self.min_stop_index and self.index + 1 >= self.min_patches:
+            return "stop"
+        if self.index + 1 >= self.max_patches:
+            return self.limit_reason
+        if self.silence is not None and self.silence.ran_away(audio, patch_seconds):
+            return "runaway"
+        return None
+
+
+def patches_in(seconds: float, patch_seconds: float) -> int:
+    """Whole patches that cover `seconds`."""
+    return math.ceil(seconds / patch_seconds - 1e-9)

@@ -1,0 +1,218 @@
+"""The VoxCPM network: one definition for VoxCPM-0.5B, VoxCPM1.5 and VoxCPM2, shaped by its config.
+
+    text + audio patches -> base LM -> scalar quantisation -> residual LM -> two hidden vectors
+    hidden vectors + last patch -> DiT (flow matching) -> next patch -> local encoder -> next LM input
+
+Module names follow the released checkpoints, so weights load by name. Shapes: T positions of a flat
+batch, N rows, P latents per patch, D values per latent, H hidden.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.voxcpm.config import TransformerConfig, VoxCPMConfig
+from models.voxcpm.transformer import Attention, Transformer, bidirectional_attention
+
+
+class LocalEncoder(nn.Module):
+    """Turns one patch of latents into one vector: a class token attends over the patch."""
+
+    def __init__(self, config: TransformerConfig, feat_dim: int) -> None:
+        super().__init__()
+        self.special_token = nn.Parameter(torch.zeros(1, 1, 1, config.hidden_size))
+        self.in_proj = nn.Linear(feat_dim, config.hidden_size)
+        self.encoder = Transformer(config)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """patches [N, P, D] -> [N, hidden]."""
+        x = self.in_proj(patches)
+        x = torch.cat([self.special_token[0].to(x.dtype).expand(len(x), 1, -1), x], dim=1)
+        positions = torch.arange(x.shape[1], device=x.device)
+        return self.encoder(x, self.encoder.cos_sin(positions), bidirectional_attention)[:, 0]
+
+
+class TimestepEmbedding(nn.Module):
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.linear_1 = nn.Linear(hidden_size, hidden_size)
+        self.linear_2 = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear_2(F.silu(self.linear_1(x)))
+
+
+def sinusoidal_embedding(time: Tensor, dim: int, scale: float = 1000.0) -> Tensor:
+    """Sine and cosine features of flow time: time [N] in 0..1 -> [N, dim], computed in fp32."""
+    half = dim // 2
+    frequencies = torch.exp(
+        torch.arange(half, device=time.device, dtype=torch.float32) * (-math.log(10000.0) / (half - 1))
+    )
+    angles = scale * time.float()[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+class LocalDiT(nn.Module):
+    """Velocity estimator of the flow: a transformer over [condition, time, previous patch, noisy patch]."""
+
+    def __init__(self, config: TransformerConfig, feat_dim: int, two_condition_tokens: bool) -> None:
+        super().__init__()
+        hidden = config.hidden_size
+        self.hidden_size, self.two_condition_tokens = hidden, two_condition_tokens
+        self.in_proj = nn.Linear(feat_dim, hidden)
+        self.cond_proj = nn.Linear(feat_dim, hidden)
+        self.out_proj = nn.Linear(hidden, feat_dim)
+        self.time_mlp = TimestepEmbedding(hidden)
+        self.delta_time_mlp = TimestepEmbedding(hidden)
+        self.decoder = Transformer(config)
+
+    def time_embedding(self, time: Tensor, delta: Tensor) -> Tensor:
+        """time and delta [N] -> [N, hidden]. Constant over a batch for a fixed grid, so callers cache it."""
+        dtype = self.in_proj.weight.dtype
+        return self.time_mlp(sinusoidal_embedding(time, self.hidden_size).to(dtype)) + self.delta_time_mlp(
+            sinusoidal_embedding(delta, self.hidden_size).to(dtype)
+        )
+
+    def prefix(self, mu: Tensor, cond: Tensor) -> Tensor:
+        """What does not change between solver steps: mu [N, K, h], cond [N, P, D] -> [N, K + P, h]."""
+        return torch.cat([mu, self.cond_proj(cond)], dim=1)
+
+    def velocity(self, x: Tensor, prefix: Tensor, time_embedding: Tensor) -> Tensor:
+        """x [N, P, D], prefix from `prefix`, time_embedding [N or 1, h] -> velocity [N, P, D]."""
+        num_rows, patch = x.shape[0], x.shape[1]
+        num_mu = prefix.shape[1] - patch
+        mu, cond = prefix[:, :num_mu], prefix[:, num_mu:]
+        time = time_embedding[:, None].expand(num_rows, -1, -1)
+        head = torch.cat([mu, time], dim=1) if self.two_condition_tokens else mu + time
+        tokens = torch.cat([head, cond, self.in_proj(x)], dim=1)
+        positions = torch.arange(tokens.shape[1], device=x.device)
+        hidden = self.decoder(tokens, self.decoder.cos_sin(positions), bidirectional_attention)
+        return self.out_proj(hidden[:, -patch:])
+
+    def forward(
+        self, x: Tensor, mu: Tensor, time: Tensor, cond: Tensor, delta: Tensor | None = None
+    ) -> Tensor:
+        """x, cond [N, P, D], mu [N, K, h], time [N] -> velocity [N, P, D]."""
+        delta = torch.zeros_like(time) if delta is None else delta
+        return self.velocity(x, self.prefix(mu, cond), self.time_embedding(time, delta))
+
+
+class FlowDecoder(nn.Module):
+    """Holder of the DiT under the name the checkpoints use; the solver is `flow_matching.FlowSolver`."""
+
+    def __init__(self, estimator: LocalDiT) -> None:
+        super().__init__()
+        self.estimator = estimator
+
+
+class ScalarQuantization(nn.Module):
+    """Finite scalar quantisation: round(tanh(x) * scale) / scale in a narrow space.
+
+    In training the rounding is passed straight through to the gradient.
+    """
+
+    def __init__(self, hidden_size: int, latent_dim: int, scale: int) -> None:
+        super().__init__()
+        self.scale = scale
+        self.in_proj = nn.Linear(hidden_size, latent_dim)
+        self.out_proj = nn.Linear(latent_dim, hidden_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        soft = torch.tanh(self.in_proj(x))
+        hard = torch.round(soft * self.scale) / self.scale
+        return self.out_proj(soft + (hard - soft).detach() if self.training else hard)
+
+
+class VoxCPMModel(nn.Module):
+    """All weights but the audio VAE's. Layers of the base LM come first in the KV pool, then the residual LM's."""
+
+    def __init__(self, config: VoxCPMConfig) -> None:
+        super().__init__()
+        self.config = config
+        hidden, dit_hidden = config.lm_config.hidden_size, config.dit_config.hidden_dim
+        self.base_lm = Transformer(config.lm_config)
+        self.residual_lm = Transformer(config.residual_transformer(), config.lm_config.num_hidden_layers)
+        self.feat_encoder = LocalEncoder(config.encoder_transformer(), config.feat_dim)
+        self.feat_decoder = FlowDecoder(
+            LocalDiT(config.dit_transformer(), config.feat_dim, config.two_condition_tokens)
+        )
+        self.fsq_layer = ScalarQuantization(
+            hidden, config.scalar_quantization_latent_dim, config.scalar_quantization_scale
+        )
+        self.enc_to_lm_proj = nn.Linear(config.encoder_config.hidden_dim, hidden)
+        self.lm_to_dit_proj = nn.Linear(hidden, dit_hidden)
+        self.res_to_dit_proj = nn.Linear(hidden, dit_hidden)
+        if config.concat_residual:
+            self.fusion_concat_proj = nn.Linear(2 * hidden, hidden)
+        self.stop_proj = nn.Linear(hidden, hidden)
+        self.stop_head = nn.Linear(hidden, 2, bias=False)
+
+    @property
+    def dit(self) -> LocalDiT:
+        return self.feat_decoder.estimator
+
+    @property
+    def num_kv_layers(self) -> int:
+        return self.config.lm_config.num_hidden_layers + self.config.residual_lm_num_layers
+
+    def encode_patches(self, patches: Tensor) -> Tensor:
+        """Latent patches [N, P, D] -> LM input embeddings [N, H]."""
+        return self.enc_to_lm_proj(self.feat_encoder(patches))
+
+    def embed_text(self, token_ids: Tensor) -> Tensor:
+        """Text token ids [T] -> LM input embeddings [T, H]."""
+        return self.base_lm.embed_tokens(token_ids) * self.config.lm_config.embedding_scale
+
+    def run_language_models(
+        self,
+        embeds: Tensor,
+        audio_embeds: Tensor,
+        audio_mask: Tensor | None,
+        positions: Tensor,
+        attention: Attention,
+    ) -> tuple[Tensor, Tensor]:
+        """Both language models over a flat batch.
+
+        embeds [T, H]: text or audio embedding per position. audio_embeds [T, H]: the same at audio
+        positions, zero at text. audio_mask [T, 1], or None when every position is audio, as in decode.
+        Returns (lm_hidden, residual_hidden), both [T, H]; quantisation applies to audio positions only.
+        """
+        rope = self.base_lm.cos_sin(positions)
+        hidden = self.base_lm(embeds, rope, attention)
+        quantized = self.fsq_layer(hidden)
+        hidden = quantized if audio_mask is None else torch.where(audio_mask, quantized, hidden)
+        if self.config.concat_residual:
+            residual_input = self.fusion_concat_proj(torch.cat([hidden, audio_embeds], dim=-1))
+        else:
+            residual_input = hidden + audio_embeds
+        residual_rope = None if self.residual_lm.rope is None else rope
+        return hidden, self.residual_lm(residual_input, residual_rope, attention)
+
+    def lm_hidden_states(
+        self, token_ids: Tensor, features: Tensor, audio_mask: Tensor, positions: Tensor, attention: Attention
+    ) -> tuple[Tensor, Tensor]:
+        """Hidden states of a flat batch given as parallel arrays, the form training uses.
+
+        token_ids [T], features [T, P, D] (ignored at text), audio_mask [T] bool, positions [T].
+        Returns (lm_hidden, residual_hidden), both [T, H].
+        """
+        mask = audio_mask[:, None]
+        audio = self.encode_patches(features)
+        audio = torch.where(mask, audio, torch.zeros_like(audio))
+        embeds = torch.where(mask, audio, self.embed_text(token_ids).to(audio.dtype))
+        return self.run_language_models(embeds, audio, mask, positions, attention)
+
+    def dit_condition(self, lm_hidden: Tensor, residual_hidden: Tensor) -> Tensor:
+        """What the DiT is conditioned on: two hidden vectors [N, H] -> mu [N, 1 or 2, h]."""
+        first, second = self.lm_to_dit_proj(lm_hidden), self.res_to_dit_proj(residual_hidden)
+        if self.config.two_condition_tokens:
+            return torch.stack([first, second], dim=1)
+        return (first + second)[:, None]
+
+    def stop_logits(self, lm_hidden: Tensor) -> Tensor:
+        """[N, H] -> [N, 2]; class 1 means that the patch made from this hidden state is the last."""
+        return self.stop_head(F.silu(self.stop_proj(lm_hidden)))

@@ -1,0 +1,233 @@
+"""Runs VoxCPM on a device for the engine: one call computes one step of a mixed batch.
+
+    key streams -> embeddings -> language models (paged KV) -> flow matching -> VAE -> patches and audio
+
+Everything it needs of a sequence stands in its key stream (`prompt.py`) and its `GenerationState`, so
+a sequence can be preempted and computed again, or start from patches made elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.attention.backend import AttentionBatch, PagedAttention, select_backend
+from engine.kv_cache.pool import KVPool
+from engine.model_runner import StepResult
+from engine.scheduler import ScheduledSequence
+from engine.sequence import Sequence
+from models.voxcpm.audio_vae import AudioVAE
+from models.voxcpm.flow_matching import FlowSolver
+from models.voxcpm.generation import GenerationState
+from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.noise import patch_noise
+from models.voxcpm.prompt import key_patches, trailing_patches
+from models.voxcpm.streaming_vae import StreamingDecoder
+
+NoiseSource = Callable[[int, int, int, int], np.ndarray]
+"""(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What a step yields for a sequence: latents float32 [P, D] and their audio float32 [patch_samples]."""
+
+    index: int
+    latents: np.ndarray
+    audio: np.ndarray
+
+
+class VoxCPMRunner:
+    """The `engine.model_runner.ModelRunner` of VoxCPM.
+
+    num_blocks * block_size positions of KV cache are allocated at once; max_num_seqs bounds the
+    number of waveform streams decoded together.
+    """
+
+    def __init__(
+        self,
+        model: VoxCPMModel,
+        vae: AudioVAE,
+        *,
+        num_blocks: int,
+        block_size: int,
+        max_num_seqs: int,
+        max_model_len: int,
+        attention_backend: str = "auto",
+        noise: NoiseSource = patch_noise,
+    ) -> None:
+        weight = model.stop_proj.weight
+        self.model, self.config = model, model.config
+        self.device, self.dtype = weight.device, weight.dtype
+        self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
+        lm = self.config.lm_config
+        self._backend = select_backend(attention_backend, self.device, self.dtype, lm.head_dim, block_size)
+        self._pool = KVPool(
+            model.num_kv_layers,
+            num_blocks,
+            block_size,
+            lm.num_key_value_heads,
+            lm.head_dim,
+            self.dtype,
+            self.device,
+        )
+        self._solver = FlowSolver(model.dit, self.config.mean_mode)
+        self._noise = noise
+        self._streams = WaveformStreams(
+            vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
+        )
+
+    @torch.inference_mode()
+    def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
+        """Compute the scheduled positions; see `engine.model_runner.ModelRunner.run`."""
+        lm_hidden, residual_hidden = self._run_language_models(batch)
+        ends = np.cumsum([row.count for row in batch]) - 1
+        sampling = [i for i, row in enumerate(batch) if row.samples]
+        results: list[StepResult | None] = [None] * len(batch)
+        if not sampling:
+            return results
+        if len(sampling) < len(lm_hidden):
+            last = torch.from_numpy(ends[sampling]).to(self.device)
+            lm_hidden, residual_hidden = lm_hidden[last], residual_hidden[last]
+        sequences = [batch[i].sequence for i in sampling]
+        stops = self.model.stop_logits(lm_hidden).argmax(-1)
+        patches = self._generate(sequences, self.model.dit_condition(lm_hidden, residual_hidden))
+        audio = self._streams.decode(sequences, patches)
+        rows = zip(
+            sampling, sequences, stops.tolist(), patches.cpu().numpy(), audio.cpu().numpy(), strict=True
+        )
+        for i, sequence, stop, latents, samples in rows:
+            results[i] = self._result(sequence.payload, bool(stop), latents, samples)
+        return results
+
+    def release(self, sequence: Sequence) -> None:
+        """Give back the sequence's waveform stream."""
+        self._streams.release(sequence)
+
+    def _run_language_models(self, batch: Rows[ScheduledSequence]) -> tuple[Tensor, Tensor]:
+        """Hidden states (lm, residual) of all scheduled positions, [T, H]."""
+        starts, counts = [row.start for row in batch], [row.count for row in batch]
+        tables = [row.sequence.block_table for row in batch]
+        metadata = self._backend.plan(AttentionBatch(starts, counts, tables))
+        positions = np.concatenate([np.arange(row.start, row.start + row.count) for row in batch])
+        keys = [key for row in batch for key in row.sequence.token_ids[row.start : row.start + row.count]]
+        embeds, audio_embeds, mask = self._embed(keys)
+        attention = PagedAttention(self._backend, self._pool, metadata)
+        return self.model.run_language_models(
+            embeds, audio_embeds, mask, torch.from_numpy(positions).to(self.device), attention
+        )
+
+    def _embed(self, keys: list[int | bytes]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Embeddings [T, H], the same with zeros at text, and the audio mask [T, 1] (None: all audio)."""
+        audio_keys = [key for key in keys if isinstance(key, bytes)]
+        audio = self.model.encode_patches(self._patches(audio_keys)) if audio_keys else None
+        if audio is not None and len(audio_keys) == len(keys):
+            return audio, audio, None
+        is_audio = torch.tensor([isinstance(key, bytes) for key in keys], device=self.device)
+        text_ids = torch.tensor([0 if isinstance(key, bytes) else key for key in keys], device=self.device)
+        embeds = self.model.embed_text(text_ids)
+        audio_embeds = torch.zeros_like(embeds)
+        if audio is not None:
+            audio_embeds[is_audio] = audio
+        mask = is_audio[:, None]
+        return torch.where(mask, audio_embeds, embeds), audio_embeds, mask
+
+    def _patches(self, keys: list[bytes]) -> Tensor:
+        patches = key_patches(keys, self.config.patch_size, self.config.feat_dim).copy()
+        return torch.from_numpy(patches).to(self.device, self.dtype)
+
+    def _generate(self, sequences: list[Sequence], mu: Tensor) -> Tensor:
+        """Flow matching for every row: mu [N, K, h] -> patches [N, P, D], fp32."""
+        states: list[GenerationState] = [sequence.payload for sequence in sequences]
+        noise = self._start_noise(states)
+        cond = self._conditions(sequences)
+        groups: dict[int, list[int]] = {}
+        for row, state in enumerate(states):
+            groups.setdefault(state.num_steps, []).append(row)
+        if len(groups) == 1:
+            return self._solver.solve(noise, mu, cond, states[0].num_steps, self._guidance(states))
+        patches = torch.empty_like(noise)
+        for num_steps, rows in groups.items():
+            guidance = self._guidance([states[row] for row in rows])
+            patches[rows] = self._solver.solve(noise[rows], mu[rows], cond[rows], num_steps, guidance)
+        return patches
+
+    def _start_noise(self, states: list[GenerationState]) -> Tensor:
+        shape = (self.config.patch_size, self.config.feat_dim)
+        noise = np.stack([self._noise(s.seed, s.index, *shape) * np.float32(s.temperature) for s in states])
+        return torch.from_numpy(noise).to(self.device)
+
+    def _conditions(self, sequences: list[Sequence]) -> Tensor:
+        """The patch before the one to be made, [N, P, D]; zeros where the stream ends in text."""
+        silence = bytes(4 * self.config.patch_size * self.config.feat_dim)
+        last = [
+            key if isinstance(key := sequence.token_ids[-1], bytes) else silence for sequence in sequences
+        ]
+        return self._patches(last)
+
+    def _guidance(self, states: list[GenerationState]) -> Tensor | None:
+        values = [state.cfg_value for state in states]
+        if all(value == 1.0 for value in values):
+            return None
+        return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
+
+    def _result(
+        self, state: GenerationState, stop: bool, latents: np.ndarray, audio: np.ndarray
+    ) -> StepResult:
+        if not np.isfinite(latents).all():
+            return StepResult(b"", True, "error", f"patch {state.index} has values that are not finite")
+        patch = Patch(state.index, latents, audio)
+        reason = state.finish_reason(stop, audio, self.config.patch_seconds)
+        state.index += 1
+        return StepResult(latents.tobytes(), reason is not None, reason, patch)
+
+
+class WaveformStreams:
+    """Assigns sequences to slots of the streaming decoder.
+
+    A sequence keeps its slot between its steps. When all are taken, the one that was used longest ago
+    gives way; its state is computed again from its last patches should it come back.
+    """
+
+    def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
+        self._decoder = StreamingDecoder(vae, num_slots)
+        self._free = list(range(num_slots))
+        self._slots: OrderedDict[str, int] = OrderedDict()
+        self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim
+        self._context_patches = context_patches
+        self._replay_patches = self._decoder.replay_patches(patch_size)
+        self._device = next(vae.parameters()).device
+
+    def decode(self, sequences: list[Sequence], patches: Tensor) -> Tensor:
+        """The audio of one new patch of each sequence: patches [N, P, D] -> [N, patch_samples]."""
+        for sequence in sequences:
+            if sequence.request_id in self._slots:
+                self._slots.move_to_end(sequence.request_id)
+        slots = [self._slot(sequence) for sequence in sequences]
+        return self._decoder.decode(patches.float(), torch.tensor(slots, device=self._device))
+
+    def release(self, sequence: Sequence) -> None:
+        slot = self._slots.pop(sequence.request_id, None)
+        if slot is not None:
+            self._free.append(slot)
+
+    def _slot(self, sequence: Sequence) -> int:
+        slot = self._slots.get(sequence.request_id)
+        if slot is None:
+            slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
+            self._slots[sequence.request_id] = slot
+            self._decoder.start(slot, self._history(sequence))
+        return slot
+
+    def _history(self, sequence: Sequence) -> Tensor:
+        """The patches before the new one that its waveform depends on, prompt context included."""
+        limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
+        keys = trailing_patches(sequence.token_ids, limit)
+        patches = key_patches(keys, self._patch_size, self._feat_dim).copy()
+        return torch.from_numpy(patches).to(self._device)

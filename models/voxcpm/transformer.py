@@ -1,0 +1,121 @@
+"""The MiniCPM-4 transformer stack that all four parts of VoxCPM are made of.
+
+The same module serves the causal language models (flat tokens, paged KV cache) and the small
+bidirectional transformers of the local encoder and the DiT (rows of a few tokens). What differs is
+the attention callable that the caller passes in:
+
+    hidden = stack(embeds, stack.cos_sin(positions), attention)
+    # attention(layer, q[..., Hq, D], k[..., Hkv, D], v[..., Hkv, D]) -> [..., Hq, D]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.layers.linear import MergedLinear
+from engine.layers.norm import RMSNorm
+from engine.layers.rotary import LongRope, apply_rotary
+from models.voxcpm.config import TransformerConfig
+
+Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+CosSin = tuple[Tensor, Tensor]
+
+
+def bidirectional_attention(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Every token of a row sees the whole row: q [N, L, Hq, D], k and v [N, L, Hkv, D] -> [N, L, Hq, D]."""
+    out = F.scaled_dot_product_attention(
+        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), enable_gqa=q.shape[-2] != k.shape[-2]
+    )
+    return out.transpose(1, 2)
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.num_heads, self.num_kv_heads = config.num_attention_heads, config.num_key_value_heads
+        self.head_dim = config.head_dim
+        q_size, kv_size = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        self.qkv_proj = MergedLinear(
+            config.hidden_size, {"q_proj": q_size, "k_proj": kv_size, "v_proj": kv_size}
+        )
+        self.o_proj = nn.Linear(q_size, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention) -> Tensor:
+        heads = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
+        rotated = self.num_heads + self.num_kv_heads
+        qk, v = heads[..., :rotated, :], heads[..., rotated:, :]
+        if rope is not None:
+            qk = apply_rotary(qk, *rope)
+        q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
+        return self.o_proj(attention(self.layer, q, k, v).flatten(-2))
+
+
+class GatedMLP(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        size = config.intermediate_size
+        self.gate_up_proj = MergedLinear(config.hidden_size, {"gate_proj": size, "up_proj": size})
+        self.down_proj = nn.Linear(size, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
+        return self.down_proj(F.silu(gate) * up)
+
+
+class TransformerLayer(nn.Module):
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
+        super().__init__()
+        self.self_attn = SelfAttention(config, layer)
+        self.mlp = GatedMLP(config)
+        self.input_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.residual_scale = config.residual_scale
+
+    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention) -> Tensor:
+        x = torch.add(x, self.self_attn(self.input_layernorm(x), rope, attention), alpha=self.residual_scale)
+        return torch.add(x, self.mlp(self.post_attention_layernorm(x)), alpha=self.residual_scale)
+
+
+class Transformer(nn.Module):
+    """A stack of layers and a final norm, with its own token embedding when `config.vocab_size` is set.
+
+    `first_layer` is the number its layers go by in the attention callable, so that two stacks can
+    share one KV pool.
+    """
+
+    def __init__(self, config: TransformerConfig, first_layer: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        if config.vocab_size:
+            self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(
+            TransformerLayer(config, first_layer + i) for i in range(config.num_hidden_layers)
+        )
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.rope = None if config.no_rope else _rope(config)
+
+    def cos_sin(self, positions: Tensor) -> CosSin | None:
+        """Rotary factors of `positions` [T], or None for a stack without rotary embedding."""
+        return None if self.rope is None else self.rope.cos_sin(positions)
+
+    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, rope, attention)
+        return self.norm(x)
+
+
+def _rope(config: TransformerConfig) -> LongRope:
+    scaling = config.rope_scaling
+    return LongRope(
+        head_dim=config.head_dim,
+        base=config.rope_theta,
+        max_position=config.max_position_embeddings,
+        original_max_position=scaling.original_max_position_embeddings,
+        short_factor=scaling.short_factor,
+        long_factor=scaling.long_factor,
+    )
