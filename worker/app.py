@@ -1,0 +1,124 @@
+"""The worker's HTTP and WebSocket interface; `worker.protocol` says what is on the wire.
+
+`create_app(settings)` is the whole worker but for the listening socket. Tests give their own `engine_factory`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Literal
+
+import structlog
+from fastapi import FastAPI, Request, WebSocket
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from engine.errors import EngineError, RequestError
+from worker.audio_input import decode_audio
+from worker.auth import SharedSecretMiddleware
+from worker.connection import Connection
+from worker.conversion import from_array
+from worker.engines import EngineFactory, load_engine
+from worker.errors import WorkerError, status_and_detail
+from worker.lifecycle import Worker
+from worker.protocol import GENERATE_PATH, EncodeResponse, ErrorCode, WorkerStatus
+from worker.settings import WorkerSettings
+
+logger = structlog.get_logger(__name__)
+
+RETRY_AFTER_SECONDS = 1
+
+
+def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> FastAPI:
+    """The application of one worker. Its `state.worker` starts to load with the lifespan and closes with it."""
+    worker = Worker(settings, engine_factory)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        worker.start()
+        yield
+        await worker.close()
+
+    app = FastAPI(title="VoxFleet worker", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.worker = worker
+    app.add_middleware(SharedSecretMiddleware, secret=settings.secret)
+    _add_error_handlers(app)
+    _add_control_routes(app, worker)
+    _add_encode_route(app, worker)
+
+    @app.websocket(GENERATE_PATH)
+    async def generate(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await Connection(websocket, worker).serve()
+
+    return app
+
+
+def _add_control_routes(app: FastAPI, worker: Worker) -> None:
+    @app.get("/health")
+    async def health() -> WorkerStatus:
+        return worker.status()
+
+    @app.post("/drain")
+    async def drain() -> WorkerStatus:
+        worker.drain()
+        return worker.status()
+
+    @app.post("/resume")
+    async def resume() -> WorkerStatus:
+        worker.resume()
+        return worker.status()
+
+
+def _add_encode_route(app: FastAPI, worker: Worker) -> None:
+    one_at_a_time = asyncio.Semaphore(1)
+
+    @app.post("/encode")
+    async def encode(request: Request, role: Literal["reference", "prompt"] = "reference") -> EncodeResponse:
+        engine = worker.serving().engine
+        data = await _read_body(request, worker.settings.max_audio_bytes)
+        async with one_at_a_time:
+            samples, rate = await asyncio.to_thread(decode_audio, data, worker.settings.max_audio_seconds)
+            latents = await asyncio.to_thread(engine.encode_audio, samples, rate, role)
+        return EncodeResponse(role=role, latents=from_array(latents), audio_seconds=len(samples) / rate)
+
+
+async def _read_body(request: Request, max_bytes: int) -> bytes:
+    """The whole body. Raises WorkerError as soon as it is known to be larger than `max_bytes`."""
+    too_large = WorkerError(ErrorCode.TOO_LARGE, f"the body is larger than {max_bytes} bytes", "audio")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise too_large
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > max_bytes:
+            raise too_large
+    return bytes(body)
+
+
+def _add_error_handlers(app: FastAPI) -> None:
+    async def respond(_: Request, error: Exception) -> JSONResponse:
+        status, detail = status_and_detail(error)
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else None
+        return JSONResponse({"error": detail.model_dump()}, status, headers)
+
+    async def respond_to_fields(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        param = ".".join(map(str, first["loc"][1:]))
+        return await respond(
+            request, WorkerError(ErrorCode.INVALID_REQUEST, f"{param}: {first['msg']}", param)
+        )
+
+    async def respond_to_routing(request: Request, error: HTTPException) -> JSONResponse:
+        codes = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.METHOD_NOT_ALLOWED}
+        code = codes.get(error.status_code, ErrorCode.INVALID_REQUEST)
+        return await respond(request, WorkerError(code, str(error.detail)))
+
+    for kind in (WorkerError, RequestError, EngineError, Exception):
+        app.add_exception_handler(kind, respond)
+    app.add_exception_handler(RequestValidationError, respond_to_fields)
+    app.add_exception_handler(HTTPException, respond_to_routing)

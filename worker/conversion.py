@@ -1,0 +1,71 @@
+"""Between the wire and the engine: a `StartRequest` becomes a `SpeechRequest`, a `SpeechOutput` becomes a `Frame`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import RequestError
+from models.speech import ModelInfo, SpeechOutput, SpeechRequest
+from worker.protocol import Frame, FrameKind, Latents, StartRequest
+
+_LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
+_PLAIN_FIELDS = (
+    "request_id",
+    "text",
+    "seed",
+    "voice",
+    "prompt_text",
+    "cfg_value",
+    "inference_timesteps",
+    "temperature",
+    "min_seconds",
+    "max_seconds",
+)
+
+
+def to_speech_request(start: StartRequest, info: ModelInfo) -> SpeechRequest:
+    """Raises RequestError for latents that are not of this model's shape or not finite."""
+    plain = {name: getattr(start, name) for name in _PLAIN_FIELDS}
+    latents = {name: to_array(getattr(start, name), info, name) for name in _LATENT_FIELDS}
+    return SpeechRequest(**plain, **latents)
+
+
+def to_array(latents: Latents | None, info: ModelInfo, param: str) -> np.ndarray | None:
+    """float32 [n, P, D], or None when there are no patches. Raises RequestError naming `param`."""
+    if latents is None or latents.shape[0] == 0:
+        return None
+    if latents.shape[1:] != (info.patch_size, info.latent_dim):
+        expected = f"[n, {info.patch_size}, {info.latent_dim}]"
+        raise RequestError(
+            f"{param} must have shape {expected}, not {list(latents.shape)}", param, "invalid_latents"
+        )
+    array = np.frombuffer(latents.data, dtype="<f4").reshape(latents.shape).astype(np.float32)
+    if not np.isfinite(array).all():
+        raise RequestError(f"{param} has values that are no numbers", param, "invalid_latents")
+    return array
+
+
+def from_array(array: np.ndarray) -> Latents:
+    """Latents [n, P, D] for the wire."""
+    return Latents(shape=array.shape, data=np.ascontiguousarray(array, dtype="<f4").tobytes())
+
+
+def to_frame(output: SpeechOutput, start: StartRequest, step: int) -> Frame:
+    """AUDIO for an output with a patch, FINAL for one without. `step`: engine steps so far."""
+    has_patch = len(output.audio) > 0
+    return Frame(
+        kind=FrameKind.AUDIO if has_patch else FrameKind.FINAL,
+        request_id=start.request_id,
+        attempt=start.attempt,
+        sequence=output.index,
+        step=step,
+        latents=np.ascontiguousarray(output.latents, dtype="<f4").tobytes() if has_patch else b"",
+        pcm=to_pcm(output.audio),
+        last=output.finish_reason is not None,
+        finish_reason=output.finish_reason,
+    )
+
+
+def to_pcm(audio: np.ndarray) -> bytes:
+    """s16 little-endian of float samples, full scale 32767, clipped to [-1, 1]."""
+    return np.rint(np.clip(audio, -1.0, 1.0) * 32767.0).astype("<i2").tobytes()

@@ -1,0 +1,210 @@
+"""One worker's life: loading, serving, draining, failing; and its slots.
+
+Loading runs in a thread, so that the process answers `GET /health` from its first moment. A worker whose loading
+failed, or whose engine died, stays up in state ERROR and says why. Everything but loading belongs to the event
+loop's thread; the loading thread only sets attributes that are complete when they appear.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+
+import structlog
+
+from engine.loop import EngineLoop
+from models.speech import SpeechEngine
+from worker.engines import EngineFactory
+from worker.errors import WorkerError
+from worker.memory import device_memory_bytes, resident_memory_bytes
+from worker.protocol import (
+    Counters,
+    ErrorCode,
+    LoadingProgress,
+    ModelDescription,
+    WorkerState,
+    WorkerStatus,
+)
+from worker.settings import WorkerSettings
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A loaded engine and the thread that steps it."""
+
+    engine: SpeechEngine
+    loop: EngineLoop
+
+
+class Slot:
+    """The right to one running request. Released once; releasing again does nothing."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker: Worker | None = worker
+
+    def release(self) -> None:
+        """Give the slot back."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.take_back_slot()
+
+
+class Worker:
+    """State, slots and counters of this process, and the engine once there is one."""
+
+    def __init__(self, settings: WorkerSettings, engine_factory: EngineFactory) -> None:
+        self.settings = settings
+        self.worker_id = settings.worker_id or f"worker-{settings.port}"
+        self.boot_id = secrets.token_hex(8)
+        self.counters = Counters()
+        self._engine_factory = engine_factory
+        self._started_at = time.monotonic()
+        self._loading = LoadingProgress(stage="starting", progress=0.0)
+        self._loading_error: str | None = None
+        self._serving: Serving | None = None
+        self._draining = False
+        self._closed = threading.Event()
+        self._slots_used = 0
+        self._all_slots_free = asyncio.Event()
+        self._all_slots_free.set()
+        self._loader = threading.Thread(target=self._load, name="load-engine", daemon=True)
+
+    def start(self) -> None:
+        """Begin to load the engine; returns at once."""
+        self._loader.start()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the loading thread runs. It cannot be interrupted."""
+        return self._loader.is_alive()
+
+    @property
+    def error(self) -> str | None:
+        """Why the state is ERROR."""
+        if self._loading_error is not None:
+            return self._loading_error
+        serving = self._serving
+        if serving is None or serving.loop.alive or self._closed.is_set():
+            return None
+        return f"the engine stopped: {serving.loop.error}"
+
+    @property
+    def state(self) -> WorkerState:
+        """ERROR outranks LOADING, which outranks DRAINING."""
+        if self.error is not None:
+            return WorkerState.ERROR
+        if self._serving is None:
+            return WorkerState.LOADING
+        if self._draining:
+            return WorkerState.DRAINING
+        return WorkerState.BUSY if self._slots_used else WorkerState.IDLE
+
+    @property
+    def step(self) -> int:
+        """Engine steps so far."""
+        return 0 if self._serving is None else self._serving.loop.step_count
+
+    def status(self) -> WorkerStatus:
+        """What `GET /health` answers."""
+        serving, state = self._serving, self.state
+        model = None if serving is None else ModelDescription.model_validate(serving.engine.info.to_dict())
+        device = getattr(None if serving is None else serving.engine, "device", self.settings.device)
+        return WorkerStatus(
+            worker_id=self.worker_id,
+            boot_id=self.boot_id,
+            state=state,
+            slots_total=self.settings.slots,
+            slots_used=self._slots_used,
+            model=model,
+            device=str(device),
+            pid=os.getpid(),
+            step=self.step,
+            uptime_seconds=time.monotonic() - self._started_at,
+            memory_bytes=resident_memory_bytes(),
+            device_memory_bytes=None if serving is None else device_memory_bytes(str(device)),
+            counters=self.counters,
+            loading=self._loading if state is WorkerState.LOADING else None,
+            error=self.error,
+        )
+
+    def serving(self) -> Serving:
+        """The engine, when new work is taken. Raises WorkerError: loading, draining or failed."""
+        state = self.state
+        if state is WorkerState.ERROR:
+            raise WorkerError(ErrorCode.WORKER_FAILED, "the worker has failed; its /health says why")
+        if self._draining or self._closed.is_set():
+            raise WorkerError(ErrorCode.DRAINING, "the worker is draining and takes no new requests")
+        if self._serving is None:
+            raise WorkerError(ErrorCode.LOADING, "the worker is still loading its model")
+        return self._serving
+
+    def take_slot(self) -> tuple[Serving, Slot]:
+        """A slot and the engine to use it with. Raises WorkerError when there is none to be had."""
+        serving = self.serving()
+        if self._slots_used >= self.settings.slots:
+            raise WorkerError(ErrorCode.BUSY, f"all {self.settings.slots} slots are used")
+        self._slots_used += 1
+        self._all_slots_free.clear()
+        return serving, Slot(self)
+
+    def take_back_slot(self) -> None:
+        """For `Slot.release`."""
+        self._slots_used -= 1
+        if self._slots_used == 0:
+            self._all_slots_free.set()
+
+    def drain(self) -> None:
+        """Finish open requests and refuse new ones until `resume`."""
+        if not self._draining:
+            logger.info("draining", slots_used=self._slots_used)
+        self._draining = True
+
+    def resume(self) -> None:
+        """Take new requests again."""
+        if self._draining:
+            logger.info("resumed")
+        self._draining = False
+
+    async def finish_open_requests(self, timeout_seconds: float) -> bool:
+        """Drain and wait; False when requests were still open at the end."""
+        self.drain()
+        try:
+            await asyncio.wait_for(self._all_slots_free.wait(), timeout_seconds)
+        except TimeoutError:
+            logger.warning("requests still open", slots_used=self._slots_used)
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Stop the engine thread, then free the device. A loading thread is left to itself."""
+        self._closed.set()
+        serving = self._serving
+        if serving is not None:
+            await asyncio.to_thread(serving.loop.close)
+            await asyncio.to_thread(serving.engine.close)
+        logger.info("closed", requests=self.counters.requests, errors=self.counters.errors)
+
+    def _report(self, stage: str, progress: float) -> None:
+        if stage != self._loading.stage:
+            logger.info("loading", stage=stage)
+        self._loading = LoadingProgress(stage=stage, progress=min(1.0, max(0.0, progress)))
+
+    def _load(self) -> None:
+        started_at = time.monotonic()
+        try:
+            engine = self._engine_factory(self.settings, self._report)
+            loop = EngineLoop(engine)
+            loop.start()
+        except Exception as error:
+            self._loading_error = f"loading failed: {type(error).__name__}: {error}"
+            logger.exception("loading failed", model=self.settings.model)
+            return
+        self._serving = Serving(engine, loop)
+        seconds = round(time.monotonic() - started_at, 2)
+        logger.info("ready", model=engine.info.name, revision=engine.info.revision, seconds=seconds)

@@ -1,0 +1,105 @@
+"""Runs the app on a socket: binds before anything is loaded, and ends on a signal without dropping streams.
+
+The first SIGTERM or SIGINT drains: open requests get `shutdown_seconds` to finish, the rest is cut with close code
+1012, which a gateway takes as the cue to continue them elsewhere. A second SIGINT does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from types import FrameType
+
+import structlog
+import uvicorn
+
+from worker.app import create_app
+from worker.engines import EngineFactory, load_engine
+from worker.lifecycle import Worker
+from worker.protocol import WorkerState
+from worker.settings import WorkerSettings
+
+logger = structlog.get_logger(__name__)
+
+_PING_SECONDS = 20.0
+_CLOSE_SECONDS = 3
+
+
+class WorkerServer(uvicorn.Server):
+    """A uvicorn server that lets the worker finish first."""
+
+    def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
+        super().__init__(config)
+        self._worker = worker
+        self._stopping: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal has been obeyed."""
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Signal handler; runs between two bytecodes of the main thread."""
+        if self._loop is None:
+            self.should_exit = True
+        else:
+            self._loop.call_soon_threadsafe(self._stop, sig)
+
+    def _stop(self, sig: int) -> None:
+        if self._stopping is None:
+            logger.info("stopping", signal=signal.Signals(sig).name)
+            self._stopping = asyncio.create_task(self._finish())
+        elif sig == signal.SIGINT:
+            self.should_exit = True
+
+    async def _finish(self) -> None:
+        await self._worker.finish_open_requests(self._worker.settings.shutdown_seconds)
+        self.should_exit = True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening TCP socket. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> int:
+    """Serve until a signal; the exit status. Raises OSError when the address cannot be listened on."""
+    listener = listen(settings.host, settings.port)
+    port = listener.getsockname()[1]
+    app = create_app(settings.model_copy(update={"port": port}), engine_factory)
+    worker: Worker = app.state.worker
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=settings.max_request_bytes,
+        ws_per_message_deflate=False,
+        ws_ping_interval=_PING_SECONDS,
+        ws_ping_timeout=_PING_SECONDS,
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_CLOSE_SECONDS,
+    )
+    logger.info("listening", worker_id=worker.worker_id, host=settings.host, port=port, model=settings.model)
+    WorkerServer(config, worker).run(sockets=[listener])
+    status = 1 if worker.state is WorkerState.ERROR else 0
+    if worker.is_loading:
+        # Native code of a model that is half loaded does not survive the interpreter's shutdown.
+        os._exit(status)
+    return status

@@ -1,0 +1,120 @@
+"""Every setting of a worker, in one typed object.
+
+Sources, the later wins: the `worker:` section of a YAML file, environment variables `VOXFLEET_WORKER_...` (upper-case
+field names), options of the command line. `load_settings(config_file, port=22401)` takes all three; an option that
+is None was not given.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Bytes = Annotated[int, Field(gt=0)]
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names it and quotes no value."""
+
+
+class WorkerSettings(BaseSettings):
+    """One worker process: where it listens, what it serves, and its limits."""
+
+    model_config = SettingsConfigDict(env_prefix="VOXFLEET_WORKER_", extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 22400
+    """0 takes any free port."""
+    secret: SecretStr | None = None
+    """What clients send as a bearer token. Without one, clients on this machine alone are served."""
+    worker_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,64}\z")] = ""
+    """Empty: "worker-" and the port."""
+
+    model: str = "bundled"
+    """"bundled", "synthetic", a directory, or a repository id of the Hugging Face hub."""
+    device: Annotated[str, Field(min_length=1)] = "auto"
+    slots: Annotated[int, Field(ge=1, le=4096)] = 4
+    """Requests served at the same time."""
+    step_ms: Annotated[float, Field(ge=0, le=60_000)] = 40.0
+    """Synthetic model only: milliseconds that a step of the whole batch takes."""
+
+    heartbeat_seconds: Seconds = HEARTBEAT_SECONDS
+    max_request_bytes: Bytes = MAX_REQUEST_BYTES
+    """Size of a message on the socket; a larger one closes it with 1009."""
+    max_unsent_bytes: Bytes = 4 << 20
+    """Frames of one request that may wait for the reader; beyond that the connection is cut."""
+    send_timeout_seconds: Seconds = 10.0
+    """How long the reader may leave a single frame unread."""
+    max_audio_bytes: Bytes = 20 << 20
+    """Size of an audio file to encode."""
+    max_audio_seconds: Seconds = 60.0
+    """Length of an audio file to encode."""
+    shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
+    """How long open requests may take to finish after SIGTERM."""
+
+    log_format: Literal["auto", "json", "pretty"] = "auto"
+    """auto: pretty on a terminal, else one JSON object per line."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @model_validator(mode="after")
+    def _open_network_needs_a_secret(self) -> Self:
+        if self.secret is not None and not self.secret.get_secret_value():
+            raise ValueError("secret is empty; leave it out to serve clients on this machine alone")
+        if self.secret is None and not is_loopback(self.host):
+            raise ValueError("listening beyond this machine needs a secret (VOXFLEET_WORKER_SECRET)")
+        return self
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or the name localhost, means this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def load_settings(config_file: Path | str | None = None, **options: Any) -> WorkerSettings:
+    """Settings from file, environment and `options`. Raises SettingsError."""
+    section = _read_section(Path(config_file)) if config_file is not None else {}
+
+    class FileBelowEnvironment(WorkerSettings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, InitSettingsSource(settings_cls, section)
+
+    try:
+        return FileBelowEnvironment(**{key: value for key, value in options.items() if value is not None})
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        wording = (
+            "{}: {}".format(".".join(map(str, item["loc"])) or "worker", item["msg"]) for item in problems
+        )
+        raise SettingsError("; ".join(wording)) from None
+
+
+def _read_section(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    section = content.get("worker") or {} if isinstance(content, dict) else None
+    if not isinstance(section, dict):
+        raise SettingsError(f"{path}: the section `worker` is no mapping")
+    return section

@@ -1,0 +1,235 @@
+"""One open request on one connection: the engine's outputs become frames, heartbeats in between.
+
+Two tasks share an outbox. One takes outputs from the engine and never waits for the peer; the other sends, and
+adds a heartbeat every 250 ms. So a peer that reads slowly delays nobody else, and one that leaves more than
+`max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of the request and
+before the last frame goes out, so that who has read that frame can use the slot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from dataclasses import dataclass
+
+import structlog
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from engine.errors import EngineError, RequestError
+from engine.loop import OutputStream
+from models.speech import ModelInfo, SpeechOutput
+from worker.conversion import to_frame, to_speech_request
+from worker.errors import WorkerError, status_and_detail
+from worker.lifecycle import Serving, Slot, Worker
+from worker.protocol import Accepted, ErrorMessage, Frame, FrameKind, StartRequest, encode_frame
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something to send. Who has received it is at patch `next_index`."""
+
+    data: str | bytes
+    next_index: int
+
+
+class Outbox:
+    """Messages that wait to be sent, counted in bytes."""
+
+    def __init__(self) -> None:
+        self.unsent_bytes = 0
+        self._messages: deque[Message] = deque()
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def put(self, message: Message) -> None:
+        """Append a message; never waits."""
+        self._messages.append(message)
+        self.unsent_bytes += len(message.data)
+        self._changed.set()
+
+    def close(self) -> None:
+        """No message follows."""
+        self._closed = True
+        self._changed.set()
+
+    async def get(self) -> Message | None:
+        """The next message, None after the last. A cancelled call takes nothing."""
+        while not self._messages:
+            if self._closed:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+        message = self._messages.popleft()
+        self.unsent_bytes -= len(message.data)
+        return message
+
+
+class RequestStream:
+    """Serves one `StartRequest` from admission to its last frame."""
+
+    def __init__(self, websocket: WebSocket, worker: Worker, start: StartRequest) -> None:
+        self._websocket = websocket
+        self._worker = worker
+        self._start = start
+        self._settings = worker.settings
+        self._outbox = Outbox()
+        self._outputs: OutputStream | None = None
+        self._cancelled = False
+        self._next_index = 0
+        self._log = logger.bind(request_id=start.request_id, attempt=start.attempt)
+        self.ended = False
+        """The last message is on its way: the connection may take the next request."""
+        self.peer_lost = False
+        """The peer left, or reads too slowly to be served."""
+
+    def cancel(self) -> None:
+        """Ask the engine to drop the request; it does so at its next step, and `run` returns after that."""
+        self._cancelled = True
+        if self._outputs is not None:
+            self._outputs.cancel()
+
+    def abandon(self) -> None:
+        """The peer is gone: cancel, and send nothing more."""
+        self.peer_lost = True
+        self.cancel()
+
+    async def run(self) -> None:
+        """Returns when the engine has let go of the request and the peer has, or will get, nothing more."""
+        try:
+            serving, slot = await self._open()
+        except (RequestError, WorkerError, EngineError) as error:
+            await self._refuse(error)
+            return
+        sender = asyncio.create_task(self._send_all(serving))
+        try:
+            await self._take_outputs(serving, slot)
+            if not self.peer_lost:
+                await sender
+        finally:
+            sender.cancel()
+            self._outputs.cancel()
+            slot.release()
+
+    async def _open(self) -> tuple[Serving, Slot]:
+        """Admission: a slot, then the engine's consent. Off the event loop, since text is tokenised here."""
+        serving, slot = self._worker.take_slot()
+        try:
+            request = to_speech_request(self._start, serving.engine.info)
+            await asyncio.to_thread(serving.engine.validate, request)
+            self._outputs = await asyncio.to_thread(serving.loop.submit, request)
+        except BaseException:
+            slot.release()
+            raise
+        self._next_index = request.resume_patches
+        self._worker.counters.requests += 1
+        self._log.info("accepted", characters=len(request.text), resumed_patches=self._next_index)
+        if self._cancelled:
+            self._outputs.cancel()
+        self._put_accepted(serving.engine.info)
+        return serving, slot
+
+    def _put_accepted(self, info: ModelInfo) -> None:
+        accepted = Accepted(
+            request_id=self._start.request_id,
+            attempt=self._start.attempt,
+            worker_id=self._worker.worker_id,
+            boot_id=self._worker.boot_id,
+            model_revision=info.revision,
+            sample_rate=info.sample_rate,
+        )
+        self._put(accepted.model_dump_json())
+
+    async def _refuse(self, error: Exception) -> None:
+        _, detail = status_and_detail(error)
+        self._log.info("refused", code=detail.code, param=detail.param)
+        self.ended = True
+        await self._send(self._error_message(error))
+
+    async def _take_outputs(self, serving: Serving, slot: Slot) -> None:
+        """Outputs to the outbox until the engine is done with the request, then how it ended."""
+        ending: SpeechOutput | None = None
+        error: Exception | None = None
+        try:
+            async for output in self._outputs:
+                if output.finish_reason is None:
+                    self._put_output(output, serving)
+                else:
+                    ending = output
+        except EngineError as engine_error:
+            error = engine_error
+        if ending is None:
+            reason = "cancelled" if error is None else "error"
+            ending = SpeechOutput.ending(self._start.request_id, self._next_index, reason)
+        elif ending.finish_reason == "error":
+            error = EngineError(ending.error or "the engine gave no reason")
+        slot.release()
+        if error is not None:
+            self._worker.counters.errors += 1
+            self._put(self._error_message(error))
+        elif ending.finish_reason == "cancelled":
+            self._worker.counters.cancelled += 1
+        self._put_output(ending, serving)
+        self.ended = True
+        self._outbox.close()
+        self._log.info("finished", reason=ending.finish_reason, patches=self._next_index, lost=self.peer_lost)
+
+    def _put_output(self, output: SpeechOutput, serving: Serving) -> None:
+        frame = to_frame(output, self._start, serving.loop.step_count)
+        if frame.kind is FrameKind.AUDIO:
+            self._next_index = output.index + 1
+            self._worker.counters.patches += 1
+            self._worker.counters.audio_seconds += frame.samples / serving.engine.info.sample_rate
+        self._put(encode_frame(frame))
+
+    def _put(self, data: str | bytes) -> None:
+        if self.peer_lost:
+            return
+        self._outbox.put(Message(data, self._next_index))
+        if self._outbox.unsent_bytes > self._settings.max_unsent_bytes:
+            self._lose_slow_reader()
+
+    async def _send_all(self, serving: Serving) -> None:
+        """Send the outbox until it is closed and empty, or the peer is lost."""
+        clock = asyncio.get_running_loop().time
+        interval_seconds = self._settings.heartbeat_seconds
+        sent_index = self._next_index
+        next_heartbeat = clock() + interval_seconds
+        while not self.peer_lost:
+            if clock() >= next_heartbeat:
+                await self._send(self._heartbeat(sent_index, serving.loop.step_count))
+                next_heartbeat = clock() + interval_seconds
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(next_heartbeat):
+                    message = await self._outbox.get()
+                if message is None:
+                    return
+                await self._send(message.data)
+                sent_index = message.next_index
+
+    def _heartbeat(self, next_index: int, step: int) -> bytes:
+        request_id, attempt = self._start.request_id, self._start.attempt
+        return encode_frame(Frame(FrameKind.HEARTBEAT, request_id, attempt, next_index, step))
+
+    async def _send(self, data: str | bytes) -> None:
+        try:
+            async with asyncio.timeout(self._settings.send_timeout_seconds):
+                if isinstance(data, str):
+                    await self._websocket.send_text(data)
+                else:
+                    await self._websocket.send_bytes(data)
+        except TimeoutError:
+            self._lose_slow_reader()
+        except WebSocketDisconnect:
+            self.abandon()
+
+    def _lose_slow_reader(self) -> None:
+        self._log.warning("reader too slow", unsent_bytes=self._outbox.unsent_bytes)
+        self.abandon()
+
+    def _error_message(self, error: Exception) -> str:
+        _, detail = status_and_detail(error)
+        request_id, attempt = self._start.request_id, self._start.attempt
+        return ErrorMessage(request_id=request_id, attempt=attempt, error=detail).model_dump_json()
