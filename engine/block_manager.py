@@ -134,7 +134,7 @@ class BlockManager:
             sequence.block_table.append(self._take())
 
     def commit(self, sequence: Sequence, num_computed_tokens: int) -> None:
-        """Records that positions below `num_computed_tokens` have been computed; offers full blocks to others."""
+        """Records that positions below `num_computed_tokens` are computed; offers full blocks to others."""
         first, end = sequence.num_computed_tokens // self.block_size, num_computed_tokens // self.block_size
         sequence.num_computed_tokens = num_computed_tokens
         if not self.enable_prefix_caching:

@@ -52,7 +52,7 @@ class LLMEngine:
         for limit in ("num_blocks", "max_model_len"):
             if getattr(config, limit) > getattr(runner, limit):
                 raise EngineError(
-                    f"{limit} is {getattr(config, limit)}, the runner's {getattr(runner, limit)}"
+                    f"{limit} is {getattr(config, limit)}, the runner has {getattr(runner, limit)}"
                 )
         self.runner = runner
         self.config = config
@@ -68,7 +68,7 @@ class LLMEngine:
         self.scheduler.add(sequence)
 
     def cancel(self, request_id: str) -> bool:
-        """Drops an unfinished sequence, waiting or running, and frees what it holds; False when there is none."""
+        """Drops an unfinished sequence and frees what it holds; False when there is none of this name."""
         sequence = self.scheduler.get(request_id)
         if sequence is None:
             return False
@@ -84,11 +84,9 @@ class LLMEngine:
         if not batch:
             return []
         self.step_count += 1
-        samples = [scheduled.samples for scheduled in batch]
         try:
             results = self.runner.run(batch)
-            if [result is not None for result in results] != samples:
-                raise EngineError("the runner returned results for other rows than those that sample")
+            _check_results(batch, results)
         except Exception as error:
             logger.exception("step %d failed with %d sequences", self.step_count, len(batch))
             return [self._fail(scheduled.sequence, error) for scheduled in batch]
@@ -123,3 +121,11 @@ class LLMEngine:
             self.runner.release(sequence)
         except Exception:
             logger.exception("releasing %s failed", sequence.request_id)
+
+
+def _check_results(batch: list[ScheduledSequence], results: list[StepResult | None]) -> None:
+    if [result is not None for result in results] != [scheduled.samples for scheduled in batch]:
+        raise EngineError("the runner returned results for other rows than those that sample")
+    for result in results:
+        if result is not None and not isinstance(result.token, int | bytes):
+            raise EngineError(f"the runner returned a token of type {type(result.token).__name__}")

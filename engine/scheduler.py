@@ -152,6 +152,8 @@ def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
     """
     if not sequence.token_ids:
         raise RequestError("the prompt is empty", "prompt", "empty_prompt")
+    if not all(isinstance(token, int | bytes) for token in sequence.token_ids):
+        raise RequestError("prompt tokens must be int or bytes", "prompt", "invalid_token")
     if sequence.max_new_tokens < 1:
         raise RequestError(
             f"max_new_tokens must be at least 1, got {sequence.max_new_tokens}",
@@ -159,7 +161,10 @@ def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
             "out_of_range",
         )
     needed = sequence.max_total_tokens
-    parts = f"a prompt of {sequence.num_prompt_tokens} and {sequence.max_new_tokens} new tokens need {needed} positions"
+    parts = (
+        f"a prompt of {sequence.num_prompt_tokens} and {sequence.max_new_tokens} new tokens "
+        f"need {needed} positions"
+    )
     if needed > config.max_model_len:
         raise RequestError(f"{parts}, max_model_len is {config.max_model_len}", "max_new_tokens", "too_long")
     capacity = config.num_blocks * config.block_size

@@ -1,0 +1,183 @@
+"""The thread that owns an engine; other threads and event loops hear from it through streams.
+
+    loop = EngineLoop(engine)
+    loop.start()
+    stream = loop.submit(request)               # from any thread, never waits for a step
+    for output in stream: ...                   # or, inside an event loop: async for output in stream
+    loop.close()
+
+Requests and cancellations are handed over in order and take effect between two steps.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from engine.errors import EngineError, RequestError
+from engine.output_stream import OutputStream, Reader, StepOutput, wake
+
+__all__ = ["EngineLoop", "OutputStream", "StepOutput", "SteppingEngine"]
+
+logger = logging.getLogger(__name__)
+
+
+class SteppingEngine(Protocol):
+    """What `EngineLoop` drives; everything but `validate` is called from its thread alone."""
+
+    def validate(self, request: Any) -> None:
+        """Raises RequestError for a request that cannot be served; called from any thread, changes nothing."""
+
+    def add_request(self, request: Any) -> None:
+        """Takes up a request, which has a `request_id`; raises RequestError."""
+
+    def cancel(self, request_id: str) -> bool:
+        """Drops an unfinished request; False when there is none."""
+
+    def step(self) -> Sequence[StepOutput]:
+        """Advances every running request; errors of single requests are outputs, not exceptions."""
+
+    def has_unfinished(self) -> bool:
+        """Whether `step` has anything to do."""
+
+
+class EngineLoop:
+    """Runs an engine in a thread of its own.
+
+    Attributes:
+        step_count: steps taken so far; it stands still when the engine hangs.
+        error: why the thread died, None while it lives and after `close`.
+    """
+
+    def __init__(self, engine: SteppingEngine, name: str = "engine") -> None:
+        self.engine = engine
+        self.step_count = 0
+        self.error: BaseException | None = None
+        self._streams: dict[str, OutputStream] = {}
+        self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a request to add, None to cancel
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests are being served."""
+        return self._thread.is_alive() and self.error is None and not self._closing
+
+    def start(self) -> None:
+        """Starts the thread; once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops after the current step and waits for it; open streams raise EngineError. Twice is a no-op."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread.ident is None:
+            self._end_all()
+        else:
+            self._thread.join()
+
+    def submit(self, request: Any) -> OutputStream:
+        """Hands a request over and returns its stream at once; safe from any thread.
+
+        Raises:
+            RequestError: the engine's `validate` refuses it, or its id is in use.
+            EngineError: the loop is closed or dead.
+        """
+        self.engine.validate(request)
+        stream = OutputStream(request.request_id, self._request_cancel)
+        with self._changed:
+            if self._closing or self.error is not None:
+                raise self._end_error()
+            if stream.request_id in self._streams:
+                raise RequestError(
+                    f"request {stream.request_id!r} is being served", "request_id", "duplicate"
+                )
+            self._streams[stream.request_id] = stream
+            self._commands.append((stream, request))
+            self._changed.notify()
+        return stream
+
+    def _request_cancel(self, stream: OutputStream) -> None:
+        with self._changed:
+            if self._streams.get(stream.request_id) is stream:
+                self._commands.append((stream, None))
+                self._changed.notify()
+
+    def _run(self) -> None:
+        try:
+            while self._take_commands():
+                if self.engine.has_unfinished():
+                    outputs = self.engine.step()
+                    self.step_count += 1
+                    self._deliver(outputs)
+        except BaseException as error:
+            logger.exception("the engine loop died")
+            with self._changed:
+                self.error = error
+        self._end_all()
+
+    def _take_commands(self) -> bool:
+        """Waits until there is something to do, then applies what was handed over; False when closing."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._commands or self._closing or self.engine.has_unfinished())
+            if self._closing:
+                return False
+            commands, self._commands = self._commands, deque()
+        readers: list[Reader] = []
+        for stream, request in commands:
+            readers += self._cancel(stream) if request is None else self._add(stream, request)
+        self._wake(readers)
+        return True
+
+    def _add(self, stream: OutputStream, request: Any) -> list[Reader]:
+        try:
+            self.engine.add_request(request)
+        except RequestError as error:
+            return self._end(stream, error)
+        except Exception as error:
+            logger.exception("taking up request %s failed", stream.request_id)
+            return self._end(stream, EngineError(f"taking up the request failed: {error!r}"))
+        return []
+
+    def _cancel(self, stream: OutputStream) -> list[Reader]:
+        if self._streams.get(stream.request_id) is not stream:
+            return []
+        self.engine.cancel(stream.request_id)
+        return self._end(stream)
+
+    def _deliver(self, outputs: Sequence[StepOutput]) -> None:
+        readers: list[Reader] = []
+        for output in outputs:
+            stream = self._streams.get(output.request_id)
+            if stream is None:
+                continue
+            readers += stream.put(output)
+            if output.finish_reason is not None:
+                readers += self._end(stream)
+        self._wake(readers)
+
+    def _wake(self, readers: list[Reader]) -> None:
+        for stream in wake(readers):
+            logger.warning("request %s is read by a closed event loop, cancelling it", stream.request_id)
+            stream.cancel()
+
+    def _end(self, stream: OutputStream, error: Exception | None = None) -> list[Reader]:
+        with self._changed:
+            self._streams.pop(stream.request_id, None)
+        return stream.end(error)
+
+    def _end_all(self) -> None:
+        error = self._end_error()
+        with self._changed:
+            streams = list(self._streams.values())
+        wake(reader for stream in streams for reader in self._end(stream, error))
+
+    def _end_error(self) -> EngineError:
+        if self.error is None:
+            return EngineError("the engine loop is closed")
+        return EngineError(f"the engine loop died: {type(self.error).__name__}: {self.error}")

@@ -1,0 +1,125 @@
+"""The outputs of one request on their way from the engine's thread to its one reader.
+
+The reader is a thread (`for output in stream`) or a task of an event loop (`async for output in stream`). A task
+that has to wait leaves a `Reader` behind; the engine's thread collects those of a whole step and wakes each event
+loop once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class StepOutput(Protocol):
+    """One piece of one request; `finish_reason` is None until the last."""
+
+    request_id: str
+    finish_reason: str | None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A task that waits: its event loop, the future to resolve there, the stream it reads."""
+
+    event_loop: asyncio.AbstractEventLoop
+    woken: asyncio.Future[None]
+    stream: OutputStream
+
+
+class OutputStream:
+    """Outputs of one request, in order, for one reader.
+
+    Iteration ends after the output with a finish reason, or, after `cancel`, once the request has left the
+    engine. It raises RequestError when the engine refuses the request, EngineError when the request cannot be
+    taken up, or when the loop dies or is closed.
+
+    Args:
+        request_id: of the request.
+        on_cancel: called with the stream by every `cancel`.
+    """
+
+    def __init__(self, request_id: str, on_cancel: Callable[[OutputStream], None]) -> None:
+        self.request_id = request_id
+        self.cancelled = False
+        self._on_cancel = on_cancel
+        self._changed = threading.Condition()
+        self._outputs: deque[StepOutput] = deque()
+        self._ended = False
+        self._error: Exception | None = None
+        self._reader: Reader | None = None
+
+    def cancel(self) -> None:
+        """Asks for the request to be dropped at the next step boundary; safe from any thread, at any time."""
+        self.cancelled = True
+        self._on_cancel(self)
+
+    def __iter__(self) -> Iterator[StepOutput]:
+        return self
+
+    def __next__(self) -> StepOutput:
+        with self._changed:
+            self._changed.wait_for(self._ready)
+            return self._pop(StopIteration)
+
+    def __aiter__(self) -> AsyncIterator[StepOutput]:
+        return self
+
+    async def __anext__(self) -> StepOutput:
+        while True:
+            with self._changed:
+                if self._ready():
+                    return self._pop(StopAsyncIteration)
+                event_loop = asyncio.get_running_loop()
+                woken = event_loop.create_future()
+                self._reader = Reader(event_loop, woken, self)
+            await woken
+
+    def _ready(self) -> bool:
+        return bool(self._outputs) or self._ended
+
+    def _pop(self, end: type[Exception]) -> StepOutput:
+        if self._outputs:
+            return self._outputs.popleft()
+        raise self._error or end
+
+    def put(self, output: StepOutput) -> list[Reader]:
+        """Appends an output; returns the task that has to be woken for it, if one waits."""
+        with self._changed:
+            self._outputs.append(output)
+            return self._take_reader()
+
+    def end(self, error: Exception | None = None) -> list[Reader]:
+        """Lets the reader stop, or fail with `error`, after what it has not read yet; see `put`."""
+        with self._changed:
+            self._ended, self._error = True, error
+            return self._take_reader()
+
+    def _take_reader(self) -> list[Reader]:
+        self._changed.notify_all()
+        reader, self._reader = self._reader, None
+        return [] if reader is None else [reader]
+
+
+def wake(readers: Iterable[Reader]) -> list[OutputStream]:
+    """Wakes waiting tasks with one call per event loop; returns the streams whose event loop is closed."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Reader]] = {}
+    for reader in readers:
+        by_loop.setdefault(reader.event_loop, []).append(reader)
+    abandoned: list[OutputStream] = []
+    for event_loop, group in by_loop.items():
+        try:
+            event_loop.call_soon_threadsafe(_resolve, [reader.woken for reader in group])
+        except RuntimeError:
+            abandoned += [reader.stream for reader in group]
+    return abandoned
+
+
+def _resolve(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
