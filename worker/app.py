@@ -1,6 +1,6 @@
 """The worker's HTTP and WebSocket interface; `worker.protocol` says what is on the wire.
 
-`create_app(settings)` is the whole worker but for the listening socket. Tests give their own `engine_factory`.
+`create_app(settings)` is the whole worker but for the listening socket. Tests bring their own engine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RETRY_AFTER_SECONDS = 1
 
 
 def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> FastAPI:
-    """The application of one worker. Its `state.worker` starts to load with the lifespan and closes with it."""
+    """The application of one worker; its `state.worker` loads when it starts up and closes when it ends."""
     worker = Worker(settings, engine_factory)
 
     @asynccontextmanager
@@ -103,6 +103,8 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
 def _add_error_handlers(app: FastAPI) -> None:
     async def respond(_: Request, error: Exception) -> JSONResponse:
         status, detail = status_and_detail(error)
+        if status == 500:
+            logger.error("request failed", code=detail.code, error=type(error).__name__)
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else None
         return JSONResponse({"error": detail.model_dump()}, status, headers)
 

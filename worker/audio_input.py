@@ -1,8 +1,9 @@
-"""Reads audio files that clients send as a voice reference or prompt: any bytes in, mono samples or a refusal out.
+"""Reads audio files that clients send as a voice reference or prompt: any bytes in, mono samples or a refusal
+out.
 
-The length that a file's header claims is checked before anything is decoded, and decoding goes in pieces and stops
-at the limit, so that a small file that unpacks to hours of audio (a decompression bomb) costs neither time nor
-memory. Headers that lie are caught by the second rule.
+The length that a file's header claims is checked before anything is decoded, and decoding goes in pieces and
+stops at the limit, so that a small file that unpacks to hours of audio (a decompression bomb) costs neither
+time nor memory. Headers that lie are caught by the second rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Who may talk to a worker: holders of the shared secret; without a secret, clients on the same machine.
 
-A worker never talks to browsers, so a request with an `Origin` header is refused whoever sent it: a web page that
-is open on the worker's machine cannot reach it. `GET /health` answers everyone, so that a probe needs no secret.
+A worker never talks to browsers, so a request with an `Origin` header is refused whoever sent it: a web page
+that is open on the worker's machine cannot reach it. `GET /health` answers everyone, so that a probe needs no
+secret.
 """
 
 from __future__ import annotations

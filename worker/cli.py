@@ -1,4 +1,4 @@
-"""Entry point of a worker process: `voxfleet worker --port 22400 --model synthetic --slots 8 --step-ms 40`."""
+"""Entry point of a worker process: `voxfleet worker --port 22400 --model synthetic --slots 8`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def run(
 ) -> int:
     """Run a worker until SIGTERM or SIGINT; the exit status of the process.
 
-    Options that are None come from the environment (`VOXFLEET_WORKER_...`, the secret always) or from the section
-    `worker` of the YAML file `config`. 0: ended as asked; 1: the address is taken or the model did not load;
-    2: a wrong setting.
+    Options that are None come from the environment (`VOXFLEET_WORKER_...`, the secret always) or from the
+    section `worker` of the YAML file `config`. 0: ended as asked; 1: the address is taken or the model did
+    not load; 2: a wrong setting.
     """
     try:
         settings = load_settings(

@@ -1,8 +1,8 @@
 """One socket of a gateway: its messages in, and at most one open request at a time.
 
-Reading never stops while a request is open, so that a cancel, a broken message or the peer's leaving is noticed at
-once. A message that is not of the protocol is answered with an `ErrorMessage` and close code 1008; a `StartRequest`
-with a wrong field is refused and the socket stays open for the next one.
+Reading never stops while a request is open, so that a cancel, a broken message or the peer's leaving is
+noticed at once. A message that is not of the protocol is answered with an `ErrorMessage` and close code 1008;
+a `StartRequest` with a wrong field is refused and the socket stays open for the next one.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ class Connection:
         """Returns when the socket is done with; by then no request of it is left in the engine."""
         try:
             await self._take_messages()
+        except asyncio.CancelledError:
+            if self._stream is not None:
+                self._stream.abandon()
+            raise
         except WebSocketDisconnect:
             await self._end_stream()
         except ProtocolError as error:
@@ -109,8 +113,10 @@ class Connection:
         """Wait until the engine has let go of the open request."""
         if self._stream is not None and self._running is not None:
             self._stream.abandon()
-            with contextlib.suppress(Exception):
+            try:
                 await self._running
+            except Exception:
+                logger.exception("request failed")
 
     async def _send_error(self, error: Exception) -> None:
         _, detail = status_and_detail(error)

@@ -1,4 +1,8 @@
-"""Between the wire and the engine: a `StartRequest` becomes a `SpeechRequest`, a `SpeechOutput` becomes a `Frame`."""
+"""Between the wire and the engine: `StartRequest` to `SpeechRequest`, `SpeechOutput` to `Frame`.
+
+In the engine a request is called by its id and attempt, "r1.2": a second attempt may arrive while the engine
+has not yet let go of the first.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ from worker.protocol import Frame, FrameKind, Latents, StartRequest
 
 _LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
 _PLAIN_FIELDS = (
-    "request_id",
     "text",
     "seed",
     "voice",
@@ -27,7 +30,7 @@ def to_speech_request(start: StartRequest, info: ModelInfo) -> SpeechRequest:
     """Raises RequestError for latents that are not of this model's shape or not finite."""
     plain = {name: getattr(start, name) for name in _PLAIN_FIELDS}
     latents = {name: to_array(getattr(start, name), info, name) for name in _LATENT_FIELDS}
-    return SpeechRequest(**plain, **latents)
+    return SpeechRequest(f"{start.request_id}.{start.attempt}", **plain, **latents)
 
 
 def to_array(latents: Latents | None, info: ModelInfo, param: str) -> np.ndarray | None:

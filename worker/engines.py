@@ -1,4 +1,4 @@
-"""Makes the engine that a worker serves. Models are imported when one is asked for: a synthetic worker has no torch."""
+"""Makes the engine that a worker serves; a model is imported only for a worker that serves it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Errors of the worker and the one place that maps every error to the wire.
 
-`WorkerError` is a refusal by the worker itself; an engine refuses with `engine.errors.RequestError`. Both become
-the same `ErrorDetail`, over HTTP with a status and on a socket inside an `ErrorMessage`.
+`WorkerError` is a refusal by the worker itself; an engine refuses with `engine.errors.RequestError`. Both
+become the same `ErrorDetail`, over HTTP with a status and on a socket inside an `ErrorMessage`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One worker's life: loading, serving, draining, failing; and its slots.
 
-Loading runs in a thread, so that the process answers `GET /health` from its first moment. A worker whose loading
-failed, or whose engine died, stays up in state ERROR and says why. Everything but loading belongs to the event
-loop's thread; the loading thread only sets attributes that are complete when they appear.
+Loading runs in a thread, so that the process answers `GET /health` from its first moment. A worker whose
+loading failed, or whose engine died, stays up in state ERROR and says why. Everything but loading belongs to
+the event loop's thread; the loading thread only sets attributes that are complete when they appear.
 """
 
 from __future__ import annotations

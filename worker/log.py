@@ -1,7 +1,8 @@
 """Logging of a worker process: structlog lines on standard error, the standard library's loggers included.
 
-Pretty on a terminal, else one JSON object per line. What clients send is personal data: events carry ids, counts
-and durations, never text, audio or secrets, and tracebacks are printed without local variables for that reason.
+Pretty on a terminal, else one JSON object per line. What clients send is personal data: events carry ids,
+counts and durations, never text, audio or secrets, and tracebacks are printed without local variables for
+that reason.
 """
 
 from __future__ import annotations

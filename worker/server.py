@@ -1,7 +1,7 @@
 """Runs the app on a socket: binds before anything is loaded, and ends on a signal without dropping streams.
 
-The first SIGTERM or SIGINT drains: open requests get `shutdown_seconds` to finish, the rest is cut with close code
-1012, which a gateway takes as the cue to continue them elsewhere. A second SIGINT does not wait.
+The first SIGTERM or SIGINT drains: open requests get `shutdown_seconds` to finish, the rest is cut with close
+code 1012, which a gateway takes as the cue to continue them elsewhere. A second SIGINT does not wait.
 """
 
 from __future__ import annotations

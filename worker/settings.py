@@ -1,8 +1,8 @@
 """Every setting of a worker, in one typed object.
 
-Sources, the later wins: the `worker:` section of a YAML file, environment variables `VOXFLEET_WORKER_...` (upper-case
-field names), options of the command line. `load_settings(config_file, port=22401)` takes all three; an option that
-is None was not given.
+Sources, the later wins: the `worker:` section of a YAML file, environment variables `VOXFLEET_WORKER_...`
+(upper-case field names), options of the command line. `load_settings(config_file, port=22401)` takes all
+three; an option that is None was not given.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class WorkerSettings(BaseSettings):
     """Size of an audio file to encode."""
     max_audio_seconds: Seconds = 60.0
     """Length of an audio file to encode."""
-    shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
+    shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0
     """How long open requests may take to finish after SIGTERM."""
 
     log_format: Literal["auto", "json", "pretty"] = "auto"

@@ -1,9 +1,9 @@
 """One open request on one connection: the engine's outputs become frames, heartbeats in between.
 
-Two tasks share an outbox. One takes outputs from the engine and never waits for the peer; the other sends, and
-adds a heartbeat every 250 ms. So a peer that reads slowly delays nobody else, and one that leaves more than
-`max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of the request and
-before the last frame goes out, so that who has read that frame can use the slot.
+Two tasks share an outbox. One takes outputs from the engine and never waits for the peer; the other sends,
+and adds a heartbeat every 250 ms. So a peer that reads slowly delays nobody else, and one that leaves more
+than `max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of the
+request and before the last frame goes out, so that who has read that frame can use the slot.
 """
 
 from __future__ import annotations
@@ -118,7 +118,6 @@ class RequestStream:
         serving, slot = self._worker.take_slot()
         try:
             request = to_speech_request(self._start, serving.engine.info)
-            await asyncio.to_thread(serving.engine.validate, request)
             self._outputs = await asyncio.to_thread(serving.loop.submit, request)
         except BaseException:
             slot.release()
@@ -158,8 +157,8 @@ class RequestStream:
                     self._put_output(output, serving)
                 else:
                     ending = output
-        except EngineError as engine_error:
-            error = engine_error
+        except (RequestError, EngineError) as failure:
+            error = failure
         if ending is None:
             reason = "cancelled" if error is None else "error"
             ending = SpeechOutput.ending(self._start.request_id, self._next_index, reason)

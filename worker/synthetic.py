@@ -1,9 +1,9 @@
-"""A speech engine without a model, for load tests, fault tests and pages: it behaves like one and costs nothing.
+"""A speech engine without a model, for load tests, fault tests and pages.
 
-Every patch is a short tone and a block of latents, both a pure function of (text, seed, patch index). So any clip
-can be checked byte for byte against `SyntheticEngine.render`, whichever workers had a part in it. Latents given to
-resume from must be the ones that (text, seed) makes; others are refused, which finds a relay that lost, repeated
-or mixed up patches. A step of the whole batch takes `step_ms`, as on a device.
+Every patch is a short tone and a block of latents, both a pure function of (text, seed, patch index). So any
+clip can be checked byte for byte against `SyntheticEngine.render`, whichever workers had a part in it.
+Latents given to resume from must be the ones that (text, seed) makes; others are refused, which finds a relay
+that lost, repeated or mixed up patches. A step of the whole batch takes `step_ms`, as on a device.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INFO = ModelInfo(
 CHARACTERS_PER_SECOND = 15.0
 MAX_SECONDS = 600.0
 _PENTATONIC_CYCLES = (32, 36, 40, 48, 54, 64, 72, 80, 96, 108)
-"""Whole cycles per patch, 200 to 675 Hz: each patch starts and ends at a zero crossing, so the seams are silent."""
+"""Whole cycles per patch, 200 to 675 Hz: each patch starts and ends at zero, so the seams are silent."""
 _RANGES = {
     "cfg_value": (0.1, 10.0),
     "inference_timesteps": (1, 100),
@@ -120,7 +120,7 @@ class SyntheticEngine:
         )
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
-        """Latents [n, P, D], one patch per `patch_seconds` of audio: the mean level of each piece, repeated."""
+        """Latents [n, P, D]: the mean level of each `patch_seconds` of audio, repeated."""
         piece = max(1, round(sample_rate * INFO.patch_seconds))
         num_patches = max(1, math.ceil(len(samples) / piece))
         padded = np.zeros(num_patches * piece, dtype=np.float32)
