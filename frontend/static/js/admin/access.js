@@ -1,0 +1,50 @@
+/**
+ * Requests to the admin API with the token it may ask for: asked once, kept for this tab.
+ *
+ * Many requests may be refused at the same time; they share one question.
+ */
+import { ApiError, request } from "../shared/api.js";
+
+const KEY = "voxfleet.adminToken";
+
+export class AdminAccess {
+  #ask;
+  #storage;
+  #asking = null;
+
+  /**
+   * @param {(wrong: boolean) => Promise<string>} ask gets a token from the reader; wrong: the last one was refused
+   */
+  constructor(ask, storage = globalThis.sessionStorage) {
+    this.#ask = ask;
+    this.#storage = storage;
+  }
+
+  /** As fetch, with the token; asks for it and tries again on 401. @throws {ApiError} */
+  async request(path, options = {}) {
+    for (;;) {
+      const token = this.#storage.getItem(KEY);
+      const headers = token ? { ...options.headers, authorization: `Bearer ${token}` } : options.headers;
+      try {
+        return await request(path, { ...options, headers });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        await this.#renew(token);
+      }
+    }
+  }
+
+  /** The JSON of a successful response. @throws {ApiError} */
+  async requestJson(path, options) {
+    return (await this.request(path, options)).json();
+  }
+
+  /** Asks for another token than the refused one, unless somebody else already got it. */
+  async #renew(refused) {
+    if (this.#storage.getItem(KEY) !== refused) return;
+    this.#asking ??= this.#ask(refused !== null)
+      .then((token) => this.#storage.setItem(KEY, token))
+      .finally(() => (this.#asking = null));
+    await this.#asking;
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The fleet as it changes: pushed by GET /api/events, polled every 2 s while that does not work.
+ *
+ * Events: "workers" and "queue" (detail: the JSON of /api/workers and /api/queue) and "mode" (detail:
+ * {mode: "live" | "polling" | "offline", error?}). The server pushes at least every second, so a
+ * stream that is silent for longer than 5 s counts as broken.
+ */
+import { serverEvents } from "./server-events.js";
+
+export const POLL_MS = 2000;
+export const SILENCE_MS = 5000;
+const POLLS_BETWEEN_STREAMS = 5;
+const KINDS = ["workers", "queue"];
+
+const sleepMs = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+export class LiveFeed extends EventTarget {
+  #access;
+  #sleep;
+  #mode = null;
+  #open = true;
+
+  /** @param {import("./access.js").AdminAccess} access */
+  constructor(access, { sleep = sleepMs } = {}) {
+    super();
+    this.#access = access;
+    this.#sleep = sleep;
+  }
+
+  /** Runs until close(). */
+  async run() {
+    while (this.#open) {
+      await this.#stream();
+      for (let poll = 0; poll < POLLS_BETWEEN_STREAMS && this.#open; poll += 1) {
+        await this.poll();
+        await this.#sleep(POLL_MS);
+      }
+    }
+  }
+
+  close() {
+    this.#open = false;
+  }
+
+  /** Asks once, now: after a change that the reader made. */
+  async poll() {
+    try {
+      const answers = await Promise.all(KINDS.map((kind) => this.#access.requestJson(`/api/${kind}`)));
+      if (this.#mode !== "live") this.#setMode("polling");
+      KINDS.forEach((kind, index) => this.#emit(kind, answers[index]));
+    } catch (error) {
+      this.#setMode("offline", error);
+    }
+  }
+
+  /** Reads the event stream until it breaks. */
+  async #stream() {
+    const abort = new AbortController();
+    let watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+    try {
+      const headers = { accept: "text/event-stream" };
+      const response = await this.#access.request("/api/events", { headers, signal: abort.signal });
+      for await (const { event, data } of serverEvents(response.body)) {
+        clearTimeout(watchdog);
+        watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+        if (KINDS.includes(event)) this.#emit(event, JSON.parse(data));
+        this.#setMode("live");
+        if (!this.#open) return;
+      }
+      this.#setMode("polling");
+    } catch (error) {
+      this.#setMode("polling", error);
+    } finally {
+      clearTimeout(watchdog);
+    }
+  }
+
+  #setMode(mode, error = null) {
+    if (mode === this.#mode) return;
+    this.#mode = mode;
+    this.#emit("mode", { mode, error });
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

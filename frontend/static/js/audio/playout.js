@@ -1,0 +1,181 @@
+/**
+ * Playout: decides, sample by sample, what a growing clip sounds like right now.
+ *
+ * Pure arithmetic, without Web Audio: the worklet calls pull() for every block of output, and the
+ * tests call it the same way. The rules:
+ *   - The first sample waits for the pre-roll, counted from the arrival of the first chunk, so a
+ *     second chunk that is late by less than the pre-roll is not heard. When more than a chunk and
+ *     the pre-roll is there already, or the clip is complete, it starts at once.
+ *   - When audio runs out before the clip is complete, the last 5 ms fade to zero, the pre-roll
+ *     doubles (to 500 ms at most) and is waited for again. Nothing is ever dropped.
+ *   - Pause, stop and seek fade 5 ms as well, so none of them clicks.
+ *
+ * States: buffering -> playing -> ended, with paused and stopped on the side.
+ */
+import { Clip } from "./clip.js";
+
+export const PREROLL_SECONDS = 0.08;
+export const PREROLL_LIMIT_SECONDS = 0.5;
+export const FADE_SECONDS = 0.005;
+
+export class Playout {
+  #clip = new Clip();
+  #state = "buffering";
+  #position = 0;
+  #furthest = 0;
+  #underruns = 0;
+  #complete = false;
+  #stalled = false;
+  #gain = 1;
+  #gainStep;
+  #waitedSamples = 0;
+  #longestChunk = 0;
+  #afterFade = null;
+
+  /** @param {{sampleRate: number, prerollSeconds?: number}} options */
+  constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS }) {
+    this.sampleRate = sampleRate;
+    this.#gainStep = 1 / Math.round(FADE_SECONDS * sampleRate);
+    this.setPreroll(prerollSeconds);
+  }
+
+  /** Seconds to wait before audio starts, or starts again; kept within [80 ms, 500 ms]. */
+  setPreroll(seconds) {
+    this.prerollSeconds = Math.min(PREROLL_LIMIT_SECONDS, Math.max(PREROLL_SECONDS, seconds));
+  }
+
+  /** @param {Float32Array} samples in [-1, 1] */
+  push(samples) {
+    this.#clip.append(samples);
+    this.#longestChunk = Math.max(this.#longestChunk, samples.length);
+    if (this.#stalled && samples.length > 0) {
+      this.#stalled = false;
+      this.#underruns += 1;
+      this.setPreroll(this.prerollSeconds * 2);
+    }
+  }
+
+  /** The clip is complete. A stall that nothing followed was its end, and counts as no underrun. */
+  end() {
+    this.#complete = true;
+    this.#stalled = false;
+  }
+
+  pause() {
+    if (this.#state === "playing") this.#fadeThen(() => (this.#state = "paused"));
+    else if (this.#state === "buffering") this.#state = "paused";
+  }
+
+  /** Plays on after a pause; plays again from the start after the end. */
+  play() {
+    if (this.#afterFade) this.#settle();
+    if (this.#state === "ended") this.#jump(0);
+    if (this.#state === "paused") this.#state = "buffering";
+  }
+
+  /** Silence for good, faded. */
+  stop() {
+    if (this.#state === "playing") this.#fadeThen(() => (this.#state = "stopped"));
+    else this.#state = "stopped";
+  }
+
+  /** Moves the play head within what has arrived. */
+  seek(position) {
+    const target = Math.max(0, Math.min(Math.round(position), this.#clip.length));
+    if (this.#state === "playing") {
+      this.#fadeThen(() => {
+        this.#jump(target);
+        this.#state = "buffering";
+      });
+    } else if (this.#state !== "stopped") {
+      this.#jump(target);
+    }
+  }
+
+  /** Fills one block of output, silence included. */
+  pull(output) {
+    output.fill(0);
+    if (this.#state === "buffering") this.#waitForPreroll(output.length);
+    if (this.#state !== "playing") return;
+    const available = this.#clip.length - this.#position;
+    const count = Math.min(available, output.length);
+    this.#clip.read(this.#position, output, count);
+    const heard = this.#shape(output, count, available);
+    this.#position += heard;
+    this.#furthest = Math.max(this.#furthest, this.#position);
+    if (this.#afterFade && (this.#gain === 0 || heard < output.length)) {
+      output.fill(0, heard);
+      this.#settle();
+    } else if (heard < output.length || (this.#complete && this.#position === this.#clip.length)) {
+      this.#runOut();
+    }
+  }
+
+  snapshot() {
+    return {
+      state: this.#state,
+      position: this.#position,
+      playedSamples: this.#furthest,
+      bufferedSamples: this.#clip.length - this.#position,
+      receivedSamples: this.#clip.length,
+      underruns: this.#underruns,
+      prerollSeconds: this.prerollSeconds,
+    };
+  }
+
+  /** Applies the gain of each sample; returns how many samples were heard before a fade closed. */
+  #shape(output, count, available) {
+    for (let i = 0; i < count; i += 1) {
+      const runway = this.#complete ? 1 : (available - i - 1) * this.#gainStep;
+      const wanted = this.#gain + (this.#afterFade ? -this.#gainStep : this.#gainStep);
+      this.#gain = Math.max(0, Math.min(1, wanted, runway));
+      output[i] *= this.#gain;
+      if (this.#afterFade && this.#gain === 0) return i + 1;
+    }
+    return count;
+  }
+
+  #waitForPreroll(elapsedSamples) {
+    const buffered = this.#clip.length - this.#position;
+    if (buffered === 0) {
+      if (this.#complete) this.#state = "ended";
+      return;
+    }
+    const preroll = this.prerollSeconds * this.sampleRate;
+    const enough = buffered >= preroll + this.#longestChunk;
+    if (this.#complete || enough || this.#waitedSamples >= preroll) this.#begin();
+    this.#waitedSamples += elapsedSamples;
+  }
+
+  #begin() {
+    this.#state = "playing";
+    this.#gain = this.#position === 0 ? 1 : 0;
+  }
+
+  #runOut() {
+    if (this.#complete) {
+      this.#state = "ended";
+      return;
+    }
+    this.#state = "buffering";
+    this.#stalled = true;
+    this.#waitedSamples = 0;
+  }
+
+  #jump(position) {
+    this.#position = position;
+    this.#waitedSamples = 0;
+    this.#stalled = false;
+    if (this.#state === "ended") this.#state = "paused";
+  }
+
+  #fadeThen(action) {
+    this.#afterFade = action;
+  }
+
+  #settle() {
+    const action = this.#afterFade;
+    this.#afterFade = null;
+    action();
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * From a request to sound: joins a session (the socket), an utterance (what arrived) and the player.
+ *
+ * Events: "state" (connecting, queued, streaming, done, cancelled, failed), "queued", "audio",
+ * "report" (of the player), "failed" {message}. One utterance at a time; speak() ends the last one.
+ */
+import { JitterEstimator } from "../audio/jitter.js";
+import { Player } from "../audio/player.js";
+import { SpeechSession } from "./speech-session.js";
+import { Utterance } from "./utterance.js";
+
+const now = () => performance.now() / 1000;
+
+export class Speaker extends EventTarget {
+  #player = new Player();
+  #jitter = new JitterEstimator();
+  #session = null;
+  #report = null;
+  #ready = Promise.resolve();
+
+  /** @type {Utterance | null} the current or last one */
+  utterance = null;
+  outcome = null;
+
+  constructor(url) {
+    super();
+    this.url = url;
+    this.#player.addEventListener("report", ({ detail }) => {
+      this.#report = detail;
+      this.#emit("report", detail);
+    });
+  }
+
+  /** Whether an utterance waits or streams. */
+  get busy() {
+    return this.#session !== null;
+  }
+
+  /**
+   * Asks for an utterance and plays it as it comes. Call inside a click or key press.
+   * @param {object} request body of POST /tts @param {number} expectedSampleRate to open the device early
+   */
+  speak(request, expectedSampleRate) {
+    this.stop();
+    this.#player.stop();
+    const opened = this.#player.prepare(expectedSampleRate);
+    this.utterance = new Utterance(request, now());
+    this.outcome = null;
+    this.#report = null;
+    this.#jitter.beginUtterance();
+    const session = new SpeechSession(this.url, request);
+    this.#session = session;
+    this.#listen(session);
+    this.#emit("state", "connecting");
+    opened.catch((error) => this.#fail(session, `This browser can not play the audio: ${error.message}`));
+  }
+
+  /** Leaves the queue, or stops generating and playing; what has arrived can still be heard. */
+  stop() {
+    if (!this.#session) return;
+    this.#session.cancel();
+    this.#player.pause();
+  }
+
+  toggle() {
+    if (["playing", "buffering"].includes(this.#report?.state)) this.#player.pause();
+    else this.#player.play();
+  }
+
+  /** @param {number} seconds place in what has arrived; playback goes on from there */
+  seek(seconds) {
+    this.#player.seek(seconds * this.utterance.sampleRate);
+    if (this.#report?.state === "ended") this.#player.play();
+  }
+
+  #listen(session) {
+    const on = (type, action) => {
+      session.addEventListener(type, ({ detail }) => {
+        if (session === this.#session) action(detail);
+      });
+    };
+    on("queued", (news) => {
+      this.#emit("state", "queued");
+      this.#emit("queued", news);
+    });
+    on("started", (news) => this.#started(session, news));
+    on("audio", (bytes) => this.#received(bytes));
+    on("done", (outcome) => this.#over("done", outcome));
+    on("cancelled", (outcome) => this.#over("cancelled", outcome));
+    on("failed", ({ message }) => this.#fail(session, message));
+  }
+
+  #started(session, news) {
+    this.utterance.start(news, now());
+    this.#ready = this.#player.begin(news.sample_rate, this.#jitter.seconds);
+    this.#ready.catch((error) => this.#fail(session, `This browser can not play the audio: ${error.message}`));
+    this.#emit("state", "streaming");
+  }
+
+  #received(bytes) {
+    const samples = this.utterance.receive(bytes, now());
+    this.#jitter.observe(now(), samples.length / this.utterance.sampleRate);
+    this.#afterReady(() => {
+      this.#player.push(samples);
+      this.#player.setPreroll(this.#jitter.seconds);
+    });
+    this.#emit("audio", samples);
+  }
+
+  /** The player opens asynchronously; what arrives before is pushed in order once it is open. */
+  #afterReady(action) {
+    const utterance = this.utterance;
+    this.#ready = this.#ready.then(() => {
+      if (utterance === this.utterance) action();
+    });
+    this.#ready.catch(() => null); // reported where the player was opened
+  }
+
+  #over(state, outcome) {
+    this.#session = null;
+    this.outcome = outcome;
+    this.#afterReady(() => this.#player.end());
+    this.#emit("state", state);
+  }
+
+  #fail(session, message) {
+    if (session !== this.#session) return;
+    session.cancel();
+    this.#over("failed", {});
+    this.#emit("failed", { message });
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The stage: waveform, play head, transport, tiles, and the one line that says what is going on.
+ *
+ * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download" and
+ * "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
+ */
+import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
+import { clock, latency, plural, ratio } from "../shared/format.js";
+import { Waveform } from "./waveform.js";
+
+const SEEK_STEP_SECONDS = 1;
+
+export class Stage extends EventTarget {
+  #element = byId("stage");
+  #track = byId("track");
+  #play = byId("play");
+  #download = byId("download");
+  #error = byId("error");
+  #wave = new Waveform(byId("wave"));
+  #utterance = null;
+  #playing = false;
+
+  constructor() {
+    super();
+    this.#play.append(icon("play"));
+    this.#play.addEventListener("click", () => this.#emit("toggle"));
+    this.#download.append(icon("download"), "Download");
+    this.#download.addEventListener("click", () => this.#emit("download"));
+    this.#track.addEventListener("pointerdown", ({ clientX }) => this.#seek(this.#wave.secondsAt(clientX)));
+    this.#track.addEventListener("keydown", (event) => this.#trackKey(event));
+  }
+
+  /** @param {import("./utterance.js").Utterance} utterance @param {number} expectedSeconds */
+  begin(utterance, expectedSeconds) {
+    this.#utterance = utterance;
+    this.#wave.begin(utterance, expectedSeconds);
+    this.#error.hidden = true;
+    this.#play.disabled = true;
+    this.#download.disabled = true;
+    for (const tile of ["first", "rtf", "ahead", "underruns"]) setText(byId(`tile-${tile}`), "–");
+    Object.assign(this.#element.dataset, { playedSamples: 0, receivedSamples: 0, underruns: 0, player: "buffering" });
+    this.#showTime();
+    this.#element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {string} state empty, connecting, queued, streaming, done, cancelled or failed */
+  setState(state) {
+    this.#element.dataset.state = state;
+    const over = ["done", "cancelled", "failed"].includes(state);
+    if (over) this.#wave.complete();
+    this.#download.disabled = !(over && this.#utterance?.samples);
+    this.#showTime();
+  }
+
+  /** Says one thing, aloud too where a screen reader listens. */
+  say(text) {
+    setText(byId("status"), text);
+  }
+
+  showError(message) {
+    this.#error.replaceChildren(icon("warning"), h("p", {}, message));
+    this.#error.hidden = false;
+  }
+
+  /** New audio has arrived. */
+  received() {
+    const { samples, firstAudioSeconds, realTimeFactor } = this.#utterance;
+    this.#play.disabled = false;
+    this.#element.dataset.receivedSamples = samples;
+    setText(byId("tile-first"), latency(firstAudioSeconds));
+    setText(byId("tile-rtf"), ratio(realTimeFactor));
+    this.#wave.draw();
+    this.#showTime();
+  }
+
+  /** @param {{rtf: number}} outcome the server's own figures, once the clip is complete */
+  showOutcome({ rtf }) {
+    if (typeof rtf === "number") setText(byId("tile-rtf"), ratio(rtf));
+  }
+
+  /** @param {object} report of the player */
+  played(report) {
+    this.#wave.update(report);
+    const { state, playedSamples, bufferedSamples, underruns } = report;
+    Object.assign(this.#element.dataset, { playedSamples, underruns, player: state });
+    setText(byId("tile-ahead"), latency(bufferedSamples / this.#utterance.sampleRate));
+    setText(byId("tile-underruns"), underruns);
+    byId("tile-underruns").classList.toggle("bad", underruns > 0);
+    this.#showPlaying(state === "playing" || state === "buffering");
+    this.#showTime();
+  }
+
+  #showPlaying(playing) {
+    if (playing === this.#playing) return;
+    this.#playing = playing;
+    setIcon(this.#play, playing ? "pause" : "play");
+    this.#play.setAttribute("aria-label", playing ? "Pause" : "Play");
+  }
+
+  #showTime() {
+    const position = this.#wave.positionSeconds;
+    const total = this.#utterance?.audioSeconds ?? 0;
+    setText(byId("time"), clock(position));
+    setText(byId("total"), total > 0 ? clock(total) : "");
+    this.#track.setAttribute("aria-valuemax", total.toFixed(1));
+    this.#track.setAttribute("aria-valuenow", position.toFixed(1));
+    this.#track.setAttribute("aria-valuetext", `${position.toFixed(1)} of ${plural(Math.round(total), "second")}`);
+    this.#track.setAttribute("aria-disabled", String(total === 0));
+  }
+
+  #trackKey(event) {
+    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
+    const total = this.#utterance?.audioSeconds ?? 0;
+    if (event.key === " ") this.#emit("toggle");
+    else if (event.key === "Home") this.#seek(0);
+    else if (event.key === "End") this.#seek(total);
+    else if (event.key in steps) this.#seek(this.#wave.positionSeconds + steps[event.key] * SEEK_STEP_SECONDS);
+    else return;
+    event.preventDefault();
+  }
+
+  #seek(seconds) {
+    const total = this.#utterance?.audioSeconds ?? 0;
+    if (total > 0) this.#emit("seek", Math.max(0, Math.min(total, seconds)));
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

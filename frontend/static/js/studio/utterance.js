@@ -1,0 +1,61 @@
+/**
+ * What is known of one utterance: its request, the audio so far and how fast it came.
+ *
+ * The clock is the browser's, so "first audio" is what the listener waited, network included.
+ */
+import { Envelope } from "../audio/envelope.js";
+import { PcmDecoder, encodeWav } from "../audio/pcm.js";
+
+export class Utterance {
+  #decoder = new PcmDecoder();
+  #startedAt = null;
+  #lastArrival = null;
+
+  /** Samples as they came, in order. @type {Int16Array[]} */
+  chunks = [];
+  samples = 0;
+  sampleRate = null;
+  envelope = null;
+  firstAudioSeconds = null;
+  workerId = null;
+
+  /** @param {object} request body of POST /tts @param {number} nowSeconds when it was sent */
+  constructor(request, nowSeconds) {
+    this.request = request;
+    this.requestedAt = nowSeconds;
+  }
+
+  /** A worker has taken it. */
+  start({ sample_rate, worker_id }, nowSeconds) {
+    this.sampleRate = sample_rate;
+    this.workerId = worker_id;
+    this.envelope = new Envelope(sample_rate);
+    this.#startedAt = nowSeconds;
+  }
+
+  /** @param {ArrayBuffer} bytes PCM s16le @returns {Int16Array} the samples in it */
+  receive(bytes, nowSeconds) {
+    const samples = this.#decoder.push(bytes);
+    if (samples.length === 0) return samples;
+    this.firstAudioSeconds ??= nowSeconds - this.requestedAt;
+    this.#lastArrival = nowSeconds;
+    this.chunks.push(samples);
+    this.samples += samples.length;
+    this.envelope.push(samples);
+    return samples;
+  }
+
+  get audioSeconds() {
+    return this.sampleRate ? this.samples / this.sampleRate : 0;
+  }
+
+  /** Seconds of waiting per second of audio since a worker took it, or null before any audio. */
+  get realTimeFactor() {
+    return this.samples === 0 ? null : (this.#lastArrival - this.#startedAt) / this.audioSeconds;
+  }
+
+  /** @returns {Blob} a WAV file of what has arrived */
+  wav() {
+    return new Blob([encodeWav(this.chunks, this.sampleRate)], { type: "audio/wav" });
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The picture of a clip on a canvas: what was heard, what has arrived, what is still expected.
+ *
+ * The whole width stands for the expected length until more has arrived; then it follows the clip.
+ * Reports come 20 times a second; between them the play head moves by the clock.
+ */
+const BAR_PIXELS = 3;
+const PITCH_PIXELS = 5;
+const SPAN_EASE = 0.14;
+const GAMMA = 0.75;
+const now = () => performance.now() / 1000;
+
+export class Waveform {
+  #canvas;
+  #colours = {};
+  #utterance = null;
+  #expectedSeconds = 1;
+  #complete = false;
+  #span = 1;
+  #report = { state: "stopped", position: 0, at: 0 };
+  #frame = null;
+  #still = matchMedia("(prefers-reduced-motion: reduce)");
+
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.#canvas = canvas;
+    new ResizeObserver(() => this.draw()).observe(canvas);
+    window.addEventListener("themechange", () => this.#readColours());
+    this.#readColours();
+  }
+
+  /** @param {import("./utterance.js").Utterance | null} utterance @param {number} expectedSeconds */
+  begin(utterance, expectedSeconds) {
+    this.#utterance = utterance;
+    this.#expectedSeconds = Math.max(1, expectedSeconds);
+    this.#complete = false;
+    this.#span = this.#expectedSeconds;
+    this.#report = { state: "buffering", position: 0, at: now() };
+    this.draw();
+  }
+
+  /** No more audio will come: the width is the clip's own length from here on. */
+  complete() {
+    this.#complete = true;
+    this.draw();
+  }
+
+  /** @param {{state: string, position: number}} report of the player */
+  update({ state, position }) {
+    this.#report = { state, position, at: now() };
+    this.draw();
+  }
+
+  /** Seconds of the clip at a horizontal place of the canvas. */
+  secondsAt(clientX) {
+    const { left, width } = this.#canvas.getBoundingClientRect();
+    return ((clientX - left) / width) * this.#span;
+  }
+
+  /** Seconds of the clip heard by now. */
+  get positionSeconds() {
+    if (!this.#utterance?.sampleRate) return 0;
+    const { state, position, at } = this.#report;
+    const moved = state === "playing" ? now() - at : 0;
+    return Math.min(this.#utterance.audioSeconds, position / this.#utterance.sampleRate + moved);
+  }
+
+  /** Draws at the next frame, and on while something moves. */
+  draw() {
+    this.#frame ??= requestAnimationFrame(() => {
+      this.#frame = null;
+      const easing = this.#ease();
+      this.#paint();
+      if (easing || this.#report.state === "playing") this.draw();
+    });
+  }
+
+  #targetSpan() {
+    const arrived = this.#utterance?.audioSeconds ?? 0;
+    return this.#complete && arrived > 0 ? arrived : Math.max(this.#expectedSeconds, arrived * 1.02);
+  }
+
+  #ease() {
+    const target = this.#targetSpan();
+    const close = Math.abs(target - this.#span) < 0.005;
+    this.#span = close || this.#still.matches ? target : this.#span + (target - this.#span) * SPAN_EASE;
+    return this.#span !== target;
+  }
+
+  #readColours() {
+    const style = getComputedStyle(this.#canvas);
+    for (const name of ["played", "arrived", "expected", "head"]) {
+      this.#colours[name] = style.getPropertyValue(`--wave-${name}`).trim();
+    }
+    this.draw();
+  }
+
+  #paint() {
+    const { width, height } = this.#canvas.getBoundingClientRect();
+    const scale = window.devicePixelRatio || 1;
+    this.#canvas.width = Math.round(width * scale);
+    this.#canvas.height = Math.round(height * scale);
+    const context = this.#canvas.getContext("2d");
+    context.scale(scale, scale);
+    const columns = Math.floor(width / PITCH_PIXELS);
+    if (columns < 1) return;
+    const peaks = this.#utterance?.envelope?.columns(columns, this.#span) ?? new Float32Array(columns).fill(NaN);
+    const headPixels = (this.positionSeconds / this.#span) * width;
+    peaks.forEach((peak, column) => this.#paintBar(context, column, peak, headPixels, height));
+    if (this.#utterance?.samples) this.#paintHead(context, headPixels, width, height);
+  }
+
+  #paintBar(context, column, peak, headPixels, height) {
+    const x = column * PITCH_PIXELS + (PITCH_PIXELS - BAR_PIXELS) / 2;
+    const arrived = !Number.isNaN(peak);
+    const tall = arrived ? Math.max(BAR_PIXELS, Math.min(1, peak) ** GAMMA * (height - 8)) : 2;
+    const wide = arrived ? BAR_PIXELS : 2;
+    const colour = arrived ? (x < headPixels ? "played" : "arrived") : "expected";
+    context.fillStyle = this.#colours[colour];
+    context.beginPath();
+    context.roundRect(x, (height - tall) / 2, wide, tall, wide / 2);
+    context.fill();
+  }
+
+  #paintHead(context, headPixels, width, height) {
+    const x = Math.max(1, Math.min(width - 1, headPixels));
+    context.fillStyle = this.#colours.head;
+    context.fillRect(x - 0.75, 2, 1.5, height - 4);
+    context.beginPath();
+    context.arc(x, 4, 3.5, 0, 2 * Math.PI);
+    context.fill();
+  }
+}
