@@ -29,7 +29,7 @@ class SteppingEngine(Protocol):
     """What `EngineLoop` drives; everything but `validate` is called from its thread alone."""
 
     def validate(self, request: Any) -> None:
-        """Raises RequestError for a request that cannot be served; called from any thread, changes nothing."""
+        """Raises RequestError for a request that cannot be served; any thread may call it."""
 
     def add_request(self, request: Any) -> None:
         """Takes up a request, which has a `request_id`; raises RequestError."""

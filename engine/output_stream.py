@@ -1,8 +1,8 @@
 """The outputs of one request on their way from the engine's thread to its one reader.
 
-The reader is a thread (`for output in stream`) or a task of an event loop (`async for output in stream`). A task
-that has to wait leaves a `Reader` behind; the engine's thread collects those of a whole step and wakes each event
-loop once.
+The reader is a thread (`for output in stream`) or a task of an event loop (`async for output in stream`). A
+task that has to wait leaves a `Reader` behind; the engine's thread collects those of a whole step and wakes
+each event loop once.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Tests of the inference engine; `fakes` has the runner that they share."""

@@ -1,0 +1,357 @@
+"""BlockManager: who owns which block, and what may be shared. Numbers in names of prompts are tokens."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from engine import block_manager as block_manager_module
+from engine.block_manager import BlockManager, digest_of
+from engine.errors import EngineError
+from engine.sequence import Sequence
+
+BLOCK = 4
+A, B, C = [1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]
+P1, P2 = [21, 22, 23, 24], [31, 32, 33, 34]
+
+
+def seq(tokens: list[int | bytes], name: str = "s", salt: bytes = b"") -> Sequence:
+    return Sequence(name, tokens, max_new_tokens=100, salt=salt)
+
+
+def compute(manager: BlockManager, sequence: Sequence) -> Sequence:
+    """Allocates and computes all tokens."""
+    assert manager.allocate(sequence)
+    manager.commit(sequence, len(sequence))
+    return sequence
+
+
+def cached(manager: BlockManager, tokens: list[int | bytes], salt: bytes = b"") -> int:
+    """How many positions a new sequence would find in the cache; leaves no trace in the tables."""
+    sequence = seq(tokens, "probe", salt)
+    assert manager.allocate(sequence)
+    manager.free(sequence)
+    return sequence.num_cached_tokens
+
+
+def test_a_freed_prefix_is_found_again() -> None:
+    manager = BlockManager(8, BLOCK)
+    manager.free(compute(manager, seq(A + B + [9])))
+    assert cached(manager, A + B + [9, 9]) == 8
+    assert cached(manager, [*A, 9, *B]) == 4
+    assert cached(manager, B + A + [9]) == 0
+
+
+def test_running_sequences_share_blocks_and_the_last_one_frees_them() -> None:
+    manager = BlockManager(8, BLOCK)
+    first = compute(manager, seq(A + B + [9], "first"))
+    second = compute(manager, seq(A + B + [9, 9], "second"))
+    assert second.block_table[:2] == first.block_table[:2]
+    assert second.block_table[2] != first.block_table[2]
+    assert manager.num_free_blocks == 4
+    manager.free(first)
+    manager.check_invariants([second])
+    assert manager.num_free_blocks == 5
+    manager.free(second)
+    assert manager.num_free_blocks == 8
+
+
+def test_block_reuse_forgets_its_old_prefix() -> None:
+    """P1+B, then P2+B in the same blocks, then P1+B again: that B was computed under P2."""
+    manager = BlockManager(3, BLOCK)
+    for prompt in (P1 + B + [0], P2 + B + [0]):
+        manager.free(compute(manager, seq(prompt)))
+    last = seq(P1 + B + [0])
+    assert manager.allocate(last)
+    assert last.num_cached_tokens == 0
+    manager.check_invariants([last])
+
+
+def test_evicting_a_duplicate_keeps_the_other_copy_findable() -> None:
+    manager = BlockManager(5, BLOCK)
+    first, second = seq([*A, 1], "first"), seq([*A, 1], "second")
+    assert manager.allocate(first) and manager.allocate(second)
+    manager.commit(first, 5)
+    manager.commit(second, 5)
+    assert first.block_table[0] != second.block_table[0]
+    manager.free(first)
+    filler = seq(B + C + [7], "filler")
+    assert manager.allocate(filler)
+    manager.commit(filler, 9)
+    manager.check_invariants([second, filler])
+    manager.free(filler)
+    assert cached(manager, [*A, 1]) == 4
+
+
+def test_blocks_are_not_shared_before_they_are_computed() -> None:
+    manager = BlockManager(8, BLOCK)
+    aborted = seq(A + B + [9])
+    assert manager.allocate(aborted)
+    assert cached(manager, A + B + [9]) == 0
+    manager.free(aborted)
+    assert cached(manager, A + B + [9]) == 0
+
+
+def test_a_chunk_shares_only_the_blocks_it_completed() -> None:
+    manager = BlockManager(8, BLOCK)
+    sequence = seq(A + B + C)
+    assert manager.allocate(sequence)
+    manager.commit(sequence, 7)
+    assert cached(manager, A + B + C) == 4
+    manager.commit(sequence, 12)
+    assert cached(manager, A + B + C + [0]) == 12
+
+
+@pytest.mark.parametrize("num_blocks", [1, 2, 3])
+def test_a_fully_cached_prompt_of_whole_blocks_leaves_one_block_to_compute(num_blocks: int) -> None:
+    manager = BlockManager(8, BLOCK)
+    prompt = list(range(num_blocks * BLOCK))
+    manager.free(compute(manager, seq(prompt)))
+    again = seq(prompt)
+    assert manager.allocate(again)
+    assert again.num_cached_tokens == (num_blocks - 1) * BLOCK
+    assert again.num_uncomputed_tokens == BLOCK
+
+
+def test_one_token_more_than_whole_blocks_leaves_one_position() -> None:
+    manager = BlockManager(8, BLOCK)
+    manager.free(compute(manager, seq(A + B + [1])))
+    again = seq(A + B + [1])
+    assert manager.allocate(again)
+    assert again.num_uncomputed_tokens == 1
+
+
+def test_another_salt_shares_nothing() -> None:
+    manager = BlockManager(8, BLOCK)
+    manager.free(compute(manager, seq(A + B + [1], salt=b"adapter 1")))
+    assert cached(manager, A + B + [1], salt=b"adapter 2") == 0
+    assert cached(manager, A + B + [1]) == 0
+    assert cached(manager, A + B + [1], salt=b"adapter 1") == 8
+
+
+def test_the_hash_keeps_different_tokens_apart() -> None:
+    streams: list[list[int | bytes]] = [
+        [12], [1, 2], [b"12"], [b"1", b"2"], [b"1;i2"], [-12], [2**64 + 12], [b""], [], [b"", b""], [b"i12;"], [1, b"2"],
+    ]  # fmt: skip
+    assert len({digest_of(b"", stream) for stream in streams}) == len(streams)
+    assert digest_of(b"a", [1]) != digest_of(b"b", [1])
+
+
+def test_a_hash_collision_never_shares_another_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_manager_module, "digest_of", lambda parent, tokens: b"the same for all")
+    manager = BlockManager(16, BLOCK)
+    held = [compute(manager, seq([*prompt, 0], str(i))) for i, prompt in enumerate((A + B, P1 + B, A + C))]
+    manager.check_invariants(held)
+    assert cached(manager, P1 + B + [0]) == 8
+    assert cached(manager, P2 + B + [0]) == 0
+    assert cached(manager, P1 + C + [0]) == 4
+    assert cached(manager, A + C + [0]) == 8
+
+
+def test_the_least_recently_freed_prefix_is_evicted_first() -> None:
+    manager = BlockManager(4, BLOCK)
+    for prompt in (A, B):
+        manager.free(compute(manager, seq([*prompt, 0])))
+    assert cached(manager, [*A, 0]) == 4
+    assert manager.allocate(seq(P1 + P2 + [0]))
+    assert cached_without_room(manager, [*A, 0]) == 4
+    assert cached_without_room(manager, [*B, 0]) == 0
+
+
+def cached_without_room(manager: BlockManager, tokens: list[int | bytes]) -> int:
+    return len(manager._match(seq(tokens))) * BLOCK
+
+
+def test_the_end_of_a_prefix_is_evicted_before_its_beginning() -> None:
+    manager = BlockManager(3, BLOCK)
+    manager.free(compute(manager, seq(A + B + C)))
+    assert manager.allocate(seq([0]))
+    assert cached_without_room(manager, A + B + C + [0]) == 8
+
+
+def test_blocks_without_reusable_content_are_handed_out_first() -> None:
+    manager = BlockManager(4, BLOCK)
+    manager.free(compute(manager, seq(A + B + [0])))
+    manager.free(compute(manager, seq([0])))
+    assert manager.allocate(seq([1, 2, 3, 4, 5]))
+    assert cached_without_room(manager, A + B + [0]) == 8
+
+
+def test_allocation_that_does_not_fit_changes_nothing() -> None:
+    manager = BlockManager(4, BLOCK)
+    held = compute(manager, seq([*A, 0], "held"))
+    big = seq(A + B + C + [0], "big")
+    assert not manager.allocate(big)
+    assert big.block_table == [] and manager.num_free_blocks == 2
+    manager.check_invariants([held, big])
+
+
+def test_reviving_a_free_cached_block_counts_as_taking_it() -> None:
+    manager = BlockManager(3, BLOCK)
+    manager.free(compute(manager, seq(A + B)))
+    assert not manager.allocate(seq(A + B + C + [0]))
+    assert not manager.allocate(seq(A + B + [0]), reserve=1)
+    assert manager.allocate(seq(A + B + [0]))
+
+
+def test_before_a_decode_the_table_covers_exactly_all_tokens() -> None:
+    """The token that a step appends is computed by the next step: its block is needed then, and not earlier."""
+    manager = BlockManager(8, BLOCK)
+    sequence = compute(manager, seq([1, 2]))
+    for token in range(3, 15):
+        sequence.token_ids.append(token)
+        manager.append(sequence)
+        assert len(sequence.block_table) == -(-len(sequence) // BLOCK)
+        manager.check_invariants([sequence])
+        manager.commit(sequence, len(sequence))
+        manager.check_invariants([sequence])
+
+
+def test_generated_tokens_are_shared_too() -> None:
+    manager = BlockManager(8, BLOCK)
+    sequence = compute(manager, seq([1, 2]))
+    for token in (b"three", b"four", b"five"):
+        sequence.token_ids.append(token)
+        manager.append(sequence)
+        manager.commit(sequence, len(sequence))
+    assert cached(manager, [1, 2, b"three", b"four", 9]) == 4
+
+
+def test_running_out_of_blocks_is_an_error_and_not_an_overlap() -> None:
+    manager = BlockManager(1, BLOCK)
+    sequence = compute(manager, seq(A))
+    sequence.token_ids.append(5)
+    assert not manager.can_append(sequence)
+    with pytest.raises(EngineError, match="out of KV blocks"):
+        manager.append(sequence)
+    with pytest.raises(EngineError, match="already has blocks"):
+        manager.allocate(sequence)
+
+
+def test_without_prefix_caching_nothing_is_shared() -> None:
+    manager = BlockManager(8, BLOCK, enable_prefix_caching=False)
+    manager.free(compute(manager, seq(A + B + [0])))
+    assert cached(manager, A + B + [0]) == 0
+
+
+def test_a_preempted_sequence_keeps_its_tokens_when_pickled() -> None:
+    manager = BlockManager(8, BLOCK)
+    sequence = compute(manager, seq(A))
+    sequence.token_ids += [b"latent", 7]
+    manager.free(sequence)
+    copy = pickle.loads(pickle.dumps(sequence))
+    assert copy.token_ids == [*A, b"latent", 7]
+    assert (copy.num_prompt_tokens, copy.num_computed_tokens, copy.block_table) == (4, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("corrupt", "rule_broken"),
+    [
+        (lambda m, s: s.block_table.append(s.block_table[0]), "references"),
+        (lambda m, s: m._free.update({s.block_table[0]: None}), "free and used"),
+        (lambda m, s: m._cached.clear(), "not registered"),
+        (lambda m, s: setattr(s, "num_computed_tokens", 3), "before it is full"),
+        (lambda m, s: s.token_ids.__setitem__(0, 99), "something else"),
+        (lambda m, s: s.block_table.pop(), "references"),
+    ],
+)
+def test_check_invariants_sees_corruption(corrupt: Any, rule_broken: str) -> None:
+    manager = BlockManager(8, BLOCK)
+    sequence = compute(manager, seq([*A, 0]))
+    manager.check_invariants([sequence])
+    corrupt(manager, sequence)
+    with pytest.raises(EngineError, match=rule_broken):
+        manager.check_invariants([sequence])
+
+
+class BlockManagerAgainstTruth(RuleBasedStateMachine):
+    """Random life cycles in a small pool, against a record of what each block was last computed for."""
+
+    live = Bundle("live")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.manager = BlockManager(6, 2)
+        self.sequences: dict[str, Sequence] = {}
+        self.truth: dict[int, tuple[bytes, list[int]]] = {}
+        self.count = 0
+
+    def available(self, sequence: Sequence) -> int:
+        """Positions of the longest prefix that some chain of blocks holds, by the record."""
+        length = 0
+        while length + 2 < len(sequence):
+            wanted = (sequence.salt, sequence.token_ids[: length + 2])
+            if wanted not in self.truth.values():
+                break
+            length += 2
+        return length
+
+    @rule(
+        target=live,
+        tokens=st.lists(st.integers(0, 1), min_size=1, max_size=9),
+        salt=st.sampled_from([b"", b"x"]),
+        reserve=st.integers(0, 2),
+    )
+    def allocate(self, tokens: list[int], salt: bytes, reserve: int) -> str:
+        self.count += 1
+        sequence = Sequence(f"s{self.count}", tokens, max_new_tokens=99, salt=salt)
+        expected = self.available(sequence)
+        free_before = self.manager.num_free_blocks
+        if not self.manager.allocate(sequence, reserve):
+            assert self.manager.blocks_for(len(sequence)) + reserve > free_before
+            return sequence.request_id
+        assert sequence.num_cached_tokens == expected
+        for number, index in enumerate(sequence.block_table):
+            if number < expected // 2:
+                assert self.truth[index] == (salt, sequence.token_ids[: (number + 1) * 2])
+            else:
+                self.truth.pop(index, None)
+        self.sequences[sequence.request_id] = sequence
+        return sequence.request_id
+
+    @rule(name=live, data=st.data())
+    def compute_some(self, name: str, data: st.DataObject) -> None:
+        sequence = self.sequences.get(name)
+        if sequence is None or sequence.num_uncomputed_tokens == 0:
+            return
+        end = data.draw(st.integers(sequence.num_computed_tokens + 1, len(sequence)))
+        self.manager.commit(sequence, end)
+        for number in range(end // 2):
+            self.truth[sequence.block_table[number]] = (sequence.salt, sequence.token_ids[: (number + 1) * 2])
+
+    @rule(name=live, token=st.integers(0, 1))
+    def generate(self, name: str, token: int) -> None:
+        sequence = self.sequences.get(name)
+        if sequence is None or sequence.num_uncomputed_tokens:
+            return
+        sequence.token_ids.append(token)
+        if not self.manager.can_append(sequence):
+            sequence.token_ids.pop()
+            return
+        before = list(sequence.block_table)
+        self.manager.append(sequence)
+        for index in sequence.block_table[len(before) :]:
+            self.truth.pop(index, None)
+
+    @rule(name=consumes(live))
+    def free(self, name: str) -> None:
+        sequence = self.sequences.pop(name, None)
+        if sequence is not None:
+            self.manager.free(sequence)
+
+    @invariant()
+    def holds(self) -> None:
+        self.manager.check_invariants(self.sequences.values())
+        for sequence in self.sequences.values():
+            for number in range(sequence.num_computed_tokens // 2):
+                held = self.truth[sequence.block_table[number]]
+                assert held == (sequence.salt, sequence.token_ids[: (number + 1) * 2])
+
+
+TestBlockManagerAgainstTruth = BlockManagerAgainstTruth.TestCase
+TestBlockManagerAgainstTruth.settings = settings(max_examples=150, stateful_step_count=40)

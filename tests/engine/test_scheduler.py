@@ -1,0 +1,321 @@
+"""Scheduler: what each step computes, who is admitted, who gives way."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from engine.config import EngineConfig
+from engine.errors import RequestError
+from engine.scheduler import ScheduledSequence, Scheduler
+from engine.sequence import Sequence, SequenceStatus
+
+
+def make(**limits: int) -> Scheduler:
+    return Scheduler(EngineConfig(**{"num_blocks": 64, "block_size": 4, "max_model_len": 200, **limits}))
+
+
+def seq(name: str, length: int, max_new_tokens: int = 20) -> Sequence:
+    """A prompt that shares nothing with one of another name."""
+    return Sequence(name, [f"{name}{i}".encode() for i in range(length)], max_new_tokens)
+
+
+def step(scheduler: Scheduler) -> list[tuple[str, int, int]]:
+    """One step of a model that always says b"new"."""
+    batch = scheduler.schedule()
+    rows = [(row.sequence.request_id, row.start, row.count) for row in batch]
+    for row in batch:
+        samples = row.samples
+        scheduler.commit(row)
+        if samples:
+            row.sequence.token_ids.append(b"new")
+    scheduler.block_manager.check_invariants([*scheduler.waiting, *scheduler.running])
+    return rows
+
+
+def names(sequences: list[Sequence]) -> list[str]:
+    return [sequence.request_id for sequence in sequences]
+
+
+def test_decodes_come_first_and_prompts_share_the_rest_of_the_budget() -> None:
+    scheduler = make(max_num_batched_tokens=100, max_prefill_tokens=10)
+    scheduler.add(seq("a", 3))
+    assert step(scheduler) == [("a", 0, 3)]
+    scheduler.add(seq("b", 6))
+    scheduler.add(seq("c", 7))
+    scheduler.add(seq("d", 5))
+    assert step(scheduler) == [("a", 3, 1), ("b", 0, 6), ("c", 0, 4)]
+    assert step(scheduler) == [("a", 4, 1), ("b", 6, 1), ("c", 4, 3), ("d", 0, 5)]
+    assert step(scheduler) == [("a", 5, 1), ("b", 7, 1), ("c", 7, 1), ("d", 5, 1)]
+
+
+def test_prefill_beside_decodes_is_bounded_and_alone_it_is_not() -> None:
+    scheduler = make(max_num_batched_tokens=64, max_prefill_tokens=8)
+    scheduler.add(seq("long", 100))
+    assert step(scheduler) == [("long", 0, 64)]
+    assert step(scheduler) == [("long", 64, 36)]
+    scheduler.add(seq("next", 20))
+    assert [step(scheduler)[1:] for _ in range(3)] == [[("next", 0, 8)], [("next", 8, 8)], [("next", 16, 4)]]
+
+
+def test_a_running_stream_gets_a_token_in_every_step_while_prompts_arrive() -> None:
+    scheduler = make(max_num_batched_tokens=16, max_prefill_tokens=8, max_num_seqs=12, num_blocks=200)
+    scheduler.add(seq("stream", 2, max_new_tokens=100))
+    step(scheduler)
+    for number in range(10):
+        scheduler.add(seq(f"prompt {number}", 30))
+        for _ in range(3):
+            rows = step(scheduler)
+            assert rows[0][0] == "stream" and rows[0][2] == 1
+            assert sum(count for _, _, count in rows) <= 16
+
+
+def test_every_running_sequence_is_served_in_every_step() -> None:
+    scheduler = make(max_num_seqs=8, max_num_batched_tokens=8)
+    for number in range(8):
+        scheduler.add(seq(str(number), 1))
+    step(scheduler)
+    for _ in range(5):
+        assert [name for name, _, _ in step(scheduler)] == [str(number) for number in range(8)]
+
+
+def test_admission_counts_running_sequences() -> None:
+    scheduler = make(max_num_seqs=2)
+    for name in "abc":
+        scheduler.add(seq(name, 2))
+    step(scheduler)
+    step(scheduler)
+    assert names(scheduler.running) == ["a", "b"] and names(scheduler.waiting) == ["c"]
+    scheduler.remove(scheduler.running[0])
+    step(scheduler)
+    assert names(scheduler.running) == ["b", "c"]
+
+
+def test_nobody_overtakes_the_head_of_the_queue() -> None:
+    scheduler = make(num_blocks=8)
+    scheduler.add(seq("running", 16, max_new_tokens=4))
+    step(scheduler)
+    scheduler.add(seq("big", 24, max_new_tokens=1))
+    scheduler.add(seq("small", 1))
+    step(scheduler)
+    assert names(scheduler.waiting) == ["big", "small"]
+
+
+def test_the_youngest_gives_way_and_returns_to_the_front_of_the_queue() -> None:
+    scheduler = make(num_blocks=4, enable_prefix_caching=False)
+    scheduler.add(seq("old", 4, max_new_tokens=10))
+    scheduler.add(seq("young", 4, max_new_tokens=10))
+    step(scheduler)
+    scheduler.add(seq("new", 2, max_new_tokens=2))
+    while scheduler.num_preemptions == 0:
+        step(scheduler)
+    assert names(scheduler.running) == ["old"]
+    assert names(scheduler.waiting) == ["young", "new"]
+    young = scheduler.waiting[0]
+    assert young.status is SequenceStatus.WAITING
+    assert young.block_table == [] and young.num_computed_tokens == 0
+    assert young.num_new_tokens > 0
+    scheduler.remove(scheduler.running[0])
+    assert step(scheduler)[0] == ("young", 0, len(young) - 1)
+
+
+def test_several_preempted_sequences_keep_their_order() -> None:
+    scheduler = make(num_blocks=6, enable_prefix_caching=False)
+    for name in "abc":
+        scheduler.add(seq(name, 8 if name == "a" else 5, max_new_tokens=16 if name == "a" else 3))
+    seen: list[list[str]] = []
+    for _ in range(12):
+        step(scheduler)
+        seen.append(names(scheduler.waiting))
+        for sequence in scheduler.running:
+            if sequence.num_new_tokens >= sequence.max_new_tokens:
+                scheduler.remove(sequence)
+    assert all(waiting == sorted(waiting) for waiting in seen)
+    assert not any("a" in waiting for waiting in seen)
+
+
+def test_a_newcomer_leaves_room_for_those_who_run() -> None:
+    """Without the reserve it would be admitted into the last block and preempted one step later."""
+    scheduler = make(num_blocks=4)
+    scheduler.add(seq("a", 8, max_new_tokens=8))
+    step(scheduler)
+    step(scheduler)
+    scheduler.add(seq("b", 4, max_new_tokens=2))
+    step(scheduler)
+    assert names(scheduler.running) == ["a"] and scheduler.num_preemptions == 0
+
+
+def test_a_cached_prefix_is_not_computed_again_under_a_chunk_limit() -> None:
+    scheduler = make(max_num_batched_tokens=16, max_prefill_tokens=3)
+    prompt = [f"p{i}".encode() for i in range(15)]
+    scheduler.add(Sequence("first", prompt, 5))
+    step(scheduler)
+    scheduler.add(Sequence("second", prompt, 5))
+    assert step(scheduler) == [("first", 15, 1), ("second", 12, 3)]
+    assert scheduler.running[1].num_cached_tokens == 12
+
+
+@pytest.mark.parametrize(
+    ("sequence", "param", "message"),
+    [
+        (seq("s", 0), "prompt", "empty"),
+        (seq("s", 3, max_new_tokens=0), "max_new_tokens", "at least 1"),
+        (seq("s", 3, max_new_tokens=-1), "max_new_tokens", "at least 1"),
+        (seq("s", 21, max_new_tokens=1), "max_new_tokens", "max_model_len is 20"),
+        (seq("s", 1, max_new_tokens=21), "max_new_tokens", "max_model_len is 20"),
+        (seq("s", 10, max_new_tokens=8), "max_new_tokens", "the KV cache holds 16"),
+        (Sequence("s", [1.5], 1), "prompt", "int or bytes"),  # type: ignore[list-item]
+    ],
+)
+def test_what_can_never_run_is_refused_naming_the_limit(sequence: Sequence, param: str, message: str) -> None:
+    scheduler = make(num_blocks=4, max_model_len=20)
+    with pytest.raises(RequestError, match=message) as refusal:
+        scheduler.add(sequence)
+    assert refusal.value.param == param
+    assert len(scheduler) == 0
+
+
+def test_what_just_fits_runs_alone_to_its_end() -> None:
+    scheduler = make(num_blocks=4, max_model_len=20)
+    scheduler.add(seq("s", 10, max_new_tokens=7))
+    for _ in range(7):
+        assert step(scheduler)
+    assert scheduler.running[0].num_new_tokens == 7
+
+
+def test_one_name_is_served_once_at_a_time() -> None:
+    scheduler = make()
+    first = seq("same", 3)
+    scheduler.add(first)
+    for _ in range(2):
+        with pytest.raises(RequestError, match="already being served") as refusal:
+            scheduler.add(seq("same", 3))
+        assert refusal.value.param == "request_id"
+        step(scheduler)
+    scheduler.remove(first)
+    scheduler.add(seq("same", 3))
+
+
+def test_limits_that_would_starve_a_stream_are_refused() -> None:
+    with pytest.raises(ValueError, match="could not serve every running sequence"):
+        make(max_num_seqs=9, max_num_batched_tokens=8)
+    with pytest.raises(ValueError, match="block_size must be at least 1"):
+        make(block_size=0)
+
+
+class SchedulerAgainstRules(RuleBasedStateMachine):
+    """Random traffic in a small engine; each step is checked against the policy as plain conditions."""
+
+    @initialize(
+        num_blocks=st.integers(3, 12),
+        max_num_seqs=st.integers(1, 5),
+        spare_tokens=st.integers(0, 12),
+        max_prefill_tokens=st.integers(1, 10),
+        caching=st.booleans(),
+    )
+    def start(
+        self, num_blocks: int, max_num_seqs: int, spare_tokens: int, max_prefill_tokens: int, caching: bool
+    ) -> None:
+        self.config = EngineConfig(
+            num_blocks=num_blocks,
+            block_size=2,
+            max_model_len=16,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_seqs + spare_tokens,
+            max_prefill_tokens=max_prefill_tokens,
+            enable_prefix_caching=caching,
+        )
+        self.scheduler = Scheduler(self.config)
+        self.sequences: dict[str, Sequence] = {}
+        self.arrivals: list[str] = []
+        self.count = 0
+
+    @rule(prompt=st.lists(st.integers(0, 1), min_size=1, max_size=10), max_new_tokens=st.integers(1, 8))
+    def add(self, prompt: list[int], max_new_tokens: int) -> None:
+        self.count += 1
+        sequence = Sequence(f"s{self.count}", prompt, max_new_tokens)
+        needed = len(prompt) + max_new_tokens - 1
+        fits = needed <= min(16, self.config.num_blocks * 2)
+        try:
+            self.scheduler.add(sequence)
+        except RequestError:
+            assert not fits
+            return
+        assert fits
+        self.sequences[sequence.request_id] = sequence
+        self.arrivals.append(sequence.request_id)
+
+    @precondition(lambda self: self.sequences)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        self.drop(self.sequences[data.draw(st.sampled_from(sorted(self.sequences)))])
+
+    @rule()
+    def step(self) -> None:
+        decoding = [s for s in self.scheduler.running if s.num_uncomputed_tokens == 1]
+        batch = self.scheduler.schedule()
+        assert bool(batch) == bool(self.sequences)
+        self.check_batch(batch, decoding)
+        self.check_tables(batch)
+        for row in batch:
+            samples = row.samples
+            self.scheduler.commit(row)
+            if samples:
+                row.sequence.token_ids.append(len(row.sequence) % 2)
+                if row.sequence.num_new_tokens == row.sequence.max_new_tokens:
+                    self.drop(row.sequence)
+
+    def check_batch(self, batch: list[ScheduledSequence], decoding: list[Sequence]) -> None:
+        rows = {row.sequence.request_id: row for row in batch}
+        assert len(rows) == len(batch)
+        served = [s for s in decoding if s.status is SequenceStatus.RUNNING]
+        assert [row.sequence for row in batch[: len(served)]] == served
+        prefill = batch[len(served) :]
+        assert sum(row.count for row in batch) <= self.config.max_num_batched_tokens
+        assert not served or sum(row.count for row in prefill) <= self.config.max_prefill_tokens
+        for row in batch:
+            assert row.count >= 1
+            assert row.start == row.sequence.num_computed_tokens
+            assert row.start + row.count <= len(row.sequence)
+        assert not any(row.count < row.sequence.num_uncomputed_tokens for row in prefill[:-1])
+
+    def check_tables(self, batch: list[ScheduledSequence]) -> None:
+        for row in batch:
+            assert len(row.sequence.block_table) * 2 >= len(row.sequence)
+        assert len(self.scheduler.running) <= self.config.max_num_seqs
+        in_queue = [self.arrivals.index(name) for name in names(self.scheduler.waiting)]
+        never_ran = [i for i in in_queue if self.sequences[self.arrivals[i]].num_new_tokens == 0]
+        assert never_ran == sorted(never_ran)
+
+    def drop(self, sequence: Sequence) -> None:
+        self.scheduler.remove(sequence)
+        self.scheduler.remove(sequence)
+        del self.sequences[sequence.request_id]
+
+    @invariant()
+    def holds(self) -> None:
+        if not hasattr(self, "scheduler"):
+            return
+        self.scheduler.block_manager.check_invariants(self.sequences.values())
+        known = names(self.scheduler.waiting) + names(self.scheduler.running)
+        assert sorted(known) == sorted(self.sequences)
+        for sequence in self.scheduler.waiting:
+            assert sequence.block_table == []
+
+    def teardown(self) -> None:
+        """Whatever state it is in, all of it finishes."""
+        if not hasattr(self, "scheduler"):
+            return
+        for _ in range(2000):
+            if not self.sequences:
+                assert self.scheduler.block_manager.num_free_blocks == self.config.num_blocks
+                return
+            self.step()
+            self.holds()
+        raise AssertionError("no progress")
+
+
+TestSchedulerAgainstRules = SchedulerAgainstRules.TestCase
+TestSchedulerAgainstRules.settings = settings(max_examples=100, stateful_step_count=40)
