@@ -1,0 +1,37 @@
+"""Worker processes: one that most tests share, and a factory for those that need their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.worker.harness import WorkerProcess
+
+
+@pytest.fixture(scope="session")
+def shared_process() -> Iterator[WorkerProcess]:
+    process = WorkerProcess(slots=2, step_ms=10)
+    yield process.wait_until_ready()
+    process.kill()
+
+
+@pytest.fixture
+def worker(shared_process: WorkerProcess) -> Iterator[WorkerProcess]:
+    """A ready worker of 2 slots; whatever a test does, it must leave none of them used."""
+    yield shared_process
+    shared_process.wait_for(lambda status: status.state == "IDLE" and status.slots_used == 0)
+
+
+@pytest.fixture
+def start_worker() -> Iterator[Callable[..., WorkerProcess]]:
+    """`start_worker(engine, **settings)`: a process of its own, ended with the test."""
+    started: list[WorkerProcess] = []
+
+    def start(engine: str = "synthetic", **options) -> WorkerProcess:
+        started.append(WorkerProcess(engine, **options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()

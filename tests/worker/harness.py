@@ -1,0 +1,202 @@
+"""Real worker processes for tests, and a client that speaks the protocol over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import websockets
+
+from models.speech import SpeechRequest
+from worker.conversion import to_pcm
+from worker.protocol import (
+    GENERATE_PATH,
+    MAX_FRAME_BYTES,
+    Accepted,
+    ErrorMessage,
+    Frame,
+    FrameKind,
+    Latents,
+    StartRequest,
+    WorkerStatus,
+    decode_frame,
+    decode_server_message,
+)
+from worker.synthetic import SyntheticEngine
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 60.0
+"""When a test gives up. Nothing is asserted about how long things take."""
+
+
+class WorkerProcess:
+    """A worker in a process of its own; `log` holds its lines so far."""
+
+    def __init__(
+        self, engine: str = "synthetic", environment: dict[str, str] | None = None, **options: Any
+    ) -> None:
+        options = {"model": "synthetic", "port": 0, "slots": 2, "step_ms": 10, **options}
+        command = [sys.executable, "-m", "tests.worker.run_worker", engine, json.dumps(options)]
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
+        variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY), **(environment or {})}
+        self.log: list[str] = []
+        self.process = subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            env=variables,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+
+    def _read_log(self) -> None:
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self.log.append(line)
+
+    @property
+    def port(self) -> int:
+        """Waits for the line that says where the worker listens."""
+        return wait_until(self._find_port, lambda: "the worker did not start:\n" + "".join(self.log))
+
+    def _find_port(self) -> int | None:
+        if self.process.poll() is not None:
+            raise AssertionError(f"the worker ended with {self.process.returncode}:\n" + "".join(self.log))
+        lines = [json.loads(line) for line in self.log if '"listening"' in line]
+        return lines[0]["port"] if lines else None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def health(self) -> WorkerStatus:
+        response = httpx.get(f"{self.url}/health", timeout=PATIENCE_SECONDS)
+        response.raise_for_status()
+        return WorkerStatus.model_validate_json(response.content)
+
+    def wait_for(self, condition: Callable[[WorkerStatus], bool]) -> WorkerStatus:
+        """Polls `/health` until `condition` holds."""
+        seen: list[WorkerStatus] = []
+
+        def poll() -> WorkerStatus | None:
+            seen[:] = [self.health()]
+            return seen[0] if condition(seen[0]) else None
+
+        return wait_until(poll, lambda: f"still {seen}\n" + "".join(self.log))
+
+    def wait_until_ready(self) -> WorkerProcess:
+        self.wait_for(lambda status: status.state == "IDLE")
+        return self
+
+    async def wait_for_free_slots(self) -> WorkerStatus:
+        """Like `wait_for`, for tests that hold connections open on this event loop."""
+        return await asyncio.to_thread(self.wait_for, lambda status: status.slots_used == 0)
+
+    def connect(self, secret: str | None = None, **options: Any) -> websockets.connect:
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        return websockets.connect(
+            f"ws://127.0.0.1:{self.port}{GENERATE_PATH}",
+            additional_headers={**headers, **options.pop("headers", {})},
+            max_size=MAX_FRAME_BYTES,
+            compression=None,
+            **options,
+        )
+
+    def terminate(self, sig: signal.Signals = signal.SIGTERM) -> int:
+        """Sends the signal and waits for the exit status."""
+        self.process.send_signal(sig)
+        return self.wait()
+
+    def wait(self) -> int:
+        status = self.process.wait(PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
+        return status
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.wait()
+
+
+def wait_until(poll: Callable[[], Any], describe: Callable[[], str]) -> Any:
+    """The first result of `poll` that is not None; AssertionError after PATIENCE_SECONDS."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        result = poll()
+        if result is not None:
+            return result
+        time.sleep(0.02)
+    raise AssertionError(describe())
+
+
+class Client:
+    """One connection of a gateway to a worker."""
+
+    def __init__(self, websocket: websockets.ClientConnection) -> None:
+        self.websocket = websocket
+
+    async def start(self, text: str = "Hello there.", seed: int = 7, **fields: Any) -> None:
+        request = StartRequest(**{"request_id": "r1", "text": text, "seed": seed, **fields})
+        await self.websocket.send(request.model_dump_json())
+
+    async def cancel(self) -> None:
+        await self.websocket.send('{"type":"cancel"}')
+
+    async def receive(self) -> Frame | Accepted | ErrorMessage:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            message = await self.websocket.recv()
+        return decode_server_message(message) if isinstance(message, str) else decode_frame(message)
+
+    async def receive_audio(self) -> Frame:
+        """The next AUDIO frame, whatever comes before it."""
+        while True:
+            message = await self.receive()
+            if isinstance(message, Frame) and message.kind is FrameKind.AUDIO:
+                return message
+
+    async def receive_all(self) -> list[Frame | Accepted | ErrorMessage]:
+        """Everything up to the frame marked last, or the refusal."""
+        messages = [await self.receive()]
+        while not (isinstance(messages[0], ErrorMessage) or getattr(messages[-1], "last", False)):
+            messages.append(await self.receive())
+        return messages
+
+    async def receive_clip(self) -> list[Frame]:
+        """The AUDIO frames of a request that is accepted and not refused."""
+        messages = await self.receive_all()
+        assert isinstance(messages[0], Accepted), messages[0]
+        return [message for message in messages if getattr(message, "kind", None) is FrameKind.AUDIO]
+
+    async def closed(self) -> int:
+        """Waits until the worker closes the connection; the close code."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self.websocket.wait_closed()
+        return self.websocket.close_code
+
+
+def joined_latents(frames: list[Frame]) -> Latents:
+    """What a gateway sends to resume after `frames`, of the synthetic engine's shape."""
+    return Latents(shape=(len(frames), 4, 64), data=b"".join(frame.latents for frame in frames))
+
+
+def expected_clip(text: str, seed: int, **fields: Any) -> tuple[bytes, bytes]:
+    """PCM and latents that the synthetic engine owes for a request."""
+    audio, latents = SyntheticEngine.render(SpeechRequest("expected", text, seed, **fields))
+    return to_pcm(audio), latents.astype("<f4").tobytes()
+
+
+def tone(seconds: float, rate: int = 16_000) -> np.ndarray:
+    """Audio to send as a reference."""
+    return (0.3 * np.sin(2 * np.pi * 220 * np.arange(int(seconds * rate)) / rate)).astype(np.float32)

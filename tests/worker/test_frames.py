@@ -1,0 +1,122 @@
+"""The binary frame: what is encoded comes back, and nothing else is ever taken for a frame."""
+
+import struct
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from worker.frames import (
+    FINISH_REASONS,
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    Frame,
+    FrameKind,
+    ProtocolError,
+    decode_frame,
+    encode_frame,
+)
+
+unsigned32 = st.integers(0, 2**32 - 1)
+request_ids = st.from_regex(r"\A[A-Za-z0-9_-]{1,64}\Z")
+reasons = st.sampled_from(FINISH_REASONS[1:])
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> Frame:
+    kind = draw(st.sampled_from(FrameKind))
+    last = {FrameKind.HEARTBEAT: False, FrameKind.FINAL: True}.get(kind, draw(st.booleans()))
+    has_patch = kind is FrameKind.AUDIO
+    return Frame(
+        kind=kind,
+        request_id=draw(request_ids),
+        attempt=draw(unsigned32),
+        sequence=draw(unsigned32),
+        step=draw(st.integers(0, 2**64 - 1)),
+        latents=4 * draw(st.binary(min_size=1, max_size=64)) if has_patch else b"",
+        pcm=2 * draw(st.binary(min_size=1, max_size=64)) if has_patch else b"",
+        last=last,
+        finish_reason=draw(reasons) if last else None,
+    )
+
+
+PATCH = Frame(FrameKind.AUDIO, "r1", 1, 0, 5, latents=bytes(1024), pcm=bytes(15360))
+
+
+@given(frames())
+def test_a_frame_survives_the_wire(frame: Frame) -> None:
+    assert decode_frame(encode_frame(frame)) == frame
+
+
+@given(frames(), st.data())
+def test_a_frame_with_one_changed_byte_is_refused(frame: Frame, data: st.DataObject) -> None:
+    encoded = bytearray(encode_frame(frame))
+    encoded[data.draw(st.integers(0, len(encoded) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(ProtocolError):
+        decode_frame(bytes(encoded))
+
+
+@given(frames(), st.data())
+def test_a_frame_cut_short_or_grown_is_refused(frame: Frame, data: st.DataObject) -> None:
+    encoded = encode_frame(frame)
+    cut = encoded[: data.draw(st.integers(0, len(encoded) - 1))]
+    for wrong in (cut, encoded + data.draw(st.binary(min_size=1, max_size=8))):
+        with pytest.raises(ProtocolError):
+            decode_frame(wrong)
+
+
+@given(st.binary(max_size=300))
+def test_random_bytes_are_never_a_frame(data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        decode_frame(data)
+
+
+@given(frames(), st.integers(4, HEADER_BYTES - 5), st.integers(0, 255), st.binary(max_size=12))
+def test_whatever_a_correct_checksum_covers_is_a_frame_that_could_be_sent_or_refused(
+    frame: Frame, position: int, value: int, tail: bytes
+) -> None:
+    header = bytearray(encode_frame(frame)[: HEADER_BYTES - 4])
+    payload = encode_frame(frame)[HEADER_BYTES:] + tail
+    header[position] = value
+    forged = bytes(header) + struct.pack("<I", zlib.crc32(payload, zlib.crc32(header))) + payload
+    try:
+        decoded = decode_frame(forged)
+    except ProtocolError:
+        return
+    assert encode_frame(decoded) == forged
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"request_id": ""},
+        {"request_id": "a" * 65},
+        {"request_id": "a b"},
+        {"request_id": "r1\n"},
+        {"request_id": "ä"},
+        {"attempt": -1},
+        {"attempt": 2**32},
+        {"sequence": 2**32},
+        {"step": 2**64},
+        {"pcm": b"123"},
+        {"pcm": b""},
+        {"latents": b"12345"},
+        {"latents": b""},
+        {"last": True},
+        {"finish_reason": "stop"},
+        {"last": True, "finish_reason": "bored"},
+        {"kind": FrameKind.HEARTBEAT},
+        {"kind": FrameKind.HEARTBEAT, "pcm": b"", "latents": b"", "last": True, "finish_reason": "stop"},
+        {"kind": FrameKind.FINAL, "pcm": b"", "latents": b""},
+        {"pcm": bytes(MAX_FRAME_BYTES)},
+    ],
+)
+def test_a_frame_that_breaks_a_rule_is_not_encoded(changes: dict) -> None:
+    with pytest.raises(ProtocolError):
+        encode_frame(Frame(**{**vars(PATCH), **changes}))
+
+
+def test_the_header_has_the_documented_size() -> None:
+    assert HEADER_BYTES == 100
+    assert len(encode_frame(PATCH)) == 16_484

@@ -1,0 +1,131 @@
+"""Messages of the wire, and what importing them costs."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.speech import FINISH_REASONS, ModelInfo
+from tests.worker.harness import REPOSITORY
+from worker import frames
+from worker.protocol import (
+    Accepted,
+    CancelRequest,
+    ErrorDetail,
+    ErrorMessage,
+    InvalidFieldError,
+    Latents,
+    ModelDescription,
+    ProtocolError,
+    StartRequest,
+    decode_client_message,
+    decode_server_message,
+)
+from worker.synthetic import INFO
+
+START = {"type": "start", "request_id": "r1", "text": "Hello.", "seed": 7}
+CANARY = "canary-7f3a"
+
+
+def test_messages_survive_the_wire() -> None:
+    latents = Latents(shape=(1, 2, 2), data=bytes(range(16)))
+    start = StartRequest(**START, attempt=2, cfg_value=2, max_seconds=1.5, resume_latents=latents)
+    for message in (start, CancelRequest()):
+        assert decode_client_message(message.model_dump_json()) == message
+    accepted = Accepted(
+        request_id="r1", attempt=1, worker_id="w", boot_id="b", model_revision="m", sample_rate=24_000
+    )
+    error = ErrorDetail(message="no", type="capacity_error", code="busy")
+    for message in (accepted, ErrorMessage(request_id="r1", attempt=1, error=error)):
+        assert decode_server_message(message.model_dump_json()) == message
+
+
+@pytest.mark.parametrize(
+    ("changes", "param"),
+    [
+        ({"text": 5}, "text"),
+        ({"text": None}, "text"),
+        ({"seed": "7"}, "seed"),
+        ({"seed": 7.5}, "seed"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"request_id": "../etc"}, "request_id"),
+        ({"request_id": "r1\n"}, "request_id"),
+        ({"request_id": ""}, "request_id"),
+        ({"attempt": 2**32}, "attempt"),
+        ({"cfg_value": True}, "cfg_value"),
+        ({"cfg_value": "2"}, "cfg_value"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"max_seconds": float("inf")}, "max_seconds"),
+        ({"inference_timesteps": 10.0}, "inference_timesteps"),
+        ({"voices": "slt"}, "voices"),
+        ({"resume_latents": {"shape": [1, 1, 1], "data": "AAAA"}}, "resume_latents"),
+        ({"resume_latents": {"shape": [1, 1], "data": ""}}, "resume_latents.shape.2"),
+        ({"resume_latents": {"shape": [-1, 1, 1], "data": ""}}, "resume_latents.shape.0"),
+        ({"resume_latents": {"shape": [1, 1, 1], "data": "@@@@"}}, "resume_latents.data"),
+        ({"resume_latents": [[[0.0]]]}, "resume_latents"),
+    ],
+)
+def test_a_wrong_field_is_named_and_no_value_is_quoted(changes: dict, param: str) -> None:
+    with pytest.raises(InvalidFieldError) as caught:
+        decode_client_message(json.dumps({**START, "text": CANARY, **changes}))
+    assert caught.value.param == param
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["request_id", "text", "seed"])
+def test_a_missing_field_is_named(name: str) -> None:
+    with pytest.raises(InvalidFieldError) as caught:
+        decode_client_message(json.dumps({key: value for key, value in START.items() if key != name}))
+    assert caught.value.param == name
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.text()
+    | json_values.map(json.dumps)
+    | json_values.map(lambda value: json.dumps({**START, "text": value}))
+)
+def test_any_text_is_a_message_or_a_protocol_error(text: str) -> None:
+    try:
+        message = decode_client_message(text)
+    except ProtocolError:
+        return
+    assert isinstance(message, StartRequest | CancelRequest)
+
+
+def test_the_wire_describes_every_field_of_a_model() -> None:
+    assert set(ModelDescription.model_fields) == {field.name for field in dataclasses.fields(ModelInfo)}
+    assert ModelInfo.from_dict(INFO.to_dict()) == INFO
+    assert ModelInfo.from_dict(json.loads(ModelDescription(**INFO.to_dict()).model_dump_json())) == INFO
+    assert ModelDescription(**INFO.to_dict()).patch_seconds == INFO.patch_seconds == 0.16
+
+
+def test_every_finish_reason_of_an_engine_has_a_code() -> None:
+    assert set(frames.FINISH_REASONS[1:]) == set(FINISH_REASONS)
+
+
+def imported_by(module: str) -> set[str]:
+    code = f"import {module}, sys; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    listing = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return set(listing.stdout.split())
+
+
+def test_the_protocol_needs_pydantic_and_nothing_else() -> None:
+    heavy = {"numpy", "torch", "fastapi", "starlette", "engine", "models", "structlog", "soundfile"}
+    assert not imported_by("worker.protocol") & heavy
+
+
+def test_a_synthetic_worker_has_no_torch() -> None:
+    assert "torch" not in imported_by("worker.cli")

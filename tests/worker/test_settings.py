@@ -1,0 +1,106 @@
+"""Settings: where they come from, which of them is stronger, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from worker.settings import SettingsError, is_loopback, load_settings
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PORT", "SLOTS", "SECRET", "HOST", "MODEL", "URLS"):
+        monkeypatch.delenv(f"VOXFLEET_WORKER_{name}", raising=False)
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("serve: {port: 1}\nworker: {port: 22500, slots: 5, model: synthetic}\n")
+    return path
+
+
+def test_the_command_line_beats_the_environment_beats_the_file(
+    config_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXFLEET_WORKER_SLOTS", "6")
+    monkeypatch.setenv("VOXFLEET_WORKER_PORT", "22600")
+    settings = load_settings(config_file, port=22700, host=None)
+    assert (settings.port, settings.slots, settings.model) == (22700, 6, "synthetic")
+    assert settings.host == "127.0.0.1"
+
+
+def test_a_variable_of_the_gateway_is_none_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_WORKER_URLS", "http://127.0.0.1:22400")
+    assert load_settings().port == 22400
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"port": 70_000},
+        {"slots": 0},
+        {"step_ms": -1},
+        {"worker_id": "a b"},
+        {"secret": ""},
+        {"host": "0.0.0.0"},
+        {"log_format": "xml"},
+        {"max_audio_seconds": float("inf")},
+        {"prot": 1},
+    ],
+)
+def test_a_wrong_setting_is_refused(options: dict) -> None:
+    with pytest.raises(SettingsError):
+        load_settings(**options)
+
+
+@pytest.mark.parametrize(
+    "content", ["worker: [1]", "- worker", "worker: {prot: 1}", "{", "worker: {slots: many}"]
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(content)
+    with pytest.raises(SettingsError):
+        load_settings(path)
+
+
+def test_a_file_without_the_section_is_fine(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("gateway: {max_queue: 3}\n")
+    assert load_settings(path).slots == load_settings().slots
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(tmp_path / "none.yaml")
+
+
+def test_the_network_needs_a_secret_and_the_secret_stays_one() -> None:
+    settings = load_settings(host="0.0.0.0", secret="canary-secret")
+    assert "canary-secret" not in f"{settings!r} {settings.model_dump_json()}"
+
+
+def test_errors_quote_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-secret")
+    with pytest.raises(SettingsError) as caught:
+        load_settings(slots=0)
+    assert "canary-secret" not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.3.2.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.evil.example", False),
+        ("", False),
+    ],
+)
+def test_loopback_means_this_machine_alone(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
