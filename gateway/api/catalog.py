@@ -1,0 +1,54 @@
+"""What there is to choose from: voices, models, formats and limits. Public; the pages build their forms from
+it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from gateway.audio import AUDIO_FORMATS
+from gateway.service import GatewayDep
+from gateway.voices import list_voices, served_models
+
+router = APIRouter()
+
+
+@router.get("/api/voices")
+@router.get("/v1/audio/voices")
+async def voices(gateway: GatewayDep) -> dict[str, Any]:
+    """The named voices."""
+    return {"voices": list_voices(gateway.pool)}
+
+
+@router.get("/v1/models")
+async def models(gateway: GatewayDep) -> dict[str, Any]:
+    """The models served, in OpenAI's form."""
+    names = sorted(served_models(gateway.pool))
+    return {
+        "object": "list",
+        "data": [{"id": name, "object": "model", "owned_by": "voxfleet"} for name in names],
+    }
+
+
+@router.get("/api/config")
+async def page_config(gateway: GatewayDep) -> dict[str, Any]:
+    """What a page needs to know; the fields of the model are null until a worker has loaded one."""
+    settings = gateway.settings
+    loaded = (worker.model for worker in gateway.pool.workers.values() if worker.model)
+    model = next(loaded, None)
+    limit = settings.max_text_characters
+    return {
+        "model": model.name if model else None,
+        "sample_rate": model.sample_rate if model else None,
+        "patch_seconds": model.patch_seconds if model else None,
+        "languages": model.languages if model else [],
+        "features": model.features if model else [],
+        "default_cfg_value": model.default_cfg_value if model else None,
+        "default_inference_timesteps": model.default_inference_timesteps if model else None,
+        "max_text_characters": min(limit, model.max_text_characters) if model else limit,
+        "max_audio_seconds": settings.max_audio_seconds,
+        "formats": list(AUDIO_FORMATS),
+        "admin_token_required": settings.admin_token is not None,
+    }

@@ -1,0 +1,58 @@
+"""`GET /api/events`: the admin page's live view, as server-sent events.
+
+Event "workers" carries what `GET /api/workers` answers, "queue" what `GET /api/queue` does; on every change,
+bundled over a fifth of a second, and once a second anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import StreamingResponse
+
+from gateway.overview import describe_queue, describe_workers
+from gateway.pool import WorkerPool
+from gateway.security import require_admin
+from gateway.service import Gateway, GatewayDep
+
+router = APIRouter(dependencies=[Depends(require_admin)])
+
+_BUNDLE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 1.0
+
+
+@router.get("/api/events", response_class=StreamingResponse)
+async def events(gateway: GatewayDep) -> StreamingResponse:
+    """Workers and queue, pushed for as long as the client listens."""
+    return StreamingResponse(
+        _events(gateway), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+    )
+
+
+async def _events(gateway: Gateway) -> AsyncIterator[str]:
+    changed = asyncio.Event()
+    gateway.pool.on_change.append(changed.set)
+    try:
+        while not gateway.closing:
+            changed.clear()
+            yield _both(gateway.pool)
+            await asyncio.sleep(_BUNDLE_SECONDS)
+            try:
+                async with asyncio.timeout(_LONGEST_PAUSE_SECONDS - _BUNDLE_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                continue
+    finally:
+        gateway.pool.on_change.remove(changed.set)
+
+
+def _both(pool: WorkerPool) -> str:
+    return _event("workers", describe_workers(pool)) + _event("queue", describe_queue(pool))
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"

@@ -1,0 +1,46 @@
+"""Liveness, readiness, metrics and version."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from gateway.errors import ApiError
+from gateway.service import GatewayDep
+from gateway.version import VERSION
+from worker.protocol import PROTOCOL_VERSION
+
+router = APIRouter()
+
+
+@router.get("/health")
+async def health(gateway: GatewayDep) -> dict[str, Any]:
+    """The process lives and its event loop turns. Says nothing about workers: that is /ready."""
+    return {"status": "ok", "uptime_seconds": round(time.monotonic() - gateway.started_at, 3)}
+
+
+@router.get("/ready")
+async def ready(gateway: GatewayDep) -> dict[str, Any]:
+    """200 when a request would be served: some worker is up and the gateway is not shutting down; else
+    503.
+    """
+    gateway.check_open()
+    serving = sum(worker.serving for worker in gateway.pool.workers.values())
+    if not serving:
+        raise ApiError(503, "not_ready", "no worker is up", retry_after_seconds=2)
+    return {"status": "ready", "workers": serving}
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(gateway: GatewayDep) -> Response:
+    """Prometheus text format."""
+    return Response(gateway.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@router.get("/version")
+async def version() -> dict[str, Any]:
+    """Version of the gateway and of the protocol that it speaks with workers."""
+    return {"name": "voxfleet", "version": VERSION, "protocol": PROTOCOL_VERSION}

@@ -1,0 +1,47 @@
+"""The browser pages, from `frontend/`: plain files, revalidated on every load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from gateway.errors import ApiError
+from gateway.service import GatewayDep
+
+router = APIRouter(include_in_schema=False)
+
+_REVALIDATE = {"Cache-Control": "no-cache"}
+
+
+@router.get("/", response_class=FileResponse)
+async def studio(gateway: GatewayDep) -> FileResponse:
+    """Type, choose a voice, hear it."""
+    return _page(gateway.settings.frontend_dir / "index.html")
+
+
+@router.get("/admin", response_class=FileResponse)
+async def admin(gateway: GatewayDep) -> FileResponse:
+    """Workers and queue. The page is public, what it shows is not."""
+    return _page(gateway.settings.frontend_dir / "admin.html")
+
+
+def _page(path: Path) -> FileResponse:
+    if not path.is_file():
+        raise ApiError(404, "not_found", "this gateway serves no pages")
+    return FileResponse(path, headers=_REVALIDATE)
+
+
+class _RevalidatedFiles(StaticFiles):
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(_REVALIDATE)
+        return response
+
+
+def mount_static_files(app: FastAPI, frontend_dir: Path) -> None:
+    """Serve `frontend_dir`/static at /static."""
+    app.mount("/static", _RevalidatedFiles(directory=frontend_dir / "static", check_dir=False), name="static")

@@ -1,0 +1,76 @@
+"""`POST /tts`: a whole clip in one response. `POST /v1/audio/speech`: the same in OpenAI's form."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from fastapi import APIRouter, Request, Response
+
+from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.audio import CONTENT_TYPES, encode_clip
+from gateway.requests import OpenAiSpeechRequest, TtsRequest
+from gateway.service import Gateway, GatewayDep
+from gateway.synthesis import Outcome, Synthesis
+from gateway.voices import served_models
+
+router = APIRouter()
+
+
+class _Collector:
+    """Keeps the audio of a clip until it is complete."""
+
+    def __init__(self) -> None:
+        self.pcm = bytearray()
+
+    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
+        """Nobody to tell: the client of a plain request hears the answer only."""
+
+    def started(self, worker_id: str, sample_rate: int) -> None:
+        """Nobody to tell."""
+
+    def audio(self, pcm: bytes) -> None:
+        self.pcm += pcm
+
+
+@router.post("/tts", response_class=Response)
+async def synthesize(order: TtsRequest, request: Request, gateway: GatewayDep) -> Response:
+    """Speak `text`; the response is the audio file, its headers say how it went."""
+    return await _speak(order, request, gateway)
+
+
+@router.post("/v1/audio/speech", response_class=Response)
+async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: GatewayDep) -> Response:
+    """OpenAI's form of the same request."""
+    return await _speak(order.to_tts_request(served_models(gateway.pool)), request, gateway)
+
+
+async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Response:
+    collector = _Collector()
+    synthesis = Synthesis(gateway, order, request.state.request_id, collector)
+    try:
+        outcome = await while_connected(request, synthesis.run())
+    except ClientGoneError:
+        return Response(status_code=CLIENT_GONE)
+    began_at = time.monotonic()
+    pcm = bytes(collector.pcm)
+    file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format)
+    gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
+    return Response(file, headers=_headers(outcome, order.format))
+
+
+def _headers(outcome: Outcome, format: str) -> dict[str, str]:
+    content_type = CONTENT_TYPES[format]
+    if format == "pcm":
+        content_type += f";rate={outcome.sample_rate};channels=1"
+    return {
+        "Content-Type": content_type,
+        "Content-Disposition": f'inline; filename="speech.{format}"',
+        "X-Sample-Rate": str(outcome.sample_rate),
+        "X-Audio-Seconds": f"{outcome.audio_seconds:.6f}",
+        "X-Queue-Seconds": f"{outcome.queue_seconds:.6f}",
+        "X-First-Audio-Seconds": f"{outcome.first_audio_seconds:.6f}",
+        "X-Finish-Reason": outcome.finish_reason,
+        "X-Seed": str(outcome.seed),
+        "X-Migrations": str(outcome.migrations),
+    }

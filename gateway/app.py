@@ -1,0 +1,41 @@
+"""The gateway as an ASGI application: `create_app(settings)` is all of it but the listening socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from gateway.api import admin, catalog, events, health, pages, stream, tts
+from gateway.errors import install_error_handlers
+from gateway.middleware import EdgeMiddleware
+from gateway.service import Gateway
+from gateway.settings import GatewaySettings
+from gateway.version import VERSION
+
+
+def create_app(settings: GatewaySettings) -> FastAPI:
+    """The application for `settings`. Its `state.gateway` is the running gateway."""
+    gateway = Gateway(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with gateway.running():
+            yield
+
+    app = FastAPI(
+        title="VoxFleet",
+        version=VERSION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json" if settings.expose_openapi else None,
+    )
+    app.state.gateway = gateway
+    install_error_handlers(app)
+    app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, max_body_bytes=settings.max_body_bytes)
+    for room in (tts, stream, admin, events, catalog, health, pages):
+        app.include_router(room.router)
+    pages.mount_static_files(app, settings.frontend_dir)
+    return app

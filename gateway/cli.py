@@ -1,0 +1,121 @@
+"""Entry point of a gateway process: `voxfleet gateway --workers http://127.0.0.1:22400 --port 8006`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from types import FrameType
+
+import structlog
+import uvicorn
+import yaml
+from pydantic import ValidationError
+
+from gateway.app import create_app
+from gateway.log import configure_logging
+from gateway.service import Gateway
+from gateway.settings import GatewaySettings, load_settings
+
+logger = structlog.get_logger(__name__)
+
+_KEEP_ALIVE_SECONDS = 5
+_PING_SECONDS = 15.0
+_LAST_WORDS_SECONDS = 2
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that lets running requests finish before it stops listening. A second signal ends it at
+    once.
+    """
+
+    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+        self._closing: asyncio.Task[None] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Called by uvicorn's signal handlers, between two bytecodes of the main thread."""
+        if self._gateway.closing or not self.started:
+            super().handle_exit(sig, frame)
+            return
+        self._gateway.closing = True
+        self._captured_signals.append(sig)
+        asyncio.get_running_loop().call_soon_threadsafe(self._begin_closing)
+
+    def _begin_closing(self) -> None:
+        self._closing = asyncio.create_task(self._close())
+
+    async def _close(self) -> None:
+        logger.info("shutting down", running=len(self._gateway.pool.tickets))
+        await self._gateway.close()
+        self.should_exit = True
+
+
+def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Config:
+    """uvicorn as the gateway needs it: bounded messages, no compression, no trust in forwarded headers."""
+    return uvicorn.Config(
+        gateway_app,
+        host=settings.host,
+        port=settings.port,
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=settings.max_message_bytes,
+        ws_per_message_deflate=False,
+        ws_ping_interval=_PING_SECONDS,
+        ws_ping_timeout=_PING_SECONDS,
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_LAST_WORDS_SECONDS,
+    )
+
+
+def run(
+    *,
+    config: Path | str | None = None,
+    workers: list[str] | str | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    max_queue: int | None = None,
+) -> int:
+    """Run a gateway until SIGTERM or SIGINT; the exit status of the process.
+
+    Options that are None come from the environment or from the section `gateway` of the YAML file
+    `config`. 0: ended as asked; 1: could not listen; 2: a wrong setting.
+    """
+    try:
+        settings = load_settings(
+            Path(config) if config else None, worker_urls=workers, host=host, port=port, max_queue=max_queue
+        )
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_input=False):
+            print(f"voxfleet gateway: {'.'.join(map(str, item['loc']))}: {item['msg']}", file=sys.stderr)
+        return 2
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        print(f"voxfleet gateway: {error}", file=sys.stderr)
+        return 2
+    if not settings.worker_urls:
+        print("voxfleet gateway: no workers; give --workers URL,URL", file=sys.stderr)
+        return 2
+    return serve(settings)
+
+
+def serve(settings: GatewaySettings) -> int:
+    """Listen and serve until a signal; 0, or 1 when the address cannot be used."""
+    configure_logging(settings.log_level)
+    app = create_app(settings)
+    server = DrainingServer(server_config(settings, app), app.state.gateway)
+    logger.info(
+        "gateway", host=settings.host, port=settings.port, workers=len(settings.worker_urls), pid=os.getpid()
+    )
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        return 0
+    except SystemExit:
+        return 1
+    return 0 if server.started else 1

@@ -1,0 +1,132 @@
+"""The one error of the API and its one shape.
+
+Whatever goes wrong for a client, over HTTP or WebSocket, reaches it as `{"error": {"message", "type",
+"param", "code"}}`. Code anywhere in the gateway raises `ApiError`; the handlers that `install_error_handlers`
+adds map it, FastAPI's own validation errors and Starlette's 404 and 405 to that shape.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from worker.protocol import ErrorDetail
+
+_HTTP_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_VALIDATION_CODES = {
+    "extra_forbidden": "unknown_field",
+    "missing": "missing_field",
+    "json_invalid": "invalid_json",
+    "string_too_long": "text_too_long",
+    "string_too_short": "empty_text",
+}
+
+
+class ApiError(HTTPException):
+    """An answer other than success. 429 and 503 always carry a Retry-After, one second unless told
+    otherwise.
+    """
+
+    def __init__(
+        self,
+        status_code: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        self.code = code
+        self.message = message
+        self.param = param
+        headers: dict[str, str] = {}
+        if status_code in (429, 503):
+            headers["Retry-After"] = str(max(1, math.ceil(retry_after_seconds or 1.0)))
+        if status_code == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        super().__init__(status_code, message, headers)
+
+    @property
+    def type(self) -> str:
+        """invalid_request_error, authentication_error, capacity_error or server_error, by status."""
+        if self.status_code in (401, 403):
+            return "authentication_error"
+        if self.status_code in (429, 503):
+            return "capacity_error"
+        return "server_error" if self.status_code >= 500 else "invalid_request_error"
+
+    @property
+    def close_code(self) -> int:
+        """The WebSocket close code that goes with the status."""
+        if self.code == "shutting_down":
+            return 1012
+        if self.status_code == 413:
+            return 1009
+        if self.status_code in (429, 503):
+            return 1013
+        return 1011 if self.status_code >= 500 else 1008
+
+    def to_dict(self) -> dict[str, Any]:
+        """The body of the answer."""
+        detail = ErrorDetail(message=self.message, type=self.type, param=self.param, code=self.code)
+        return {"error": detail.model_dump()}
+
+
+def from_validation(errors: list[Any]) -> ApiError:
+    """The first of pydantic's errors as an ApiError whose `param` is the name of the field."""
+    first = errors[0]
+    kind = first["type"]
+    fields = [str(part) for part in first["loc"] if part != "body"]
+    code = _VALIDATION_CODES.get(kind, "invalid_value")
+    if code == "invalid_json":
+        reason = first.get("ctx", {}).get("error", first["msg"])
+        return ApiError(400, code, f"the body is not JSON: {reason}")
+    if not fields:
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, FieldError):
+            return ApiError(422, cause.code, str(cause), param=cause.param)
+        return ApiError(422, "invalid_body", "the body must be a JSON object")
+    param = ".".join(fields)
+    message = first["msg"].removeprefix("Value error, ")
+    if code == "unknown_field":
+        return ApiError(422, code, f"unknown field: {param}", param=param)
+    return ApiError(422, code, f"{param}: {message}", param=param)
+
+
+class FieldError(ValueError):
+    """A rule between fields is broken; raised inside pydantic validators of whole models."""
+
+    def __init__(self, param: str, code: str, message: str) -> None:
+        self.param = param
+        self.code = code
+        super().__init__(message)
+
+
+def error_response(error: ApiError) -> JSONResponse:
+    """The ApiError as an HTTP response."""
+    return JSONResponse(error.to_dict(), error.status_code, headers=error.headers)
+
+
+async def _answer_http_error(request: Request, error: HTTPException) -> JSONResponse:
+    if not isinstance(error, ApiError):
+        headers = dict(error.headers or {})
+        error = ApiError(
+            error.status_code, _HTTP_CODES.get(error.status_code, "http_error"), str(error.detail)
+        )
+        error.headers = {**headers, **(error.headers or {})}
+    return error_response(error)
+
+
+async def _answer_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
+    return error_response(from_validation(list(error.errors())))
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Make every error of `app` leave in the one shape."""
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_exception_handler(RequestValidationError, _answer_validation_error)

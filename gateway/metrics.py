@@ -1,0 +1,96 @@
+"""Every metric of the gateway, declared once. Labels come from fixed sets: routes, codes, worker ids,
+formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+
+from gateway.pool import WorkerPool
+from gateway.version import VERSION
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
+
+
+class Metrics:
+    """One registry per gateway; `render()` is what /metrics answers."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.registry = registry = CollectorRegistry()
+        registry.register(_PoolCollector(pool))
+        build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
+        build.labels(VERSION).set(1)
+        self.http_requests = Counter(
+            "voxfleet_http_requests_total",
+            "HTTP responses.",
+            ["route", "method", "status"],
+            registry=registry,
+        )
+        self.requests = Counter(
+            "voxfleet_requests_total", "Speech requests by outcome: a finish reason or an error code.",
+            ["outcome"], registry=registry,
+        )  # fmt: skip
+        self.queue_seconds = Histogram(
+            "voxfleet_queue_seconds", "Wait for the first slot.", buckets=_SECONDS, registry=registry
+        )
+        self.first_audio_seconds = Histogram(
+            "voxfleet_first_audio_seconds", "Admission to first audio.", buckets=_SECONDS, registry=registry
+        )
+        self.request_seconds = Histogram(
+            "voxfleet_request_seconds", "Admission to last audio.", buckets=_SECONDS, registry=registry
+        )
+        self.audio_seconds = Counter(
+            "voxfleet_audio_seconds_total", "Seconds of audio delivered.", registry=registry
+        )
+        self.real_time_factor = Histogram(
+            "voxfleet_real_time_factor", "Generation time per audio time.", buckets=_RATIOS, registry=registry
+        )
+        self.migrations = Counter(
+            "voxfleet_migrations_total",
+            "Clips that moved to another worker before their end.",
+            registry=registry,
+        )
+        self.migration_gap_seconds = Histogram(
+            "voxfleet_migration_gap_seconds", "Last audio of one worker to first audio of the next.",
+            buckets=_SECONDS, registry=registry,
+        )  # fmt: skip
+        self.worker_failures = Counter(
+            "voxfleet_worker_failures_total", "Attempts that failed on a worker.", ["worker", "reason"],
+            registry=registry,
+        )  # fmt: skip
+        self.encode_seconds = Histogram(
+            "voxfleet_encode_seconds",
+            "Time to encode a clip.",
+            ["format"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def render(self) -> bytes:
+        """The Prometheus text format."""
+        return generate_latest(self.registry)
+
+
+class _PoolCollector:
+    """Gauges read from the pool when they are asked for."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        workers = self._pool.workers.values()
+        yield GaugeMetricFamily("voxfleet_queue_length", "Requests waiting.", value=len(self._pool.queue))
+        running = sum(len(worker.leases) for worker in workers)
+        yield GaugeMetricFamily("voxfleet_running_requests", "Requests that hold a slot.", value=running)
+        up = GaugeMetricFamily("voxfleet_worker_up", "1 when the worker may be routed to.", labels=["worker"])
+        total = GaugeMetricFamily("voxfleet_worker_slots", "Slots of the worker.", labels=["worker"])
+        used = GaugeMetricFamily("voxfleet_worker_slots_used", "Slots leased.", labels=["worker"])
+        for worker in workers:
+            up.add_metric([worker.id], float(worker.serving))
+            total.add_metric([worker.id], worker.slots_total)
+            used.add_metric([worker.id], len(worker.leases))
+        yield from (up, total, used)

@@ -1,0 +1,121 @@
+"""What surrounds every HTTP request: its id, security headers, a bound on its body, the metric, the last
+error.
+
+Plain ASGI, one pass, no buffering, so that streams and disconnects go through untouched.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.errors import ApiError, error_response
+from gateway.metrics import Metrics
+
+logger = structlog.get_logger(__name__)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' data:",
+        "media-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def request_id_of(headers: Headers) -> str:
+    """The client's X-Request-Id when it is harmless, else a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+class EdgeMiddleware:
+    """Wraps the whole application; `scope["state"]["request_id"]` is set for HTTP and WebSocket alike."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, max_body_bytes: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        request_id = request_id_of(Headers(scope=scope))
+        scope.setdefault("state", {})["request_id"] = request_id
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(receive, send, request_id, self._max_body_bytes)
+        try:
+            exchange.check_announced_length(scope)
+            await self._app(scope, exchange.receive, exchange.send)
+        except Exception as error:
+            if exchange.status:
+                raise
+            if not isinstance(error, ApiError):
+                logger.exception("unhandled error", request_id=request_id)
+                error = ApiError(500, "internal_error", "an internal error occurred")
+            await error_response(error)(scope, receive, exchange.send)
+        finally:
+            route = getattr(scope.get("route"), "path", "unmatched")
+            self._metrics.http_requests.labels(route, scope["method"], str(exchange.status or 499)).inc()
+
+
+class _Exchange:
+    """One HTTP request and its response."""
+
+    def __init__(self, receive: Receive, send: Send, request_id: str, max_body_bytes: int) -> None:
+        self.status = 0
+        """Of the response; 0 before it began."""
+        self._receive = receive
+        self._send = send
+        self._request_id = request_id
+        self._max_body_bytes = max_body_bytes
+        self._body_bytes = 0
+
+    def check_announced_length(self, scope: Scope) -> None:
+        """Refuse a body that says it is too large before any of it is read."""
+        length = Headers(scope=scope).get("content-length", "0")
+        if length.isdecimal() and int(length) > self._max_body_bytes:
+            raise self._too_large()
+
+    def _too_large(self) -> ApiError:
+        return ApiError(413, "body_too_large", f"the body has more than {self._max_body_bytes} bytes")
+
+    async def receive(self) -> Message:
+        """The server's receive, counting the body."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._body_bytes += len(message.get("body", b""))
+            if self._body_bytes > self._max_body_bytes:
+                raise self._too_large()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """The server's send, adding headers."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self._request_id
+            for name, value in _SECURITY_HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await self._send(message)

@@ -1,0 +1,52 @@
+"""The pool as JSON, for the admin API and its live events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.pool import WorkerPool
+from gateway.queue import Requirement
+
+MAX_LISTED = 1000
+"""Waiting tickets that are listed; `length` counts all."""
+
+
+def describe_workers(pool: WorkerPool) -> dict[str, Any]:
+    """`GET /api/workers`."""
+    return {"workers": [worker.describe() for worker in pool.workers.values()]}
+
+
+def describe_queue(pool: WorkerPool) -> dict[str, Any]:
+    """`GET /api/queue`: waiting tickets by position, running ones by worker. Seconds are rounded to
+    milliseconds.
+    """
+    now = pool.now()
+    waits: dict[Requirement, list[float]] = {}
+    queue = []
+    for position, ticket in zip(range(1, MAX_LISTED + 1), pool.queue, strict=False):
+        if ticket.requirement not in waits:
+            waits[ticket.requirement] = pool.estimate_waits(
+                ticket.requirement, min(len(pool.queue), MAX_LISTED)
+            )
+        estimates = waits[ticket.requirement]
+        queue.append(
+            {
+                "ticket_id": ticket.id,
+                "request_id": ticket.request_id,
+                "position": position,
+                "eta_seconds": round(estimates[position - 1], 3) if estimates else None,
+                "waited_seconds": round(now - ticket.enqueued_at, 3),
+            }
+        )
+    running = [
+        {
+            "ticket_id": lease.ticket.id,
+            "request_id": lease.ticket.request_id,
+            "worker_id": worker.id,
+            "attempt": lease.epoch,
+            "running_seconds": round(now - lease.granted_at, 3),
+        }
+        for worker in pool.workers.values()
+        for lease in worker.leases.values()
+    ]
+    return {"queue": queue, "running": running, "length": len(pool.queue), "max_queue": pool.max_queue}

@@ -1,0 +1,113 @@
+"""What a client may ask for: the body of `POST /tts`, the first message of `WS /ws/tts`, and OpenAI's speech
+form.
+
+Types are strict (a number in quotes is refused), unknown fields are refused by name,
+and limits that belong to a deployment are checked by `check_limits` against its settings.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gateway.audio import AudioFormat, sample_rate_problem
+from gateway.errors import ApiError, FieldError, from_validation
+from gateway.settings import GatewaySettings
+
+MAX_SEED = 2**63 - 1
+Name = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class TtsRequest(BaseModel):
+    """One clip: what to say, in which voice, as which file. None leaves a choice to the model."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    text: Annotated[str, Field(validation_alias=AliasChoices("text", "input"))]
+    voice: Name = "default"
+    model: Name | None = None
+    format: AudioFormat = "wav"
+    sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None
+    """Samples per second of the answer; the model's own when None."""
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
+    """Same seed, same request, same audio; drawn at random when None."""
+    cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
+    inference_timesteps: Annotated[int, Field(ge=1, le=100)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    min_seconds: Annotated[float, Field(ge=0)] | None = None
+    max_seconds: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_text(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "text" in values and "input" in values:
+            raise FieldError("input", "invalid_value", "give either text or input, not both")
+        return values
+
+    @model_validator(mode="after")
+    def _rules_between_fields(self) -> Self:
+        if not self.text.strip():
+            raise FieldError("text", "empty_text", "text has no words")
+        if (
+            self.min_seconds is not None
+            and self.max_seconds is not None
+            and self.min_seconds > self.max_seconds
+        ):
+            raise FieldError("min_seconds", "invalid_value", "min_seconds is greater than max_seconds")
+        if problem := sample_rate_problem(self.format, self.sample_rate):
+            raise FieldError("sample_rate", "invalid_value", problem)
+        return self
+
+
+class StreamRequest(TtsRequest):
+    """The first message of a WebSocket: as `TtsRequest`, always answered with raw PCM."""
+
+    format: Literal["pcm"] = "pcm"
+
+
+class OpenAiSpeechRequest(BaseModel):
+    """`POST /v1/audio/speech`. `model` may be any of OpenAI's names and then means whichever is served."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    input: str
+    model: Name
+    voice: Name = "default"
+    response_format: AudioFormat = "mp3"
+    speed: Annotated[float, Field(ge=1, le=1)] = 1.0
+
+    def to_tts_request(self, served_models: set[str]) -> TtsRequest:
+        """The same as a `TtsRequest`; a model name that nobody serves is left out."""
+        model = self.model if self.model in served_models else None
+        return TtsRequest(text=self.input, voice=self.voice, model=model, format=self.response_format)
+
+
+def parse_stream_request(message: str) -> StreamRequest:
+    """The first message of a WebSocket. Raises ApiError."""
+    try:
+        return StreamRequest.model_validate(json.loads(message))
+    except ValidationError as error:
+        raise from_validation(error.errors()) from error
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
+
+
+def check_limits(request: TtsRequest, settings: GatewaySettings) -> None:
+    """Raise ApiError when the request exceeds a limit of this deployment."""
+    if len(request.text) > settings.max_text_characters:
+        limit = settings.max_text_characters
+        message = f"text has {len(request.text)} characters, at most {limit} are allowed"
+        raise ApiError(422, "text_too_long", message, param="text")
+    for name in ("min_seconds", "max_seconds"):
+        seconds = getattr(request, name)
+        if seconds is not None and seconds > settings.max_audio_seconds:
+            message = f"{name} is at most {settings.max_audio_seconds:g}"
+            raise ApiError(422, "invalid_value", message, param=name)
+
+
+def random_seed() -> int:
+    """A seed for a request that names none; small enough for JavaScript's numbers."""
+    return secrets.randbelow(2**32)

@@ -1,0 +1,77 @@
+"""Who may use the admin API, and whose pages may open sockets.
+
+With a token configured, the admin API asks for it (`Authorization: Bearer TOKEN` or `X-Admin-Token: TOKEN`).
+Without one it answers this machine alone, and takes care not to be fooled: a request that a proxy forwarded,
+that was addressed to another host name (DNS rebinding), or that a foreign page sent (cross-site) is not from
+this machine.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from gateway.errors import ApiError
+from gateway.service import GatewayDep
+
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+
+
+def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
+    """Dependency of every admin route. Raises ApiError 401 (token missing or wrong) or 403 (not this
+    machine).
+    """
+    secret = gateway.settings.admin_token
+    if secret is None:
+        if not is_local(connection):
+            message = "without VOXFLEET_ADMIN_TOKEN the admin API answers this machine only"
+            raise ApiError(403, "admin_local_only", message)
+        return
+    given = _given_token(connection.headers)
+    if given is None or not hmac.compare_digest(given.encode(), secret.get_secret_value().encode()):
+        raise ApiError(401, "invalid_admin_token", "the admin API needs the admin token")
+
+
+def _given_token(headers: Headers) -> str | None:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return token.strip()
+    return headers.get("x-admin-token")
+
+
+def is_local(connection: HTTPConnection) -> bool:
+    """Whether the request was made on this machine, to this machine, and not by a page from elsewhere."""
+    headers = connection.headers
+    if any(name in headers for name in _FORWARDED):
+        return False
+    host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    peer = connection.client.host if connection.client else ""
+    return _is_loopback(peer) and _is_loopback(host) and is_same_origin(headers)
+
+
+def is_same_origin(headers: Headers) -> bool:
+    """Whether a request is not a browser's on behalf of another site's page."""
+    origin = headers.get("origin")
+    if origin is None:
+        return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+def may_open_socket(connection: HTTPConnection, allowed_origins: list[str]) -> bool:
+    """Whether a WebSocket is opened by no page, by a page of this host, or by one that is allowed by name."""
+    return connection.headers.get("origin") in allowed_origins or is_same_origin(connection.headers)
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback

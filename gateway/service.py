@@ -1,0 +1,104 @@
+"""The running gateway behind the routes: pool, clients and health monitors of its workers, settings and
+metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import httpx
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from gateway.errors import ApiError
+from gateway.health import HealthMonitor
+from gateway.metrics import Metrics
+from gateway.pool import WorkerPool
+from gateway.settings import GatewaySettings
+from gateway.worker_client import WorkerClient, WorkerUnreachable
+from gateway.workers import Worker
+
+
+class Gateway:
+    """State of one gateway process; `running()` brackets its life."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.settings = settings
+        self.started_at = time.monotonic()
+        self.closing = False
+        """Shutting down: running requests go on, new ones are refused."""
+        workers = [
+            Worker(f"w{index}", url, settings.health_failures_down)
+            for index, url in enumerate(settings.worker_urls)
+        ]
+        self.pool = WorkerPool(
+            workers, max_queue=settings.max_queue, no_worker_grace_seconds=settings.no_worker_grace_seconds
+        )
+        self.metrics = Metrics(self.pool)
+        self.clients: dict[str, WorkerClient] = {}
+        self._monitors: dict[str, HealthMonitor] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Watch the workers for as long as the block lasts."""
+        async with httpx.AsyncClient(trust_env=False) as http:
+            for worker in self.pool.workers.values():
+                client = WorkerClient(worker.url, self.settings, http)
+                self.clients[worker.id] = client
+                self._monitors[worker.id] = HealthMonitor(worker, client, self.pool, self.settings)
+            tasks = [asyncio.create_task(monitor.run()) for monitor in self._monitors.values()]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for client in self.clients.values():
+                    client.drop_connections()
+
+    def check_open(self) -> None:
+        """Raise ApiError when the gateway is shutting down."""
+        if self.closing:
+            raise ApiError(503, "shutting_down", "the gateway is shutting down", retry_after_seconds=5)
+
+    def check_worker(self, worker: Worker) -> None:
+        """Have the worker's health looked at now."""
+        self._monitors[worker.id].check_now()
+
+    async def set_draining(self, worker_id: str, draining: bool) -> Worker:
+        """Drain or resume a worker. Raises ApiError: 404 unknown, 502 when it cannot be reached."""
+        worker = self.pool.workers.get(worker_id)
+        if worker is None:
+            raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
+        client = self.clients[worker_id]
+        try:
+            status = await (client.drain() if draining else client.resume())
+        except WorkerUnreachable as error:
+            raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
+        self.pool.report_status(worker, status)
+        return worker
+
+    async def close(self) -> None:
+        """Refuse new requests and wait for the running ones, at most `shutdown_seconds`."""
+        self.closing = True
+        changed = asyncio.Event()
+        self.pool.on_change.append(changed.set)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.shutdown_seconds):
+                while self.pool.tickets:
+                    changed.clear()
+                    await changed.wait()
+        self.pool.on_change.remove(changed.set)
+
+
+def current_gateway(connection: HTTPConnection) -> Gateway:
+    """The gateway of the app that a request came to."""
+    return connection.app.state.gateway
+
+
+GatewayDep = Annotated[Gateway, Depends(current_gateway)]

@@ -1,0 +1,149 @@
+"""Every setting of the gateway, in one typed object.
+
+Sources, the later wins: the `gateway:` section of a YAML file, environment variables `VOXFLEET_...`
+(upper-case field names), the command line. `load_settings(config_file, port=9000)` takes all three; an option
+that is None was not given. A wrong value is fatal; an unknown key of the file is reported by name and
+ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import structlog
+import yaml
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
+
+logger = structlog.get_logger(__name__)
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Bytes = Annotated[int, Field(gt=0)]
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class GatewaySettings(BaseSettings):
+    """Limits, deadlines and addresses of one gateway process."""
+
+    model_config = SettingsConfigDict(env_prefix="VOXFLEET_", extra="forbid", validate_default=True)
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8006
+    worker_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    """Base URLs of the workers; a comma-separated string is split."""
+    worker_secret: SecretStr | None = None
+    """Sent to workers as a bearer token."""
+    admin_token: SecretStr | None = None
+    """What the admin API asks for. Without one it answers clients on this machine only."""
+    allowed_origins: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    """Further origins, such as https://example.org, whose pages may open WebSockets; the own host always
+    may.
+    """
+    frontend_dir: Path = REPOSITORY / "frontend"
+    expose_openapi: bool = False
+    """Serve /openapi.json."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    max_queue: Annotated[int, Field(ge=0)] = 1000
+    """Requests that may wait; more are refused with 429."""
+    max_text_characters: Annotated[int, Field(gt=0)] = 4096
+    max_audio_seconds: Seconds = 600.0
+    """Bound of `min_seconds` and `max_seconds` of a request, and of every clip."""
+    max_body_bytes: Bytes = 1 << 16
+    """Size of an HTTP body."""
+    max_message_bytes: Bytes = 1 << 16
+    """Size of a WebSocket message of a client."""
+
+    queue_timeout_seconds: Seconds = 300.0
+    """How long a request may wait for its first slot."""
+    no_worker_grace_seconds: Seconds = 10.0
+    """How long waiting requests are kept when no worker is left that could serve them."""
+    failover_timeout_seconds: Seconds = 10.0
+    """How long a broken stream may wait for a slot on another worker."""
+    max_migrations: Annotated[int, Field(ge=0)] = 3
+    """How often one clip may move to another worker."""
+
+    connect_timeout_seconds: Seconds = 1.0
+    """Bound of opening a connection to a worker."""
+    accept_timeout_seconds: Seconds = 2.0
+    """Bound of a worker's answer to a request."""
+    frame_timeout_seconds: Seconds = 0.5
+    """Longest silence between two frames, heartbeats included."""
+    stall_timeout_seconds: Seconds = 20.0
+    """How long a worker's heartbeats may show an engine that stands still."""
+    cancel_timeout_seconds: Seconds = 0.5
+    """How long a worker may take to confirm a cancel before its connection is cut."""
+
+    health_interval_seconds: Seconds = 1.0
+    health_timeout_seconds: Seconds = 2.0
+    health_retry_seconds: Seconds = 0.25
+    """Interval of probes to a worker that does not answer or still loads."""
+    health_failures_down: Annotated[int, Field(gt=0)] = 3
+    """Failed probes in a row after which a suspect worker counts as down."""
+
+    first_message_timeout_seconds: Seconds = 10.0
+    """How long a WebSocket may stay open without a request."""
+    client_buffer_bytes: Bytes = 4 << 20
+    """Audio held for a client that reads slower than it is generated; more ends the stream."""
+    client_stall_seconds: Seconds = 30.0
+    """How long one write to a client may take."""
+    shutdown_seconds: Seconds = 10.0
+    """How long running requests may go on after SIGTERM."""
+
+    @field_validator("worker_urls", "allowed_origins", mode="before")
+    @classmethod
+    def _split_commas(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return [part.strip() for part in value.split(",") if part.strip()]
+        return value
+
+    @field_validator("worker_urls", mode="after")
+    @classmethod
+    def _http_urls(cls, urls: list[str]) -> list[str]:
+        cleaned = [(url if "//" in url else f"http://{url}").rstrip("/") for url in urls]
+        for url in cleaned:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path:
+                raise ValueError(f"not the base URL of a worker: {url}")
+        if len(set(cleaned)) != len(cleaned):
+            raise ValueError("a worker is named twice")
+        return cleaned
+
+    @field_validator("worker_secret", "admin_token", mode="after")
+    @classmethod
+    def _empty_is_none(cls, secret: SecretStr | None) -> SecretStr | None:
+        return secret if secret is not None and secret.get_secret_value() else None
+
+
+def load_settings(config_file: Path | None = None, **options: Any) -> GatewaySettings:
+    """Settings from `config_file` (default: $VOXFLEET_CONFIG, else none), the environment and `options`.
+
+    Raises FileNotFoundError, ValueError (not a mapping) and pydantic.ValidationError (a wrong value).
+    """
+    if config_file is None and (named := os.environ.get("VOXFLEET_CONFIG")):
+        config_file = Path(named)
+    file_values = _read_section(config_file) if config_file else {}
+
+    class SettingsWithFile(GatewaySettings):
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, **_: Source
+        ) -> tuple[Source, ...]:
+            return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=file_values)
+
+    return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
+
+
+def _read_section(path: Path) -> dict[str, Any]:
+    """The `gateway:` section of a YAML file, without keys that are no settings."""
+    document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    section = document.get("gateway") or {} if isinstance(document, dict) else None
+    if not isinstance(section, dict):
+        raise ValueError(f"{path}: expected a mapping with a section 'gateway:'")
+    for key in section.keys() - GatewaySettings.model_fields.keys():
+        logger.warning("unknown setting is ignored", file=str(path), setting=f"gateway.{key}")
+    return {key: value for key, value in section.items() if key in GatewaySettings.model_fields}

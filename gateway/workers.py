@@ -1,0 +1,167 @@
+"""One worker as the gateway sees it: who it is, whether it lives, and which slots of it are leased.
+
+The three are kept apart. `health` says whether the gateway may route to it (UNKNOWN until the first answer,
+UP, SUSPECT after a failure, DOWN after several); `status` is what the worker last said of itself; `leases` is
+what this gateway has given out. A lease that ends never makes a dead worker usable, and a worker that comes
+back as a new process starts with no leases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from gateway.eta import ServiceTime, SlotForecast
+from gateway.queue import Requirement
+from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+
+if TYPE_CHECKING:
+    from gateway.pool import Lease
+
+_SERVING = (WorkerState.IDLE, WorkerState.BUSY)
+_FIRST_HOLD_SECONDS = 0.05
+_LONGEST_HOLD_SECONDS = 1.0
+
+
+class Health(StrEnum):
+    """Whether a worker may be routed to: only when UP."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    SUSPECT = "suspect"
+    DOWN = "down"
+
+
+@dataclass(eq=False)
+class Worker:
+    """State of one worker. Plain data and rules; who probes it and who leases it is elsewhere."""
+
+    id: str
+    url: str
+    failures_down: int = 3
+    health: Health = Health.UNKNOWN
+    status: WorkerStatus | None = None
+    leases: dict[str, Lease] = field(default_factory=dict)
+    service_time: ServiceTime = field(default_factory=ServiceTime)
+    failures: int = 0
+    """Failed probes in a row."""
+    last_failure: str | None = None
+    hold_seconds: float = 0.0
+    held_until: float = 0.0
+    """Nothing is dispatched to it before: it said that it has no slot although one should be free."""
+
+    @property
+    def model(self) -> ModelDescription | None:
+        """The model it serves, when it has loaded one."""
+        return self.status.model if self.status else None
+
+    @property
+    def slots_total(self) -> int:
+        """How many requests it takes at once; 0 before it ever answered."""
+        return self.status.slots_total if self.status else 0
+
+    @property
+    def state(self) -> str:
+        """LOADING, IDLE, BUSY, DRAINING, ERROR or DOWN."""
+        if self.status is None or self.health is not Health.UP:
+            return "DOWN"
+        if self.status.state in _SERVING:
+            return "BUSY" if self.leases else "IDLE"
+        return self.status.state.value
+
+    @property
+    def serving(self) -> bool:
+        """Whether it takes requests, if not at this moment then when a slot is free."""
+        return self.health is Health.UP and self.status is not None and self.status.state in _SERVING
+
+    @property
+    def pending(self) -> bool:
+        """Whether it may soon be serving: it loads, or it is not known yet how it is."""
+        if self.health in (Health.UNKNOWN, Health.SUSPECT):
+            return True
+        return (
+            self.health is Health.UP and self.status is not None and self.status.state is WorkerState.LOADING
+        )
+
+    def has_room(self, now: float) -> bool:
+        """Whether a lease may be given out now."""
+        return self.serving and len(self.leases) < self.slots_total and now >= self.held_until
+
+    def offers(self, requirement: Requirement) -> bool:
+        """Whether its model is what the requirement asks for."""
+        model = self.model
+        return (
+            model is not None
+            and requirement.model in (None, model.name)
+            and requirement.revision in (None, model.revision)
+            and (requirement.voice == "default" or requirement.voice in model.voices)
+        )
+
+    def answered(self, status: WorkerStatus) -> None:
+        """A probe succeeded. A suspect whose engine stands still on an open request stays suspect."""
+        previous, self.status = self.status, status
+        same_process = previous is not None and previous.boot_id == status.boot_id
+        if not same_process:
+            self.leases.clear()
+        self.failures = 0
+        frozen = same_process and status.slots_used > 0 and status.step == previous.step
+        if not (self.health is Health.SUSPECT and frozen):
+            self.health = Health.UP
+            self.last_failure = None
+
+    def missed(self, reason: str) -> None:
+        """A probe failed: suspect at first, down after `failures_down` in a row."""
+        self.failures += 1
+        self.last_failure = reason
+        self.health = Health.DOWN if self.failures >= self.failures_down else Health.SUSPECT
+
+    def suspected(self, reason: str, now: float) -> float:
+        """A request failed on it in a way that it may be to blame for: no lease until a probe succeeds.
+
+        Returns the seconds for which it is held back even if the probe succeeds at once.
+        """
+        self.last_failure = reason
+        if self.health is Health.UP:
+            self.health = Health.SUSPECT
+        return self.refused(now)
+
+    def refused(self, now: float) -> float:
+        """It had no slot: hold it back for a moment, longer each time in a row. Returns the seconds left."""
+        if now >= self.held_until:
+            self.hold_seconds = min(max(2 * self.hold_seconds, _FIRST_HOLD_SECONDS), _LONGEST_HOLD_SECONDS)
+            self.held_until = now + self.hold_seconds
+        return self.held_until - now
+
+    def accepted(self) -> None:
+        """It took a request: the next refusal starts with a short hold again."""
+        self.hold_seconds = 0.0
+
+    def forecast(self, now: float) -> list[SlotForecast]:
+        """When each of its slots is free."""
+        service = self.service_time.seconds
+        busy = [
+            SlotForecast(self.service_time.remaining(now - lease.granted_at), service)
+            for lease in self.leases.values()
+        ]
+        return busy + [SlotForecast(0.0, service)] * max(0, self.slots_total - len(busy))
+
+    def describe(self) -> dict[str, Any]:
+        """The worker as the admin API shows it; `slots_used` counts the leases of this gateway."""
+        said: dict[str, Any] = {"device": None}
+        if self.status is not None:
+            own_words = {"state", "slots_total", "slots_used", "model"}
+            said = self.status.model_dump(mode="json", exclude=own_words)
+        return {
+            "id": self.id,
+            "url": self.url,
+            "state": self.state,
+            "slots_total": self.slots_total,
+            "slots_used": len(self.leases),
+            "model": self.model.name if self.model else None,
+            "model_info": self.model.model_dump(mode="json") if self.model else None,
+            "health": self.health.value,
+            "last_failure": self.last_failure,
+            "service_seconds": round(self.service_time.seconds, 3),
+            **said,
+        }
