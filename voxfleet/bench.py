@@ -105,8 +105,7 @@ async def run_bench(
     voice: str = "default",
     preroll_seconds: float = 0.1,
 ) -> BenchResult:
-    """Sends `request_count` requests from `concurrency` listeners. A failed request is counted, not raised.
-    """
+    """Sends `request_count` requests from `concurrency` listeners. Failures are counted, not raised."""
     result = BenchResult(concurrency)
     numbers = iter(range(request_count))
 

@@ -30,9 +30,13 @@ def voxfleet_command(*arguments: str) -> list[str]:
 class ChildProcess:
     """A started process; make one with `await ChildProcess.start(...)`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, on_line: Callable[[str], None]) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, lifeline: int, output: int, on_line: Callable[[str], None]
+    ) -> None:
+        """Takes over two descriptors: the write end of the child's input and the read end of its output."""
         self._process = process
-        self._relay = asyncio.create_task(self._relay_output(on_line))
+        self._lifeline = lifeline
+        self._relay = asyncio.create_task(relay_lines(output, on_line))
 
     @classmethod
     async def start(
@@ -41,17 +45,28 @@ class ChildProcess:
         """Starts `command` with `environment` added to this process's own.
 
         `on_line` gets every line of standard output and error, without its newline. Raises OSError when the
-        program cannot be started at all.
+        program cannot be started at all. The pipes are ours and not asyncio's, whose `wait` waits for their
+        end, which something the child left behind can delay for ever.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            process_group=0,
-        )
-        return cls(process, on_line)
+        child_input, lifeline = os.pipe()
+        output, child_output = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+                stdin=child_input,
+                stdout=child_output,
+                stderr=asyncio.subprocess.STDOUT,
+                process_group=0,
+            )
+        except BaseException:
+            os.close(lifeline)
+            os.close(output)
+            raise
+        finally:
+            os.close(child_input)
+            os.close(child_output)
+        return cls(process, lifeline, output, on_line)
 
     @property
     def pid(self) -> int:
@@ -63,31 +78,41 @@ class ChildProcess:
         return self._process.returncode
 
     async def wait(self) -> int:
-        """Waits for the end, takes leftovers of its process group with it, and returns the exit code."""
+        """Waits for the end, takes leftovers of its process group with it, and returns the exit code.
+
+        To be awaited once: it also gives the pipes back.
+        """
         exit_code = await self._process.wait()
         self.kill()
         await asyncio.wait({self._relay}, timeout=RELAY_DRAIN_SECONDS)
         self._relay.cancel()
+        os.close(self._lifeline)
         return exit_code
 
-    async def stop(self, grace_seconds: float) -> int:
-        """SIGTERM, and SIGKILL when it is still there after `grace_seconds`. Returns the exit code."""
+    async def terminate(self, grace_seconds: float) -> None:
+        """SIGTERM, and SIGKILL when it is still there after `grace_seconds`. `wait` has the exit code."""
         if self.exit_code is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), grace_seconds)
         self.kill()
-        return await self.wait()
 
     def kill(self) -> None:
         """SIGKILL for the process and whatever it started, now."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    async def _relay_output(self, on_line: Callable[[str], None]) -> None:
+
+async def relay_lines(descriptor: int, on_line: Callable[[str], None]) -> None:
+    """Reads a pipe line by line to its end and closes it. A line over `RELAY_BYTES` comes in pieces."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+    )
+    try:
         pending = b""
-        while chunk := await self._process.stdout.read(RELAY_BYTES):
+        while chunk := await reader.read(RELAY_BYTES):
             *lines, pending = (pending + chunk).split(b"\n")
             if len(pending) > RELAY_BYTES:
                 lines, pending = [*lines, pending], b""
@@ -95,3 +120,5 @@ class ChildProcess:
                 on_line(line.decode(errors="replace").rstrip("\r"))
         if pending:
             on_line(pending.decode(errors="replace"))
+    finally:
+        transport.close()

@@ -41,13 +41,15 @@ ConfigOption = Annotated[
     typer.Option("--config", help="YAML file with sections serve, gateway, worker. [env: VOXFLEET_CONFIG]"),
 ]
 
+ModelOption = Annotated[
+    str | None, typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. [default: bundled]")
+]
 
-def fail(message: object) -> NoReturn:
-    """Ends the command with a message for the user instead of a traceback."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        "[bold red]error:[/]", str(message), markup=True
-    )
-    raise typer.Exit(1)
+
+def fail(message: object, exit_code: int = 1) -> NoReturn:
+    """Ends the command with a message for the user instead of a traceback; 2 is for wrong settings."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print("error:", message, style="red", markup=False)
+    raise typer.Exit(exit_code)
 
 
 def print_version(wanted: bool) -> None:
@@ -76,15 +78,12 @@ def serve(
         str | None, typer.Option(help="Number of workers, or auto: one per GPU, else one.")
     ] = None,
     device: Annotated[Device | None, typer.Option(help="What workers run on. [default: auto]")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. [default: bundled]"),
-    ] = None,
+    model: ModelOption = None,
 ) -> None:
     """Run a gateway and its workers here, and restart what dies."""
     from voxfleet.devices import DeviceError
+    from voxfleet.model_source import ModelMissingError
     from voxfleet.ports import PortError
-    from voxfleet.serve import ModelMissingError
     from voxfleet.serve import serve as serve_until_stopped
     from voxfleet.settings import SettingsError, config_path, load_settings
 
@@ -92,9 +91,61 @@ def serve(
         file = config_path(config)
         settings = load_settings(file, host=host, port=port, workers=workers, device=device, model=model)
         exit_code = serve_until_stopped(settings, file)
-    except (SettingsError, PortError, DeviceError, ModelMissingError) as error:
+    except SettingsError as error:
+        fail(error, 2)
+    except (PortError, DeviceError, ModelMissingError) as error:
         fail(error)
     raise typer.Exit(exit_code)
+
+
+@app.command()
+def gateway(
+    workers: Annotated[
+        str | None, typer.Option(help="Base URLs of the workers, with commas between them.")
+    ] = None,
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 8006]")] = None,
+    max_queue: Annotated[
+        int | None, typer.Option(help="Requests that may wait for a slot. [default: 1000]")
+    ] = None,
+) -> None:
+    """Run one gateway. Secrets come from the environment: VOXFLEET_WORKER_SECRET, VOXFLEET_ADMIN_TOKEN."""
+    from gateway.cli import run
+    from voxfleet.settings import config_path
+
+    raise typer.Exit(
+        run(config=config_path(config), workers=workers, host=host, port=port, max_queue=max_queue)
+    )
+
+
+@app.command()
+def worker(
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 22400]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or auto. [default: auto]")] = None,
+    model: ModelOption = None,
+    slots: Annotated[int | None, typer.Option(help="Requests served at a time. [default: 4]")] = None,
+    step_ms: Annotated[
+        float | None, typer.Option(help="Synthetic model: milliseconds per step. [default: 40]")
+    ] = None,
+) -> None:
+    """Run one worker. Its secret comes from the environment alone: VOXFLEET_WORKER_SECRET."""
+    from voxfleet.settings import config_path
+    from worker.cli import run
+
+    raise typer.Exit(
+        run(
+            config=config_path(config),
+            host=host,
+            port=port,
+            device=device,
+            model=model,
+            slots=slots,
+            step_ms=step_ms,
+        )
+    )
 
 
 @app.command()
@@ -115,12 +166,12 @@ def say(
 ) -> None:
     """Speak into a file, without any server."""
     from engine.errors import EngineError, RequestError
+    from voxfleet.model_source import ModelMissingError
     from voxfleet.say import SayError
     from voxfleet.say import say as say_into
-    from voxfleet.serve import ModelMissingError
 
     if (prompt_audio is None) != (prompt_text is None):
-        fail("--prompt-audio and --prompt-text belong together")
+        fail("--prompt-audio and --prompt-text belong together", 2)
     options = {
         "voice": voice,
         "reference_audio": reference,
@@ -142,8 +193,9 @@ def say(
     except (SayError, ModelMissingError, RequestError, EngineError, OSError) as error:
         fail(error)
     typer.echo(
-        f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz "
-        f"in {spoken.wall_seconds:.2f} s, first audio after {spoken.first_audio_seconds * 1000:.0f} ms, real-time factor {spoken.rtf:.2f}"
+        f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz"
+        f" in {spoken.wall_seconds:.2f} s, first audio after {spoken.first_audio_seconds * 1000:.0f} ms,"
+        f" real-time factor {spoken.rtf:.2f}"
     )
 
 
@@ -183,7 +235,7 @@ def doctor(config: ConfigOption = None) -> None:
     try:
         settings = load_settings(config_path(config))
     except SettingsError as error:
-        fail(error)
+        fail(error, 2)
     with console.status("looking around"):
         findings = list(examine(settings))
     console.print(render(findings))

@@ -7,6 +7,8 @@ line per stage, so that logs stay readable.
 
 from __future__ import annotations
 
+import json
+
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -47,7 +49,9 @@ class ServeConsole:
 
     def on_line(self, service: Service, line: str) -> None:
         style = self._styles.setdefault(service.name, CHILD_STYLES[len(self._styles) % len(CHILD_STYLES)])
-        self._print(service.name, style, Text.from_ansi(line))
+        self._print(
+            service.name, style, Text.from_ansi(readable(line) if self._console.is_terminal else line)
+        )
 
     def on_health(self, service: Service, health: Health) -> None:
         stage = "ready" if health.healthy else (health.stage or "starting")
@@ -79,3 +83,23 @@ class ServeConsole:
 
     def _print(self, name: str, name_style: str, message: Text) -> None:
         self._console.print(Text.assemble((f"{name:>9} | ", name_style), message))
+
+
+def readable(line: str) -> str:
+    """A JSON log line as `event key=value ...` for people; any other line as it is.
+
+    >>> readable('{"event": "ready", "level": "info", "timestamp": "...", "seconds": 2.5}')
+    'ready seconds=2.5'
+    """
+    if not line.startswith("{"):
+        return line
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return line
+    event = entry.pop("event", "")
+    level = entry.get("level", "info")
+    shown = [
+        f"{name}={value}" for name, value in entry.items() if name not in ("level", "timestamp", "logger")
+    ]
+    return " ".join([*([level.upper()] if level != "info" else []), str(event), *shown])

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from voxfleet import ports
 from voxfleet.devices import available_cpus
-from voxfleet.serve import ModelMissingError, bundled_directory, check_model
+from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
 from voxfleet.settings import ServeSettings
 
 MINIMUM_PYTHON = (3, 11)
@@ -105,7 +105,7 @@ def check_bundled_voice() -> Finding:
         check_model("bundled")
     except ModelMissingError as error:
         return Finding("Bundled voice", Verdict.FAIL, str(error))
-    files = [path for path in bundled_directory().iterdir() if path.is_file()]
+    files = [path for path in bundled_directory().rglob("*") if path.is_file()]
     mebibytes = sum(path.stat().st_size for path in files) / 2**20
     return Finding("Bundled voice", Verdict.OK, f"{len(files)} files, {mebibytes:.1f} MiB")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from voxfleet.serve import check_model
+from voxfleet.model_source import check_model
 
 
 class SayError(RuntimeError):

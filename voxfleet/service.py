@@ -18,6 +18,9 @@ from typing import Protocol
 
 from voxfleet.child_process import ChildProcess
 
+USAGE_EXIT_CODE = 2
+"""How a command ends whose options or settings are wrong, by the custom of argument parsers."""
+
 
 @dataclass(frozen=True)
 class RestartPolicy:
@@ -44,6 +47,15 @@ class Health:
     stage: str = ""
     progress: float | None = None
     error: str | None = None
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """Why one run of the child ended."""
+
+    reason: str
+    is_usage_error: bool = False
+    """The child refused its own options or settings; another start with the same ones cannot help."""
 
 
 class ServiceObserver(Protocol):
@@ -101,17 +113,17 @@ class Service:
         ended_runs = 0
         while not self._stopping.is_set():
             self._healthy_since = None
-            reason = await self._run_once()
+            end = await self._run_once()
             if self._stopping.is_set():
                 return
             if self._was_stable():
                 ended_runs = 0
             ended_runs += 1
             if self._healthy_since is None:
-                self.failed_starts += 1
-            self.last_failure = reason
+                self.failed_starts += self.policy.max_failed_starts if end.is_usage_error else 1
+            self.last_failure = end.reason
             delay_seconds = self.policy.delay_seconds(ended_runs)
-            self.observer.on_down(self, reason, delay_seconds)
+            self.observer.on_down(self, end.reason, delay_seconds)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay_seconds)
 
@@ -119,22 +131,25 @@ class Service:
         since = self._healthy_since
         return since is not None and time.monotonic() - since >= self.policy.stable_seconds
 
-    async def _run_once(self) -> str:
+    async def _run_once(self) -> RunEnd:
         """Runs the child until it ends or must be ended, and returns why."""
         try:
             child = await ChildProcess.start(
                 self.command, self.environment, lambda line: self.observer.on_line(self, line)
             )
         except OSError as error:
-            return f"cannot be started: {error}"
+            return RunEnd(f"cannot be started: {error}")
         self._child, self.pid = child, child.pid
         exited = asyncio.create_task(child.wait())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             reason = await self._watch({exited, stopping})
             if not exited.done():
-                await child.stop(self._grace_seconds)
-            return reason or describe_exit(await exited)
+                await child.terminate(self._grace_seconds)
+            exit_code = await exited
+            if reason is not None:
+                return RunEnd(reason)
+            return RunEnd(describe_exit(exit_code), is_usage_error=exit_code == USAGE_EXIT_CODE)
         finally:
             stopping.cancel()
             self._child, self.pid = None, None

@@ -50,7 +50,7 @@ class ServeSettings(BaseSettings):
     """`bundled`, `synthetic`, a directory, or a Hugging Face repository id; None leaves it to `worker:`."""
     first_worker_port: Annotated[int, Field(ge=1, le=65535)] = 22400
     """Workers take the lowest free ports from here on."""
-    shutdown_seconds: Annotated[float, Field(ge=0)] = 5.0
+    shutdown_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0
     """How long running requests may go on after Ctrl-C or SIGTERM."""
 
 

@@ -30,6 +30,8 @@ from worker.protocol import WorkerState, WorkerStatus
 LOOPBACK = "127.0.0.1"
 PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_VARIABLE = "VOXFLEET_WORKER_SECRET"
+LAST_WORDS_SECONDS = 3.0
+"""What the gateway gets on top, to tell its last clients that it goes."""
 WORKER_GRACE_SECONDS = 5.0
 ANY_ADDRESS = {"0.0.0.0": LOOPBACK, "::": "::1"}
 
@@ -44,7 +46,7 @@ class ServePlan:
     worker_ports: tuple[int, ...]
     placements: tuple[Placement, ...]
     config: Path | None = None
-    shutdown_seconds: float = 10.0
+    shutdown_seconds: float = 5.0
     policy: RestartPolicy = field(default_factory=RestartPolicy)
 
     @property
@@ -119,9 +121,11 @@ class Supervisor:
             urls,
             *self._config_arguments(),
         )
-        return Service(
-            "gateway", command, {SECRET_VARIABLE: secret}, self._probe_gateway, self, self._plan.policy
-        )
+        environment = {
+            SECRET_VARIABLE: secret,
+            "VOXFLEET_SHUTDOWN_SECONDS": str(self._plan.shutdown_seconds),
+        }
+        return Service("gateway", command, environment, self._probe_gateway, self, self._plan.policy)
 
     def _config_arguments(self) -> list[str]:
         return ["--config", str(self._plan.config)] if self._plan.config else []
@@ -186,7 +190,7 @@ class Supervisor:
 
     async def _stop_children(self) -> None:
         """The gateway first, so that it can let running streams finish while their workers still live."""
-        await self._gateway.stop(self._plan.shutdown_seconds)
+        await self._gateway.stop(self._plan.shutdown_seconds + LAST_WORDS_SECONDS)
         await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers))
 
 

@@ -1,0 +1,55 @@
+# VoxFleet for the CPU:   docker build -t voxfleet:cpu .
+# For NVIDIA GPUs:        docker build -t voxfleet:cuda --build-arg DEVICE=cuda .
+# Run it:                 docker run --init -p 8006:8006 voxfleet:cpu
+
+ARG PYTHON_VERSION=3.12
+
+FROM python:${PYTHON_VERSION}-slim-bookworm AS packages
+ARG DEVICE=cpu
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+RUN python -m venv /opt/voxfleet
+ENV PATH=/opt/voxfleet/bin:$PATH
+WORKDIR /app
+COPY pyproject.toml constraints.txt ./
+RUN case "$DEVICE" in \
+        cpu) index="--extra-index-url https://download.pytorch.org/whl/cpu" ;; \
+        cuda) index="" ;; \
+        *) echo "DEVICE must be cpu or cuda, not $DEVICE" >&2; exit 1 ;; \
+    esac \
+    && pip install -c constraints.txt $index "$(grep '^torch==' constraints.txt)"
+RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
+        > /tmp/requirements.txt \
+    && pip install -c constraints.txt -r /tmp/requirements.txt
+
+FROM python:${PYTHON_VERSION}-slim-bookworm
+ARG DEVICE=cpu
+# Triton builds its launchers with a C compiler at run time.
+RUN if [ "$DEVICE" = cuda ]; then \
+        apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev \
+        && rm -rf /var/lib/apt/lists/*; \
+    fi \
+    && useradd --system --uid 10001 --create-home voxfleet \
+    && install -d -o voxfleet -g voxfleet /data
+ENV PATH=/opt/voxfleet/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HF_HOME=/data/huggingface
+COPY --from=packages /opt/voxfleet /opt/voxfleet
+WORKDIR /app
+COPY LICENSE pyproject.toml constraints.txt ./
+COPY engine engine
+COPY models models
+COPY worker worker
+COPY gateway gateway
+COPY voxfleet voxfleet
+COPY frontend frontend
+COPY configs configs
+RUN pip install --no-cache-dir --no-deps -e .
+USER voxfleet
+VOLUME /data
+EXPOSE 8006
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8006/health', timeout=4)"]
+ENTRYPOINT ["voxfleet"]
+CMD ["serve", "--host", "0.0.0.0"]

@@ -1,0 +1,108 @@
+"""Which worker gets which device, which ports are taken, and what counts as a model."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from voxfleet import model_source, ports, serve
+from voxfleet.devices import DeviceError, Placement, place_workers
+from voxfleet.model_source import ModelMissingError, check_model
+from voxfleet.settings import ServeSettings
+
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_each_gpu_gets_a_worker_that_sees_it_alone() -> None:
+    assert place_workers("auto", "auto", ["2", "3"], 16) == [
+        Placement("cuda", {"CUDA_VISIBLE_DEVICES": "2"}),
+        Placement("cuda", {"CUDA_VISIBLE_DEVICES": "3"}),
+    ]
+
+
+def test_more_workers_than_gpus_share_them_evenly() -> None:
+    placements = place_workers(3, "cuda", ["0", "1"], 16)
+    assert [placement.environment["CUDA_VISIBLE_DEVICES"] for placement in placements] == ["0", "1", "0"]
+
+
+def test_without_a_gpu_there_is_one_worker_on_the_cpu() -> None:
+    assert place_workers("auto", "auto", [], 16) == [Placement("cpu")]
+
+
+def test_workers_on_the_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert place_workers(3, "auto", [], 8) == [Placement("cpu", {"OMP_NUM_THREADS": "2"})] * 3
+    assert place_workers(3, "cpu", ["0"], 2) == [Placement("cpu", {"OMP_NUM_THREADS": "1"})] * 3
+
+
+def test_a_thread_count_of_the_users_own_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert place_workers(2, "cpu", [], 8) == [Placement("cpu")] * 2
+
+
+def test_cuda_without_a_gpu_is_refused() -> None:
+    with pytest.raises(DeviceError, match="no CUDA device"):
+        place_workers("auto", "cuda", [], 16)
+
+
+def test_a_taken_port_is_refused_by_number(taken_port: int) -> None:
+    with pytest.raises(ports.PortError, match=str(taken_port)):
+        ports.ensure_free(LOOPBACK, taken_port)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(ports.PortError, match=r"no-such-host\.invalid"):
+        ports.ensure_free("no-such-host.invalid", 8006)
+
+
+def test_taken_ports_are_stepped_over(taken_port: int) -> None:
+    found = ports.find_free(LOOPBACK, taken_port, 2)
+    assert len(set(found)) == 2
+    assert all(port > taken_port for port in found)
+
+
+def test_running_out_of_ports_is_an_error() -> None:
+    with pytest.raises(ports.PortError, match="are needed"):
+        ports.find_free(LOOPBACK, 65530, 20)
+
+
+def test_a_plan_takes_free_ports_and_the_model_of_the_worker_section(tmp_path: Path) -> None:
+    config = tmp_path / "fleet.yaml"
+    config.write_text("worker: {model: synthetic}", encoding="utf-8")
+    plan = serve.make_plan(ServeSettings(port=0, workers=2), config)
+    assert plan.model == "synthetic"
+    assert plan.port > 0
+    assert len(plan.worker_ports) == len(plan.placements) == 2
+
+
+def test_a_model_directory_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissingError, match="no such model directory"):
+        serve.make_plan(ServeSettings(port=0, model=str(tmp_path / "absent")))
+
+
+@pytest.mark.parametrize("model", ["./voices", "../voices", "/srv/voices", "a/b/c", "voices", "~/voices"])
+def test_what_is_no_repository_id_must_be_a_directory(model: str) -> None:
+    with pytest.raises(ModelMissingError):
+        check_model(model)
+
+
+def test_directories_repository_ids_and_the_synthetic_model_pass(tmp_path: Path) -> None:
+    for model in (str(tmp_path), "openbmb/VoxCPM2", "synthetic"):
+        check_model(model)
+
+
+def test_a_missing_bundled_voice_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_source, "bundled_directory", lambda: tmp_path)
+    with pytest.raises(ModelMissingError, match=r"config\.json"):
+        check_model("bundled")
+    (tmp_path / "config.json").touch()
+    check_model("bundled")
