@@ -26,8 +26,8 @@ export class Playout {
   #underruns = 0;
   #complete = false;
   #stalled = false;
-  #gain = 1;
-  #gainStep;
+  #fadeSamples;
+  #level;
   #waitedSamples = 0;
   #longestChunk = 0;
   #afterFade = null;
@@ -35,7 +35,8 @@ export class Playout {
   /** @param {{sampleRate: number, prerollSeconds?: number}} options */
   constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS }) {
     this.sampleRate = sampleRate;
-    this.#gainStep = 1 / Math.round(FADE_SECONDS * sampleRate);
+    this.#fadeSamples = Math.round(FADE_SECONDS * sampleRate);
+    this.#level = this.#fadeSamples;
     this.setPreroll(prerollSeconds);
   }
 
@@ -103,7 +104,7 @@ export class Playout {
     const heard = this.#shape(output, count, available);
     this.#position += heard;
     this.#furthest = Math.max(this.#furthest, this.#position);
-    if (this.#afterFade && (this.#gain === 0 || heard < output.length)) {
+    if (this.#afterFade && (this.#level === 0 || heard < output.length)) {
       output.fill(0, heard);
       this.#settle();
     } else if (heard < output.length || (this.#complete && this.#position === this.#clip.length)) {
@@ -123,14 +124,15 @@ export class Playout {
     };
   }
 
-  /** Applies the gain of each sample; returns how many samples were heard before a fade closed. */
+  /** Applies the gain, level / fadeSamples; returns how many samples were heard before a fade closed. */
   #shape(output, count, available) {
+    const full = this.#fadeSamples;
     for (let i = 0; i < count; i += 1) {
-      const runway = this.#complete ? 1 : (available - i - 1) * this.#gainStep;
-      const wanted = this.#gain + (this.#afterFade ? -this.#gainStep : this.#gainStep);
-      this.#gain = Math.max(0, Math.min(1, wanted, runway));
-      output[i] *= this.#gain;
-      if (this.#afterFade && this.#gain === 0) return i + 1;
+      const runway = this.#complete ? full : available - i - 1;
+      const wanted = this.#level + (this.#afterFade ? -1 : 1);
+      this.#level = Math.max(0, Math.min(full, wanted, runway));
+      output[i] *= this.#level / full;
+      if (this.#afterFade && this.#level === 0) return i + 1;
     }
     return count;
   }
@@ -149,7 +151,7 @@ export class Playout {
 
   #begin() {
     this.#state = "playing";
-    this.#gain = this.#position === 0 ? 1 : 0;
+    this.#level = this.#position === 0 ? this.#fadeSamples : 0;
   }
 
   #runOut() {

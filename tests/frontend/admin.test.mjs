@@ -1,0 +1,226 @@
+/** What the admin page is made of, without a browser: event stream, feed, token, history, words. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterEach, describe, test } from "node:test";
+import { AdminAccess } from "../../frontend/static/js/admin/access.js";
+import { LiveFeed } from "../../frontend/static/js/admin/live-feed.js";
+import { requestFacts } from "../../frontend/static/js/admin/request-row.js";
+import { SERIES_SECONDS, Series } from "../../frontend/static/js/admin/series.js";
+import { serverEvents } from "../../frontend/static/js/admin/server-events.js";
+import { totals } from "../../frontend/static/js/admin/summary.js";
+import { remark } from "../../frontend/static/js/admin/worker-card.js";
+
+class MemoryStorage extends Map {
+  getItem(key) {
+    return this.get(key) ?? null;
+  }
+
+  setItem(key, value) {
+    this.set(key, value);
+  }
+}
+
+async function eventsOf(...pieces) {
+  const body = new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(typeof piece === "string" ? new TextEncoder().encode(piece) : piece);
+      controller.close();
+    },
+  });
+  const events = [];
+  for await (const event of serverEvents(body)) events.push(event);
+  return events;
+}
+
+describe("server-sent events", () => {
+  const stream = 'event: queue\r\ndata: {"a":\r\ndata: "é"}\r\n\r\n: ping\n\ndata:x\n\nevent: lost\ndata: cut';
+  const expected = [
+    { event: "queue", data: '{"a":\n"é"}' },
+    { event: "message", data: "x" },
+  ];
+
+  test("fields, several data lines, comments, and CRLF; a cut event is dropped", async () => {
+    assert.deepEqual(await eventsOf(stream), expected);
+  });
+
+  test("are the same wherever the bytes are cut", async () => {
+    const bytes = new TextEncoder().encode(stream);
+    for (let cut = 1; cut < bytes.length; cut += 1) {
+      assert.deepEqual(await eventsOf(bytes.slice(0, cut), bytes.slice(cut)), expected);
+    }
+  });
+});
+
+/** A small HTTP server of the admin API, on a real socket. */
+class FakeGateway {
+  token = null;
+  streams = true;
+  seen = [];
+  #server = createServer((request, response) => this.#answer(request, response));
+  #fetch = globalThis.fetch;
+
+  async open() {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    const origin = `http://127.0.0.1:${this.#server.address().port}`;
+    globalThis.fetch = (path, options) => this.#fetch(new URL(path, origin), options);
+    return this;
+  }
+
+  close() {
+    globalThis.fetch = this.#fetch;
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  #answer(request, response) {
+    this.seen.push(`${request.method} ${request.url}`);
+    if (this.token && request.headers.authorization !== `Bearer ${this.token}`) {
+      response.writeHead(401, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { message: "token needed", code: "unauthorized" } }));
+    } else if (request.url === "/api/events" && this.streams) {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('event: workers\ndata: {"workers":["pushed"]}\n\n');
+      this.stream = response;
+    } else if (request.url === "/api/workers" || request.url === "/api/queue") {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ workers: ["polled"], queue: [], running: [] }));
+    } else {
+      response.writeHead(404).end("no such page");
+    }
+  }
+}
+
+let gateway = null;
+let feed = null;
+afterEach(() => {
+  feed?.close();
+  gateway?.close();
+  feed = gateway = null;
+});
+
+function watch(access, sleep) {
+  feed = new LiveFeed(access, { sleep });
+  const seen = [];
+  feed.addEventListener("workers", ({ detail }) => seen.push(detail.workers[0]));
+  feed.addEventListener("mode", ({ detail }) => seen.push(detail.mode));
+  const until = async (value) => {
+    while (!seen.includes(value)) await new Promise((resolve) => setTimeout(resolve, 5));
+    return seen;
+  };
+  feed.run();
+  return until;
+}
+
+const access = () => new AdminAccess(() => Promise.reject(new Error("not asked for")), new MemoryStorage());
+const shortly = () => new Promise((resolve) => setTimeout(resolve, 1));
+
+describe("LiveFeed", () => {
+  test("is pushed where the server streams", async () => {
+    gateway = await new FakeGateway().open();
+    assert.deepEqual(await watch(access(), shortly)("live"), ["pushed", "live"]);
+    assert.deepEqual(gateway.seen, ["GET /api/events"]);
+  });
+
+  test("polls where it does not, and streams again when it can", async () => {
+    gateway = await new FakeGateway().open();
+    gateway.streams = false;
+    const until = watch(access(), shortly);
+    assert.deepEqual((await until("polled")).slice(0, 2), ["polling", "polled"]);
+    gateway.streams = true;
+    await until("live");
+  });
+
+  test("polls on when a stream breaks", async () => {
+    gateway = await new FakeGateway().open();
+    const until = watch(access(), shortly);
+    await until("live");
+    gateway.streams = false;
+    gateway.stream.destroy();
+    await until("polled");
+  });
+
+  test("says that it is offline when nothing answers", async () => {
+    gateway = await new FakeGateway().open();
+    gateway.close();
+    globalThis.fetch = () => Promise.reject(new TypeError("refused"));
+    await watch(access(), shortly)("offline");
+  });
+});
+
+describe("AdminAccess", () => {
+  test("asks once for the token, however many requests need it, and keeps it", async () => {
+    gateway = await new FakeGateway().open();
+    gateway.token = "s3cret";
+    const asked = [];
+    const storage = new MemoryStorage();
+    const guarded = new AdminAccess((wrong) => Promise.resolve(asked.push(wrong)).then(() => "s3cret"), storage);
+    const answers = await Promise.all([guarded.requestJson("/api/workers"), guarded.requestJson("/api/queue")]);
+    assert.equal(answers[0].workers[0], "polled");
+    assert.deepEqual(asked, [false]);
+    assert.deepEqual([...storage.values()], ["s3cret"]);
+  });
+
+  test("asks again, saying so, when the token was wrong", async () => {
+    gateway = await new FakeGateway().open();
+    gateway.token = "right";
+    const answers = ["guess", "right"];
+    const asked = [];
+    const guarded = new AdminAccess((wrong) => Promise.resolve(asked.push(wrong)).then(() => answers.shift()), new MemoryStorage());
+    await guarded.requestJson("/api/workers");
+    assert.deepEqual(asked, [false, true]);
+  });
+
+  test("other refusals are errors with the server's words", async () => {
+    gateway = await new FakeGateway().open();
+    await assert.rejects(access().request("/api/nothing"), { status: 404 });
+    gateway.token = "x";
+    const declined = new AdminAccess(() => Promise.reject(new Error("dismissed")), new MemoryStorage());
+    await assert.rejects(declined.request("/api/queue"), { message: "dismissed" });
+  });
+});
+
+describe("Series", () => {
+  test("keeps the largest value of a second and repeats the last through silent ones", () => {
+    const series = new Series();
+    for (const [value, now] of [[1, 10.1], [3, 10.5], [2, 10.9], [5, 13]]) series.add(value, now);
+    assert.deepEqual(series.values, [3, 3, 3, 5]);
+  });
+
+  test("holds one minute", () => {
+    const series = new Series();
+    for (let second = 0; second < 3 * SERIES_SECONDS; second += 1) series.add(second, second);
+    assert.equal(series.values.length, SERIES_SECONDS);
+    assert.equal(series.values[0], 2 * SERIES_SECONDS);
+    series.add(1, 10 * SERIES_SECONDS);
+    assert.equal(series.values.length, SERIES_SECONDS);
+  });
+
+  test("draws to the right edge, highest value on top", () => {
+    const series = new Series();
+    [0, 4].forEach((value, second) => series.add(value, second));
+    const [first, last] = series.points(100, 10, 2);
+    assert.deepEqual(last, [100, 0]);
+    assert.equal(first[1], 10);
+  });
+});
+
+test("totals count the slots of serving workers alone", () => {
+  const worker = (state, used, audio) => ({ state, slots_total: 4, slots_used: used, counters: { audio_seconds: audio, errors: 1 } });
+  const fleet = [worker("BUSY", 3, 10), worker("IDLE", 0, 5), worker("DRAINING", 1, 0), { state: "DOWN", slots_total: 0, slots_used: 0 }];
+  assert.deepEqual(totals(fleet), { workers: 4, serving: 2, slotsTotal: 8, slotsUsed: 4, audioSeconds: 15, errors: 3 });
+});
+
+test("a worker that needs attention says why", () => {
+  assert.equal(remark({ state: "IDLE" }), null);
+  assert.equal(remark({ state: "LOADING", loading: { stage: "weights", progress: 0.42 } }), "Loading weights, 42 %");
+  assert.equal(remark({ state: "ERROR", error: "out of memory" }), "out of memory");
+  assert.equal(remark({ state: "DOWN", last_failure: "connection refused" }), "connection refused");
+});
+
+test("a request is described by what is known of it", () => {
+  assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: 4.2 }), "waited 3 s · starts in 5 s");
+  assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: null }), "waited 3 s · start unknown");
+  assert.equal(requestFacts({ worker_id: "w0", audio_seconds: 1.25 }), "on w0 · 1.3 s of speech");
+});

@@ -1,0 +1,87 @@
+/** Helpers that every page uses: numbers as words, keys, remembered settings. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import * as format from "../../frontend/static/js/shared/format.js";
+import { belongsToTarget, keyName } from "../../frontend/static/js/shared/shortcuts.js";
+import { Remembered } from "../../frontend/static/js/shared/storage.js";
+
+describe("format", () => {
+  const cases = [
+    [format.latency, 0.2144, "214 ms"],
+    [format.latency, 2.34, "2.3 s"],
+    [format.clock, 0, "0:00.0"],
+    [format.clock, 63.49, "1:03.4"],
+    [format.duration, 0.4, "0 s"],
+    [format.duration, 65, "1 min 5 s"],
+    [format.duration, 3600, "1 h"],
+    [format.duration, 93784, "1 d 2 h"],
+    [format.bytes, 812646400, "775 MiB"],
+    [format.bytes, 9663676416, "9.0 GiB"],
+    [format.bytes, 0, "0 B"],
+    [format.integer, 10482, "10\u202f482"],
+    [format.integer, 999, "999"],
+    [format.ratio, 0.2137, "0.21"],
+    [format.ordinal, 1, "1st"],
+    [format.ordinal, 12, "12th"],
+    [format.ordinal, 23, "23rd"],
+  ];
+  for (const [write, value, expected] of cases) {
+    test(`${write.name}(${value}) is ${expected}`, () => assert.equal(write(value), expected));
+  }
+
+  test("a missing value is a dash", () => {
+    for (const write of [format.latency, format.clock, format.duration, format.bytes, format.integer, format.ratio]) {
+      assert.deepEqual([write(null), write(undefined), write(NaN)], ["–", "–", "–"]);
+    }
+  });
+
+  test("plurals", () => {
+    assert.equal(format.plural(1, "worker"), "1 worker");
+    assert.equal(format.plural(0, "worker"), "0 workers");
+  });
+});
+
+describe("shortcuts", () => {
+  /** An element as closest() sees it. */
+  const element = (tag) => ({ closest: (selectors) => (selectors.split(", ").includes(tag) ? {} : null) });
+
+  test("Cmd counts as Ctrl, and the space bar has a name", () => {
+    assert.equal(keyName({ key: "Enter", metaKey: true }), "Ctrl+Enter");
+    assert.equal(keyName({ key: " " }), "Space");
+  });
+
+  test("typing keeps its keys; Ctrl+Enter and Escape work everywhere", () => {
+    assert.equal(belongsToTarget("Space", element("textarea")), true);
+    assert.equal(belongsToTarget("?", element("textarea")), true);
+    assert.equal(belongsToTarget("Ctrl+Enter", element("textarea")), false);
+    assert.equal(belongsToTarget("Escape", element("input")), false);
+  });
+
+  test("a focused button keeps Space but not the question mark", () => {
+    assert.equal(belongsToTarget("Space", element("button")), true);
+    assert.equal(belongsToTarget("?", element("button")), false);
+    assert.equal(belongsToTarget("Space", element("body")), false);
+  });
+});
+
+describe("Remembered", () => {
+  const storage = (initial) => {
+    const items = new Map(initial);
+    return { getItem: (key) => items.get(key) ?? null, setItem: (key, value) => items.set(key, value), items };
+  };
+
+  test("comes back as it was saved", () => {
+    const box = storage();
+    assert.equal(new Remembered("x", box).save({ voice: "slt" }), true);
+    assert.deepEqual(new Remembered("x", box).load(), { voice: "slt" });
+  });
+
+  test("nonsense and a closed storage are empty", () => {
+    for (const text of ["{", "null", "3", '"x"']) {
+      assert.deepEqual(new Remembered("x", storage([["voxfleet.x", text]])).load(), {});
+    }
+    const closed = { getItem: () => { throw new Error("denied"); }, setItem: () => { throw new Error("full"); } };
+    assert.deepEqual(new Remembered("x", closed).load(), {});
+    assert.equal(new Remembered("x", closed).save({}), false);
+  });
+});

@@ -1,0 +1,222 @@
+/** What the studio page is made of, without a browser: session, utterance, countdown, curl, estimates. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { describe, test } from "node:test";
+import { Countdown } from "../../frontend/static/js/studio/countdown.js";
+import { curlCommand, shellQuote } from "../../frontend/static/js/studio/curl.js";
+import { fileStem } from "../../frontend/static/js/studio/download.js";
+import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/estimate.js";
+import { drawSeed } from "../../frontend/static/js/studio/parameters.js";
+import { SpeechSession } from "../../frontend/static/js/studio/speech-session.js";
+import { Utterance } from "../../frontend/static/js/studio/utterance.js";
+import { voiceFigure } from "../../frontend/static/js/studio/voice-picker.js";
+
+/** The far end of a WebSocket, driven by hand: nothing else stands in for the server. */
+class FarEnd {
+  readyState = 0;
+  sent = [];
+
+  open() {
+    this.readyState = 1;
+    this.onopen();
+  }
+
+  send(text) {
+    this.sent.push(JSON.parse(text));
+  }
+
+  say(message) {
+    this.onmessage({ data: message instanceof ArrayBuffer ? message : JSON.stringify(message) });
+  }
+
+  close(code = 1000) {
+    if (this.readyState === 3) return;
+    this.readyState = 3;
+    this.onclose({ code });
+  }
+}
+
+function session(request = { text: "Hi." }) {
+  const socket = new FarEnd();
+  const speech = new SpeechSession("ws://host/ws/tts", request, { createSocket: () => socket });
+  const events = [];
+  for (const type of ["queued", "started", "audio", "done", "cancelled", "failed"]) {
+    speech.addEventListener(type, ({ detail }) => events.push([type, detail]));
+  }
+  return { socket, speech, events, types: () => events.map(([type]) => type) };
+}
+
+describe("SpeechSession", () => {
+  test("sends the request as PCM and tells the story of a whole utterance", () => {
+    const { socket, types } = session({ text: "Hi.", voice: "slt" });
+    socket.open();
+    assert.deepEqual(socket.sent, [{ text: "Hi.", voice: "slt", format: "pcm" }]);
+    socket.say({ type: "queued", ticket_id: "t", position: 2, eta_seconds: 3 });
+    socket.say({ type: "queue_update", position: 1, eta_seconds: 1 });
+    socket.say({ type: "started", request_id: "r", worker_id: "w", sample_rate: 16000 });
+    socket.say(new ArrayBuffer(4));
+    socket.say({ type: "done", audio_seconds: 1 });
+    assert.deepEqual(types(), ["queued", "queued", "started", "audio", "done"]);
+  });
+
+  test("ends exactly once, whatever still comes", () => {
+    const { socket, types } = session();
+    socket.open();
+    socket.say({ type: "error", error: { message: "no", code: "x" } });
+    socket.say({ type: "done" });
+    socket.say(new ArrayBuffer(2));
+    socket.close(1011);
+    assert.deepEqual(types(), ["failed"]);
+  });
+
+  test("a lost connection is a failure that says so", () => {
+    const { socket, events } = session();
+    socket.open();
+    socket.close(1006);
+    assert.equal(events[0][0], "failed");
+    assert.match(events[0][1].message, /lost/);
+  });
+
+  test("no audio follows cancel, and the server's confirmation ends it", () => {
+    const { socket, speech, types } = session();
+    socket.open();
+    socket.say({ type: "started", sample_rate: 16000 });
+    speech.cancel();
+    speech.cancel();
+    socket.say(new ArrayBuffer(2));
+    assert.deepEqual(socket.sent.slice(1), [{ type: "cancel" }]);
+    assert.deepEqual(types(), ["started"]);
+    socket.say({ type: "cancelled" });
+    assert.deepEqual(types(), ["started", "cancelled"]);
+  });
+
+  test("cancel before the socket is open closes it", () => {
+    const { socket, speech, types } = session();
+    speech.cancel();
+    assert.deepEqual(types(), ["cancelled"]);
+    assert.equal(socket.readyState, 3);
+  });
+
+  test("a server that never confirms does not hold the page", (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const { socket, speech, types } = session();
+    socket.open();
+    speech.cancel();
+    context.mock.timers.tick(2000);
+    assert.deepEqual(types(), ["cancelled"]);
+  });
+});
+
+describe("Utterance", () => {
+  const pcm = (...samples) => Int16Array.from(samples).buffer;
+
+  test("measures from the request to the first audio, and the speed from the start on", () => {
+    const utterance = new Utterance({ text: "Hi." }, 10);
+    utterance.start({ sample_rate: 100, worker_id: "w" }, 12);
+    utterance.receive(pcm(...new Int16Array(100)), 12.5);
+    utterance.receive(pcm(...new Int16Array(100)), 13);
+    assert.equal(utterance.firstAudioSeconds, 2.5);
+    assert.equal(utterance.audioSeconds, 2);
+    assert.equal(utterance.realTimeFactor, 0.5);
+  });
+
+  test("has no speed before there is audio", () => {
+    assert.equal(new Utterance({}, 0).realTimeFactor, null);
+    assert.equal(new Utterance({}, 0).audioSeconds, 0);
+  });
+
+  test("becomes a WAV file of what has arrived", async () => {
+    const utterance = new Utterance({ text: "Hi." }, 0);
+    utterance.start({ sample_rate: 100, worker_id: "w" }, 0);
+    utterance.receive(pcm(1, 2), 1);
+    utterance.receive(pcm(3), 1);
+    const bytes = new Uint8Array(await utterance.wav().arrayBuffer());
+    assert.deepEqual([...new Int16Array(bytes.buffer, 44)], [1, 2, 3]);
+  });
+});
+
+describe("Countdown", () => {
+  test("runs down with the clock and stays at zero", () => {
+    const countdown = new Countdown();
+    countdown.update(3, 0);
+    assert.deepEqual([0, 0.5, 1.2, 2.9, 3, 9].map((now) => countdown.remaining(now)), [3, 3, 2, 1, 0, 0]);
+  });
+
+  test("never jumps up, whatever the server's estimates do", () => {
+    const countdown = new Countdown();
+    let shown = Infinity;
+    [10, 14, 12, 3, 30, 2, 8, 1, 20].forEach((eta, second) => {
+      countdown.update(eta, second);
+      for (const part of [0, 0.3, 0.9]) {
+        const next = countdown.remaining(second + part);
+        assert.ok(next <= shown);
+        shown = next;
+      }
+    });
+  });
+
+  test("holds until time has caught up with a longer estimate", () => {
+    const countdown = new Countdown();
+    countdown.update(5, 0);
+    assert.equal(countdown.remaining(0), 5);
+    countdown.update(9, 1);
+    assert.deepEqual([1, 4, 5, 6].map((now) => countdown.remaining(now)), [5, 5, 5, 4]);
+  });
+
+  test("is unknown while the server can not tell", () => {
+    const countdown = new Countdown();
+    assert.equal(countdown.remaining(0), null);
+    countdown.update(4, 0);
+    countdown.update(null, 1);
+    assert.equal(countdown.remaining(1), null);
+    countdown.update(20, 2);
+    assert.equal(countdown.remaining(2), 20);
+  });
+});
+
+describe("curl", () => {
+  test("a shell reads back exactly what was quoted", () => {
+    for (const text of ["plain", "It's late", `"$(reboot)" \`id\` \\ !x`, "two\nlines", "''", "好"]) {
+      const echoed = execFileSync("sh", ["-c", `printf %s ${shellQuote(text)}`], { encoding: "utf8" });
+      assert.equal(echoed, text);
+    }
+  });
+
+  test("the command carries the request and names the file after its format", () => {
+    const request = { text: "It's late.", voice: "slt", format: "mp3" };
+    const command = curlCommand("http://host:8006", request);
+    const script = `curl() { for last; do printf '%s\\0' "$last"; done; }\n${command}`;
+    const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0").slice(0, -1);
+    assert.ok(words.includes("http://host:8006/tts"));
+    assert.deepEqual(JSON.parse(words[words.indexOf("-d") + 1]), request);
+    assert.equal(words[words.indexOf("--output") + 1], "speech.mp3");
+  });
+});
+
+test("characters are code points, as the server counts them", () => {
+  assert.equal(characterCount("a😀é"), 3);
+});
+
+test("the estimate knows letters, ideographs and blank text", () => {
+  assert.equal(estimateSeconds("  \n "), 0);
+  assert.equal(estimateSeconds("a".repeat(150)), 10);
+  assert.equal(estimateSeconds("好".repeat(45)), 10);
+});
+
+test("seeds are whole numbers that fit 31 bits", () => {
+  assert.equal(drawSeed(() => 0), 0);
+  assert.equal(drawSeed(() => 1 - 2 ** -53), 2 ** 31 - 1);
+});
+
+test("a voice always has the same figure, and others another", () => {
+  assert.deepEqual(voiceFigure("slt"), voiceFigure("slt"));
+  assert.notDeepEqual(voiceFigure("slt"), voiceFigure("rms"));
+  for (const height of voiceFigure("awb")) assert.ok(height >= 0.25 && height <= 1);
+});
+
+test("a file is named after the first words of its text", () => {
+  assert.equal(fileStem("The quick, brown fox jumps over it."), "the-quick-brown-fox-jumps-over");
+  assert.equal(fileStem("../../etc/passwd"), "etc-passwd");
+  assert.equal(fileStem("你好 world"), "你好-world");
+  assert.equal(fileStem("?!"), "speech");
+});
