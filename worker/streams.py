@@ -18,11 +18,19 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from engine.errors import EngineError, RequestError
 from engine.loop import OutputStream
-from models.speech import ModelInfo, SpeechOutput
+from models.speech import FinishReason, ModelInfo, SpeechOutput
 from worker.conversion import to_frame, to_speech_request
 from worker.errors import WorkerError, status_and_detail
 from worker.lifecycle import Serving, Slot, Worker
-from worker.protocol import Accepted, ErrorMessage, Frame, FrameKind, StartRequest, encode_frame
+from worker.protocol import (
+    Accepted,
+    ErrorMessage,
+    Frame,
+    FrameKind,
+    ProtocolError,
+    StartRequest,
+    encode_frame,
+)
 
 logger = structlog.get_logger(__name__)
 
@@ -149,20 +157,13 @@ class RequestStream:
 
     async def _take_outputs(self, serving: Serving, slot: Slot) -> None:
         """Outputs to the outbox until the engine is done with the request, then how it ended."""
-        ending: SpeechOutput | None = None
         error: Exception | None = None
         try:
-            async for output in self._outputs:
-                if output.finish_reason is None:
-                    self._put_output(output, serving)
-                else:
-                    ending = output
+            ending = await self._take_patches(serving)
         except (RequestError, EngineError) as failure:
-            error = failure
-        if ending is None:
-            reason = "cancelled" if error is None else "error"
-            ending = SpeechOutput.ending(self._start.request_id, self._next_index, reason)
-        elif ending.finish_reason == "error":
+            await self._wait_until_dropped()
+            error, ending = failure, self._ending("error")
+        if ending.finish_reason == "error" and error is None:
             error = EngineError(ending.error or "the engine gave no reason")
         slot.release()
         if error is not None:
@@ -175,13 +176,34 @@ class RequestStream:
         self._outbox.close()
         self._log.info("finished", reason=ending.finish_reason, patches=self._next_index, lost=self.peer_lost)
 
+    async def _take_patches(self, serving: Serving) -> SpeechOutput:
+        """Outputs to the outbox but for the last, which is returned."""
+        async for output in self._outputs:
+            if output.finish_reason is not None:
+                return output
+            self._put_output(output, serving)
+        return self._ending("cancelled")
+
+    async def _wait_until_dropped(self) -> None:
+        self._outputs.cancel()
+        with contextlib.suppress(RequestError, EngineError):
+            async for _ in self._outputs:
+                pass
+
+    def _ending(self, reason: FinishReason) -> SpeechOutput:
+        return SpeechOutput.ending(self._start.request_id, self._next_index, reason)
+
     def _put_output(self, output: SpeechOutput, serving: Serving) -> None:
-        frame = to_frame(output, self._start, serving.loop.step_count)
+        try:
+            frame = to_frame(output, self._start, serving.loop.step_count)
+            data = encode_frame(frame)
+        except ProtocolError as error:
+            raise EngineError(f"the engine's output does not fit a frame: {error}") from error
         if frame.kind is FrameKind.AUDIO:
             self._next_index = output.index + 1
             self._worker.counters.patches += 1
             self._worker.counters.audio_seconds += frame.samples / serving.engine.info.sample_rate
-        self._put(encode_frame(frame))
+        self._put(data)
 
     def _put(self, data: str | bytes) -> None:
         if self.peer_lost:

@@ -112,6 +112,7 @@ class WorkerProcess:
             additional_headers={**headers, **options.pop("headers", {})},
             max_size=MAX_FRAME_BYTES,
             compression=None,
+            close_timeout=options.pop("close_timeout", 0.5),
             **options,
         )
 
@@ -168,8 +169,13 @@ class Client:
 
     async def receive_all(self) -> list[Frame | Accepted | ErrorMessage]:
         """Everything up to the frame marked last, or the refusal."""
+        first = await self.receive()
+        return [first] if isinstance(first, ErrorMessage) else [first, *await self.receive_all_until_last()]
+
+    async def receive_all_until_last(self) -> list[Frame | Accepted | ErrorMessage]:
+        """Everything up to the frame marked last."""
         messages = [await self.receive()]
-        while not (isinstance(messages[0], ErrorMessage) or getattr(messages[-1], "last", False)):
+        while not getattr(messages[-1], "last", False):
             messages.append(await self.receive())
         return messages
 
