@@ -22,11 +22,19 @@ def exit_with_parent(grace_seconds: float = GRACE_SECONDS) -> None:
     def watch() -> None:
         while os.read(0, 4096):
             continue
+        discard_output()
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(grace_seconds)
         os._exit(1)
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def discard_output() -> None:
+    """Points standard output and error at nothing: their reader is gone, and no log line may break the end."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
 
 
 if __name__ == "__main__":
