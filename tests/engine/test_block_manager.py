@@ -136,7 +136,8 @@ def test_another_salt_shares_nothing() -> None:
 
 def test_the_hash_keeps_different_tokens_apart() -> None:
     streams: list[list[int | bytes]] = [
-        [12], [1, 2], [b"12"], [b"1", b"2"], [b"1;i2"], [-12], [2**64 + 12], [b""], [], [b"", b""], [b"i12;"], [1, b"2"],
+        [], [12], [1, 2], [-12], [2**64 + 12], [1, b"2"], [b""], [b"", b""],
+        [b"12"], [b"1", b"2"], [b"1;i2"], [b"i12;"],
     ]  # fmt: skip
     assert len({digest_of(b"", stream) for stream in streams}) == len(streams)
     assert digest_of(b"a", [1]) != digest_of(b"b", [1])
@@ -200,7 +201,7 @@ def test_reviving_a_free_cached_block_counts_as_taking_it() -> None:
 
 
 def test_before_a_decode_the_table_covers_exactly_all_tokens() -> None:
-    """The token that a step appends is computed by the next step: its block is needed then, and not earlier."""
+    """The token that a step appends is computed by the next step; its block is needed then, not earlier."""
     manager = BlockManager(8, BLOCK)
     sequence = compute(manager, seq([1, 2]))
     for token in range(3, 15):

@@ -1,0 +1,332 @@
+"""EngineLoop: one thread owns the engine, any thread or event loop submits, reads and cancels."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.errors import EngineError, RequestError
+from engine.loop import EngineLoop, OutputStream
+from engine.output_stream import wake
+from engine.sequence import Sequence
+from tests.engine.fakes import FakeRunner, Token, expected_tokens, make_engine
+
+
+@dataclass
+class Request:
+    request_id: str
+    prompt: list[Token]
+    count: int = 5
+
+
+@dataclass
+class Output:
+    request_id: str
+    finish_reason: str | None
+    token: Token | None
+    error: str | None
+
+
+@dataclass
+class Adapter:
+    """A stepping engine over the fake model. While `gate` is closed no step begins."""
+
+    runner: FakeRunner = field(default_factory=lambda: FakeRunner(num_blocks=2000))
+    gate: threading.Event = field(default_factory=threading.Event)
+    before_step: object = None
+
+    def __post_init__(self) -> None:
+        self.llm = make_engine(self.runner, max_num_seqs=64)
+        self.in_step = threading.Event()
+        self.threads: set[int] = set()
+        self.gate.set()
+
+    def validate(self, request: Request) -> None:
+        if not request.prompt:
+            raise RequestError("the prompt is empty", "prompt")
+
+    def add_request(self, request: Request) -> None:
+        self.threads.add(threading.get_ident())
+        if request.request_id == "broken":
+            raise KeyError("bug in the model glue")
+        self.llm.add(Sequence(request.request_id, request.prompt, request.count))
+
+    def cancel(self, request_id: str) -> bool:
+        self.threads.add(threading.get_ident())
+        return self.llm.cancel(request_id)
+
+    def step(self) -> list[Output]:
+        self.threads.add(threading.get_ident())
+        self.in_step.set()
+        self.gate.wait()
+        if self.before_step is not None:
+            self.before_step()
+        return [
+            Output(o.sequence.request_id, o.finish_reason, o.result.token if o.result else None, o.error)
+            for o in self.llm.step()
+        ]
+
+    def has_unfinished(self) -> bool:
+        return self.llm.has_unfinished()
+
+
+@pytest.fixture
+def engine() -> Adapter:
+    return Adapter()
+
+
+@pytest.fixture
+def loop(engine: Adapter) -> Iterator[EngineLoop]:
+    loop = EngineLoop(engine)
+    loop.start()
+    yield loop
+    engine.gate.set()
+    loop.close()
+
+
+def tokens_of(outputs: list[Output]) -> list[Token | None]:
+    return [output.token for output in outputs]
+
+
+def test_a_stream_yields_every_output_and_ends_after_the_last(loop: EngineLoop) -> None:
+    outputs = list(loop.submit(Request("a", [1, 2, 3], 10)))
+    assert tokens_of(outputs) == expected_tokens([1, 2, 3], 10)
+    assert [output.finish_reason for output in outputs] == [None] * 9 + ["length"]
+    assert loop.step_count == 10 and loop.alive
+
+
+async def test_an_event_loop_reads_many_streams(loop: EngineLoop) -> None:
+    async def read(number: int) -> list[Token | None]:
+        return [output.token async for output in loop.submit(Request(str(number), [number, 7], 20))]
+
+    results = await asyncio.gather(*(read(number) for number in range(40)))
+    assert results == [expected_tokens([number, 7], 20) for number in range(40)]
+
+
+def test_many_threads_submit_at_once(loop: EngineLoop, engine: Adapter) -> None:
+    results: dict[int, list[Token | None]] = {}
+
+    def work(number: int) -> None:
+        for turn in range(5):
+            results[number * 10 + turn] = tokens_of(
+                list(loop.submit(Request(f"{number}/{turn}", [number, turn])))
+            )
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {n * 10 + t: expected_tokens([n, t], 5) for n in range(16) for t in range(5)}
+    assert len(engine.threads) == 1 and threading.get_ident() not in engine.threads
+
+
+def test_submit_does_not_wait_for_a_step(loop: EngineLoop, engine: Adapter) -> None:
+    engine.gate.clear()
+    first = loop.submit(Request("first", [1]))
+    assert engine.in_step.wait(10)
+    second = loop.submit(Request("second", [2]))
+    engine.gate.set()
+    assert tokens_of(list(first)) == expected_tokens([1], 5)
+    assert tokens_of(list(second)) == expected_tokens([2], 5)
+
+
+def test_cancel_takes_effect_at_the_next_step_boundary(loop: EngineLoop, engine: Adapter) -> None:
+    engine.gate.clear()
+    stream = loop.submit(Request("a", [1, 2, 3], 900))
+    assert engine.in_step.wait(10)
+    stream.cancel()
+    engine.gate.set()
+    assert len(list(stream)) == 1
+    assert stream.cancelled
+    assert engine.runner.released == ["a"] and not engine.has_unfinished()
+    assert loop.step_count == 1
+
+
+def test_cancelling_twice_late_or_before_the_first_step_is_harmless(
+    loop: EngineLoop, engine: Adapter
+) -> None:
+    done = loop.submit(Request("done", [1], 2))
+    assert len(list(done)) == 2
+    done.cancel()
+    engine.gate.clear()
+    blocker = loop.submit(Request("blocker", [5], 3))
+    engine.in_step.clear()
+    queued = loop.submit(Request("queued", [6], 900))
+    queued.cancel()
+    queued.cancel()
+    engine.gate.set()
+    assert list(queued) == []
+    assert tokens_of(list(blocker)) == expected_tokens([5], 3)
+    again = loop.submit(Request("queued", [6], 3))
+    queued.cancel()
+    assert tokens_of(list(again)) == expected_tokens([6], 3)
+
+
+async def test_a_task_that_stops_reading_and_cancels_frees_its_place(
+    loop: EngineLoop, engine: Adapter
+) -> None:
+    stream = loop.submit(Request("a", [1], 900))
+    reading = asyncio.create_task(anext(stream))
+    await reading
+    waiting = asyncio.create_task(read_all(stream))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    stream.cancel()
+    await read_all(stream)
+    assert engine.runner.released == ["a"]
+
+
+async def read_all(stream: OutputStream) -> list[Output]:
+    return [output async for output in stream]
+
+
+def test_a_refused_request_raises_at_submit_and_one_name_runs_once(loop: EngineLoop, engine: Adapter) -> None:
+    with pytest.raises(RequestError, match="empty"):
+        loop.submit(Request("a", []))
+    engine.gate.clear()
+    first = loop.submit(Request("same", [1]))
+    with pytest.raises(RequestError, match="is being served") as refusal:
+        loop.submit(Request("same", [1]))
+    assert refusal.value.param == "request_id"
+    engine.gate.set()
+    assert len(list(first)) == 5
+    assert len(list(loop.submit(Request("same", [1])))) == 5
+
+
+def test_what_the_engine_refuses_is_raised_by_the_stream_alone(loop: EngineLoop) -> None:
+    refused = loop.submit(Request("too long", [1], 100_000))
+    broken = loop.submit(Request("broken", [1]))
+    good = loop.submit(Request("good", [1]))
+    with pytest.raises(RequestError, match="max_model_len"):
+        next(refused)
+    with pytest.raises(EngineError, match="bug in the model glue"):
+        next(broken)
+    assert len(list(good)) == 5 and loop.alive
+
+
+async def test_a_waiting_task_hears_of_a_refusal(loop: EngineLoop) -> None:
+    with pytest.raises(RequestError, match="max_model_len"):
+        await anext(loop.submit(Request("too long", [1], 100_000)))
+
+
+def test_a_failed_step_is_an_output_and_not_the_end_of_the_loop(loop: EngineLoop, engine: Adapter) -> None:
+    def fail(batch: object) -> None:
+        engine.runner.fail = None
+        raise RuntimeError("device error")
+
+    engine.runner.fail = fail
+    (output,) = list(loop.submit(Request("a", [1])))
+    assert output.finish_reason == "error" and output.error == "RuntimeError: device error"
+    assert len(list(loop.submit(Request("b", [1])))) == 5
+
+
+def die(*args: object) -> None:
+    raise RuntimeError("out of memory")
+
+
+async def test_when_the_engine_dies_every_reader_gets_an_error(loop: EngineLoop, engine: Adapter) -> None:
+    engine.gate.clear()
+    by_task, by_thread = loop.submit(Request("task", [1])), loop.submit(Request("thread", [2]))
+    task = asyncio.create_task(read_all(by_task))
+    thread = asyncio.create_task(asyncio.to_thread(list, by_thread))
+    await asyncio.sleep(0)
+    engine.before_step = die
+    engine.gate.set()
+    for reading in (task, thread):
+        with pytest.raises(EngineError, match="engine loop died: RuntimeError: out of memory"):
+            await reading
+    assert not loop.alive and isinstance(loop.error, RuntimeError)
+    with pytest.raises(EngineError, match="died"):
+        loop.submit(Request("late", [1]))
+    by_task.cancel()
+    loop.close()
+
+
+def test_outputs_made_before_the_death_are_still_read(loop: EngineLoop, engine: Adapter) -> None:
+    engine.gate.clear()
+    stream = loop.submit(Request("a", [1], 50))
+    steps = iter(range(3))
+    engine.before_step = lambda: next(steps)
+    engine.gate.set()
+    received = []
+    with pytest.raises(EngineError, match="died: StopIteration"):
+        for output in stream:
+            received.append(output)
+    assert tokens_of(received) == expected_tokens([1], 3)
+
+
+async def test_close_ends_open_streams_and_is_idempotent(loop: EngineLoop, engine: Adapter) -> None:
+    engine.gate.clear()
+    stream = loop.submit(Request("a", [1], 900))
+    reading = asyncio.create_task(read_all(stream))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(asyncio.to_thread(loop.close))
+    await asyncio.sleep(0)
+    engine.gate.set()
+    await closing
+    with pytest.raises(EngineError, match="closed"):
+        await reading
+    loop.close()
+    assert not loop.alive and loop.error is None
+    with pytest.raises(EngineError, match="closed"):
+        loop.submit(Request("late", [1]))
+
+
+def test_a_loop_that_never_started_closes_and_fails_its_streams(engine: Adapter) -> None:
+    loop = EngineLoop(engine)
+    stream = loop.submit(Request("a", [1]))
+    assert not loop.alive
+    loop.close()
+    with pytest.raises(EngineError, match="closed"):
+        next(stream)
+
+
+def test_requests_submitted_before_the_start_are_served(engine: Adapter) -> None:
+    loop = EngineLoop(engine)
+    stream = loop.submit(Request("a", [1]))
+    loop.start()
+    assert len(list(stream)) == 5
+    loop.close()
+
+
+def test_one_step_wakes_an_event_loop_once_for_all_its_streams() -> None:
+    class CountingLoop(asyncio.SelectorEventLoop):
+        calls = 0
+
+        def call_soon_threadsafe(self, *args: object, **kwargs: object) -> asyncio.Handle:
+            self.calls += 1
+            return super().call_soon_threadsafe(*args, **kwargs)
+
+    async def read(streams: list[OutputStream]) -> int:
+        readers = [asyncio.ensure_future(anext(stream)) for stream in streams]
+        await asyncio.sleep(0)
+        event_loop = asyncio.get_running_loop()
+        before = event_loop.calls
+        waiting = [
+            reader for stream in streams for reader in stream.put(Output(stream.request_id, None, 1, None))
+        ]
+        assert wake(waiting) == []
+        assert tokens_of(await asyncio.gather(*readers)) == [1] * 20
+        return event_loop.calls - before
+
+    streams = [OutputStream(str(number), lambda stream: None) for number in range(20)]
+    with asyncio.Runner(loop_factory=CountingLoop) as runner:
+        assert runner.run(read(streams)) == 1
+
+
+def test_a_request_whose_event_loop_is_gone_is_cancelled(loop: EngineLoop, engine: Adapter) -> None:
+    engine.gate.clear()
+    stream = loop.submit(Request("a", [1], 900))
+    event_loop = asyncio.new_event_loop()
+    reading = event_loop.create_task(read_all(stream))
+    event_loop.run_until_complete(asyncio.sleep(0))
+    event_loop.close()
+    engine.gate.set()
+    assert len(list(stream)) < 900
+    assert engine.runner.released == ["a"]
+    del reading
