@@ -33,7 +33,9 @@ RUN if [ "$DEVICE" = cuda ]; then \
 ENV PATH=/opt/voxfleet/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    HF_HOME=/data/huggingface
+    HF_HOME=/data/huggingface \
+    TRITON_CACHE_DIR=/data/triton \
+    TORCHINDUCTOR_CACHE_DIR=/data/inductor
 COPY --from=packages /opt/voxfleet /opt/voxfleet
 WORKDIR /app
 COPY LICENSE pyproject.toml constraints.txt ./

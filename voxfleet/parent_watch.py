@@ -31,7 +31,7 @@ def exit_with_parent(grace_seconds: float = GRACE_SECONDS) -> None:
 
 
 def discard_output() -> None:
-    """Points standard output and error at nothing: their reader is gone, and no log line may break the end."""
+    """Points standard output and error at nothing: their reader is gone, no log line may break the end."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
