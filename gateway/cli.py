@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import socket
 import sys
 from pathlib import Path
 from types import FrameType
@@ -34,6 +34,13 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._gateway = gateway
         self._closing: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, and says where: with port 0 only the socket knows."""
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            logger.info("listening", host=host, port=port, workers=self._gateway.settings.worker_urls)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Called by uvicorn's signal handlers, between two bytecodes of the main thread."""
@@ -109,9 +116,6 @@ def serve(settings: GatewaySettings) -> int:
     configure_logging(settings.log_level)
     app = create_app(settings)
     server = DrainingServer(server_config(settings, app), app.state.gateway)
-    logger.info(
-        "gateway", host=settings.host, port=settings.port, workers=len(settings.worker_urls), pid=os.getpid()
-    )
     try:
         server.run()
     except KeyboardInterrupt:

@@ -22,8 +22,6 @@ _VALIDATION_CODES = {
     "extra_forbidden": "unknown_field",
     "missing": "missing_field",
     "json_invalid": "invalid_json",
-    "string_too_long": "text_too_long",
-    "string_too_short": "empty_text",
 }
 
 
@@ -90,7 +88,7 @@ def from_validation(errors: list[Any]) -> ApiError:
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, FieldError):
             return ApiError(422, cause.code, str(cause), param=cause.param)
-        return ApiError(422, "invalid_body", "the body must be a JSON object")
+        return ApiError(422, "invalid_body", "the body must be a JSON object, sent as application/json")
     param = ".".join(fields)
     message = first["msg"].removeprefix("Value error, ")
     if code == "unknown_field":

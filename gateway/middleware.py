@@ -19,6 +19,7 @@ from gateway.metrics import Metrics
 logger = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -76,7 +77,8 @@ class EdgeMiddleware:
             await error_response(error)(scope, receive, exchange.send)
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
-            self._metrics.http_requests.labels(route, scope["method"], str(exchange.status or 499)).inc()
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            self._metrics.http_requests.labels(route, method, str(exchange.status or 499)).inc()
 
 
 class _Exchange:

@@ -174,14 +174,16 @@ class WorkerPool:
         self._dispatch()
         self._watch(ticket.requirement)
 
-    def cancel(self, ticket_id: str) -> bool:
-        """End a request from outside, waiting or running. False when there is no such ticket."""
+    def end(self, ticket_id: str, reason: ApiError) -> bool:
+        """End a request from outside, waiting or running; its client hears `reason`. False when there
+        is no such.
+        """
         ticket = self.tickets.get(ticket_id)
         if ticket is None:
             return False
-        ticket.cancelled = True
+        ticket.ended_by = reason
         if self.queue.remove(ticket):
-            self._fail(ticket, ApiError(409, "cancelled", "the request was cancelled by an administrator"))
+            self._fail(ticket, reason)
         self._changed()
         return True
 

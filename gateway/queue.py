@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.errors import ApiError
+
 if TYPE_CHECKING:
     from gateway.pool import Lease
 
@@ -47,8 +49,8 @@ class Ticket:
     excluded: set[str] = field(default_factory=set)
     """Ids of workers that failed this request; used again only when nobody else can serve it."""
     lease: Lease | None = None
-    cancelled: bool = False
-    """Somebody with the right to do so asked for the end of a running request."""
+    ended_by: ApiError | None = None
+    """Why the request is to end before it is complete: cancelled by an administrator, or a shutdown."""
     position: int = 0
     """Place in line that was last announced, from 1; 0 when it never waited."""
     on_move: Callable[[Ticket], None] = lambda ticket: None

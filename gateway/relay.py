@@ -77,10 +77,10 @@ async def relay(
     on_start: Callable[[], None],
     deliver: Callable[[bytes], None],
 ) -> None:
-    """One attempt on the leased worker: returns when the clip is complete or its ticket was cancelled.
+    """One attempt on the leased worker: returns when the clip is complete.
 
     `on_start` is called once the worker took the request, `deliver` with each patch of PCM. Raises
-    StreamBroken, and what `WorkerClient.generate` raises.
+    StreamBroken, `ticket.ended_by`, and what `WorkerClient.generate` raises.
     """
     start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}", lease.epoch)
     async with client.generate(start) as stream:
@@ -90,11 +90,9 @@ async def relay(
         watch = _EngineWatch(settings.stall_timeout_seconds)
         while clip.finish_reason is None:
             frame = await stream.next_frame()
-            if lease.ticket.cancelled:
-                clip.finish_reason = "cancelled"
-                if not stream.finished:
-                    await stream.cancel()
-            elif frame.sequence != len(clip.latents):
+            if lease.ticket.ended_by is not None:
+                raise lease.ticket.ended_by
+            if frame.sequence != len(clip.latents):
                 raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {len(clip.latents)}")
             elif frame.kind is FrameKind.HEARTBEAT:
                 watch.see(frame.step)

@@ -23,6 +23,9 @@ from gateway.settings import GatewaySettings
 from gateway.worker_client import WorkerClient, WorkerUnreachable
 from gateway.workers import Worker
 
+_LAST_WORDS_SECONDS = 1.0
+"""For clients to hear that a shutdown ends their requests."""
+
 
 class Gateway:
     """State of one gateway process; `running()` brackets its life."""
@@ -64,7 +67,10 @@ class Gateway:
     def check_open(self) -> None:
         """Raise ApiError when the gateway is shutting down."""
         if self.closing:
-            raise ApiError(503, "shutting_down", "the gateway is shutting down", retry_after_seconds=5)
+            raise self._shutting_down()
+
+    def _shutting_down(self) -> ApiError:
+        return ApiError(503, "shutting_down", "the gateway is shutting down", retry_after_seconds=5)
 
     def check_worker(self, worker: Worker) -> None:
         """Have the worker's health looked at now."""
@@ -84,12 +90,20 @@ class Gateway:
         return worker
 
     async def close(self) -> None:
-        """Refuse new requests and wait for the running ones, at most `shutdown_seconds`."""
+        """Refuse new requests, let the others finish for `shutdown_seconds`, and tell the rest that
+        it is over.
+        """
         self.closing = True
+        await self._until_no_tickets(self.settings.shutdown_seconds)
+        for ticket_id in list(self.pool.tickets):
+            self.pool.end(ticket_id, self._shutting_down())
+        await self._until_no_tickets(_LAST_WORDS_SECONDS)
+
+    async def _until_no_tickets(self, limit_seconds: float) -> None:
         changed = asyncio.Event()
         self.pool.on_change.append(changed.set)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.shutdown_seconds):
+            async with asyncio.timeout(limit_seconds):
                 while self.pool.tickets:
                     changed.clear()
                     await changed.wait()

@@ -30,8 +30,10 @@ _BLAMELESS = ("failed", "model")
 """Reasons for which a stream broke although its worker may be well."""
 MAX_UNREACHABLE = 5
 """Workers that may refuse the connection before a request is given up."""
-MAX_FRUITLESS = 2
-"""Workers that a request may break before an attempt without a single patch ends it."""
+_DEADLY = ("closed", "failed", "stalled")
+"""Reasons that a request itself may be the cause of."""
+MAX_DEATHS = 2
+"""Workers that may fail so on one request before an attempt without a single patch ends it."""
 
 
 class Listener(Protocol):
@@ -89,7 +91,7 @@ class Synthesis:
         """Of the audio that the listener gets, known when it has heard `started`."""
         self.migrations = 0
         self._unreachable = 0
-        self._fruitless = 0
+        self._deaths = 0
 
     async def run(self) -> Outcome:
         """Returns when the clip is complete. Raises ApiError."""
@@ -116,8 +118,6 @@ class Synthesis:
                 self._tell_position(ticket)
             while self.clip.finish_reason is None:
                 await self._attempt(ticket)
-        if self.clip.finish_reason == "cancelled":
-            raise ApiError(409, "cancelled", "the request was cancelled by an administrator")
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
@@ -127,7 +127,7 @@ class Synthesis:
         """Wait for a slot and use it: the clip is complete, or has grown and the ticket is queued again."""
         try:
             async with (
-                asyncio.timeout_at(self._wait_until()) as waiting,
+                asyncio.timeout(self._wait_seconds()) as waiting,
                 self._gateway.pool.lease(ticket) as lease,
             ):
                 waiting.reschedule(None)
@@ -137,10 +137,12 @@ class Synthesis:
                 raise
             raise self._waited_too_long() from None
 
-    def _wait_until(self) -> float:
+    def _wait_seconds(self) -> float:
         if self._broken_at is not None:
-            return self._broken_at + self._settings.failover_timeout_seconds
-        return self._began_at + self._settings.queue_timeout_seconds
+            deadline = self._broken_at + self._settings.failover_timeout_seconds
+        else:
+            deadline = self._began_at + self._settings.queue_timeout_seconds
+        return deadline - time.monotonic()
 
     def _waited_too_long(self) -> ApiError:
         if self._broken_at is not None:
@@ -173,7 +175,7 @@ class Synthesis:
             pool.requeue(ticket, exclude=worker)
         except StreamBroken as error:
             self._blame(lease, error.reason, str(error))
-            self._check_another_try(progress=len(self.clip.latents) > patches_before)
+            self._check_another_try(error.reason, progress=len(self.clip.latents) > patches_before)
             pool.requeue(ticket, exclude=worker, requirement=self._same_model())
         except RequestRejected as error:
             detail = error.detail
@@ -190,14 +192,15 @@ class Synthesis:
             self._gateway.pool.report_suspect(worker, reason)
         self._gateway.check_worker(worker)
 
-    def _check_another_try(self, progress: bool) -> None:
-        """A request that breaks workers without getting anywhere is refused before it has broken them all."""
+    def _check_another_try(self, reason: str, progress: bool) -> None:
+        """A request that ends workers without getting anywhere is refused before it has ended them all."""
         if self._broken_at is None:
             self._broken_at = time.monotonic()
-        self._fruitless = 0 if progress else self._fruitless + 1
         self.migrations += 1
-        failed = self.migrations + 1
-        if self.migrations > self._settings.max_migrations or (failed > MAX_FRUITLESS and self._fruitless):
+        if reason in _DEADLY:
+            self._deaths += 1
+        deadly = self._deaths >= MAX_DEATHS and not progress
+        if deadly or self.migrations > self._settings.max_migrations:
             raise ApiError(500, "worker_failed", "the workers that took this request failed")
         self._metrics.migrations.inc()
 
@@ -259,7 +262,13 @@ class Synthesis:
             metrics.request_seconds.observe(seconds)
             metrics.real_time_factor.observe((time.monotonic() - self._started_at) / audio_seconds)
         logger.info(
-            "request", request_id=self._request_id, outcome=outcome, voice=self._request.voice,
-            characters=len(self._request.text), audio_seconds=round(audio_seconds, 3), seconds=round(seconds, 4),
-            first_audio_seconds=first_audio_seconds, migrations=self.migrations,
-        )  # fmt: skip
+            "request",
+            request_id=self._request_id,
+            outcome=outcome,
+            voice=self._request.voice,
+            characters=len(self._request.text),
+            audio_seconds=round(audio_seconds, 3),
+            seconds=round(seconds, 4),
+            first_audio_seconds=first_audio_seconds,
+            migrations=self.migrations,
+        )

@@ -37,6 +37,7 @@ from worker.protocol import (
 )
 
 _IDLE_CONNECTIONS = 64
+_SECOND_LOOK_SECONDS = 0.05
 _NO_SLOT = (ErrorCode.BUSY, ErrorCode.LOADING, ErrorCode.DRAINING)
 
 
@@ -114,9 +115,9 @@ class FrameStream:
         return frame
 
     async def cancel(self) -> None:
-        """Ask the worker to stop, and skip what it had sent until it confirms. Raises StreamBroken,
-        TimeoutError.
-        """
+        """Ask the worker to stop, and skip frames until it confirms. Raises StreamBroken, TimeoutError."""
+        if self.finished:
+            return
         async with asyncio.timeout(self._settings.cancel_timeout_seconds):
             with contextlib.suppress(ConnectionClosed):
                 await self._connection.send(CancelRequest().model_dump_json())
@@ -125,14 +126,22 @@ class FrameStream:
 
     async def _next_binary(self) -> bytes:
         while True:
-            async with asyncio.timeout(self._settings.frame_timeout_seconds):
-                message = await self._connection.recv()
+            message = await self._receive()
             if isinstance(message, bytes):
                 return message
             answer = decode_server_message(message)
             if not isinstance(answer, ErrorMessage):
                 raise ProtocolError("a second answer to one request")
             self.failure = answer.error
+
+    async def _receive(self) -> str | bytes:
+        """The next message. A gateway that was held up itself looks twice before it blames the worker."""
+        try:
+            async with asyncio.timeout(self._settings.frame_timeout_seconds):
+                return await self._connection.recv()
+        except TimeoutError:
+            async with asyncio.timeout(_SECOND_LOOK_SECONDS):
+                return await self._connection.recv()
 
 
 class WorkerClient:

@@ -41,6 +41,7 @@ async def get_queue(gateway: GatewayDep) -> dict[str, Any]:
 @router.delete("/queue/{ticket}")
 async def cancel_ticket(ticket: str, gateway: GatewayDep) -> dict[str, Any]:
     """End a waiting or running request."""
-    if not gateway.pool.cancel(ticket):
+    reason = ApiError(409, "cancelled", "the request was cancelled by an administrator")
+    if not gateway.pool.end(ticket, reason):
         raise ApiError(404, "unknown_ticket", f"there is no ticket {ticket!r}", param="ticket")
     return {"ticket_id": ticket, "cancelled": True}

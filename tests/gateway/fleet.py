@@ -1,0 +1,98 @@
+"""A pool with a clock that tests turn, and the words that workers say to it."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+from gateway.pool import WorkerPool
+from gateway.workers import Worker
+from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+
+
+class ManualClock:
+    """Time that passes when told; callbacks run when their time has come."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    def __call__(self) -> float:
+        return self.now
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> None:
+        heapq.heappush(self._due, (self.now + delay_seconds, next(self._numbers), callback))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass and run what becomes due on the way."""
+        until = self.now + seconds
+        while self._due and self._due[0][0] <= until:
+            self.now, _, callback = heapq.heappop(self._due)
+            callback()
+        self.now = until
+
+
+def describe_model(
+    name: str = "alpha", revision: str = "1", voices: tuple[str, ...] = ()
+) -> ModelDescription:
+    return ModelDescription(
+        name=name,
+        revision=revision,
+        sample_rate=24000,
+        patch_samples=3840,
+        patch_size=4,
+        latent_dim=64,
+        reference_sample_rate=16000,
+        voices=("default", *voices),
+        max_text_characters=4096,
+        default_cfg_value=2.0,
+        default_inference_timesteps=10,
+    )
+
+
+def status(
+    state: WorkerState = WorkerState.IDLE,
+    slots: int = 1,
+    boot_id: str = "boot-1",
+    model: ModelDescription | None = None,
+    slots_used: int = 0,
+    step: int = 0,
+) -> WorkerStatus:
+    return WorkerStatus(
+        worker_id="worker",
+        boot_id=boot_id,
+        state=state,
+        slots_total=slots,
+        slots_used=slots_used,
+        model=None if state is WorkerState.LOADING else model or describe_model(),
+        device="cpu",
+        pid=1,
+        step=step,
+        uptime_seconds=1.0,
+        memory_bytes=1,
+    )
+
+
+class Fleet:
+    """A pool of workers that are up, with one slot each unless said otherwise."""
+
+    def __init__(self, *slots: int, max_queue: int = 100, grace_seconds: float = 10.0) -> None:
+        self.clock = ManualClock()
+        self.workers = [Worker(f"w{index}", f"http://w{index}") for index in range(len(slots))]
+        self.pool = WorkerPool(
+            self.workers,
+            max_queue=max_queue,
+            no_worker_grace_seconds=grace_seconds,
+            clock=self.clock,
+            call_later=self.clock.call_later,
+        )
+        for worker, count in zip(self.workers, slots, strict=True):
+            if count:
+                self.pool.report_status(worker, status(slots=count))
+
+    def die(self, worker: Worker) -> None:
+        """Fail as many probes as it takes."""
+        for _ in range(worker.failures_down):
+            self.pool.report_missed(worker, "refused")
