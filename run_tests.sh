@@ -43,8 +43,8 @@ check() {
     "$@" </dev/null || failed+=("$name")
 }
 
-install_packages
 VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
+install_packages
 
 check "ruff" .venv/bin/ruff check .
 check "pytest" .venv/bin/python -m pytest -q "$@"

@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from voxfleet import ports
 from voxfleet.devices import available_cpus
@@ -185,6 +186,6 @@ def render(findings: Iterable[Finding]) -> Table:
     styles = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
     table = Table(box=None, pad_edge=False, show_header=False)
     for finding in findings:
-        style = styles[finding.verdict]
-        table.add_row(f"[{style}]{finding.verdict}[/]", finding.subject, finding.detail)
+        verdict = Text(finding.verdict, styles[finding.verdict])
+        table.add_row(verdict, Text(finding.subject), Text(finding.detail))
     return table

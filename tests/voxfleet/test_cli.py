@@ -1,0 +1,103 @@
+"""The command line: the options that scripts and people rely on, and words instead of tracebacks."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+
+import pytest
+import typer
+
+from tests.voxfleet.conftest import ROOT, voxfleet
+from voxfleet import __version__
+from voxfleet.cli import app
+
+COMMANDS = typer.main.get_command(app).commands
+CONTRACT = {
+    "serve": {"--config", "--host", "--port", "--workers", "--device", "--model"},
+    "gateway": {"--workers", "--port", "--max-queue", "--host", "--config"},
+    "worker": {"--port", "--device", "--model", "--slots", "--step-ms", "--host", "--config"},
+    "say": {"-o", "--voice", "--reference", "--prompt-audio", "--prompt-text", "--model", "--seed"},
+    "bench": {"--url", "--concurrency", "--requests", "--text", "--json"},
+    "doctor": {"--config"},
+}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        voxfleet(*arguments), cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_a_command_has_the_options_of_its_contract(name: str) -> None:
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert CONTRACT[name] <= options
+
+
+def test_there_is_no_command_beside_the_contract() -> None:
+    assert set(COMMANDS) == set(CONTRACT)
+
+
+def test_every_option_and_command_is_explained() -> None:
+    for name, command in COMMANDS.items():
+        assert command.help, name
+        assert all(parameter.help for parameter in command.params), name
+
+
+def test_no_option_carries_a_secret() -> None:
+    names = {
+        option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts
+    }
+    assert not [name for name in names if "secret" in name or "token" in name]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    result = run("--version")
+    assert result.stdout == f"voxfleet {__version__}\n"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("serve", "--workers", "0"), "workers"),
+        (("serve", "--port", "99999"), "port"),
+        (("serve", "--device", "tpu"), "tpu"),
+        (("serve", "--config", "absent.yaml"), "absent.yaml"),
+        (("gateway",), "no workers"),
+        (("gateway", "--workers", "ftp://worker"), "ftp://worker"),
+        (("worker", "--slots", "0"), "slots"),
+        (("worker", "--host", "0.0.0.0", "--model", "synthetic"), "VOXFLEET_WORKER_SECRET"),
+        (("say", "Hello.", "--prompt-text", "Hi."), "belong together"),
+        (("say", "Hello.", "--reference", "absent.wav"), "absent.wav"),
+        (("sing",), "sing"),
+    ],
+)
+def test_a_wrong_option_ends_with_code_2_and_says_which(arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments)
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("say", "Hello.", "-o", "speech.xyz"), ".xyz"),
+        (("say", "Hello.", "-o", "absent/speech.wav"), "no directory"),
+        (("say", "Hello.", "--model", "./absent"), "no such model directory"),
+    ],
+)
+def test_say_refuses_before_it_loads_a_model(arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_bench_without_a_server_says_so_and_fails() -> None:
+    result = run("bench", "--url", "http://127.0.0.1:1", "-n", "1")
+    assert result.returncode == 1
+    assert "cannot reach" in result.stdout

@@ -1,0 +1,71 @@
+"""The doctor's findings, on what this machine really has and with things taken away."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from voxfleet import doctor, model_source
+from voxfleet.cli import app
+from voxfleet.doctor import Verdict
+from voxfleet.settings import ServeSettings
+
+
+@pytest.mark.parametrize(
+    "check", [doctor.check_python, doctor.check_packages, doctor.check_torch, doctor.check_encoders]
+)
+def test_where_the_suite_runs_the_essentials_are_there(check) -> None:
+    finding = check()
+    assert finding.verdict is Verdict.OK, finding.detail
+
+
+def test_a_package_that_does_not_load_is_a_failure_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PACKAGES", ("json", "no_such_package"))
+    finding = doctor.check_packages()
+    assert finding.verdict is Verdict.FAIL
+    assert "no_such_package" in finding.detail
+
+
+def test_a_missing_voice_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_source, "bundled_directory", lambda: tmp_path)
+    assert doctor.check_bundled_voice().verdict is Verdict.FAIL
+
+
+def test_a_taken_port_is_a_warning() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        finding = doctor.check_port(ServeSettings(port=port))
+    assert finding.verdict is Verdict.WARN
+    assert str(port) in finding.detail
+
+
+def test_missing_test_tools_are_a_warning_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    finding = doctor.check_test_tools()
+    assert finding.verdict is Verdict.WARN
+    assert "apt-get install flite chromium nodejs" in finding.detail
+
+
+@pytest.mark.parametrize(("verdict", "exit_code"), [(Verdict.OK, 0), (Verdict.WARN, 0), (Verdict.FAIL, 1)])
+def test_only_a_failure_fails_the_command(
+    verdict: Verdict, exit_code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings = [doctor.Finding("A thing", verdict, "is as it is [sic]")]
+    monkeypatch.setattr(doctor, "examine", lambda settings: iter(findings))
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == exit_code
+    assert "A thing" in result.output
+    assert "[sic]" in result.output
+
+
+def test_every_check_reports_exactly_once() -> None:
+    findings = list(doctor.examine(ServeSettings(port=0)))
+    assert len({finding.subject for finding in findings}) == len(findings) == 10
+    console = Console(record=True, width=200)
+    console.print(doctor.render(findings))
+    text = console.export_text()
+    assert all(finding.subject in text for finding in findings)
