@@ -69,7 +69,7 @@ class Worker:
         self._loading_error: str | None = None
         self._serving: Serving | None = None
         self._draining = False
-        self._closed = threading.Event()
+        self._closed = False
         self._slots_used = 0
         self._all_slots_free = asyncio.Event()
         self._all_slots_free.set()
@@ -89,10 +89,8 @@ class Worker:
         """Why the state is ERROR."""
         if self._loading_error is not None:
             return self._loading_error
-        serving = self._serving
-        if serving is None or serving.loop.alive or self._closed.is_set():
-            return None
-        return f"the engine stopped: {serving.loop.error}"
+        failure = None if self._serving is None else self._serving.loop.error
+        return None if failure is None else f"the engine died: {type(failure).__name__}: {failure}"
 
     @property
     def state(self) -> WorkerState:
@@ -138,7 +136,7 @@ class Worker:
         state = self.state
         if state is WorkerState.ERROR:
             raise WorkerError(ErrorCode.WORKER_FAILED, "the worker has failed; its /health says why")
-        if self._draining or self._closed.is_set():
+        if self._draining or self._closed:
             raise WorkerError(ErrorCode.DRAINING, "the worker is draining and takes no new requests")
         if self._serving is None:
             raise WorkerError(ErrorCode.LOADING, "the worker is still loading its model")
@@ -183,7 +181,7 @@ class Worker:
 
     async def close(self) -> None:
         """Stop the engine thread, then free the device. A loading thread is left to itself."""
-        self._closed.set()
+        self._closed = True
         serving = self._serving
         if serving is not None:
             await asyncio.to_thread(serving.loop.close)

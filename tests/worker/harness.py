@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -82,10 +83,19 @@ class WorkerProcess:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return httpx.request(method, self.url + path, timeout=PATIENCE_SECONDS, **options)
+
     def health(self) -> WorkerStatus:
-        response = httpx.get(f"{self.url}/health", timeout=PATIENCE_SECONDS)
+        response = self.request("GET", "/health")
         response.raise_for_status()
         return WorkerStatus.model_validate_json(response.content)
+
+    def drain(self) -> WorkerStatus:
+        return WorkerStatus.model_validate_json(self.request("POST", "/drain").content)
+
+    def resume(self) -> WorkerStatus:
+        return WorkerStatus.model_validate_json(self.request("POST", "/resume").content)
 
     def wait_for(self, condition: Callable[[WorkerStatus], bool]) -> WorkerStatus:
         """Polls `/health` until `condition` holds."""
@@ -186,9 +196,10 @@ class Client:
         return [message for message in messages if getattr(message, "kind", None) is FrameKind.AUDIO]
 
     async def closed(self) -> int:
-        """Waits until the worker closes the connection; the close code."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await self.websocket.wait_closed()
+        """Reads until the worker closes the connection; the close code."""
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                await self.receive()
         return self.websocket.close_code
 
 

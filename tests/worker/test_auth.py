@@ -1,0 +1,102 @@
+"""Who may talk to a worker: every route, with and without the secret."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import websockets
+
+from tests.worker.harness import Client, WorkerProcess
+from worker.app import create_app
+from worker.protocol import GENERATE_PATH, Accepted
+from worker.settings import WorkerSettings
+
+SECRET = "canary-secret-0123456789"
+OPEN = {("GET", "/health")}
+GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode")}
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[WorkerProcess]:
+    process = WorkerProcess(environment={"VOXFLEET_WORKER_SECRET": SECRET}).wait_until_ready()
+    yield process
+    process.kill()
+
+
+def test_every_route_is_listed_here_as_open_or_guarded() -> None:
+    app = create_app(WorkerSettings(model="synthetic"))
+    routes = {(method, route.path) for route in app.routes for method in getattr(route, "methods", ["WS"])}
+    assert routes == OPEN | GUARDED | {("WS", GENERATE_PATH)}
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(GUARDED))
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer",
+        f"Bearer {SECRET}x",
+        f"Bearer {SECRET[:-1]}",
+        f"Bearer  {SECRET}",
+        f"Basic {SECRET}",
+        SECRET,
+        "Bearer \u00e4".encode("latin-1"),
+    ],
+)
+def test_a_guarded_route_refuses_a_missing_or_wrong_secret(
+    guarded: WorkerProcess, method: str, path: str, authorization: str | bytes | None
+) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    response = guarded.request(method, path, headers=headers)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.json()["error"]["code"] == "unauthorized"
+    assert response.json()["error"]["type"] == "authentication_error"
+
+
+def test_a_secret_in_the_query_is_not_taken(guarded: WorkerProcess) -> None:
+    assert guarded.request("POST", f"/drain?secret={SECRET}&authorization={SECRET}").status_code == 401
+
+
+def test_health_is_open_and_tells_no_secret(guarded: WorkerProcess) -> None:
+    response = guarded.request("GET", "/health")
+    assert response.status_code == 200
+    assert SECRET not in response.text
+
+
+@pytest.mark.parametrize("secret", [None, "wrong"])
+async def test_a_socket_without_the_secret_is_refused_at_the_handshake(
+    guarded: WorkerProcess, secret: str | None
+) -> None:
+    with pytest.raises(websockets.InvalidStatus) as caught:
+        async with guarded.connect(secret=secret):
+            pass
+    assert caught.value.response.status_code == 401
+    assert b'"unauthorized"' in caught.value.response.body
+
+
+async def test_with_the_secret_everything_is_open(guarded: WorkerProcess) -> None:
+    headers = {"Authorization": f"bearer {SECRET}"}
+    for path in ("/drain", "/resume"):
+        assert guarded.request("POST", path, headers=headers).status_code == 200
+    async with guarded.connect(secret=SECRET) as websocket:
+        await Client(websocket).start()
+        assert isinstance((await Client(websocket).receive_all())[0], Accepted)
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:8006", "null"])
+async def test_browsers_are_refused_even_on_this_machine(worker: WorkerProcess, origin: str) -> None:
+    assert worker.request("POST", "/drain", headers={"Origin": origin}).status_code == 403
+    with pytest.raises(websockets.InvalidStatus) as caught:
+        async with worker.connect(headers={"Origin": origin}):
+            pass
+    assert caught.value.response.status_code == 403
+    assert worker.health().state == "IDLE"
+
+
+def test_the_secret_is_in_no_log_and_no_command_line(guarded: WorkerProcess) -> None:
+    command_line = Path(f"/proc/{guarded.process.pid}/cmdline").read_bytes()
+    assert SECRET.encode() not in command_line
+    assert guarded.log
+    assert SECRET not in "".join(guarded.log)
