@@ -222,5 +222,5 @@ test("a worker that needs attention says why", () => {
 test("a request is described by what is known of it", () => {
   assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: 4.2 }), "waited 3 s · starts in 5 s");
   assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: null }), "waited 3 s · start unknown");
-  assert.equal(requestFacts({ worker_id: "w0", audio_seconds: 1.25 }), "on w0 · 1.3 s of speech");
+  assert.equal(requestFacts({ worker_id: "w0", running_seconds: 65.2, attempt: 2 }), "on w0 · for 1 min 5 s · attempt 2");
 });

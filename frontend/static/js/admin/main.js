@@ -3,6 +3,7 @@
  * drain, resume and cancel.
  */
 import { byId, h, icon, setText } from "../shared/dom.js";
+import { integer } from "../shared/format.js";
 import { mountNav } from "../shared/nav.js";
 import { AdminAccess } from "./access.js";
 import { KeyedList } from "./keyed-list.js";
@@ -11,6 +12,8 @@ import { RequestRow } from "./request-row.js";
 import { Summary } from "./summary.js";
 import { askForToken } from "./token-sheet.js";
 import { WorkerCard } from "./worker-card.js";
+
+const MAX_ROWS = 50;
 
 const MODES = {
   live: ["ready", "Live"],
@@ -48,12 +51,14 @@ class Admin {
     this.#summary.showWorkers(workers);
   }
 
-  #showQueue({ queue, running }) {
-    this.#queue.show(queue);
-    this.#running.show(running);
+  #showQueue({ queue, running, length = queue.length }) {
+    this.#queue.show(queue.slice(0, MAX_ROWS));
+    this.#running.show(running.slice(0, MAX_ROWS));
     byId("queue-empty").hidden = queue.length > 0;
     byId("running-empty").hidden = running.length > 0;
-    this.#summary.showQueue(queue);
+    showMore(byId("queue-more"), length);
+    showMore(byId("running-more"), running.length);
+    this.#summary.showQueue(queue, length);
   }
 
   #showMode({ mode, error }) {
@@ -92,6 +97,12 @@ class Admin {
       this.#showProblem(error.message);
     }
   }
+}
+
+/** Says how many requests a list of MAX_ROWS leaves out. */
+function showMore(element, total) {
+  element.hidden = total <= MAX_ROWS;
+  setText(element, `and ${integer(total - MAX_ROWS)} more`);
 }
 
 function noWorkers() {

@@ -8,10 +8,8 @@ import { duration } from "../shared/format.js";
 export function requestFacts({ eta_seconds: eta, waited_seconds: waited, ...rest }) {
   const facts = [
     rest.worker_id && `on ${rest.worker_id}`,
-    rest.voice && `voice ${rest.voice}`,
     typeof rest.running_seconds === "number" && `for ${duration(rest.running_seconds)}`,
-    typeof rest.audio_seconds === "number" && `${rest.audio_seconds.toFixed(1)} s of speech`,
-    rest.migrations > 0 && `moved ${rest.migrations} ×`,
+    rest.attempt > 1 && `attempt ${rest.attempt}`,
     typeof waited === "number" && `waited ${duration(waited)}`,
     eta !== undefined && (eta === null ? "start unknown" : `starts in ${duration(Math.ceil(eta))}`),
   ];

@@ -40,9 +40,10 @@ export class Summary {
     this.#audio.show(duration(audioSeconds), plural(errors, "error"));
   }
 
-  showQueue(queue) {
+  /** @param {object[]} queue the listed ones @param {number} length of the whole queue */
+  showQueue(queue, length) {
     const longest = Math.max(0, ...queue.map(({ waited_seconds: seconds }) => seconds ?? 0));
-    this.#waiting.show(integer(queue.length), queue.length ? `longest ${duration(longest)}` : "", queue.length);
+    this.#waiting.show(integer(length), length ? `longest ${duration(longest)}` : "", length);
   }
 }
 

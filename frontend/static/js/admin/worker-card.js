@@ -4,6 +4,8 @@
 import { h, setText } from "../shared/dom.js";
 import { bytes, duration, integer } from "../shared/format.js";
 
+const MAX_PIPS = 16;
+
 /** Facts under the slots: label and text. */
 const FACTS = [
   ["Model", ({ model }) => model ?? "–"],
@@ -77,10 +79,14 @@ export class WorkerCard {
     for (const { text, value } of this.#facts) setText(value, text(worker));
   }
 
+  /** One pip per slot; of many slots each pip stands for several. */
   #showPips(used, total) {
-    while (this.#pips.children.length > total) this.#pips.lastChild.remove();
-    while (this.#pips.children.length < total) this.#pips.append(h("i", {}));
-    [...this.#pips.children].forEach((pip, index) => pip.classList.toggle("on", index < used));
+    const shown = Math.min(total, MAX_PIPS);
+    if (this.#pips.children.length !== shown) {
+      this.#pips.replaceChildren(...Array.from({ length: shown }, () => h("i", {})));
+    }
+    const on = Math.ceil((used * shown) / total);
+    [...this.#pips.children].forEach((pip, index) => pip.classList.toggle("on", index < on));
   }
 
   get #verb() {

@@ -1,15 +1,18 @@
 /**
  * The lamp in the bar: whether the fleet can speak right now, asked every few seconds.
+ *
+ * Event "ready" tells that it can, after it could not.
  */
 import { h, setText } from "../shared/dom.js";
 
 const INTERVAL_MS = 5000;
 
-export class FleetStatus {
+export class FleetStatus extends EventTarget {
   #words = h("span", {});
 
   /** @param {HTMLElement} place */
   constructor(place) {
+    super();
     this.lamp = h("p", { class: "lamp", "data-state": "unknown" }, this.#words);
     place.append(this.lamp);
   }
@@ -32,7 +35,9 @@ export class FleetStatus {
   }
 
   #show(state, words) {
+    const before = this.lamp.dataset.state;
     this.lamp.dataset.state = state;
     setText(this.#words, words);
+    if (state === "ready" && ["waiting", "down"].includes(before)) this.dispatchEvent(new Event("ready"));
   }
 }

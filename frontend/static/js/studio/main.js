@@ -31,6 +31,7 @@ class Studio {
   #saved = this.#memory.load();
   #config = {};
   #parameters = null;
+  #state = "empty";
   #speaker = new Speaker(`${location.origin.replace(/^http/, "ws")}/ws/tts`);
   #stage = new Stage();
   #voices = new VoicePicker(byId("voices"));
@@ -44,14 +45,21 @@ class Studio {
 
   async open() {
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
-    new FleetStatus(status).start();
+    const fleet = new FleetStatus(status);
+    fleet.addEventListener("ready", () => this.#load());
+    fleet.start();
     this.#setParameters({});
     this.#format.value = this.#saved.format ?? "wav";
     byId("copy").append(copyButton(() => byId("curl").textContent, "Copy the curl command"));
     this.#bind();
     this.#showButton("idle");
     this.#settingsChanged();
-    await Promise.all([this.#loadConfig(), this.#loadVoices()]);
+    await this.#load();
+  }
+
+  /** What the gateway knows of the model; again when the first worker has come up. */
+  #load() {
+    return Promise.all([this.#loadConfig(), this.#loadVoices()]);
   }
 
   #bind() {
@@ -96,10 +104,11 @@ class Studio {
   }
 
   async #loadVoices() {
+    const chosen = this.#voices.voice?.id ?? this.#saved.voice;
     this.#voices.showLoading();
     try {
       const { voices } = await requestJson("/api/voices");
-      this.#voices.show(voices, this.#saved.voice);
+      this.#voices.show(voices, chosen);
     } catch (error) {
       this.#voices.showError(error.message, () => this.#loadVoices());
     }
@@ -128,6 +137,7 @@ class Studio {
   }
 
   #showState(state) {
+    this.#state = state;
     const { utterance, outcome } = this.#speaker;
     if (state === "connecting") this.#stage.begin(utterance, estimateSeconds(utterance.request.text));
     if (state !== "queued") this.#queue.hide();
@@ -148,7 +158,9 @@ class Studio {
       case "streaming":
         return `Speaking on ${utterance.workerId}`;
       case "cancelled":
-        return heard ? `Stopped. ${heard} arrived and can be played.` : "Stopped.";
+        return [outcome.asked ? "Stopped." : "Cancelled by an administrator.", heard && `${heard} can be played.`]
+          .filter(Boolean)
+          .join(" ");
       case "failed":
         return heard ? `Failed after ${heard} of audio.` : "Failed.";
       default:
@@ -194,10 +206,11 @@ class Studio {
 
   async #download() {
     const format = this.#format.value;
+    const { utterance } = this.#speaker;
     if (format !== "wav") this.#stage.say(`Making the ${format} file`);
     try {
-      await downloadClip(this.#speaker.utterance, format);
-      this.#stage.say(`Saved as ${format}.`);
+      await downloadClip(utterance, format);
+      if (utterance === this.#speaker.utterance) this.#stage.say(this.#describe(this.#state));
     } catch (error) {
       this.#stage.showError(error.message);
     }

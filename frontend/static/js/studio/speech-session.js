@@ -2,8 +2,8 @@
  * One utterance over WS /ws/tts: the request goes out, queue news, audio and one outcome come back.
  *
  * Events: "queued" {ticket_id, position, eta_seconds}, "started" {request_id, worker_id, sample_rate},
- * "audio" (ArrayBuffer of PCM s16le), then exactly one of "done" {audio_seconds, ...}, "cancelled",
- * "failed" {message, code}. Nothing follows the outcome, and no audio follows cancel().
+ * "audio" (ArrayBuffer of PCM s16le), then exactly one of "done" {audio_seconds, ...}, "cancelled" {asked: by us, not by an
+ * administrator}, "failed" {message, code}. Nothing follows the outcome, and no audio follows cancel().
  */
 const CANCEL_PATIENCE_MS = 2000;
 
@@ -69,7 +69,7 @@ export class SpeechSession extends EventTarget {
     if (this.#finished) return;
     this.#finished = true;
     this.#socket.close();
-    this.#emit(type, detail);
+    this.#emit(type, { ...detail, asked: this.#cancelling });
   }
 
   #emit(type, detail) {

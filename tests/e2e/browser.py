@@ -1,0 +1,70 @@
+"""A real Chromium for the page tests: found on the machine, started without its sandbox, ears open.
+
+A `WatchedPage` notes whatever a page must never do: console errors, uncaught exceptions, dialogs and
+violations of the content security policy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
+
+ARGUMENTS = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+_NOTE_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
+  console.error(`security policy violated: ${violatedDirective} ${blockedURI}`);
+});
+"""
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium, or the one that playwright has installed."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class WatchedPage:
+    """A page and the list of what went wrong in it."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Note complaints from now on."""
+        self.page.add_init_script(_NOTE_VIOLATIONS)
+        self.page.on("console", self._note_console)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        self.page.on("dialog", self._note_dialog)
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"console {message.type}: {message.text}")
+
+    def _note_dialog(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+@contextlib.contextmanager
+def watched_page(browser: Browser, **context_options: object) -> Iterator[WatchedPage]:
+    """A page in a fresh context (no storage, no cookies)."""
+    context = browser.new_context(**context_options)  # type: ignore[arg-type]
+    try:
+        watched = WatchedPage(context.new_page())
+        watched.watch()
+        yield watched
+    finally:
+        context.close()

@@ -1,0 +1,48 @@
+"""Fixtures of the end-to-end tests: a browser, a page that must not complain, a fast and a slow fleet.
+
+The browser lives for one module: playwright's synchronous interface keeps an event loop of its own, which
+must be gone before a module with asynchronous tests runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.browser import DESKTOP, WatchedPage, chromium, watched_page
+from tests.e2e.processes import Server, gateway, worker
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    """A gateway with one fast worker of two slots."""
+    with worker(slots=2, step_ms=10) as one, gateway([one.url]) as edge:
+        yield edge
+
+
+@pytest.fixture(scope="module")
+def slow_fleet() -> Iterator[Server]:
+    """A gateway whose one slot a paragraph occupies for several seconds."""
+    with worker(slots=1, step_ms=60) as one, gateway([one.url]) as edge:
+        yield edge
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[WatchedPage]:
+    """A page; that it complains of nothing is part of every test."""
+    with watched_page(browser, viewport=DESKTOP, accept_downloads=True) as opened:
+        yield opened
+        assert opened.complaints == []
+
+
+@pytest.fixture
+def page(watched: WatchedPage) -> Page:
+    return watched.page

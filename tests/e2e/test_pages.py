@@ -1,0 +1,351 @@
+"""The pages in a real browser, against a real gateway and real workers (of the synthetic model)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import threading
+import wave
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.processes import Server, eventually, free_port, gateway, worker
+
+SENTENCE = "The quick brown fox jumps over the lazy dog."
+PARAGRAPH = " ".join([SENTENCE] * 12)
+MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+PAGES = ["/", "/admin"]
+SIZES = {"desktop": DESKTOP, "phone": PHONE}
+
+
+def open_studio(page: Page, edge: Server, text: str = SENTENCE) -> None:
+    page.goto(edge.url)
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    page.fill("#text", text)
+
+
+def figure(page: Page, name: str) -> int:
+    """A number among the data attributes of the stage."""
+    return int(page.locator("#stage").get_attribute(f"data-{name}") or 0)
+
+
+def expect_state(page: Page, state: str) -> None:
+    expect(page.locator("#stage")).to_have_attribute("data-state", state, timeout=30_000)
+
+
+def expect_player(page: Page, state: str) -> None:
+    expect(page.locator("#stage")).to_have_attribute("data-player", state, timeout=30_000)
+
+
+def slots_used(edge: Server) -> int:
+    return sum(worker["slots_used"] for worker in edge.get_json("/api/workers")["workers"])
+
+
+@contextlib.contextmanager
+def occupied(edge: Server) -> Iterator[None]:
+    """Somebody else's request on the one slot, until it is cancelled on the way out."""
+
+    def speak() -> None:
+        with contextlib.suppress(httpx.HTTPError):
+            httpx.post(f"{edge.url}/tts", json={"text": PARAGRAPH}, timeout=60)
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    try:
+        eventually(lambda: slots_used(edge) == 1)
+        yield
+    finally:
+        for request in edge.get_json("/api/queue")["running"]:
+            httpx.delete(f"{edge.url}/api/queue/{request['ticket_id']}")
+        thread.join()
+
+
+class TestSpeaking:
+    def test_is_heard_to_the_end_without_an_underrun(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        page.click("#generate")
+        early = eventually(lambda: figure(page, "played-samples"))
+        assert eventually(lambda: figure(page, "played-samples") > early)
+        expect_state(page, "done")
+        expect_player(page, "ended")
+        assert figure(page, "played-samples") == figure(page, "received-samples") > 0
+        assert figure(page, "underruns") == 0
+        expect(page.locator("#tile-first")).to_contain_text("s")
+        assert float(page.inner_text("#tile-rtf")) < 1
+        expect(page.locator("#status")).to_contain_text("real-time factor")
+
+    def test_a_stream_slower_than_real_time_is_heard_whole_and_its_gaps_are_counted(
+        self, page: Page
+    ) -> None:
+        with worker(slots=1, step_ms=260) as one, gateway([one.url]) as edge:
+            open_studio(page, edge, "Slow and steady wins it.")
+            page.click("#generate")
+            expect_state(page, "done")
+            expect_player(page, "ended")
+            assert figure(page, "played-samples") == figure(page, "received-samples") > 0
+            assert figure(page, "underruns") > 0
+
+    def test_sends_what_the_page_shows(self, page: Page, fleet: Server) -> None:
+        sent: list[str] = []
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        open_studio(page, fleet)
+        page.click("#advanced summary")
+        page.fill("#seed", "42")
+        page.locator("#cfg_value").fill("3")
+        page.keyboard.press("Control+Enter")
+        expect_state(page, "done")
+        for part in (SENTENCE, '"seed":42', '"cfg_value":3', '"format":"pcm"', '"voice":"default"'):
+            assert part in sent[0]
+        assert "temperature" not in sent[0]
+
+    def test_blank_text_is_answered_in_the_page(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet, "  \n ")
+        page.click("#generate")
+        expect(page.locator("#status")).to_have_text("Write something first.")
+        expect_state(page, "empty")
+
+    def test_the_server_s_refusal_is_shown_in_its_words(self, page: Page, fleet: Server) -> None:
+        page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [_voice("nobody")]}))
+        open_studio(page, fleet)
+        page.click("#generate")
+        expect_state(page, "failed")
+        expect(page.locator("#error")).to_contain_text("there is no voice 'nobody'")
+
+
+class TestStopping:
+    def test_frees_the_slot_and_keeps_what_arrived(self, page: Page, slow_fleet: Server) -> None:
+        open_studio(page, slow_fleet, PARAGRAPH)
+        page.click("#generate")
+        eventually(lambda: figure(page, "played-samples"))
+        page.keyboard.press("Escape")
+        expect_state(page, "cancelled")
+        expect_player(page, "paused")
+        eventually(lambda: slots_used(slow_fleet) == 0)
+        received = figure(page, "received-samples")
+        page.click("#play")
+        expect_player(page, "ended")
+        assert figure(page, "played-samples") == received
+
+    def test_an_administrator_s_cancel_is_told_apart(self, page: Page, slow_fleet: Server) -> None:
+        open_studio(page, slow_fleet, PARAGRAPH)
+        page.click("#generate")
+        running = eventually(lambda: slow_fleet.get_json("/api/queue")["running"])
+        httpx.delete(f"{slow_fleet.url}/api/queue/{running[0]['ticket_id']}").raise_for_status()
+        expect_state(page, "cancelled")
+        expect(page.locator("#status")).to_contain_text("Cancelled by an administrator.")
+
+
+class TestQueue:
+    def test_the_banner_counts_down_and_speech_follows(self, page: Page, slow_fleet: Server) -> None:
+        with occupied(slow_fleet):
+            open_studio(page, slow_fleet)
+            page.click("#generate")
+            expect(page.locator("#queue")).to_contain_text("You are next")
+            expect(page.locator("#generate")).to_contain_text("Leave queue")
+            page.evaluate(_RECORD_COUNTDOWN)
+            page.wait_for_timeout(2500)
+            shown = page.evaluate("window.shownSeconds")
+        expect_state(page, "done")
+        expect(page.locator("#queue")).to_be_hidden()
+        assert shown
+        assert shown == sorted(shown, reverse=True)
+
+    def test_leaving_it_gives_the_place_back(self, page: Page, slow_fleet: Server) -> None:
+        with occupied(slow_fleet):
+            open_studio(page, slow_fleet)
+            page.click("#generate")
+            page.click("#queue button")
+            expect_state(page, "cancelled")
+            expect(page.locator("#queue")).to_be_hidden()
+            eventually(lambda: slow_fleet.get_json("/api/queue")["queue"] == [])
+
+
+_RECORD_COUNTDOWN = """() => {
+  const banner = document.getElementById("queue");
+  window.shownSeconds = [];
+  const note = () => {
+    if (banner.dataset.seconds) window.shownSeconds.push(Number(banner.dataset.seconds));
+  };
+  note();
+  new MutationObserver(note).observe(banner, { attributes: true, attributeFilter: ["data-seconds"] });
+}"""
+
+
+class TestAfterwards:
+    def speak(self, page: Page, edge: Server) -> None:
+        open_studio(page, edge)
+        page.click("#generate")
+        expect_state(page, "done")
+
+    def download(self, page: Page) -> tuple[str, bytes]:
+        with page.expect_download() as started:
+            page.click("#download")
+        return started.value.suggested_filename, started.value.path().read_bytes()
+
+    def test_the_wav_file_is_what_the_server_sends_for_the_same_seed(self, page: Page, fleet: Server) -> None:
+        self.speak(page, fleet)
+        name, data = self.download(page)
+        assert name == "the-quick-brown-fox-jumps-over.wav"
+        seed = int(page.inner_text("#status").rsplit("seed ", 1)[1])
+        reference = httpx.post(f"{fleet.url}/tts", json={"text": SENTENCE, "seed": seed}).content
+        with wave.open(io.BytesIO(data)) as ours, wave.open(io.BytesIO(reference)) as theirs:
+            assert ours.getnframes() == figure(page, "received-samples")
+            assert ours.getparams() == theirs.getparams()
+            assert ours.readframes(-1) == theirs.readframes(-1)
+
+    @pytest.mark.parametrize(("format", "magic"), [("flac", b"fLaC"), ("opus", b"OggS")])
+    def test_other_formats_come_from_the_server(
+        self, page: Page, fleet: Server, format: str, magic: bytes
+    ) -> None:
+        self.speak(page, fleet)
+        page.select_option("#format", format)
+        name, data = self.download(page)
+        assert name.endswith(f".{format}")
+        assert data.startswith(magic)
+
+    def test_space_plays_again_and_the_arrow_keys_seek(self, page: Page, fleet: Server) -> None:
+        self.speak(page, fleet)
+        expect_player(page, "ended")
+        page.locator("#text").blur()
+        page.keyboard.press("Space")
+        expect_player(page, "playing")
+        page.keyboard.press("Space")
+        expect_player(page, "paused")
+        page.focus("#track")
+        page.keyboard.press("End")
+        page.keyboard.press("Space")
+        expect_player(page, "ended")
+        page.keyboard.press("Home")
+        expect_player(page, "playing")
+
+    def test_the_text_and_the_settings_are_there_after_a_reload(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        page.click("#advanced summary")
+        page.fill("#seed", "7")
+        page.reload()
+        expect(page.locator("#text")).to_have_value(SENTENCE)
+        expect(page.locator("#seed")).to_have_value("7")
+        expect(page.locator("#curl")).to_contain_text('"seed":7')
+
+
+def test_a_gateway_that_dies_is_reported_and_what_arrived_can_be_played(browser: Browser) -> None:
+    with (
+        worker(slots=1, step_ms=60) as one,
+        gateway([one.url]) as edge,
+        watched_page(browser) as watched,
+    ):
+        page = watched.page
+        open_studio(page, edge, PARAGRAPH)
+        page.click("#generate")
+        eventually(lambda: figure(page, "played-samples"))
+        edge.kill()
+        expect_state(page, "failed")
+        expect(page.locator("#error")).to_contain_text("connection to the gateway was lost")
+        received = figure(page, "received-samples")
+        expect_player(page, "ended")
+        assert figure(page, "played-samples") == received
+        expect(page.locator("#download")).to_be_enabled()
+
+
+def test_the_page_learns_of_voices_when_the_first_worker_comes_up(browser: Browser) -> None:
+    port = free_port()
+    with gateway([f"http://127.0.0.1:{port}"], ready=False) as edge, watched_page(browser) as watched:
+        watched.page.goto(edge.url)
+        expect(watched.page.locator(".lamp")).to_have_text("No worker ready")
+        with worker(port=port):
+            expect(watched.page.locator(".lamp")).to_have_text("Ready", timeout=30_000)
+            open_studio(watched.page, edge)
+            watched.page.click("#generate")
+            expect_state(watched.page, "done")
+
+
+class TestStoredStrings:
+    def test_are_shown_as_text_in_the_studio(self, page: Page, fleet: Server) -> None:
+        page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [_voice("x", MARKUP)]}))
+        open_studio(page, fleet, MARKUP)
+        expect(page.locator(".voice-name")).to_have_text(MARKUP)
+        expect(page.locator("#curl")).to_contain_text("<img src=x onerror=")
+        assert page.locator("main img, main script").count() == 0
+        assert page.title() == "VoxFleet Studio"
+
+
+@pytest.mark.parametrize("path", PAGES)
+class TestEveryPage:
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_fits_its_window_and_complains_of_nothing(
+        self, browser: Browser, fleet: Server, path: str, size: str, theme: str
+    ) -> None:
+        with watched_page(browser, viewport=SIZES[size], color_scheme=theme) as watched:
+            watched.page.goto(fleet.url + path)
+            expect(watched.page.locator(".lamp")).to_have_attribute("data-state", "ready")
+            watched.page.wait_for_load_state("load")
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+            assert watched.complaints == []
+
+    def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere(
+        self, fleet: Server, path: str
+    ) -> None:
+        response = httpx.get(fleet.url + path)
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<style|\bstyle=|\bon\w+=|<script>|https?://", response.text)
+
+    def test_the_chosen_theme_is_there_after_a_reload(self, page: Page, fleet: Server, path: str) -> None:
+        page.emulate_media(color_scheme="light")
+        page.goto(fleet.url + path)
+        page.get_by_role("button", name="Switch to dark").click()
+        background = "getComputedStyle(document.body).backgroundColor"
+        dark = page.evaluate(background)
+        page.reload()
+        assert page.evaluate(background) == dark
+        page.get_by_role("button", name="Switch to light").click()
+        assert page.evaluate(background) != dark
+
+    def test_every_control_has_a_name_and_shows_its_focus(self, page: Page, fleet: Server, path: str) -> None:
+        page.goto(fleet.url + path)
+        expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+        for _ in range(25):
+            page.keyboard.press("Tab")
+            focused = page.evaluate(_FOCUSED)
+            if focused is None:
+                break
+            assert focused["name"], focused
+            assert focused["visible"], focused
+
+
+_FOCUSED = """() => {
+  const element = document.activeElement;
+  if (!element || element === document.body) return null;
+  const label = element.labels?.[0]?.textContent;
+  const name = element.getAttribute("aria-label") || label || element.textContent.trim();
+  const rings = [element, element.closest(".voice-card"), element.closest(".desk")].filter(Boolean);
+  const outlined = rings.some((ring) => {
+    const style = getComputedStyle(ring);
+    return style.outlineStyle !== "none" || (ring.matches(".desk") && style.boxShadow !== "none");
+  });
+  return { tag: element.tagName, id: element.id, name: (name || "").trim(), visible: outlined };
+}"""
+
+
+def test_the_question_mark_lists_the_keys_and_escape_closes_the_list(page: Page, fleet: Server) -> None:
+    page.goto(fleet.url)
+    expect(page.locator("#help")).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
+    page.fill("#text", "")
+    page.locator("#text").press_sequentially("Why?")
+    expect(page.locator("#help")).to_be_hidden()
+    expect(page.locator("#text")).to_have_value("Why?")
+
+
+def _voice(id: str, name: str = "Name") -> dict[str, str]:
+    return {"id": id, "name": name, "language": "en", "description": "A voice"}
