@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse
 from worker.protocol import ErrorDetail
 
 _HTTP_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_LONGEST_ECHO = 128
 _VALIDATION_CODES = {
     "extra_forbidden": "unknown_field",
     "missing": "missing_field",
@@ -89,7 +90,7 @@ def from_validation(errors: list[Any]) -> ApiError:
         if isinstance(cause, FieldError):
             return ApiError(422, cause.code, str(cause), param=cause.param)
         return ApiError(422, "invalid_body", "the body must be a JSON object, sent as application/json")
-    param = ".".join(fields)
+    param = ".".join(fields)[:_LONGEST_ECHO]
     message = first["msg"].removeprefix("Value error, ")
     if code == "unknown_field":
         return ApiError(422, code, f"unknown field: {param}", param=param)

@@ -11,14 +11,34 @@ import json
 import secrets
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from gateway.audio import AudioFormat, sample_rate_problem
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 
 MAX_SEED = 2**63 - 1
-Name = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+def _check_unicode(text: str) -> str:
+    """JSON can smuggle in half a surrogate pair, which nothing behind this point could encode."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("is not valid Unicode") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_check_unicode)]
+Name = Annotated[Text, Field(min_length=1, max_length=128)]
 
 
 class TtsRequest(BaseModel):
@@ -26,7 +46,7 @@ class TtsRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    text: Annotated[str, Field(validation_alias=AliasChoices("text", "input"))]
+    text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
     voice: Name = "default"
     model: Name | None = None
     format: AudioFormat = "wav"
@@ -73,7 +93,7 @@ class OpenAiSpeechRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    input: str
+    input: Text
     model: Name
     voice: Name = "default"
     response_format: AudioFormat = "mp3"

@@ -1,0 +1,108 @@
+"""Settings: command line over environment over file over defaults, and nothing wrong gets through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from structlog.testing import capture_logs
+
+from gateway.cli import run
+from gateway.settings import GatewaySettings, load_settings
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "fleet.yaml"
+    path.write_text(
+        "worker: {slots: 3}\ngateway:\n  max_queue: 7\n  port: 7001\n  worker_urls: [http://a:1, http://b:2]\n"
+    )
+    return path
+
+
+def test_the_file_is_above_the_defaults(config: Path) -> None:
+    settings = load_settings(config)
+    assert (settings.max_queue, settings.port) == (7, 7001)
+    assert settings.worker_urls == ["http://a:1", "http://b:2"]
+
+
+def test_the_environment_is_above_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_MAX_QUEUE", "8")
+    monkeypatch.setenv("VOXFLEET_WORKER_URLS", "http://c:3,http://d:4")
+    settings = load_settings(config)
+    assert (settings.max_queue, settings.port) == (8, 7001)
+    assert settings.worker_urls == ["http://c:3", "http://d:4"]
+
+
+def test_the_command_line_is_above_the_environment(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_MAX_QUEUE", "8")
+    assert load_settings(config, max_queue=9).max_queue == 9
+    assert load_settings(config, max_queue=None).max_queue == 8
+    assert load_settings(config, max_queue=0).max_queue == 0
+
+
+def test_the_environment_may_name_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_CONFIG", str(config))
+    assert load_settings().max_queue == 7
+
+
+def test_an_unknown_key_is_reported_by_name_and_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "typo.yaml"
+    path.write_text("gateway: {max_que: 7}\n")
+    with capture_logs() as logs:
+        assert load_settings(path).max_queue == GatewaySettings.model_fields["max_queue"].default
+    assert [entry["setting"] for entry in logs] == ["gateway.max_que"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"port": 70000},
+        {"max_queue": -1},
+        {"frame_timeout_seconds": 0},
+        {"worker_urls": "ftp://a:1"},
+        {"worker_urls": "http://a:1/path"},
+        {"worker_urls": "http://a:1,http://a:1/"},
+        {"log_level": "loud"},
+    ],
+)
+def test_a_wrong_value_is_fatal(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        load_settings(**options)
+
+
+def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_ADMIN_TOKEN", "canary-1")
+    monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-2")
+    settings = load_settings()
+    assert settings.admin_token.get_secret_value() == "canary-1"
+    assert "canary" not in repr(settings)
+    assert "canary" not in settings.model_dump_json()
+
+
+def test_an_empty_secret_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXFLEET_ADMIN_TOKEN", "")
+    assert load_settings().admin_token is None
+
+
+def test_a_worker_may_be_named_without_a_scheme() -> None:
+    assert load_settings(worker_urls="10.0.0.1:22400, http://b:1/").worker_urls == [
+        "http://10.0.0.1:22400",
+        "http://b:1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"workers": "ftp://a"}, "worker_urls"),
+        ({}, "no workers"),
+        ({"workers": "a:1", "config": "/nowhere.yaml"}, "nowhere"),
+    ],
+)
+def test_the_command_says_what_is_wrong_and_exits_with_2(
+    options, words, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(**options) == 2
+    assert words in capsys.readouterr().err
