@@ -1,8 +1,7 @@
 """The audio VAE: waveform to 25 Hz latents and back, with causal convolutions throughout.
 
-Both generations are one definition. Every causal layer takes its left context from a `Context`:
-`ZeroContext` pads with silence (a whole clip at once), `streaming_vae.StreamContext` carries the
-state of each stream, which makes streamed and full decode the same arithmetic.
+Both generations are one definition. This is the form for training, for encoding and for decoding a
+clip at once; `streaming_vae.StreamingDecoder` runs the same weights patch by patch.
 
     audio = vae.decode(latents)        # [B, D, N] -> [B, 1, N * output_hop_length]
     latents = vae.encode(audio)        # [B, 1, T], T a multiple of hop_length -> [B, D, T / hop_length]
@@ -11,27 +10,12 @@ state of each stream, which makes streamed and full decode the same arithmetic.
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.voxcpm.config import AudioVAEConfig
-
-
-class Context(Protocol):
-    """Supplies what a causal layer saw before its current input."""
-
-    def extend(self, layer: nn.Module, x: Tensor, length: int) -> Tensor:
-        """Prepend `length` earlier frames: x [B, C, T] -> [B, C, length + T]."""
-
-
-class ZeroContext:
-    """Nothing came before: pad with zeros."""
-
-    def extend(self, layer: nn.Module, x: Tensor, length: int) -> Tensor:
-        return F.pad(x, (length, 0))
 
 
 class CausalConv1d(nn.Conv1d):
@@ -53,8 +37,8 @@ class CausalConv1d(nn.Conv1d):
         )
         self.context = (kernel_size - 1) * dilation if context is None else context
 
-    def forward(self, x: Tensor, context: Context) -> Tensor:
-        return super().forward(context.extend(self, x, self.context) if self.context else x)
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(F.pad(x, (self.context, 0)) if self.context else x)
 
 
 class CausalUpsample1d(nn.ConvTranspose1d):
@@ -65,9 +49,9 @@ class CausalUpsample1d(nn.ConvTranspose1d):
     def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
         super().__init__(in_channels, out_channels, kernel_size=2 * stride, stride=stride)
 
-    def forward(self, x: Tensor, context: Context) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         stride = self.stride[0]
-        return super().forward(context.extend(self, x, 1))[..., stride:-stride]
+        return super().forward(x)[..., :-stride]
 
 
 class Snake(nn.Module):
@@ -84,17 +68,15 @@ class Snake(nn.Module):
 class ResidualUnit(nn.Module):
     def __init__(self, dim: int, dilation: int, groups: int) -> None:
         super().__init__()
-        self.block = nn.ModuleList(
-            [
-                Snake(dim),
-                CausalConv1d(dim, dim, 7, dilation=dilation, groups=groups),
-                Snake(dim),
-                CausalConv1d(dim, dim, 1),
-            ]
+        self.block = nn.Sequential(
+            Snake(dim),
+            CausalConv1d(dim, dim, 7, dilation=dilation, groups=groups),
+            Snake(dim),
+            CausalConv1d(dim, dim, 1),
         )
 
-    def forward(self, x: Tensor, context: Context) -> Tensor:
-        return x + run(self.block, x, context)
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.block(x)
 
 
 class EncoderBlock(nn.Module):
@@ -103,16 +85,14 @@ class EncoderBlock(nn.Module):
     def __init__(self, input_dim: int, stride: int, groups: int, odd_stride_padding: bool) -> None:
         super().__init__()
         context = stride + stride % 2 if odd_stride_padding else stride
-        self.block = nn.ModuleList(
-            [ResidualUnit(input_dim, dilation, groups) for dilation in (1, 3, 9)]
-            + [
-                Snake(input_dim),
-                CausalConv1d(input_dim, 2 * input_dim, 2 * stride, stride=stride, context=context),
-            ]
+        self.block = nn.Sequential(
+            *(ResidualUnit(input_dim, dilation, groups) for dilation in (1, 3, 9)),
+            Snake(input_dim),
+            CausalConv1d(input_dim, 2 * input_dim, 2 * stride, stride=stride, context=context),
         )
 
-    def forward(self, x: Tensor, context: Context) -> Tensor:
-        return run(self.block, x, context)
+    def forward(self, x: Tensor) -> Tensor:
+        return self.block(x)
 
 
 class Encoder(nn.Module):
@@ -124,15 +104,14 @@ class Encoder(nn.Module):
             groups = dim if config.depthwise else 1
             blocks.append(EncoderBlock(dim, stride, groups, config.odd_stride_padding))
             dim *= 2
-        self.block = nn.ModuleList(blocks)
+        self.block = nn.Sequential(*blocks)
         self.fc_mu = CausalConv1d(dim, config.latent_dim, 3)
         self.fc_logvar = CausalConv1d(dim, config.latent_dim, 3)
 
     def forward(self, audio: Tensor) -> tuple[Tensor, Tensor]:
         """audio [B, 1, T] -> (mean, log variance), both [B, D, T / hop_length]."""
-        context = ZeroContext()
-        hidden = run(self.block, audio, context)
-        return self.fc_mu(hidden, context), self.fc_logvar(hidden, context)
+        hidden = self.block(audio)
+        return self.fc_mu(hidden), self.fc_logvar(hidden)
 
 
 class DecoderBlock(nn.Module):
@@ -141,13 +120,14 @@ class DecoderBlock(nn.Module):
     def __init__(self, input_dim: int, output_dim: int, stride: int, groups: int) -> None:
         super().__init__()
         self.input_dim = input_dim
-        self.block = nn.ModuleList(
-            [Snake(input_dim), CausalUpsample1d(input_dim, output_dim, stride)]
-            + [ResidualUnit(output_dim, dilation, groups) for dilation in (1, 3, 9)]
+        self.block = nn.Sequential(
+            Snake(input_dim),
+            CausalUpsample1d(input_dim, output_dim, stride),
+            *(ResidualUnit(output_dim, dilation, groups) for dilation in (1, 3, 9)),
         )
 
-    def forward(self, x: Tensor, context: Context) -> Tensor:
-        return run(self.block, x, context)
+    def forward(self, x: Tensor) -> Tensor:
+        return self.block(x)
 
 
 class SampleRateCondition(nn.Module):
@@ -168,20 +148,22 @@ class SampleRateCondition(nn.Module):
         else:
             raise ValueError(f"audio_vae_config.cond_type {self.cond_type!r} is unknown")
         self.out_layer = (
-            nn.ModuleList([Snake(out_dim), CausalConv1d(out_dim, dim, 1)])
+            nn.Sequential(Snake(out_dim), CausalConv1d(out_dim, dim, 1))
             if config.cond_out_layer
-            else nn.ModuleList()
+            else nn.Sequential()
         )
 
-    def forward(self, x: Tensor, bucket: Tensor, context: Context) -> Tensor:
-        """x [B, C, T], bucket [1] -> [B, C, T]."""
+    def apply_embedding(self, x: Tensor, bucket: Tensor) -> Tensor:
+        """x [B, C, T], bucket [1] -> [B, C', T], before the output layer."""
         if self.cond_type.startswith("scale_bias"):
-            x = x * self.scale_embed(bucket)[..., None] + self.bias_embed(bucket)[..., None]
-        elif self.cond_type == "add":
-            x = x + self.cond_embed(bucket)[..., None]
-        else:
-            x = torch.cat([x, self.cond_embed(bucket)[..., None].expand(len(x), -1, x.shape[-1])], dim=1)
-        return run(self.out_layer, x, context)
+            return x * self.scale_embed(bucket)[..., None] + self.bias_embed(bucket)[..., None]
+        embedding = self.cond_embed(bucket)[..., None]
+        if self.cond_type == "add":
+            return x + embedding
+        return torch.cat([x, embedding.expand(len(x), -1, x.shape[-1])], dim=1)
+
+    def forward(self, x: Tensor, bucket: Tensor) -> Tensor:
+        return self.out_layer(self.apply_embedding(x, bucket))
 
 
 class Decoder(nn.Module):
@@ -218,14 +200,14 @@ class Decoder(nn.Module):
         rate = torch.tensor([config.output_sample_rate], dtype=torch.int32)
         self.register_buffer("sample_rate_bucket", torch.bucketize(rate, boundaries), persistent=False)
 
-    def forward(self, latents: Tensor, context: Context) -> Tensor:
+    def forward(self, latents: Tensor) -> Tensor:
         """latents [B, D, N] -> audio [B, 1, N * output_hop_length] in [-1, 1]."""
         conditions = getattr(self, "sr_cond_model", {})
         x = latents
         for i, layer in enumerate(self.model):
             if str(i) in conditions:
-                x = conditions[str(i)](x, self.sample_rate_bucket, context)
-            x = layer(x) if isinstance(layer, Snake) else layer(x, context)
+                x = conditions[str(i)](x, self.sample_rate_bucket)
+            x = layer(x)
         return torch.tanh(x)
 
 
@@ -244,16 +226,9 @@ class AudioVAE(nn.Module):
             )
         return self.encoder(audio)[0]
 
-    def decode(self, latents: Tensor, context: Context | None = None) -> Tensor:
-        """latents [B, D, N] -> audio [B, 1, N * output_hop_length]; without a context the past is silence."""
-        return self.decoder(latents, context or ZeroContext())
-
-
-def run(layers: nn.ModuleList, x: Tensor, context: Context) -> Tensor:
-    """Apply layers in order, handing the context to those that look back."""
-    for layer in layers:
-        x = layer(x) if isinstance(layer, Snake) else layer(x, context)
-    return x
+    def decode(self, latents: Tensor) -> Tensor:
+        """latents [B, D, N] -> audio [B, 1, N * output_hop_length]; silence came before."""
+        return self.decoder(latents)
 
 
 def fold_weight_norm(state: dict[str, Tensor]) -> dict[str, Tensor]:

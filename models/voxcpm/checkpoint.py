@@ -18,6 +18,7 @@ from typing import Any
 import torch
 import xxhash
 
+from engine.layers.packed import pack_linears
 from engine.weights import find_checkpoint, load_into, load_state
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import ConfigError, VoxCPMConfig
@@ -120,11 +121,13 @@ def load_checkpoint(
     vae = AudioVAE(config.audio_vae_config)
     load_into(vae, fold_weight_norm(load_state(directory, "audiovae")))
     report("device", 0.9)
+    model.to(target).eval().requires_grad_(False)
+    pack_linears(model)
     checkpoint = Checkpoint(
         name=directory.resolve().name,
         revision=_revision(directory),
         config=config,
-        model=model.to(target).eval().requires_grad_(False),
+        model=model,
         vae=vae.to(target).eval().requires_grad_(False),
         tokenizer=TextTokenizer.from_file(tokenizer_file),
         device=target,

@@ -26,9 +26,9 @@ from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, resolve_model
 from models.voxcpm.generation import MIN_STOP_INDEX, GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.noise import patch_noise
 from models.voxcpm.prompt import build_sequence
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
-from models.voxcpm.noise import patch_noise
 
 DEFAULT_VOICE = "default"
 

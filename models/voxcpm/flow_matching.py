@@ -54,7 +54,7 @@ class FlowSolver:
 
     def _build_schedule(self, num_steps: int) -> SolverSchedule:
         grid = time_grid(num_steps)
-        device = self.dit.in_proj.weight.device
+        device = self.dit.decoder.norm.weight.device
         sizes, embeddings = [], []
         for i in range(num_zero_steps(num_steps), num_steps):
             size = grid[i] - grid[i + 1]

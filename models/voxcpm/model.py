@@ -10,17 +10,20 @@ batch, N rows, P latents per patch, D values per latent, H hidden.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
-from models.voxcpm.transformer import Attention, Transformer, bidirectional_attention
+from models.voxcpm.transformer import Attention, CosSin, Transformer, bidirectional_attention
 
 
 class LocalEncoder(nn.Module):
     """Turns one patch of latents into one vector: a class token attends over the patch."""
+
+    row_attention: Attention = staticmethod(bidirectional_attention)
 
     def __init__(self, config: TransformerConfig, feat_dim: int) -> None:
         super().__init__()
@@ -33,7 +36,8 @@ class LocalEncoder(nn.Module):
         x = self.in_proj(patches)
         x = torch.cat([self.special_token[0].to(x.dtype).expand(len(x), 1, -1), x], dim=1)
         positions = torch.arange(x.shape[1], device=x.device)
-        return self.encoder(x, self.encoder.cos_sin(positions), bidirectional_attention)[:, 0]
+        rope = self.encoder.cos_sin(positions)
+        return self.encoder(x, rope, self.row_attention, keep=slice(0, 1))[:, 0]
 
 
 class TimestepEmbedding(nn.Module):
@@ -56,8 +60,21 @@ def sinusoidal_embedding(time: Tensor, dim: int, scale: float = 1000.0) -> Tenso
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
+@dataclass(frozen=True)
+class DiTPrefix:
+    """The tokens before the noisy patch, as far as the solver's steps share them."""
+
+    mu: Tensor
+    """[N, K, h]: condition tokens."""
+    cond: Tensor
+    """[N, P, h]: the projected previous patch."""
+    rope: CosSin | None
+
+
 class LocalDiT(nn.Module):
     """Velocity estimator of the flow: a transformer over [condition, time, previous patch, noisy patch]."""
+
+    row_attention: Attention = staticmethod(bidirectional_attention)
 
     def __init__(self, config: TransformerConfig, feat_dim: int, two_condition_tokens: bool) -> None:
         super().__init__()
@@ -72,26 +89,25 @@ class LocalDiT(nn.Module):
 
     def time_embedding(self, time: Tensor, delta: Tensor) -> Tensor:
         """time and delta [N] -> [N, hidden]. Constant over a batch for a fixed grid, so callers cache it."""
-        dtype = self.in_proj.weight.dtype
+        dtype = self.decoder.norm.weight.dtype
         return self.time_mlp(sinusoidal_embedding(time, self.hidden_size).to(dtype)) + self.delta_time_mlp(
             sinusoidal_embedding(delta, self.hidden_size).to(dtype)
         )
 
-    def prefix(self, mu: Tensor, cond: Tensor) -> Tensor:
-        """What does not change between solver steps: mu [N, K, h], cond [N, P, D] -> [N, K + P, h]."""
-        return torch.cat([mu, self.cond_proj(cond)], dim=1)
+    def prefix(self, mu: Tensor, cond: Tensor) -> DiTPrefix:
+        """What does not change between solver steps: mu [N, K, h], cond [N, P, D]."""
+        num_tokens = mu.shape[1] + int(self.two_condition_tokens) + 2 * cond.shape[1]
+        rope = self.decoder.cos_sin(torch.arange(num_tokens, device=mu.device))
+        return DiTPrefix(mu, self.cond_proj(cond), rope)
 
-    def velocity(self, x: Tensor, prefix: Tensor, time_embedding: Tensor) -> Tensor:
-        """x [N, P, D], prefix from `prefix`, time_embedding [N or 1, h] -> velocity [N, P, D]."""
+    def velocity(self, x: Tensor, prefix: DiTPrefix, time_embedding: Tensor) -> Tensor:
+        """x [N, P, D], time_embedding [N or 1, h] -> velocity [N, P, D]."""
         num_rows, patch = x.shape[0], x.shape[1]
-        num_mu = prefix.shape[1] - patch
-        mu, cond = prefix[:, :num_mu], prefix[:, num_mu:]
         time = time_embedding[:, None].expand(num_rows, -1, -1)
-        head = torch.cat([mu, time], dim=1) if self.two_condition_tokens else mu + time
-        tokens = torch.cat([head, cond, self.in_proj(x)], dim=1)
-        positions = torch.arange(tokens.shape[1], device=x.device)
-        hidden = self.decoder(tokens, self.decoder.cos_sin(positions), bidirectional_attention)
-        return self.out_proj(hidden[:, -patch:])
+        head = (prefix.mu, time) if self.two_condition_tokens else (prefix.mu + time,)
+        tokens = torch.cat([*head, prefix.cond, self.in_proj(x)], dim=1)
+        hidden = self.decoder(tokens, prefix.rope, self.row_attention, keep=slice(-patch, None))
+        return self.out_proj(hidden)
 
     def forward(
         self, x: Tensor, mu: Tensor, time: Tensor, cond: Tensor, delta: Tensor | None = None

@@ -62,7 +62,7 @@ class VoxCPMRunner:
         attention_backend: str = "auto",
         noise: NoiseSource = patch_noise,
     ) -> None:
-        weight = model.stop_proj.weight
+        weight = model.base_lm.norm.weight
         self.model, self.config = model, model.config
         self.device, self.dtype = weight.device, weight.dtype
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len

@@ -45,13 +45,15 @@ class SelfAttention(nn.Module):
         )
         self.o_proj = nn.Linear(q_size, config.hidden_size, bias=False)
 
-    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention) -> Tensor:
+    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         heads = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
         rotated = self.num_heads + self.num_kv_heads
         qk, v = heads[..., :rotated, :], heads[..., rotated:, :]
         if rope is not None:
             qk = apply_rotary(qk, *rope)
         q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
+        if keep is not None:
+            q = q[..., keep, :, :]
         return self.o_proj(attention(self.layer, q, k, v).flatten(-2))
 
 
@@ -76,8 +78,11 @@ class TransformerLayer(nn.Module):
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.residual_scale = config.residual_scale
 
-    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention) -> Tensor:
-        x = torch.add(x, self.self_attn(self.input_layernorm(x), rope, attention), alpha=self.residual_scale)
+    def forward(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+    ) -> Tensor:
+        attended = self.self_attn(self.input_layernorm(x), rope, attention, keep)
+        x = torch.add(x if keep is None else x[..., keep, :], attended, alpha=self.residual_scale)
         return torch.add(x, self.mlp(self.post_attention_layernorm(x)), alpha=self.residual_scale)
 
 
@@ -103,10 +108,15 @@ class Transformer(nn.Module):
         """Rotary factors of `positions` [T], or None for a stack without rotary embedding."""
         return None if self.rope is None else self.rope.cos_sin(positions)
 
-    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention) -> Tensor:
-        for layer in self.layers:
+    def forward(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+    ) -> Tensor:
+        """x [..., L, hidden] -> the same shape, or only the tokens of `keep`, for which the last layer
+        then leaves out what nobody reads."""
+        *body, last = self.layers
+        for layer in body:
             x = layer(x, rope, attention)
-        return self.norm(x)
+        return self.norm(last(x, rope, attention, keep))
 
 
 def _rope(config: TransformerConfig) -> LongRope:

@@ -1,0 +1,97 @@
+"""Discriminators of the audio VAE's late training: complex spectra at three resolutions, four periods.
+
+After Défossez et al. 2022 (multi-scale STFT) and Kong et al. 2020 (multi-period), both small. The
+losses are least squares and feature matching.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
+
+Judgement = tuple[Tensor, list[Tensor]]
+
+
+def _conv(inputs: int, outputs: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1)) -> nn.Module:
+    padding = (kernel[0] // 2, kernel[1] // 2)
+    return weight_norm(nn.Conv2d(inputs, outputs, kernel, stride, padding))
+
+
+class _ConvStack(nn.Module):
+    """Convolutions with leaky ReLU; returns the score map and every layer's features."""
+
+    def __init__(self, layers: list[nn.Module], last: nn.Module) -> None:
+        super().__init__()
+        self.layers, self.last = nn.ModuleList(layers), last
+
+    def forward(self, x: Tensor) -> Judgement:
+        features = []
+        for layer in self.layers:
+            x = F.leaky_relu(layer(x), 0.1)
+            features.append(x)
+        return self.last(x), features
+
+
+class SpectrumDiscriminator(nn.Module):
+    """Judges the complex spectrum, its magnitudes compressed by a square root."""
+
+    def __init__(self, window: int, channels: int = 24) -> None:
+        super().__init__()
+        self.register_buffer("taper", torch.hann_window(window), persistent=False)
+        strided = [_conv(channels, channels, (9, 3), (2, 1)) for _ in range(3)]
+        layers = [_conv(2, channels, (9, 3)), *strided, _conv(channels, channels, (3, 3))]
+        self.stack = _ConvStack(layers, _conv(channels, 1, (3, 3)))
+
+    def view(self, audio: Tensor) -> Tensor:
+        """audio [B, 1, T] -> [B, 2, bins, frames]."""
+        window = len(self.taper)
+        with torch.autocast(audio.device.type, enabled=False):
+            z = torch.stft(audio[:, 0].float(), window, window // 4, window=self.taper, return_complex=True)
+            magnitude = (z.real.square() + z.imag.square() + 1e-9).sqrt()
+            return torch.stack([z.real, z.imag], 1) / magnitude.sqrt()[:, None]
+
+
+class PeriodDiscriminator(nn.Module):
+    """Judges the waveform folded at a period."""
+
+    def __init__(self, period: int, channels: tuple[int, ...] = (16, 64, 192, 256)) -> None:
+        super().__init__()
+        self.period = period
+        sizes = (1, *channels)
+        layers = [_conv(a, b, (5, 1), (3, 1)) for a, b in zip(sizes, sizes[1:])]
+        self.stack = _ConvStack(layers, _conv(channels[-1], 1, (3, 1)))
+
+    def view(self, audio: Tensor) -> Tensor:
+        """audio [B, 1, T] -> [B, 1, T / period, period]."""
+        padded = F.pad(audio, (0, -audio.shape[-1] % self.period), mode="reflect")
+        return padded.unflatten(-1, (-1, self.period))
+
+
+class Discriminators(nn.Module):
+    """All seven."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        spectra = [SpectrumDiscriminator(window) for window in (1024, 512, 256)]
+        self.members = nn.ModuleList([*spectra, *(PeriodDiscriminator(p) for p in (2, 3, 5, 7))])
+
+    def forward(self, audio: Tensor) -> list[Judgement]:
+        """audio [B, 1, T] -> one judgement per discriminator."""
+        return [member.stack(member.view(audio)) for member in self.members]
+
+
+def discriminator_loss(real: list[Judgement], made: list[Judgement]) -> Tensor:
+    """Real scores toward 1, made ones toward 0, mean over discriminators."""
+    losses = [(1 - r.float()).square().mean() + m.float().square().mean() for (r, _), (m, _) in zip(real, made, strict=True)]
+    return torch.stack(losses).mean()
+
+
+def generator_loss(real: list[Judgement], made: list[Judgement], matching_weight: float = 2.0) -> Tensor:
+    """Made scores toward 1 plus the weighted L1 distance of features, mean over discriminators."""
+    losses = []
+    for (_, wanted), (score, features) in zip(real, made, strict=True):
+        distances = [F.l1_loss(f.float(), w.detach().float()) for f, w in zip(features, wanted, strict=True)]
+        losses.append((1 - score.float()).square().mean() + matching_weight * torch.stack(distances).sum())
+    return torch.stack(losses).mean()

@@ -1,0 +1,161 @@
+"""Flat training batches for the language model, assembled with numpy from many utterances.
+
+A batch is one row of `tokens` positions holding whole documents one after the other:
+
+    [103, reference patches, 104]?  text  [101]  patches        (as models/voxcpm/prompt.py builds them)
+
+All shapes are fixed, so that the training step compiles once; what is left over is padding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
+
+from .recipe import DEFAULT_VOICE, LMRecipe
+
+SHORTEST_REFERENCE, LONGEST_REFERENCE = 15, 45
+PADDING_DOCUMENT = 512
+
+
+@dataclass(frozen=True)
+class LatentCorpus:
+    """Utterances as ranges of two long arrays: latent patches (kept by the trainer) and text tokens.
+
+    first_patch, num_patches, first_token, num_tokens, voice: int64 [U]; is_sentence: bool [U];
+    tokens: int64; voices: names that `voice` counts in.
+    """
+
+    first_patch: np.ndarray
+    num_patches: np.ndarray
+    first_token: np.ndarray
+    num_tokens: np.ndarray
+    voice: np.ndarray
+    is_sentence: np.ndarray
+    tokens: np.ndarray
+    voices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One flat batch. T = recipe.tokens, A = recipe.audio_rows, F = recipe.flow_rows; all int64 unless noted.
+
+    token_ids, positions [T]; audio_mask [T] bool; boundaries [documents + 1 + padding] int32, the
+    cumulative document lengths; audio_positions [A]: where each audio row stands (T for unused rows);
+    audio_patches [A]: its patch in the corpus; noise [A] float32: deviation of the noise to add;
+    flow_positions [F]: position whose hidden state makes a patch, flow_patches [F]: that patch,
+    flow_previous [F]: audio row before it (A for none); stop_labels [T]: 1 at the last patch, 0 at
+    the others, -1 elsewhere.
+    """
+
+    token_ids: np.ndarray
+    positions: np.ndarray
+    audio_mask: np.ndarray
+    boundaries: np.ndarray
+    audio_positions: np.ndarray
+    audio_patches: np.ndarray
+    noise: np.ndarray
+    flow_positions: np.ndarray
+    flow_patches: np.ndarray
+    flow_previous: np.ndarray
+    stop_labels: np.ndarray
+    target_patches: int
+
+
+def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Concatenation of arange(start, start + count): ranges([5, 9], [2, 3]) is [5, 6, 9, 10, 11]."""
+    ends = np.cumsum(counts)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+
+
+class BatchMaker:
+    """Draws documents at random and lays them out. Not shared between threads."""
+
+    def __init__(self, corpus: LatentCorpus, recipe: LMRecipe, seed: int) -> None:
+        self.corpus, self.recipe = corpus, recipe
+        self._random = np.random.default_rng(seed)
+        sentences = np.flatnonzero(corpus.is_sentence)
+        others = np.flatnonzero(~corpus.is_sentence)
+        self._pools = (sentences if len(sentences) else others, others if len(others) else sentences)
+        self._by_voice = [np.flatnonzero(corpus.voice == v) for v in range(len(corpus.voices))]
+        self._default = corpus.voices.index(DEFAULT_VOICE) if DEFAULT_VOICE in corpus.voices else -1
+
+    def _draw(self, sentence_share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Candidate documents: utterance, first reference patch, reference length (0 for none), each [documents]."""
+        count, random, corpus = self.recipe.documents, self._random, self.corpus
+        from_sentences = random.random(count) < sentence_share
+        chosen = np.where(from_sentences, random.choice(self._pools[0], count), random.choice(self._pools[1], count))
+        voice = corpus.voice[chosen]
+        other = np.empty(count, np.int64)
+        for index, members in enumerate(self._by_voice):
+            same = voice == index
+            other[same] = random.choice(members, int(same.sum())) if same.any() else 0
+        length = np.minimum(random.integers(SHORTEST_REFERENCE, LONGEST_REFERENCE + 1, count), corpus.num_patches[other])
+        start = corpus.first_patch[other] + (random.random(count) * (corpus.num_patches[other] - length + 1)).astype(np.int64)
+        without = (voice == self._default) & (random.random(count) >= self.recipe.default_reference_share)
+        return chosen, start, np.where(without, 0, length)
+
+    def make(self, sentence_share: float) -> Batch:
+        """One batch; `sentence_share` is the share of documents that are real sentences."""
+        corpus, recipe = self.corpus, self.recipe
+        chosen, reference, reference_length = self._draw(sentence_share)
+        patches, text = corpus.num_patches[chosen], corpus.num_tokens[chosen]
+        prefix = np.where(reference_length > 0, reference_length + 2, 0)
+        length = prefix + text + 1 + patches
+        usable = length <= recipe.longest_document
+        keep = usable & (np.cumsum(length * usable) <= recipe.tokens)
+        keep &= np.cumsum((reference_length + patches) * usable) <= recipe.audio_rows
+        chosen, reference, reference_length, patches, text, prefix, length = (
+            a[keep] for a in (chosen, reference, reference_length, patches, text, prefix, length)
+        )
+        begin = np.cumsum(length) - length
+        token_ids = np.zeros(recipe.tokens, np.int64)
+        referenced = reference_length > 0
+        token_ids[begin[referenced]] = REFERENCE_START
+        token_ids[begin[referenced] + reference_length[referenced] + 1] = REFERENCE_END
+        token_ids[ranges(begin + prefix, text)] = corpus.tokens[ranges(corpus.first_token[chosen], text)]
+        marker = begin + prefix + text
+        token_ids[marker] = AUDIO_START
+        return self._lay_out(token_ids, begin, length, reference, reference_length, marker, corpus.first_patch[chosen], patches)
+
+    def _lay_out(self, token_ids, begin, length, reference, reference_length, marker, first_patch, patches) -> Batch:
+        recipe, random = self.recipe, self._random
+        used = int(length.sum())
+        documents = np.concatenate([length, self._padding(recipe.tokens - used)])
+        boundaries = np.full(recipe.documents + recipe.tokens // PADDING_DOCUMENT + 2, recipe.tokens, np.int32)
+        boundaries[0], boundaries[1 : len(documents) + 1] = 0, np.cumsum(documents)
+        positions = ranges(np.zeros(len(documents), np.int64), documents)
+
+        at_reference, at_target = ranges(begin + 1, reference_length), ranges(marker + 1, patches)
+        target_patches = ranges(first_patch, patches)
+        rows = len(at_reference) + len(at_target)
+        audio_positions = np.full(recipe.audio_rows, recipe.tokens, np.int64)
+        audio_positions[:rows] = np.concatenate([at_reference, at_target])
+        audio_patches = np.zeros(recipe.audio_rows, np.int64)
+        audio_patches[:rows] = np.concatenate([ranges(reference, reference_length), target_patches])
+        audio_mask = np.zeros(recipe.tokens, bool)
+        audio_mask[audio_positions[:rows]] = True
+        level = random.uniform(0, recipe.most_feedback_noise, len(length)) * (random.random(len(length)) < 0.5)
+        noise = np.zeros(recipe.audio_rows, np.float32)
+        noise[len(at_reference) : rows] = np.repeat(level, patches)
+
+        is_first = np.zeros(len(at_target), bool)
+        is_first[np.cumsum(patches) - patches] = True
+        previous = np.where(is_first, recipe.audio_rows, len(at_reference) + np.arange(len(at_target)) - 1)
+        stop_labels = np.full(recipe.tokens, -1, np.int64)
+        stop_labels[at_target - 1] = 0
+        stop_labels[marker + patches - 1] = 1
+        flow = np.resize(random.permutation(len(at_target)), recipe.flow_rows)
+        return Batch(
+            token_ids, positions, audio_mask, boundaries, audio_positions, audio_patches, noise,
+            at_target[flow] - 1, target_patches[flow], previous[flow], stop_labels, len(at_target),
+        )
+
+    @staticmethod
+    def _padding(left: int) -> np.ndarray:
+        """Lengths of the documents of padding that fill `left` positions."""
+        full, rest = divmod(left, PADDING_DOCUMENT)
+        return np.array([PADDING_DOCUMENT] * full + [rest] * (rest > 0), np.int64)

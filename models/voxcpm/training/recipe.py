@@ -1,0 +1,123 @@
+"""The bundled voice's shape and the numbers of its training, in one place.
+
+`voice_config()` is the released `config.json` layout, VoxCPM2 architecture at 11 M parameters plus an
+audio VAE of 9 M; `tiny_config()` is the same in miniature, to run every stage on a CPU in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.voxcpm.config import VoxCPMConfig
+
+HEAD_DIM = 64
+DEFAULT_VOICE = "rms"
+VOICE_WEIGHTS = {"rms": 0.5, "slt": 0.25, "awb": 0.15, "kal16": 0.1}
+
+
+def _config(hidden: int, heads: int, ffn: int, layers: int, residual: int, local: dict[str, int], vae: dict[str, Any]) -> dict:
+    factors = [1.0] * (HEAD_DIM // 2)
+    scaling = {"type": "longrope", "short_factor": factors, "long_factor": factors, "original_max_position_embeddings": 1024}
+    return {
+        "architecture": "voxcpm2",
+        "lm_config": {
+            "bos_token_id": 1, "eos_token_id": 2, "hidden_size": hidden, "intermediate_size": ffn,
+            "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": 2,
+            "kv_channels": HEAD_DIM, "max_position_embeddings": 1024, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+            "rope_scaling": scaling, "vocab_size": 128, "use_mup": False, "scale_emb": 1, "scale_depth": 1.0,
+            "dim_model_base": 256,
+        },
+        "patch_size": 2,
+        "feat_dim": vae["latent_dim"],
+        "scalar_quantization_latent_dim": 128,
+        "scalar_quantization_scale": 9,
+        "residual_lm_num_layers": residual,
+        "residual_lm_no_rope": True,
+        "encoder_config": {
+            "hidden_dim": local["encoder_hidden"], "ffn_dim": local["encoder_ffn"], "num_heads": 4,
+            "num_layers": local["encoder_layers"], "kv_channels": HEAD_DIM,
+        },
+        "dit_config": {
+            "hidden_dim": hidden, "ffn_dim": ffn, "num_heads": heads, "num_layers": local["dit_layers"],
+            "kv_channels": HEAD_DIM, "dit_mean_mode": False,
+            "cfm_config": {"sigma_min": 1e-6, "solver": "euler", "t_scheduler": "log-norm", "inference_cfg_rate": 2.0},
+        },
+        "audio_vae_config": {
+            **vae, "depthwise": False, "sample_rate": 16000, "out_sample_rate": 16000,
+            "use_noise_block": False, "sr_bin_boundaries": None,
+        },
+        "max_length": 1024,
+        "device": "cuda",
+        "dtype": "bfloat16",
+    }
+
+
+def voice_config() -> VoxCPMConfig:
+    """The bundled voice."""
+    local = {"encoder_hidden": 192, "encoder_ffn": 512, "encoder_layers": 2, "dit_layers": 4}
+    vae = {"encoder_dim": 16, "encoder_rates": [2, 4, 5, 4, 4], "latent_dim": 64, "decoder_dim": 640, "decoder_rates": [4, 4, 5, 4, 2]}
+    return VoxCPMConfig.from_dict(_config(256, 4, 768, 6, 2, local, vae))
+
+
+def tiny_config() -> VoxCPMConfig:
+    """The same layout in miniature."""
+    local = {"encoder_hidden": 32, "encoder_ffn": 64, "encoder_layers": 1, "dit_layers": 1}
+    vae = {"encoder_dim": 4, "encoder_rates": [2, 4, 5, 4, 4], "latent_dim": 8, "decoder_dim": 64, "decoder_rates": [4, 4, 5, 4, 2]}
+    return VoxCPMConfig.from_dict(_config(64, 2, 96, 1, 1, local, vae))
+
+
+@dataclass(frozen=True)
+class VAERecipe:
+    """Stage 1 trains the whole VAE, stage 2 the decoder alone; batch sizes are per GPU."""
+
+    batch_size: int = 48
+    crop_frames: int = 16
+    learning_rate: float = 1e-3
+    decoder_learning_rate: float = 6e-4
+    mel_weight: float = 15.0
+    kl_weight: float = 0.01
+    warmup_steps: int = 200
+    most_latent_noise: float = 0.2
+    adversarial_from: float = 0.6
+    adversarial_ratio: float = 0.3
+    ema_decay: float = 0.999
+    validate_every: int = 500
+
+
+@dataclass(frozen=True)
+class LMRecipe:
+    """Flat batches of `tokens` positions; at most `audio_rows` of them audio, `flow_rows` fed to the DiT."""
+
+    tokens: int = 65536
+    documents: int = 900
+    audio_rows: int = 49152
+    flow_rows: int = 24576
+    learning_rate: float = 1.5e-3
+    weight_decay: float = 0.05
+    warmup_steps: int = 500
+    stop_weight: float = 0.3
+    condition_dropout: float = 0.1
+    most_feedback_noise: float = 0.3
+    default_reference_share: float = 0.5
+    longest_document: int = 1000
+    sentence_share: float = 0.75
+    late_sentence_share: float = 0.9
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything a run needs besides its folders and its time budget in seconds."""
+
+    config: VoxCPMConfig = field(default_factory=voice_config)
+    vae: VAERecipe = field(default_factory=VAERecipe)
+    lm: LMRecipe = field(default_factory=LMRecipe)
+    hours: float = 160.0
+    seed: int = 1
+
+
+def tiny_recipe() -> Recipe:
+    """Sizes for a run of every stage on a CPU."""
+    vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5)
+    lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2)
+    return Recipe(tiny_config(), vae, lm, hours=0.02)

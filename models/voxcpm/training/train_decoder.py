@@ -1,0 +1,195 @@
+"""Stage 2 of the audio VAE: the encoder stays, the decoder goes on, first alone, then against discriminators.
+
+The latents get some noise, as the language model's output has. The adversarial gradient at the
+decoder's output is scaled to a fixed share of the mel gradient's norm (the balancer of Défossez et
+al. 2022), so that the mel loss keeps falling. Writes `decoder_plain.pt` (before the adversarial part)
+and `decoder.pt`, both averages of the weights.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from models.voxcpm.audio_vae import AudioVAE
+
+from .dataset import SpeechStore
+from .discriminators import Discriminators, discriminator_loss, generator_loss
+from .progress import Progress
+from .recipe import Recipe
+from .train_vae import STORE_HOURS, validation_audio, validation_mel, wait_for_speech
+from .training_common import (
+    MovingAverage, compiled_if_it_works, cosine, guarded_step, load_checkpoint, mean_of, prepare_device, recipe_named, save_checkpoint,
+    set_learning_rate, stage_parser, wait_for, warmup,
+)
+from .vae_losses import MelLoss
+from .vae_weights import add_weight_norm, plain_state
+
+BATCH_SHRINK = 2  # crops are this much longer than in stage 1, batches that much smaller
+
+
+class DecoderTrainer:
+    """The training loop of stage 2."""
+
+    def __init__(self, recipe: Recipe, work: Path, device: torch.device) -> None:
+        self.recipe, self.work, self.device = recipe.vae, work, device
+        self.vae_config = recipe.config.audio_vae_config
+        self.vae = AudioVAE(self.vae_config).to(device)
+        self.vae.encoder.requires_grad_(False)
+        self.discriminators = Discriminators().to(device)
+        self.mel_loss = MelLoss().to(device)
+        self.store = SpeechStore(work / "speech", device, min(STORE_HOURS, recipe.hours))
+        self.step, self.norms = 0, {}
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Set up everything that refers to the decoder's current parameters."""
+        add_weight_norm(self.vae.decoder)
+        self.parameters = list(self.vae.decoder.parameters())
+        options = {"betas": (0.8, 0.99), "weight_decay": 1e-3, "fused": True}
+        self.optimizer = torch.optim.AdamW(self.parameters, self.recipe.decoder_learning_rate, **options)
+        self.judge_optimizer = torch.optim.AdamW(self.discriminators.parameters(), self.recipe.decoder_learning_rate / 2, **options)
+        self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
+        self._encode, self._decode = self.vae.encode, self.vae.decode
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Start from stage 1's plain weights."""
+        plain = AudioVAE(self.vae_config).to(self.device)
+        plain.load_state_dict(state)
+        self.vae.encoder.load_state_dict(plain.encoder.state_dict())
+        add_weight_norm(plain.decoder)
+        self.vae.decoder.load_state_dict(plain.decoder.state_dict())
+        self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
+
+    def crops(self) -> Tensor:
+        frames = self.recipe.crop_frames * BATCH_SHRINK
+        return self.store.crops(max(1, self.recipe.batch_size // BATCH_SHRINK), frames * self.vae_config.hop_length)
+
+    def noisy_latents(self, audio: Tensor) -> Tensor:
+        """Latents of `audio`, half of them with noise of up to `most_latent_noise` deviations."""
+        with torch.no_grad():
+            latents = self._encode(audio)
+            level = torch.rand(len(audio), 1, 1, device=self.device) * 2 - 1
+            return latents + torch.randn_like(latents) * level.clamp_min(0) * self.recipe.most_latent_noise
+
+    def judge(self, audio: Tensor) -> list:
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
+            return self.discriminators(audio)
+
+    def smoothed_norm(self, name: str, gradient: Tensor) -> Tensor:
+        norm = gradient.norm()
+        self.norms[name] = norm if name not in self.norms else self.norms[name].lerp(norm, 0.05)
+        return self.norms[name].clamp_min(1e-8)
+
+    def adversarial_gradient(self, output: Tensor, audio: Tensor) -> tuple[Tensor, Tensor]:
+        """Train the discriminators one step; return the generator loss's gradient at `output`, and the judges' loss."""
+        loss = discriminator_loss(self.judge(audio), self.judge(output.detach()))
+        self.judge_optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        guarded_step(self.judge_optimizer, torch.nn.utils.clip_grad_norm_(self.discriminators.parameters(), 10.0, foreach=True))
+        self.discriminators.requires_grad_(False)
+        with torch.no_grad():
+            wanted = self.judge(audio)
+        gradient = torch.autograd.grad(generator_loss(wanted, self.judge(output)), output)[0]
+        self.discriminators.requires_grad_(True)
+        return gradient, loss.detach()
+
+    def train_step(self, progress: float, adversarial: bool) -> dict[str, Tensor]:
+        """One step; returns losses on the device."""
+        rate = self.recipe.decoder_learning_rate * warmup(self.step, self.recipe.warmup_steps)
+        set_learning_rate(self.optimizer, rate * cosine(progress))
+        set_learning_rate(self.judge_optimizer, rate / 2)
+        audio = self.crops()
+        made = self._decode(self.noisy_latents(audio))
+        output = made.detach().requires_grad_()
+        mel = self.mel_loss(output, audio)
+        gradient = torch.autograd.grad(mel, output)[0]
+        losses = {"mel": mel.detach()}
+        if adversarial:
+            other, losses["judges"] = self.adversarial_gradient(output, audio)
+            share = self.recipe.adversarial_ratio * self.smoothed_norm("mel", gradient) / self.smoothed_norm("adversarial", other)
+            gradient = gradient + share * other
+        self.optimizer.zero_grad(set_to_none=True)
+        made.backward(self.recipe.mel_weight * gradient)
+        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 50.0, foreach=True))
+        self.average.update()
+        self.step += 1
+        return losses
+
+    def compile(self, progress: Progress) -> None:
+        """Compile encoding and decoding of one batch of crops, where that works."""
+
+        def encode(function: Callable) -> None:
+            with torch.no_grad():
+                function(self.crops())
+
+        def decode(function: Callable) -> None:
+            with torch.no_grad():
+                latents = self.vae.encode(self.crops())
+            function(latents).square().mean().backward()
+
+        self._encode = compiled_if_it_works(self._encode, encode, self.device, progress)
+        self._decode = compiled_if_it_works(self._decode, decode, self.device, progress)
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile, and run both kinds of step on noise, so that what fails does so early."""
+        self.store.audio[: 16000 * 10].random_(-2000, 2000)
+        self.store.filled = 16000 * 10
+        self.compile(progress)
+        for adversarial in (False, True, True):
+            self.train_step(0.0, adversarial)
+        self.store.filled, self.step, self.norms = 0, 0, {}
+        for optimizer in (self.optimizer, self.judge_optimizer):
+            optimizer.state.clear()
+
+    def validate_and_write(self, name: str, audio: Tensor) -> float:
+        """Write the averaged decoder's plain weights; returns its validation mel loss."""
+        self.average.swap()
+        mel = validation_mel(self.vae, audio, self.mel_loss)
+        save_checkpoint(self.work / name, {k: v.cpu() for k, v in plain_state(self.vae.decoder).items()})
+        self.average.swap()
+        return mel
+
+    def run(self, deadline: float, progress: Progress) -> None:
+        """Wait for stage 1, then train until `deadline`."""
+        self.warm_up(progress)
+        progress.report("warm")
+        wait_for(self.work / "vae.pt", deadline)
+        self.load(load_checkpoint(self.work / "vae.pt", self.device))
+        wait_for_speech(self.store, 30.0, deadline)
+        validation = validation_audio(self.work, self.device, self.vae_config.hop_length)
+        began, recent, written, plain_written = time.time(), [], 0.0, False
+        while (done := (time.time() - began) / (deadline - began)) < 1:
+            adversarial = done >= self.recipe.adversarial_from
+            if adversarial and not plain_written:
+                mel = self.validate_and_write("decoder_plain.pt", validation)
+                progress.report("running", step=self.step, validation_mel=mel, note="adversarial part begins")
+                plain_written, recent = True, []
+            recent.append(self.train_step(done, adversarial))
+            if self.step % self.recipe.validate_every == 0:
+                losses = {name: mean_of(r[name] for r in recent if name in r) for name in recent[-1]}
+                mel = self.validate_and_write("decoder.pt", validation)
+                speed = self.step / (time.time() - began)
+                progress.report("running", step=self.step, **losses, validation_mel=mel, steps_per_second=speed, seconds_left=deadline - time.time())
+                recent = []
+            if self.step % 500 == 0:
+                self.store.refresh()
+        mel = self.validate_and_write("decoder.pt", validation)
+        progress.report("done", step=self.step, validation_mel=mel)
+
+
+def main() -> None:
+    args = stage_parser(__doc__.splitlines()[0]).parse_args()
+    recipe = recipe_named(args.recipe)
+    device = prepare_device(args.gpu, recipe.seed + 1)
+    progress = Progress(args.work, "decoder")
+    progress.report("starting", device=str(device))
+    DecoderTrainer(recipe, args.work, device).run(args.deadline, progress)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""What the training stages share: device choice, compilation with a fallback, learning rate, moving average."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .progress import Progress
+from .recipe import Recipe, tiny_recipe
+
+
+def stage_parser(description: str) -> argparse.ArgumentParser:
+    """Options every stage takes; times are seconds since the epoch."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--work", type=Path, required=True, help="folder shared by all stages")
+    parser.add_argument("--deadline", type=float, required=True, help="when this stage must end (time.time())")
+    parser.add_argument("--gpu", type=int, default=0)
+    parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
+    return parser
+
+
+def recipe_named(name: str) -> Recipe:
+    return tiny_recipe() if name == "tiny" else Recipe()
+
+
+def prepare_device(gpu: int, seed: int) -> torch.device:
+    """The GPU asked for, or the CPU where there is none; TF32 on, random numbers seeded."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(seed)
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    torch.cuda.set_device(gpu)
+    return torch.device("cuda", gpu)
+
+
+def compiled(function: Callable, device: torch.device, dynamic: bool = False) -> Callable:
+    """torch.compile on a GPU, for fixed shapes unless `dynamic`; the function itself elsewhere."""
+    return torch.compile(function, dynamic=dynamic) if device.type == "cuda" else function
+
+
+def compiled_if_it_works(
+    function: Callable, trial: Callable[[Callable], None], device: torch.device, progress: Progress, dynamic: bool = False
+) -> Callable:
+    """The compiled function, or the function itself where `trial` of the compiled one fails."""
+    fast = compiled(function, device, dynamic)
+    try:
+        trial(fast)
+    except Exception as error:  # whatever a compiler fails with, plain execution still trains
+        progress.report("warming", not_compiled=getattr(function, "__name__", type(function).__name__), error=repr(error)[:2000])
+        return function
+    return fast
+
+
+def guarded_step(optimizer: torch.optim.Optimizer, gradient_norm: Tensor) -> None:
+    """Step a fused optimizer, unless the gradient holds an infinity or a NaN; nothing is read back."""
+    optimizer.grad_scale = torch.ones_like(gradient_norm)
+    optimizer.found_inf = (~gradient_norm.isfinite()).float()
+    optimizer.step()
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def cosine(progress: float, last: float = 0.05) -> float:
+    """Half a cosine from 1 at progress 0 to `last` at 1."""
+    return last + (1 - last) * 0.5 * (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
+
+
+def warmup(step: int, steps: int) -> float:
+    return min(1.0, (step + 1) / steps)
+
+
+class MovingAverage:
+    """Exponential moving average of a module's parameters, in fp32; young averages forget faster."""
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self._parameters = [p for _, p in module.named_parameters()]
+        self.values = [p.detach().float().clone() for p in self._parameters]
+        self._decay, self._updates = decay, 0
+
+    @torch.no_grad()
+    def update(self) -> None:
+        self._updates += 1
+        decay = min(self._decay, self._updates / (self._updates + 9))
+        torch._foreach_lerp_(self.values, [p.float() for p in self._parameters], 1 - decay)
+
+    @torch.no_grad()
+    def swap(self) -> None:
+        """Exchange the module's parameters and the average; a second call changes them back."""
+        for parameter, value in zip(self._parameters, self.values, strict=True):
+            kept = parameter.detach().float().clone()
+            parameter.copy_(value)
+            value.copy_(kept)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"values": self.values, "updates": self._updates}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._updates = state["updates"]
+        for value, stored in zip(self.values, state["values"], strict=True):
+            value.copy_(stored)
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """torch.save in one step, so that a cut run leaves the previous file whole."""
+    partial = path.with_name(path.name + ".partial")
+    torch.save(state, partial)
+    partial.replace(path)
+
+
+def load_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
+    """The stored state, or None where there is none."""
+    return torch.load(path, map_location=device, weights_only=True) if path.exists() else None
+
+
+def wait_for(path: Path, deadline: float, every_seconds: float = 1.0, meanwhile: Callable[[], None] | None = None) -> None:
+    """Return once `path` exists. Raises TimeoutError after `deadline`."""
+    while not path.exists():
+        if time.time() > deadline:
+            raise TimeoutError(f"{path} did not appear in time")
+        if meanwhile:
+            meanwhile()
+        time.sleep(every_seconds)
+
+
+def mean_of(values: Iterable[Tensor]) -> float:
+    return torch.stack(list(values)).mean().item()
