@@ -41,7 +41,8 @@ class ServeConsole:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._progress.stop()
+        if self._console.is_terminal:
+            self._progress.stop()
 
     def say(self, message: str, style: str = "") -> None:
         """A line of the supervisor's own."""

@@ -59,8 +59,15 @@ def visible_gpus() -> list[str]:
         check=False,
     )
     count = int(result.stdout.strip() or 0) if result.returncode == 0 else 0
-    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    return named[:count] if named else [str(index) for index in range(count)]
+    return name_gpus(count, os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+
+
+def name_gpus(count: int, visible: str) -> list[str]:
+    """The first `count` names of a `CUDA_VISIBLE_DEVICES` (numbers or UUIDs), or plain numbers where it is
+    empty.
+    """
+    names = [name.strip() for name in visible.split(",") if name.strip()]
+    return names[:count] if names else [str(index) for index in range(count)]
 
 
 def available_cpus() -> int:

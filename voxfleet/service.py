@@ -31,7 +31,7 @@ class RestartPolicy:
     probe_interval_seconds: float = 0.25
     silent_start_seconds: float = 180.0
     """How long a child may take until its first answer (not until it is healthy)."""
-    silent_seconds: float = 30.0
+    silent_seconds: float = 60.0
     """How long a child that answered before may fall silent."""
 
     def delay_seconds(self, ended_runs: int) -> float:

@@ -185,7 +185,10 @@ class Supervisor:
                     service.kill()
             self._end(None)
 
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants it to stay ignored
+            numbers.append(signal.SIGHUP)
+        for number in numbers:
             asyncio.get_running_loop().add_signal_handler(number, on_signal)
 
     async def _stop_children(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from voxfleet import model_source, ports, serve
-from voxfleet.devices import DeviceError, Placement, place_workers
+from voxfleet.devices import DeviceError, Placement, name_gpus, place_workers
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.settings import ServeSettings
 
@@ -52,6 +52,20 @@ def test_a_thread_count_of_the_users_own_is_kept(monkeypatch: pytest.MonkeyPatch
 def test_cuda_without_a_gpu_is_refused() -> None:
     with pytest.raises(DeviceError, match="no CUDA device"):
         place_workers("auto", "cuda", [], 16)
+
+
+@pytest.mark.parametrize(
+    ("count", "visible", "expected"),
+    [
+        (2, "", ["0", "1"]),
+        (2, "2, 3", ["2", "3"]),
+        (1, "GPU-8f6a, GPU-91bc", ["GPU-8f6a"]),
+        (0, "-1", []),
+        (0, "", []),
+    ],
+)
+def test_gpus_are_named_as_the_user_named_them(count: int, visible: str, expected: list[str]) -> None:
+    assert name_gpus(count, visible) == expected
 
 
 def test_a_taken_port_is_refused_by_number(taken_port: int) -> None:

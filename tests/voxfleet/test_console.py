@@ -1,0 +1,124 @@
+"""What people see of `voxfleet serve`: plain lines in a log, bars and readable events on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from rich.console import Console
+
+from tests.voxfleet.conftest import PATIENCE_SECONDS, ROOT, voxfleet
+from voxfleet.console import ServeConsole, readable
+from voxfleet.service import Health, Service
+
+
+async def never() -> Health | None:
+    return None
+
+
+@pytest.fixture
+def printed() -> io.StringIO:
+    return io.StringIO()
+
+
+def service(console: ServeConsole, name: str = "worker-0") -> Service:
+    return Service(name, [], {}, never, console)
+
+
+def console_on(printed: io.StringIO, terminal: bool) -> ServeConsole:
+    return ServeConsole(
+        Console(file=printed, force_terminal=terminal, width=100, highlight=False, soft_wrap=True)
+    )
+
+
+def test_a_log_gets_one_line_per_stage_and_no_escape_codes(printed: io.StringIO) -> None:
+    with console_on(printed, terminal=False) as console:
+        worker = service(console)
+        for progress in (0.1, 0.2, 0.3):
+            console.on_health(worker, Health(stage="weights", progress=progress))
+        console.on_health(worker, Health(stage="warm-up", progress=0.9))
+        console.on_health(worker, Health(healthy=True))
+        console.on_health(worker, Health(healthy=True))
+    assert printed.getvalue().splitlines() == [
+        " voxfleet | worker-0: weights",
+        " voxfleet | worker-0: warm-up",
+        " voxfleet | worker-0: ready",
+    ]
+
+
+def test_a_restarted_child_reports_its_stages_again(printed: io.StringIO) -> None:
+    with console_on(printed, terminal=False) as console:
+        worker = service(console)
+        console.on_health(worker, Health(healthy=True))
+        console.on_down(worker, "was ended by SIGKILL", 0.5)
+        console.on_health(worker, Health(healthy=True))
+    assert printed.getvalue().count("worker-0: ready") == 2
+    assert "worker-0 was ended by SIGKILL; starting it again in 0.5 s" in printed.getvalue()
+
+
+def test_a_log_keeps_the_lines_of_children_as_they_are(printed: io.StringIO) -> None:
+    line = '{"event": "ready", "markup": "[bold]", "path": "' + "x" * 300 + '"}'
+    with console_on(printed, terminal=False) as console:
+        console.on_line(service(console), line)
+    assert printed.getvalue() == f" worker-0 | {line}\n"
+
+
+def test_a_terminal_gets_readable_events(printed: io.StringIO) -> None:
+    with console_on(printed, terminal=True) as console:
+        console.on_line(service(console), '{"event": "ready", "seconds": 2.5, "level": "info"}')
+    assert "ready seconds=2.5" in printed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            '{"event": "lost", "level": "warning", "logger": "a", "timestamp": "t", "id": 3}',
+            "WARNING lost id=3",
+        ),
+        ('{"no": "event"}', " no=event"),
+        ("{not json", "{not json"),
+        ("Traceback (most recent call last):", "Traceback (most recent call last):"),
+        ("", ""),
+    ],
+)
+def test_only_json_events_are_rewritten(line: str, expected: str) -> None:
+    assert readable(line) == expected
+
+
+def terminal_output(master: int) -> Iterator[str]:
+    """What arrives at a terminal until its last writer is gone."""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(master, 65536):
+            yield chunk.decode(errors="replace")
+
+
+def test_ctrl_c_on_a_terminal_ends_the_server_once_and_cleanly() -> None:
+    master, slave = pty.openpty()
+    command = voxfleet("serve", "--model", "synthetic", "--port", "0", "--workers", "1")
+    server = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TERM": "xterm"},
+        preexec_fn=lambda: os.login_tty(slave),
+    )
+    os.close(slave)
+    output, interrupted = "", False
+    for text in terminal_output(master):
+        output += text
+        if "VoxFleet is ready" in output and not interrupted:
+            os.write(master, b"\x03")
+            interrupted = True
+    os.close(master)
+    assert server.wait(timeout=PATIENCE_SECONDS) == 0, output
+    assert "stopping" in output
+    assert "Traceback" not in output
+    assert "starting it again" not in output
