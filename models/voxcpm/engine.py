@@ -95,12 +95,9 @@ class VoxCPMEngine:
 
     def validate(self, request: SpeechRequest) -> None:
         """Raise RequestError, naming the field, for a request that can never be served."""
-        self._validate_text(request)
-        self._validate_audio(request)
-        self._validate_numbers(request)
+        self._sequence(request)
 
     def add_request(self, request: SpeechRequest) -> None:
-        self.validate(request)
         self._llm.add(self._sequence(request))
 
     def cancel(self, request_id: str) -> bool:
@@ -193,6 +190,10 @@ class VoxCPMEngine:
                 raise RequestError(f"{name} must be between {low} and {high}", param=name)
 
     def _sequence(self, request: SpeechRequest) -> Sequence:
+        """The request as the engine takes it. Raises RequestError where a limit is broken."""
+        self._validate_text(request)
+        self._validate_audio(request)
+        self._validate_numbers(request)
         tokenizer = self.checkpoint.tokenizer
         text = normalize_whitespace(request.text)
         num_text_tokens = len(tokenizer.encode(text))

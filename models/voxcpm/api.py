@@ -1,0 +1,175 @@
+"""VoxCPM as a Python object.
+
+    voice = VoxCPM.from_pretrained("bundled")
+    for chunk in voice.generate("Good morning."):          # float32 [samples]
+        play(chunk, voice.sample_rate)
+    async for chunk in voice.generate("Good morning.", seed=3): ...
+    voice.close()
+
+Calls may come from many threads and tasks at once; the engine behind batches them.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.loop import EngineLoop
+from engine.output_stream import OutputStream
+from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
+from models.voxcpm.audio_encoding import read_audio
+from models.voxcpm.checkpoint import Progress
+from models.voxcpm.engine import VoxCPMEngine, load_engine
+
+Audio = str | Path | tuple[np.ndarray, int]
+"""A file, or (mono float32 samples, sample rate)."""
+
+
+class SpeechStream:
+    """The audio of one request while it is generated: iterate it, or iterate it asynchronously.
+
+    Yields float32 [samples] in [-1, 1], one patch each. `finish_reason` is set after the last one. An
+    abandoned iteration cancels the request. Raises engine.errors.EngineError when generation fails.
+    """
+
+    def __init__(self, stream: OutputStream, seed: int) -> None:
+        self._stream = stream
+        self.seed = seed
+        self.finish_reason: str | None = None
+
+    def cancel(self) -> None:
+        """Stop generating; the iteration ends."""
+        self._stream.cancel()
+
+    def outputs(self) -> Iterator[SpeechOutput]:
+        """Patches with their latents, for callers that keep them."""
+        try:
+            for output in self._stream:
+                self._note(output)
+                yield output
+        finally:
+            self._leave()
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (output.audio for output in self.outputs() if len(output.audio))
+
+    async def __aiter__(self) -> AsyncIterator[np.ndarray]:
+        try:
+            async for output in self._stream:
+                self._note(output)
+                if len(output.audio):
+                    yield output.audio
+        finally:
+            self._leave()
+
+    def _note(self, output: SpeechOutput) -> None:
+        self.finish_reason = output.finish_reason
+        if output.finish_reason == "error":
+            raise EngineError(output.error or "generation failed")
+
+    def _leave(self) -> None:
+        if self.finish_reason is None:
+            self.finish_reason = "cancelled"
+            self._stream.cancel()
+
+
+class VoxCPM:
+    """A loaded model with its engine thread. Use as a context manager or call `close`."""
+
+    def __init__(self, engine: VoxCPMEngine) -> None:
+        self._engine = engine
+        self._loop = EngineLoop(engine, name="voxcpm")
+        self._loop.start()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str = "bundled",
+        device: str = "auto",
+        max_num_seqs: int = 8,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> VoxCPM:
+        """Load "bundled", a checkpoint directory or a Hugging Face repository id.
+
+        `options` are fields of `models.voxcpm.engine.EngineOptions`. Raises ConfigError or
+        engine.errors.WeightError naming what is wrong with the checkpoint.
+        """
+        return cls(load_engine(model, device, max_num_seqs, progress, **options))
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._engine.info
+
+    @property
+    def sample_rate(self) -> int:
+        """Samples per second of the audio that `generate` yields."""
+        return self.info.sample_rate
+
+    def generate(
+        self,
+        text: str,
+        *,
+        voice: str = "default",
+        reference_audio: Audio | None = None,
+        prompt_audio: Audio | None = None,
+        prompt_text: str | None = None,
+        seed: int | None = None,
+        cfg_value: float | None = None,
+        inference_timesteps: int | None = None,
+        temperature: float | None = None,
+        min_seconds: float | None = None,
+        max_seconds: float | None = None,
+    ) -> SpeechStream:
+        """Start speaking `text`; returns at once.
+
+        voice: a name of `info.voices`. reference_audio: speak with this voice. prompt_audio and
+        prompt_text: continue this recording. seed: same seed, same audio; random when not given.
+        None elsewhere means the model's default. Raises engine.errors.RequestError naming the field.
+        """
+        seed = secrets.randbits(32) if seed is None else seed
+        request = SpeechRequest(
+            request_id=uuid.uuid4().hex,
+            text=text,
+            seed=seed,
+            voice=voice,
+            prompt_text=prompt_text,
+            prompt_latents=self._encode(prompt_audio, "prompt"),
+            reference_latents=self._encode(reference_audio, "reference"),
+            cfg_value=cfg_value,
+            inference_timesteps=inference_timesteps,
+            temperature=temperature,
+            min_seconds=min_seconds,
+            max_seconds=max_seconds,
+        )
+        return SpeechStream(self._loop.submit(request), seed)
+
+    def synthesize(self, text: str, **options: Any) -> np.ndarray:
+        """The whole clip, float32 [samples]; `options` as in `generate`."""
+        return np.concatenate(list(self.generate(text, **options)))
+
+    def close(self) -> None:
+        """Stop the engine thread; open streams raise EngineError."""
+        self._loop.close()
+        self._engine.close()
+
+    def __enter__(self) -> VoxCPM:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _encode(self, audio: Audio | None, role: AudioRole) -> np.ndarray | None:
+        if audio is None:
+            return None
+        samples, sample_rate = audio if isinstance(audio, tuple) else read_audio(Path(audio))
+        return self._engine.encode_audio(samples, sample_rate, role)
