@@ -71,6 +71,7 @@ class Connection:
                     await self._handle(message)
         finally:
             receiving.cancel()
+            await asyncio.gather(receiving, return_exceptions=True)
 
     async def _receive(self) -> str:
         message = await self._websocket.receive()

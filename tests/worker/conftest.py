@@ -14,6 +14,7 @@ def shared_process() -> Iterator[WorkerProcess]:
     process = WorkerProcess(slots=2, step_ms=10)
     yield process.wait_until_ready()
     process.kill()
+    assert not process.defects()
 
 
 @pytest.fixture

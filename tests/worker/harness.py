@@ -126,6 +126,14 @@ class WorkerProcess:
             **options,
         )
 
+    def defects(self) -> list[str]:
+        """Log lines of exceptions that nobody handled; bytes that are no text are uvicorn's to log."""
+        return [
+            line
+            for line in self.log
+            if ("Traceback" in line or "never retrieved" in line) and "Invalid UTF-8" not in line
+        ]
+
     def terminate(self, sig: signal.Signals = signal.SIGTERM) -> int:
         """Sends the signal and waits for the exit status."""
         self.process.send_signal(sig)
