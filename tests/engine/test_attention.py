@@ -31,7 +31,7 @@ def naive_attention(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 class Pages:
-    """Contexts of several rows in one shuffled pool in which every slot without a position holds NaN."""
+    """Contexts of several rows in one shuffled pool; slots without a position, such as block 0, hold NaN."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Pages:
         self.rows, self.heads, self.head_dim = rows, heads, head_dim
         self.generator = torch.Generator().manual_seed(seed)
         tables = [-(-(start + count) // block_size) for start, count in rows]
-        free = rng.sample(range(sum(tables) + 3), sum(tables))
+        free = rng.sample(range(1, sum(tables) + 3), sum(tables))
         self.batch = AttentionBatch(
             [start for start, _ in rows],
             [count for _, count in rows],

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 
 import pytest
 
@@ -167,6 +168,28 @@ def test_cancelling_twice_late_or_before_the_first_step_is_harmless(
     assert tokens_of(list(again)) == expected_tokens([6], 3)
 
 
+def test_a_late_cancel_never_hits_the_next_request_of_that_name(loop: EngineLoop, engine: Adapter) -> None:
+    """The cancel arrives while the last step runs; before it is looked at, the name is taken again."""
+    successors: SimpleQueue[OutputStream] = SimpleQueue()
+    names = iter(["same"])
+
+    class Outputs(list[Output]):
+        def __iter__(self) -> Iterator[Output]:
+            yield from super().__iter__()
+            for name in names:
+                successors.put(loop.submit(Request(name, [2], 3)))
+
+    take_step = engine.step
+    engine.step = lambda: Outputs(take_step())  # type: ignore[method-assign]
+    engine.gate.clear()
+    first = loop.submit(Request("same", [1], 1))
+    assert engine.in_step.wait(10)
+    first.cancel()
+    engine.gate.set()
+    assert len(list(first)) == 1
+    assert tokens_of(list(successors.get(timeout=10))) == expected_tokens([2], 3)
+
+
 async def test_a_task_that_stops_reading_and_cancels_frees_its_place(
     loop: EngineLoop, engine: Adapter
 ) -> None:
@@ -317,6 +340,19 @@ def test_one_step_wakes_an_event_loop_once_for_all_its_streams() -> None:
     streams = [OutputStream(str(number), lambda stream: None) for number in range(20)]
     with asyncio.Runner(loop_factory=CountingLoop) as runner:
         assert runner.run(read(streams)) == 1
+
+
+async def test_a_reader_that_gave_up_does_not_keep_others_asleep() -> None:
+    streams = [OutputStream(str(number), lambda stream: None) for number in range(2)]
+    readers = [asyncio.create_task(anext(stream)) for stream in streams]
+    await asyncio.sleep(0)
+    waiting = [
+        reader for stream in streams for reader in stream.put(Output(stream.request_id, None, 1, None))
+    ]
+    readers[0].cancel()
+    wake(waiting)
+    assert (await asyncio.wait_for(readers[1], 10)).token == 1
+    assert (await anext(streams[0])).token == 1
 
 
 def test_a_request_whose_event_loop_is_gone_is_cancelled(loop: EngineLoop, engine: Adapter) -> None:
