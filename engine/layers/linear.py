@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch import Tensor, nn
+from torch import nn
 
 
 class MergedLinear(nn.Linear):
@@ -29,13 +29,8 @@ class MergedLinear(nn.Linear):
 
     def __init__(self, in_features: int, parts: Mapping[str, int], bias: bool = False) -> None:
         super().__init__(in_features, sum(parts.values()), bias=bias)
-        self.sizes = list(parts.values())
         self.slices: dict[str, slice] = {}
         start = 0
         for name, size in parts.items():
             self.slices[name] = slice(start, start + size)
             start += size
-
-    def split(self, output: Tensor) -> tuple[Tensor, ...]:
-        """Views of `output` [..., sum of sizes], one per part in declared order."""
-        return output.split(self.sizes, dim=-1)

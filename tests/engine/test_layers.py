@@ -115,7 +115,7 @@ def test_a_merged_linear_is_its_parts_side_by_side(bias: bool) -> None:
     torch.manual_seed(0)
     merged = MergedLinear(6, {"q_proj": 4, "k_proj": 2, "v_proj": 3}, bias=bias)
     x = torch.randn(5, 6)
-    for (name, rows), part in zip(merged.slices.items(), merged.split(merged(x)), strict=True):
+    for name, rows in merged.slices.items():
         alone = nn.functional.linear(x, merged.weight[rows], merged.bias[rows] if bias else None)
-        torch.testing.assert_close(part, alone, msg=name)
+        torch.testing.assert_close(merged(x)[:, rows], alone, msg=name)
     assert merged.slices == {"q_proj": slice(0, 4), "k_proj": slice(4, 6), "v_proj": slice(6, 9)}
