@@ -166,6 +166,7 @@ def say(
 ) -> None:
     """Speak into a file, without any server."""
     from engine.errors import EngineError, RequestError
+    from models.voxcpm.config import ConfigError
     from voxfleet.model_source import ModelMissingError
     from voxfleet.say import SayError
     from voxfleet.say import say as say_into
@@ -181,22 +182,24 @@ def say(
     }
     console = Console(stderr=True, highlight=False)
     try:
-        with console.status("loading the model") as status:
+        with console.status("loading") as status:
             spoken = say_into(
                 sys.stdin.read() if text == "-" else text,
                 output,
                 model=model,
                 device=device.value,
-                progress=lambda seconds: status.update(f"speaking: {seconds:.1f} s"),
+                on_progress=status.update,
                 **{name: value for name, value in options.items() if value is not None},
             )
-    except (SayError, ModelMissingError, RequestError, EngineError, OSError) as error:
+    except (SayError, ModelMissingError, RequestError, EngineError, ConfigError, OSError) as error:
         fail(error)
     typer.echo(
         f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz"
         f" in {spoken.wall_seconds:.2f} s, first audio after {spoken.first_audio_seconds * 1000:.0f} ms,"
-        f" real-time factor {spoken.rtf:.2f}"
+        f" real-time factor {spoken.rtf:.2f}, seed {spoken.seed}"
     )
+    if spoken.finish_reason != "stop":
+        console.print(f"the model did not end by itself ({spoken.finish_reason})", style="yellow")
 
 
 @app.command()

@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import soundfile
 
 from voxfleet.model_source import check_model
+
+if TYPE_CHECKING:
+    from models.voxcpm import VoxCPM
 
 
 class SayError(RuntimeError):
@@ -26,6 +29,8 @@ class Spoken:
     wall_seconds: float
     first_audio_seconds: float
     sample_rate: int
+    seed: int
+    finish_reason: str
 
     @property
     def rtf(self) -> float:
@@ -39,36 +44,51 @@ def say(
     *,
     model: str = "bundled",
     device: str = "auto",
-    progress: Callable[[float], None] = lambda seconds: None,
+    on_progress: Callable[[str], None] = lambda message: None,
     **options: Any,
 ) -> Spoken:
     """Speaks `text` into `output`, whose suffix names the format (wav, flac, ogg, mp3).
 
-    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed. `progress`
-    gets the seconds of audio so far. Raises SayError, ModelMissingError, and RequestError from the model.
+    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed. Raises
+    SayError, ModelMissingError, and what VoxCPM raises: RequestError, EngineError, and ConfigError for the
+    checkpoint.
     """
     check_output(output)
     check_model(model)
     from models.voxcpm import VoxCPM
 
-    speaker = VoxCPM.from_pretrained(model, device=device)
-    try:
-        started = time.perf_counter()
-        chunks: list[np.ndarray] = []
-        first_audio_seconds = 0.0
-        samples = 0
-        for chunk in speaker.generate(text=text, **options):
-            first_audio_seconds = first_audio_seconds or time.perf_counter() - started
-            chunks.append(chunk)
-            samples += len(chunk)
-            progress(samples / speaker.sample_rate)
-        wall_seconds = time.perf_counter() - started
-    finally:
-        speaker.close()
-    if not samples:
-        raise SayError("the model ended without any audio")
+    def on_loading(stage: str, progress: float) -> None:
+        on_progress(f"loading {model}: {stage} {progress:.0%}")
+
+    with VoxCPM.from_pretrained(model, device=device, max_num_seqs=1, progress=on_loading) as speaker:
+        return speak(speaker, text, output, on_progress, options)
+
+
+def speak(
+    speaker: VoxCPM, text: str, output: Path, on_progress: Callable[[str], None], options: dict[str, Any]
+) -> Spoken:
+    """One clip of a loaded model into a file."""
+    chunks: list[np.ndarray] = []
+    first_audio_seconds = audio_seconds = 0.0
+    started = time.perf_counter()
+    stream = speaker.generate(text, **options)
+    for chunk in stream:
+        first_audio_seconds = first_audio_seconds or time.perf_counter() - started
+        chunks.append(chunk)
+        audio_seconds += len(chunk) / speaker.sample_rate
+        on_progress(f"speaking: {audio_seconds:.1f} s")
+    wall_seconds = time.perf_counter() - started
+    if not chunks:
+        raise SayError(f"the model ended without any audio ({stream.finish_reason})")
     write(output, np.concatenate(chunks), speaker.sample_rate)
-    return Spoken(samples / speaker.sample_rate, wall_seconds, first_audio_seconds, speaker.sample_rate)
+    return Spoken(
+        audio_seconds,
+        wall_seconds,
+        first_audio_seconds,
+        speaker.sample_rate,
+        stream.seed,
+        str(stream.finish_reason),
+    )
 
 
 def check_output(output: Path) -> None:

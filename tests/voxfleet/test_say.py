@@ -1,0 +1,118 @@
+"""`voxfleet say` with a real, tiny checkpoint: its voice is noise, its files and figures are not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.voxfleet.conftest import ROOT, voxfleet
+from voxfleet.say import SayError, say
+
+TINY = ROOT / "tests" / "parity" / "tiny_v2"
+
+
+def run(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        voxfleet("say", *arguments), cwd=ROOT, capture_output=True, text=True, check=False, input=text or ""
+    )
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Half a second of a tone, standing for somebody's voice."""
+    path = tmp_path / "recording.wav"
+    seconds = np.arange(8000) / 16000
+    soundfile.write(path, 0.3 * np.sin(2 * np.pi * 220 * seconds), 16000)
+    return path
+
+
+def test_the_command_writes_what_it_says_it_wrote(tmp_path: Path) -> None:
+    output = tmp_path / "out.wav"
+    result = run("Hello there.", "-o", str(output), "--model", str(TINY), "--seed", "3")
+    assert result.returncode == 0, result.stderr
+    samples, sample_rate = soundfile.read(output)
+    match = re.search(
+        r": ([\d.]+) s of audio at (\d+) Hz in .* real-time factor [\d.]+, seed (\d+)", result.stdout
+    )
+    assert match, result.stdout
+    assert int(match[2]) == sample_rate
+    assert float(match[1]) == pytest.approx(len(samples) / sample_rate, abs=0.005)
+    assert match[3] == "3"
+
+
+def test_the_text_can_come_from_standard_input(tmp_path: Path) -> None:
+    output = tmp_path / "out.wav"
+    result = run("-", "-o", str(output), "--model", str(TINY), text="Hello there.")
+    assert result.returncode == 0, result.stderr
+    assert output.stat().st_size > 44
+
+
+def test_the_same_seed_gives_the_same_file_and_another_one_another(tmp_path: Path) -> None:
+    first, again, other = (tmp_path / f"{name}.flac" for name in ("first", "again", "other"))
+    for output, seed in ((first, 5), (again, 5), (other, 6)):
+        say("Hello there.", output, model=str(TINY), device="cpu", seed=seed)
+    assert first.read_bytes() == again.read_bytes()
+    assert first.read_bytes() != other.read_bytes()
+
+
+def test_figures_agree_with_the_file(tmp_path: Path) -> None:
+    output = tmp_path / "out.wav"
+    messages: list[str] = []
+    spoken = say("Hello there.", output, model=str(TINY), device="cpu", on_progress=messages.append)
+    info = soundfile.info(output)
+    assert (info.samplerate, info.channels) == (spoken.sample_rate, 1)
+    assert info.duration == pytest.approx(spoken.audio_seconds)
+    assert 0 < spoken.first_audio_seconds <= spoken.wall_seconds
+    assert messages[0].startswith(f"loading {TINY}")
+    assert messages[-1] == f"speaking: {spoken.audio_seconds:.1f} s"
+
+
+def test_reference_and_prompt_recordings_reach_the_model(tmp_path: Path, recording: Path) -> None:
+    plain, referenced, continued = (tmp_path / f"{name}.wav" for name in ("plain", "referenced", "continued"))
+    say("Hello there.", plain, model=str(TINY), device="cpu", seed=1)
+    say("Hello there.", referenced, model=str(TINY), device="cpu", seed=1, reference_audio=recording)
+    options = {"prompt_audio": recording, "prompt_text": "A tone."}
+    say("Hello there.", continued, model=str(TINY), device="cpu", seed=1, **options)
+    assert len({path.read_bytes() for path in (plain, referenced, continued)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("",), "text"),
+        (("Hello.", "--voice", "nobody"), "nobody"),
+        (("Hello.", "--reference", str(ROOT / "LICENSE")), "LICENSE cannot be read as audio"),
+    ],
+)
+def test_what_the_model_refuses_is_said_without_a_traceback(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.wav"
+    result = run(*arguments, "-o", str(output), "--model", str(TINY))
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"), [("config.json", "config.json"), ("model.safetensors", "model")]
+)
+def test_an_incomplete_checkpoint_is_named(missing: str, message: str, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(TINY, checkpoint, ignore=shutil.ignore_patterns("golden", missing))
+    result = run("Hello.", "-o", str(tmp_path / "out.wav"), "--model", str(checkpoint))
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SayError, match="no directory"):
+        say("Hello.", tmp_path / "absent" / "out.wav", model=str(TINY))
