@@ -1,0 +1,158 @@
+"""Real gateway processes, started by the command that users start, and clients for them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.worker.harness import PATIENCE_SECONDS, REPOSITORY, WorkerProcess, wait_until
+
+
+class GatewayProcess:
+    """`voxfleet gateway` in a process of its own, on a free port. `settings` travel by environment."""
+
+    def __init__(
+        self, workers: list[WorkerProcess], *, max_queue: int | None = None, **settings: Any
+    ) -> None:
+        urls = ",".join(worker.url for worker in workers)
+        command = [sys.executable, "-m", "voxfleet", "gateway", "--workers", urls, "--port", "0"]
+        if max_queue is not None:
+            command += ["--max-queue", str(max_queue)]
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
+        variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in settings.items()}
+        variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
+        self.log: list[str] = []
+        self.process = subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            env=variables,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+        self.port: int = wait_until(self._find_port, lambda: "no gateway:\n" + "".join(self.log))
+
+    def _read_log(self) -> None:
+        with self.process.stderr:
+            for line in self.process.stderr:
+                self.log.append(line)
+
+    def _find_port(self) -> int | None:
+        if self.process.poll() is not None:
+            raise AssertionError(f"the gateway ended with {self.process.returncode}:\n" + "".join(self.log))
+        lines = [json.loads(line) for line in self.log if '"listening"' in line]
+        return lines[0]["port"] if lines else None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def wait_until_serving(self, workers: int) -> GatewayProcess:
+        """Until so many workers are up."""
+
+        def serving() -> bool | None:
+            answer = httpx.get(f"{self.url}/ready", timeout=PATIENCE_SECONDS)
+            return True if answer.is_success and answer.json()["workers"] == workers else None
+
+        wait_until(serving, lambda: f"{workers} workers are not up:\n" + "".join(self.log))
+        return self
+
+    def stop(self, sig: signal.Signals = signal.SIGTERM) -> int:
+        """Send the signal; the exit status."""
+        self.process.send_signal(sig)
+        code = self.process.wait(PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
+        return code
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE_SECONDS)
+
+    def http(self, **options: Any) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=self.url, timeout=PATIENCE_SECONDS, trust_env=False, **options)
+
+    @asynccontextmanager
+    async def stream(self, **request: Any) -> AsyncIterator[Stream]:
+        """A WebSocket with its request sent."""
+        async with self.socket() as opened:
+            await opened.socket.send(json.dumps(request))
+            yield opened
+
+    @asynccontextmanager
+    async def socket(self, **options: Any) -> AsyncIterator[Stream]:
+        """A WebSocket on which nothing was said yet."""
+        url = f"ws://127.0.0.1:{self.port}/ws/tts"
+        async with connect(
+            url, proxy=None, max_size=None, compression=None, close_timeout=1, **options
+        ) as socket:
+            yield Stream(socket)
+
+
+class Stream:
+    """One connection to `WS /ws/tts`; remembers everything it received."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.messages: list[dict[str, Any]] = []
+        self.pcm = b""
+
+    async def receive(self) -> dict[str, Any] | bytes:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            message = await self.socket.recv()
+        if isinstance(message, bytes):
+            self.pcm += message
+            return message
+        self.messages.append(json.loads(message))
+        return self.messages[-1]
+
+    async def receive_type(self, kind: str) -> dict[str, Any]:
+        """The next message of that type, whatever comes before it."""
+        while True:
+            message = await self.receive()
+            if isinstance(message, dict) and message["type"] == kind:
+                return message
+
+    async def receive_audio(self) -> bytes:
+        """The next PCM, whatever comes before it."""
+        while not isinstance(message := await self.receive(), bytes):
+            pass
+        return message
+
+    async def cancel(self) -> None:
+        await self.socket.send('{"type":"cancel"}')
+
+    async def receive_rest(self) -> int:
+        """Everything until the gateway closes; the close code."""
+        try:
+            while True:
+                await self.receive()
+        except ConnectionClosed:
+            return self.socket.close_code
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message["type"] == kind]
+
+
+async def eventually(poll: Callable[[], Awaitable[Any]], describe: str) -> Any:
+    """The first result of `poll` that is not None; AssertionError when there is none for too long."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if (result := await poll()) is not None:
+            return result
+        await asyncio.sleep(0.01)
+    raise AssertionError(describe)
