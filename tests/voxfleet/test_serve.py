@@ -181,6 +181,14 @@ def test_a_model_that_cannot_be_loaded_ends_it_after_some_tries(serve: Serve, tm
     assert "is ready" not in served.output
 
 
+def test_a_checkpoint_is_loaded_with_its_stages_shown_and_speaks(serve: Serve) -> None:
+    tiny = ROOT / "tests" / "parity" / "tiny_v2"
+    served = serve("--model", str(tiny), "--port", "0", "--workers", "1", "--device", "cpu")
+    url = served.wait_ready()
+    served.wait_for_output(r"(?s)worker-0: (?!ready).*worker-0: ready")
+    assert float(speak(url, "Hello there.", seed=3).headers["x-audio-seconds"]) > 0
+
+
 def test_a_wrong_setting_of_the_gateway_ends_it_at_once(serve: Serve, tmp_path: Path) -> None:
     config = tmp_path / "wrong.yaml"
     config.write_text("gateway: {max_queue: -3}", encoding="utf-8")
