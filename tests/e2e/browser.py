@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
 
-ARGUMENTS = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required"]
+INSECURE_HOST = "fleet.test"
+"""Resolves to this machine, but is not localhost: pages from it lack what browsers keep for https."""
+ARGUMENTS = [
+    "--no-sandbox",
+    "--autoplay-policy=no-user-gesture-required",
+    f"--host-resolver-rules=MAP {INSECURE_HOST} 127.0.0.1",
+]
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 _NOTE_VIOLATIONS = """

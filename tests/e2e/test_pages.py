@@ -13,7 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.browser import DESKTOP, INSECURE_HOST, PHONE, watched_page
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
@@ -79,9 +79,7 @@ class TestSpeaking:
         assert float(page.inner_text("#tile-rtf")) < 1
         expect(page.locator("#status")).to_contain_text("real-time factor")
 
-    def test_a_stream_slower_than_real_time_is_heard_whole_and_its_gaps_are_counted(
-        self, page: Page
-    ) -> None:
+    def test_a_stream_slower_than_real_time_is_heard_whole_and_its_gaps_are_counted(self, page: Page) -> None:
         with worker(slots=1, step_ms=260) as one, gateway([one.url]) as edge:
             open_studio(page, edge, "Slow and steady wins it.")
             page.click("#generate")
@@ -89,6 +87,18 @@ class TestSpeaking:
             expect_player(page, "ended")
             assert figure(page, "played-samples") == figure(page, "received-samples") > 0
             assert figure(page, "underruns") > 0
+
+    def test_is_heard_on_plain_http_from_another_machine(self, browser: Browser, fleet: Server) -> None:
+        with watched_page(browser) as watched:  # the browser itself complains of plain http
+            page = watched.page
+            page.goto(fleet.url.replace("127.0.0.1", INSECURE_HOST))
+            assert not page.evaluate("isSecureContext")
+            page.fill("#text", SENTENCE)
+            page.click("#generate")
+            expect_state(page, "done")
+            expect_player(page, "ended")
+            assert figure(page, "played-samples") == figure(page, "received-samples") > 0
+            assert figure(page, "underruns") == 0
 
     def test_sends_what_the_page_shows(self, page: Page, fleet: Server) -> None:
         sent: list[str] = []

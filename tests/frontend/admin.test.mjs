@@ -200,9 +200,19 @@ describe("Series", () => {
   test("draws to the right edge, highest value on top", () => {
     const series = new Series();
     [0, 4].forEach((value, second) => series.add(value, second));
-    const [first, last] = series.points(100, 10, 2);
-    assert.deepEqual(last, [100, 0]);
-    assert.equal(first[1], 10);
+    const [first, last] = series.points(90, 10, 2);
+    assert.deepEqual(first, [80, 10]);
+    assert.deepEqual(last, [90, 0]);
+  });
+
+  test("fills the whole width, however much of the minute is over", () => {
+    const series = new Series();
+    for (let second = 0; second < 100; second += 1) {
+      series.add(1, second);
+      const points = series.points(90, 10);
+      assert.ok(Math.abs(points.at(-1)[0] - 90) < 1e-9);
+      if (second >= 9) assert.ok(Math.abs(points[0][0]) < 1e-9);
+    }
   });
 });
 

@@ -66,6 +66,7 @@ describe("Envelope", () => {
     assert.deepEqual(pieces.columns(4, 0.04), whole.columns(4, 0.04));
     assert.deepEqual([...whole.columns(4, 0.04)].map((peak) => peak.toFixed(3)), ["0.003", "0.500", "0.003", "0.003"]);
     assert.equal(whole.seconds, 0.04);
+    assert.equal(whole.loudest, 0.5);
   });
 
   test("columns beyond what has arrived are empty", () => {

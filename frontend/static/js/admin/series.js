@@ -5,6 +5,7 @@
  * a second without any repeats the last value.
  */
 export const SERIES_SECONDS = 60;
+const FEWEST_ACROSS = 10;
 
 export class Series {
   #values = [];
@@ -28,13 +29,14 @@ export class Series {
   }
 
   /**
-   * Corners of a line over the values, newest at the right edge.
+   * Corners of a line over the values, newest at the right edge, oldest at the left one; fewer than
+   * ten values keep to the right.
    * @param {number} ceiling value at the top edge, raised to the largest value
    * @returns {[number, number][]} in pixels, y down
    */
   points(width, height, ceiling = 0) {
     const top = Math.max(1, ceiling, ...this.#values);
-    const step = width / (SERIES_SECONDS - 1);
+    const step = width / (Math.max(FEWEST_ACROSS, this.#values.length) - 1);
     const first = width - step * (this.#values.length - 1);
     return this.#values.map((value, index) => [first + index * step, height * (1 - value / top)]);
   }

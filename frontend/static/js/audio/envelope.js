@@ -12,6 +12,9 @@ export class Envelope {
   #open = 0;
   #openCount = 0;
 
+  /** The loudest sample so far, in [0, 1]. */
+  loudest = 0;
+
   constructor(sampleRate) {
     this.sampleRate = sampleRate;
     this.#bucketSamples = Math.round(sampleRate * BUCKET_SECONDS);
@@ -29,6 +32,7 @@ export class Envelope {
       this.#openCount += 1;
       if (this.#openCount === this.#bucketSamples) {
         this.#peaks.push(this.#open);
+        this.loudest = Math.max(this.loudest, this.#open);
         this.#open = 0;
         this.#openCount = 0;
       }

@@ -1,5 +1,5 @@
 /**
- * A player of one utterance at a time: an AudioContext at the server's rate and a worklet node.
+ * A player of one utterance at a time, on an AudioContext at the server's rate.
  *
  * Everything that arrives is kept, so the clip can be paused, sought and heard again while it
  * streams and after. Call prepare() inside a click: browsers start audio only then.
@@ -7,80 +7,67 @@
  * Event "report" carries a Playout snapshot: {state, position, playedSamples, bufferedSamples,
  * receivedSamples, underruns, prerollSeconds}.
  */
+import { loadOutput, openOutput } from "./outputs.js";
 import { toFloat } from "./pcm.js";
-
-const WORKLET_URL = new URL("./worklet.js", import.meta.url);
 
 export class Player extends EventTarget {
   #context = null;
-  #node = null;
   #loading = null;
+  #output = null;
 
-  /** The rate of the open context, or null before the first. */
-  get sampleRate() {
-    return this.#context?.sampleRate ?? null;
-  }
-
-  /** Opens the audio device at a rate (and keeps it, while the rate stays). */
-  prepare(sampleRate) {
+  /** Opens the audio device at a rate, and keeps it while the rate stays. */
+  async prepare(sampleRate) {
     if (this.#context?.sampleRate !== sampleRate) {
       this.#context?.close();
       this.#context = new AudioContext({ sampleRate, latencyHint: "interactive" });
-      this.#loading = this.#context.audioWorklet.addModule(WORKLET_URL);
+      this.#loading = loadOutput(this.#context);
     }
-    return Promise.all([this.#context.resume(), this.#loading]);
+    await Promise.all([this.#context.resume(), this.#loading]);
   }
 
-  /** Starts a new, empty utterance. @throws when the browser has no audio worklet */
+  /** Starts a new, empty utterance. @throws when the browser can not open the device */
   async begin(sampleRate, prerollSeconds) {
     this.stop();
     await this.prepare(sampleRate);
-    const node = new AudioWorkletNode(this.#context, "speech-processor", {
-      numberOfInputs: 0,
-      outputChannelCount: [1],
-      processorOptions: { prerollSeconds },
+    const output = openOutput(this.#context, { prerollSeconds }, (detail) => {
+      if (output === this.#output) this.dispatchEvent(new CustomEvent("report", { detail }));
     });
-    node.port.onmessage = ({ data }) => {
-      if (node === this.#node) this.dispatchEvent(new CustomEvent("report", { detail: data }));
-    };
-    node.connect(this.#context.destination);
-    this.#node = node;
+    this.#output = output;
   }
 
   /** @param {Int16Array} samples */
   push(samples) {
     const floats = toFloat(samples);
-    this.#node?.port.postMessage({ type: "push", samples: floats }, [floats.buffer]);
+    this.#output?.post({ type: "push", samples: floats }, [floats.buffer]);
   }
 
+  /** No audio follows. */
   end() {
-    this.#send({ type: "end" });
+    this.#output?.post({ type: "end" });
   }
 
   play() {
     this.#context?.resume();
-    this.#send({ type: "play" });
+    this.#output?.post({ type: "play" });
   }
 
   pause() {
-    this.#send({ type: "pause" });
+    this.#output?.post({ type: "pause" });
   }
 
+  /** @param {number} position sample of the clip */
   seek(position) {
-    this.#send({ type: "seek", position });
+    this.#output?.post({ type: "seek", position });
   }
 
+  /** @param {number} seconds to wait before the next start */
   setPreroll(seconds) {
-    this.#send({ type: "preroll", seconds });
+    this.#output?.post({ type: "preroll", seconds });
   }
 
   /** Fades out and forgets the utterance. */
   stop() {
-    this.#send({ type: "stop" });
-    this.#node = null;
-  }
-
-  #send(message) {
-    this.#node?.port.postMessage(message);
+    this.#output?.post({ type: "stop" });
+    this.#output = null;
   }
 }

@@ -2,11 +2,14 @@
  * The picture of a clip on a canvas: what was heard, what has arrived, what is still expected.
  *
  * The whole width stands for the expected length until more has arrived; then it follows the clip.
+ * The whole height stands for the loudest sample so far, so a quiet voice is seen as well.
  * Reports come 20 times a second; between them the play head moves by the clock.
  */
 const BAR_PIXELS = 3;
 const PITCH_PIXELS = 5;
-const SPAN_EASE = 0.14;
+const EASE = 0.14;
+const CLOSE = 0.005;
+const QUIET = 0.3;
 const GAMMA = 0.75;
 const now = () => performance.now() / 1000;
 
@@ -17,6 +20,7 @@ export class Waveform {
   #expectedSeconds = 1;
   #complete = false;
   #span = 1;
+  #ceiling = 1;
   #report = { state: "stopped", position: 0, at: 0 };
   #frame = null;
   #still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -35,6 +39,7 @@ export class Waveform {
     this.#expectedSeconds = Math.max(1, expectedSeconds);
     this.#complete = false;
     this.#span = this.#expectedSeconds;
+    this.#ceiling = QUIET;
     this.#report = { state: "buffering", position: 0, at: now() };
     this.draw();
   }
@@ -80,11 +85,18 @@ export class Waveform {
     return this.#complete && arrived > 0 ? arrived : Math.max(this.#expectedSeconds, arrived * 1.02);
   }
 
+  /** Moves both scales towards where they should be; returns whether they are on their way still. */
   #ease() {
-    const target = this.#targetSpan();
-    const close = Math.abs(target - this.#span) < 0.005;
-    this.#span = close || this.#still.matches ? target : this.#span + (target - this.#span) * SPAN_EASE;
-    return this.#span !== target;
+    const span = this.#targetSpan();
+    const ceiling = Math.max(QUIET, this.#utterance?.envelope?.loudest ?? 0);
+    this.#span = this.#towards(this.#span, span);
+    this.#ceiling = this.#towards(this.#ceiling, ceiling);
+    return this.#span !== span || this.#ceiling !== ceiling;
+  }
+
+  #towards(value, target) {
+    const there = this.#still.matches || Math.abs(target - value) < CLOSE;
+    return there ? target : value + (target - value) * EASE;
   }
 
   #readColours() {
@@ -113,7 +125,7 @@ export class Waveform {
   #paintBar(context, column, peak, headPixels, height) {
     const x = column * PITCH_PIXELS + (PITCH_PIXELS - BAR_PIXELS) / 2;
     const arrived = !Number.isNaN(peak);
-    const tall = arrived ? Math.max(BAR_PIXELS, Math.min(1, peak) ** GAMMA * (height - 8)) : 2;
+    const tall = arrived ? Math.max(BAR_PIXELS, Math.min(1, peak / this.#ceiling) ** GAMMA * (height - 8)) : 2;
     const wide = arrived ? BAR_PIXELS : 2;
     const colour = arrived ? (x < headPixels ? "played" : "arrived") : "expected";
     context.fillStyle = this.#colours[colour];
