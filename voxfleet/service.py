@@ -77,7 +77,6 @@ class Service:
     observer: ServiceObserver
     policy: RestartPolicy = field(default_factory=RestartPolicy)
     failed_starts: int = field(default=0, init=False)
-    last_failure: str = field(default="", init=False)
     pid: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +120,6 @@ class Service:
             ended_runs += 1
             if self._healthy_since is None:
                 self.failed_starts += self.policy.max_failed_starts if end.is_usage_error else 1
-            self.last_failure = end.reason
             delay_seconds = self.policy.delay_seconds(ended_runs)
             self.observer.on_down(self, end.reason, delay_seconds)
             with contextlib.suppress(TimeoutError):

@@ -163,12 +163,13 @@ class Supervisor:
         self._console.on_health(service, health)
 
     def on_down(self, service: Service, reason: str, delay_seconds: float) -> None:
-        """Tells the user, and gives up when nothing is left to hope for."""
-        self._console.on_down(service, reason, delay_seconds)
+        """Tells the user, or gives up when nothing is left to hope for."""
         if self._gateway.hopeless:
-            self._end(f"the gateway {self._gateway.last_failure}")
+            self._end(f"the gateway {reason}")
         elif all(worker.hopeless for worker in self._workers):
-            self._end(f"no worker starts; {service.name} {service.last_failure}")
+            self._end(f"no worker starts; {service.name} {reason}")
+        else:
+            self._console.on_down(service, reason, delay_seconds)
 
     def _end(self, failure: str | None) -> None:
         if not self._outcome.done():

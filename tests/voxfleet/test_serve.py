@@ -176,8 +176,9 @@ def test_a_model_that_cannot_be_loaded_ends_it_after_some_tries(serve: Serve, tm
     """An empty directory passes the first look; only the worker finds out."""
     served = serve("--model", str(tmp_path), "--port", "0", "--workers", "1", "--device", "cpu")
     assert served.wait_exit() == 1
-    assert served.output.count("starting it again") == 3
-    assert "cannot serve: no worker starts" in served.output
+    assert served.output.count("starting it again") == 2
+    assert "cannot serve: no worker starts; worker-0 failed" in served.output
+    assert "has no config.json" in served.output
     assert "is ready" not in served.output
 
 
