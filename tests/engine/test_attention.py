@@ -7,7 +7,7 @@ import random
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -114,7 +114,6 @@ def test_attention_equals_the_reference(mix: str, block_size: int, heads: tuple[
 rows = st.tuples(st.integers(0, 40), st.integers(0, 20)).filter(lambda row: row != (0, 0))
 
 
-@settings(max_examples=60)
 @given(
     rows=st.lists(rows, min_size=1, max_size=5),
     block_size=st.sampled_from([1, 3, 8]),

@@ -355,4 +355,4 @@ class BlockManagerAgainstTruth(RuleBasedStateMachine):
 
 
 TestBlockManagerAgainstTruth = BlockManagerAgainstTruth.TestCase
-TestBlockManagerAgainstTruth.settings = settings(max_examples=150, stateful_step_count=40)
+TestBlockManagerAgainstTruth.settings = settings(stateful_step_count=40)

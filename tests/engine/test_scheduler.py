@@ -318,4 +318,4 @@ class SchedulerAgainstRules(RuleBasedStateMachine):
 
 
 TestSchedulerAgainstRules = SchedulerAgainstRules.TestCase
-TestSchedulerAgainstRules.settings = settings(max_examples=100, stateful_step_count=40)
+TestSchedulerAgainstRules.settings = settings(stateful_step_count=40)
