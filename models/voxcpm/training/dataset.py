@@ -73,7 +73,9 @@ class SpeechStore:
             if path.with_suffix(".tsv").exists():
                 shard = self._shards.setdefault(path, _Shard(path))
                 audio, utterances = shard.read_new(len(self.audio) - self.filled)
-                self.audio[self.filled : self.filled + len(audio)] = torch.from_numpy(audio).to(self.audio.device)
+                self.audio[self.filled : self.filled + len(audio)] = torch.from_numpy(audio).to(
+                    self.audio.device
+                )
                 self.utterances += [
                     SpokenText(self.filled + u.start, u.samples, u.voice, u.kind, u.text) for u in utterances
                 ]

@@ -84,7 +84,10 @@ class Discriminators(nn.Module):
 
 def discriminator_loss(real: list[Judgement], made: list[Judgement]) -> Tensor:
     """Real scores toward 1, made ones toward 0, mean over discriminators."""
-    losses = [(1 - r.float()).square().mean() + m.float().square().mean() for (r, _), (m, _) in zip(real, made, strict=True)]
+    losses = [
+        (1 - r.float()).square().mean() + m.float().square().mean()
+        for (r, _), (m, _) in zip(real, made, strict=True)
+    ]
     return torch.stack(losses).mean()
 
 

@@ -16,8 +16,9 @@ import soundfile
 from safetensors.torch import load_file, save_file
 
 from . import synthesis
-from .recipe import DEFAULT_VOICE, recipe_named
+from .recipe import DEFAULT_VOICE
 from .tokenizer_file import write_tokenizer
+from .training_common import recipe_named
 
 REFERENCE_TEXT = "A gentle breeze moved the leaves while we walked along the river."
 DESCRIPTIONS = {
@@ -55,12 +56,14 @@ def write_voices(folder: Path, carry: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     flite = synthesis.Flite(synthesis.flite_folder(carry))
     gains = synthesis.voice_gains(flite)
-    entries = []
+    entries = {}
     for voice in DESCRIPTIONS:
         samples = synthesis.speak(flite, REFERENCE_TEXT, voice, gains)
-        soundfile.write(folder / f"{voice}.flac", samples.astype(np.int16), synthesis.SAMPLE_RATE, subtype="PCM_16")
-        entries.append({"id": voice, "name": voice, "language": "en", "description": DESCRIPTIONS[voice], "file": f"{voice}.flac", "text": REFERENCE_TEXT})
-    (folder / "voices.json").write_text(json.dumps({"default": DEFAULT_VOICE, "voices": entries}, indent=2) + "\n")
+        soundfile.write(
+            folder / f"{voice}.flac", samples.astype(np.int16), synthesis.SAMPLE_RATE, subtype="PCM_16"
+        )
+        entries[voice] = {"audio": f"{voice}.flac", "language": "en", "description": DESCRIPTIONS[voice]}
+    (folder / "voices.json").write_text(json.dumps(entries, indent=2) + "\n")
 
 
 def training_facts(pieces: Path) -> dict[str, float]:
@@ -76,7 +79,9 @@ def export(pieces: Path, out: Path, carry: Path, decoder: str, recipe: str) -> i
     out.mkdir(parents=True, exist_ok=True)
     model = joined(pieces, "lm-*.safetensors")
     vae = joined(pieces, "vae-encoder.safetensors")
-    vae |= joined(pieces, "vae-decoder.safetensors" if decoder == "final" else "vae-decoder-plain.safetensors")
+    vae |= joined(
+        pieces, "vae-decoder.safetensors" if decoder == "final" else "vae-decoder-plain.safetensors"
+    )
     save_file(model, out / "model.safetensors")
     save_file(vae, out / "audiovae.safetensors")
     config = recipe_named(recipe).config
@@ -84,8 +89,13 @@ def export(pieces: Path, out: Path, carry: Path, decoder: str, recipe: str) -> i
     write_tokenizer(out)
     write_voices(out / "voices", carry)
     facts = training_facts(pieces)
-    counts = {"lm_millions": sum(t.numel() for t in model.values()) / 1e6, "vae_millions": sum(t.numel() for t in vae.values()) / 1e6}
+    counts = {
+        "lm_millions": sum(t.numel() for t in model.values()) / 1e6,
+        "vae_millions": sum(t.numel() for t in vae.values()) / 1e6,
+    }
     (out / "README.md").write_text(MODEL_CARD.format(default=DEFAULT_VOICE, **facts, **counts))
+    for weights in out.glob("*.safetensors"):
+        weights.chmod(0o644)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if size > MOST_BYTES:
         raise ValueError(f"the checkpoint has {size / 2**20:.2f} MiB, more than {MOST_BYTES / 2**20:.0f}")
@@ -97,7 +107,9 @@ def main() -> None:
     parser.add_argument("--pieces", type=Path, required=True, help="output folder of the pipeline")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--carry", type=Path, default=Path(".carry"))
-    parser.add_argument("--decoder", choices=("final", "plain"), default="final", help="plain: before the adversarial part")
+    parser.add_argument(
+        "--decoder", choices=("final", "plain"), default="final", help="plain: before the adversarial part"
+    )
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
     args = parser.parse_args()
     size = export(args.pieces, args.out, args.carry, args.decoder, args.recipe)

@@ -37,7 +37,11 @@ def _causal_argument() -> dict:
     """torch 2.10 and 2.11 differ in how `varlen_attn` is told to be causal."""
     from torch.nn.attention.varlen import varlen_attn
 
-    return {"is_causal": True} if "is_causal" in inspect.signature(varlen_attn).parameters else {"window_size": (-1, 0)}
+    return (
+        {"is_causal": True}
+        if "is_causal" in inspect.signature(varlen_attn).parameters
+        else {"window_size": (-1, 0)}
+    )
 
 
 _CAUSAL = _causal_argument()
@@ -47,7 +51,9 @@ def _variable_length(q: Tensor, k: Tensor, v: Tensor, boundaries: Tensor, longes
     from torch.nn.attention.varlen import varlen_attn
 
     dtype = torch.bfloat16
-    return varlen_attn(q.to(dtype), k.to(dtype), v.to(dtype), boundaries, boundaries, longest, longest, **_CAUSAL)
+    return varlen_attn(
+        q.to(dtype), k.to(dtype), v.to(dtype), boundaries, boundaries, longest, longest, **_CAUSAL
+    )
 
 
 def _document_loop(q: Tensor, k: Tensor, v: Tensor, boundaries: Tensor) -> Tensor:

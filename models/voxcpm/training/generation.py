@@ -31,13 +31,21 @@ class Speaking:
 
     def prefix(self) -> list[int]:
         """Token ids up to and with the audio marker; -1 stands for a reference patch."""
-        reference = [] if self.reference is None else [REFERENCE_START, *[-1] * len(self.reference), REFERENCE_END]
+        reference = (
+            [] if self.reference is None else [REFERENCE_START, *[-1] * len(self.reference), REFERENCE_END]
+        )
         return [*reference, *self.token_ids, AUDIO_START]
 
 
 @torch.inference_mode()
-def generate(model: VoxCPMModel, texts: list[list[int]], references: list[Tensor | None], most_patches: int,
-             num_steps: int = 10, cfg_value: float = 2.0) -> list[Speaking]:
+def generate(
+    model: VoxCPMModel,
+    texts: list[list[int]],
+    references: list[Tensor | None],
+    most_patches: int,
+    num_steps: int = 10,
+    cfg_value: float = 2.0,
+) -> list[Speaking]:
     """Speak all texts together; each ends at its stop or after `most_patches`."""
     device = model.stop_head.weight.device
     shape = (model.config.patch_size, model.config.feat_dim)
@@ -48,7 +56,9 @@ def generate(model: VoxCPMModel, texts: list[list[int]], references: list[Tensor
         if not active:
             break
         lm_hidden, residual_hidden = _last_hidden(model, active)
-        cond = torch.stack([s.patches[-1] if s.patches else torch.zeros(shape, device=device) for s in active])
+        cond = torch.stack(
+            [s.patches[-1] if s.patches else torch.zeros(shape, device=device) for s in active]
+        )
         noise = torch.randn(len(active), *shape, device=device)
         guidance = torch.full((len(active), 1, 1), cfg_value, device=device)
         made = solver.solve(noise, model.dit_condition(lm_hidden, residual_hidden), cond, num_steps, guidance)

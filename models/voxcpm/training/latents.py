@@ -25,9 +25,12 @@ def patches_of(utterance: SpokenText, patch_samples: int) -> int:
     return -(-utterance.samples // patch_samples) + 1
 
 
-@torch.inference_mode()
+@torch.no_grad()  # not inference mode: a compiled training step may save the latents for its backward
 def encode_speech(
-    encode: Callable[[Tensor], Tensor], store: SpeechStore, config: VoxCPMConfig, samples_per_call: int = 16_000_000
+    encode: Callable[[Tensor], Tensor],
+    store: SpeechStore,
+    config: VoxCPMConfig,
+    samples_per_call: int = 16_000_000,
 ) -> tuple[Tensor, list[SpokenText]]:
     """Latents of every utterance, shortest first: fp16 [patches, patch_size, D] on the store's device.
 
@@ -36,7 +39,9 @@ def encode_speech(
     patch_size, patch_samples = config.patch_size, config.patch_size * config.audio_vae_config.hop_length
     ordered = sorted(store.utterances, key=lambda u: u.samples)
     counts = [patches_of(u, patch_samples) for u in ordered]
-    latents = torch.empty(sum(counts), patch_size, config.feat_dim, dtype=torch.float16, device=store.audio.device)
+    latents = torch.empty(
+        sum(counts), patch_size, config.feat_dim, dtype=torch.float16, device=store.audio.device
+    )
     done = first = 0
     while first < len(ordered):
         last = first
@@ -50,7 +55,10 @@ def encode_speech(
         index = (starts + offsets).clamp_max(len(store.audio) - 1)
         audio = torch.where(offsets < lengths, store.audio[index], 0).float() / 32768
         encoded = encode(audio[:, None]).transpose(1, 2).unflatten(1, (-1, patch_size))
-        real = torch.arange(group_counts[-1], device=encoded.device) < torch.tensor(group_counts, device=encoded.device)[:, None]
+        real = (
+            torch.arange(group_counts[-1], device=encoded.device)
+            < torch.tensor(group_counts, device=encoded.device)[:, None]
+        )
         chosen = encoded[real]
         latents[done : done + len(chosen)] = chosen
         done, first = done + len(chosen), last

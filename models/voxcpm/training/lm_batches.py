@@ -87,14 +87,20 @@ class BatchMaker:
         """Candidate documents: utterance, first reference patch, reference length (0 for none), each [documents]."""
         count, random, corpus = self.recipe.documents, self._random, self.corpus
         from_sentences = random.random(count) < sentence_share
-        chosen = np.where(from_sentences, random.choice(self._pools[0], count), random.choice(self._pools[1], count))
+        chosen = np.where(
+            from_sentences, random.choice(self._pools[0], count), random.choice(self._pools[1], count)
+        )
         voice = corpus.voice[chosen]
         other = np.empty(count, np.int64)
         for index, members in enumerate(self._by_voice):
             same = voice == index
             other[same] = random.choice(members, int(same.sum())) if same.any() else 0
-        length = np.minimum(random.integers(SHORTEST_REFERENCE, LONGEST_REFERENCE + 1, count), corpus.num_patches[other])
-        start = corpus.first_patch[other] + (random.random(count) * (corpus.num_patches[other] - length + 1)).astype(np.int64)
+        length = np.minimum(
+            random.integers(SHORTEST_REFERENCE, LONGEST_REFERENCE + 1, count), corpus.num_patches[other]
+        )
+        start = corpus.first_patch[other] + (
+            random.random(count) * (corpus.num_patches[other] - length + 1)
+        ).astype(np.int64)
         without = (voice == self._default) & (random.random(count) >= self.recipe.default_reference_share)
         return chosen, start, np.where(without, 0, length)
 
@@ -119,13 +125,19 @@ class BatchMaker:
         token_ids[ranges(begin + prefix, text)] = corpus.tokens[ranges(corpus.first_token[chosen], text)]
         marker = begin + prefix + text
         token_ids[marker] = AUDIO_START
-        return self._lay_out(token_ids, begin, length, reference, reference_length, marker, corpus.first_patch[chosen], patches)
+        return self._lay_out(
+            token_ids, begin, length, reference, reference_length, marker, corpus.first_patch[chosen], patches
+        )
 
-    def _lay_out(self, token_ids, begin, length, reference, reference_length, marker, first_patch, patches) -> Batch:
+    def _lay_out(
+        self, token_ids, begin, length, reference, reference_length, marker, first_patch, patches
+    ) -> Batch:
         recipe, random = self.recipe, self._random
         used = int(length.sum())
         documents = np.concatenate([length, self._padding(recipe.tokens - used)])
-        boundaries = np.full(recipe.documents + recipe.tokens // PADDING_DOCUMENT + 2, recipe.tokens, np.int32)
+        boundaries = np.full(
+            recipe.documents + recipe.tokens // PADDING_DOCUMENT + 2, recipe.tokens, np.int32
+        )
         boundaries[0], boundaries[1 : len(documents) + 1] = 0, np.cumsum(documents)
         positions = ranges(np.zeros(len(documents), np.int64), documents)
 
@@ -138,7 +150,9 @@ class BatchMaker:
         audio_patches[:rows] = np.concatenate([ranges(reference, reference_length), target_patches])
         audio_mask = np.zeros(recipe.tokens, bool)
         audio_mask[audio_positions[:rows]] = True
-        level = random.uniform(0, recipe.most_feedback_noise, len(length)) * (random.random(len(length)) < 0.5)
+        level = random.uniform(0, recipe.most_feedback_noise, len(length)) * (
+            random.random(len(length)) < 0.5
+        )
         noise = np.zeros(recipe.audio_rows, np.float32)
         noise[len(at_reference) : rows] = np.repeat(level, patches)
 
@@ -150,8 +164,18 @@ class BatchMaker:
         stop_labels[marker + patches - 1] = 1
         flow = np.resize(random.permutation(len(at_target)), recipe.flow_rows)
         return Batch(
-            token_ids, positions, audio_mask, boundaries, audio_positions, audio_patches, noise,
-            at_target[flow] - 1, target_patches[flow], previous[flow], stop_labels, len(at_target),
+            token_ids,
+            positions,
+            audio_mask,
+            boundaries,
+            audio_positions,
+            audio_patches,
+            noise,
+            at_target[flow] - 1,
+            target_patches[flow],
+            previous[flow],
+            stop_labels,
+            len(at_target),
         )
 
     @staticmethod

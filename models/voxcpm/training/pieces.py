@@ -43,7 +43,9 @@ def language_model_pieces(config: VoxCPMConfig, state: dict[str, Tensor]) -> dic
     """File name -> tensors under their released names, bf16."""
     model = VoxCPMModel(config)
     model.load_state_dict(state)
-    released = {name: tensor.to(torch.bfloat16).contiguous() for name, tensor in sorted(export_state(model).items())}
+    released = {
+        name: tensor.to(torch.bfloat16).contiguous() for name, tensor in sorted(export_state(model).items())
+    }
     return {f"lm-{i}.safetensors": part for i, part in enumerate(split(released))}
 
 
@@ -52,7 +54,10 @@ def vae_pieces(work: Path) -> dict[str, dict[str, Tensor]]:
     state = torch.load(work / "vae.pt", weights_only=True)
     pieces = {"vae-encoder.safetensors": {n: t for n, t in state.items() if n.startswith("encoder.")}}
     decoder = {n: t for n, t in state.items() if n.startswith("decoder.")}
-    for name, file in (("vae-decoder-plain.safetensors", "decoder_plain.pt"), ("vae-decoder.safetensors", "decoder.pt")):
+    for name, file in (
+        ("vae-decoder-plain.safetensors", "decoder_plain.pt"),
+        ("vae-decoder.safetensors", "decoder.pt"),
+    ):
         if (work / file).exists():
             decoder = {f"decoder.{n}": t for n, t in torch.load(work / file, weights_only=True).items()}
         pieces[name] = decoder
@@ -68,7 +73,11 @@ def gather(work: Path, out: Path, config: VoxCPMConfig) -> list[str]:
         pieces |= vae_pieces(work)
     for name, tensors in pieces.items():
         write_atomically(out / name, save(tensors))
-    reports = [json.loads(line) for path in sorted((work / "logs").glob("*.jsonl")) for line in path.read_text().splitlines()]
+    reports = [
+        json.loads(line)
+        for path in sorted((work / "logs").glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
     write_atomically(out / "log.json", json.dumps(reports).encode())
     if (work / "samples.npz").exists():
         shutil.copyfile(work / "samples.npz", out / "samples.npz")

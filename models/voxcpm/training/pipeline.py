@@ -53,7 +53,7 @@ def plan(begin: float, budget_seconds: float, gpus: int) -> Schedule:
     end = begin + budget_seconds
     closing = min(75.0, 0.15 * budget_seconds)
     lm_end = end - closing
-    vae_end = begin + 0.27 * budget_seconds
+    vae_end = begin + 0.3 * budget_seconds
     if gpus > 1:
         return Schedule(begin, vae_end, begin, lm_end - 5, begin, lm_end, end)
     decoder_end = begin + 0.45 * budget_seconds
@@ -77,8 +77,18 @@ class Stage:
 
     def start(self) -> None:
         self.log = open(self.work / f"{self.name}.log", "a")
-        command = [sys.executable, "-u", "-m", f"{PACKAGE}.{self.module}", "--work", str(self.work), *self.arguments]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-u",
+            "-m",
+            f"{PACKAGE}.{self.module}",
+            "--work",
+            str(self.work),
+            *self.arguments,
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
 
     def stop(self) -> None:
         if self.process and self.process.poll() is None:
@@ -128,7 +138,14 @@ class Pipeline:
         self.schedule = plan(time.time(), args.budget_seconds, args.gpus)
         self.vae_ranks = self._vae_stages(max(1, args.gpus))
         second = "1" if args.gpus > 1 else "0"
-        self.decoder = self._stage("decoder", "train_decoder", self.schedule.decoder_start, self.schedule.decoder_end, "--gpu", second)
+        self.decoder = self._stage(
+            "decoder",
+            "train_decoder",
+            self.schedule.decoder_start,
+            self.schedule.decoder_end,
+            "--gpu",
+            second,
+        )
         self.lm = self._stage("lm", "train_lm", self.schedule.lm_start, self.schedule.lm_end, "--gpu", "0")
         self.gathering: subprocess.Popen | None = None
 
@@ -154,12 +171,16 @@ class Pipeline:
             self.speakers = []
             return
         processes = max(1, (os.cpu_count() or 1) - 4)
-        self.speakers = synthesis.start(self.args.carry, speech, self.recipe.hours, processes, self.schedule.vae_end, VOICE_WEIGHTS)
+        self.speakers = synthesis.start(
+            self.args.carry, speech, self.recipe.hours, processes, self.schedule.vae_end, VOICE_WEIGHTS
+        )
 
     def watch(self) -> dict[str, str]:
         """One look at every stage; a data-parallel stage 1 that fails goes on with one GPU."""
         states = {stage.name: stage.watch() for stage in self.vae_ranks}
-        hung = time.time() > self.schedule.vae_end + HUNG_AFTER_SECONDS and not (self.work / "vae.pt").exists()
+        hung = (
+            time.time() > self.schedule.vae_end + HUNG_AFTER_SECONDS and not (self.work / "vae.pt").exists()
+        )
         if len(self.vae_ranks) > 1 and (hung or "failed" in states.values()):
             for stage in self.vae_ranks:
                 stage.stop()
@@ -172,7 +193,12 @@ class Pipeline:
     def write_status(self, states: dict[str, str]) -> None:
         now = time.time()
         stages = [*self.vae_ranks, self.decoder, self.lm]
-        spoken = sum(path.stat().st_size for path in (self.work / "speech").glob("*.i16")) / 2 / synthesis.SAMPLE_RATE / 3600
+        spoken = (
+            sum(path.stat().st_size for path in (self.work / "speech").glob("*.i16"))
+            / 2
+            / synthesis.SAMPLE_RATE
+            / 3600
+        )
         status = {
             "seconds": round(now - self.schedule.begin),
             "seconds_left": round(self.schedule.end - now),
@@ -186,9 +212,21 @@ class Pipeline:
         """Write the newest weights as pieces, in a process of its own."""
         if self.gathering and self.gathering.poll() is None:
             self.gathering.wait()
-        command = [sys.executable, "-m", f"{PACKAGE}.pieces", "--work", str(self.work), "--out", str(self.out), "--recipe", self.args.recipe]
+        command = [
+            sys.executable,
+            "-m",
+            f"{PACKAGE}.pieces",
+            "--work",
+            str(self.work),
+            "--out",
+            str(self.out),
+            "--recipe",
+            self.args.recipe,
+        ]
         with open(self.work / "pieces.log", "a") as log:
-            self.gathering = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            self.gathering = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+            )
         if wait:
             self.gathering.wait()
 
@@ -230,7 +268,12 @@ def validation_speech(carry: Path) -> np.ndarray:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--carry", type=Path, default=Path(".carry"), help="folder with the text files and the flite libraries")
+    parser.add_argument(
+        "--carry",
+        type=Path,
+        default=Path(".carry"),
+        help="folder with the text files and the flite libraries",
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--work", type=Path, help="speech, checkpoints and logs; OUT-work unless given")
     parser.add_argument("--budget-seconds", type=float, default=3600.0)

@@ -1,7 +1,7 @@
 """Progress of one training stage: a line on standard output, a JSON log and a state file for the pipeline.
 
-    progress = Progress(folder, "lm")
-    progress.report("running", step=100, loss=0.41, seconds_left=900)   # logs/lm.jsonl, logs/lm.state
+progress = Progress(folder, "lm")
+progress.report("running", step=100, loss=0.41, seconds_left=900)   # logs/lm.jsonl, logs/lm.state
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ class Progress:
     def report(self, state: str, **fields: Any) -> None:
         """Note where the stage stands; numbers are rounded to five digits."""
         rounded = {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in fields.items()}
-        entry = {"stage": self._stage, "state": state, "seconds": round(time.time() - self._began, 1), **rounded}
+        entry = {
+            "stage": self._stage,
+            "state": state,
+            "seconds": round(time.time() - self._began, 1),
+            **rounded,
+        }
         line = json.dumps(entry)
         print(line, flush=True)
         with open(self._logs / f"{self._stage}.jsonl", "a") as file:

@@ -16,16 +16,35 @@ DEFAULT_VOICE = "rms"
 VOICE_WEIGHTS = {"rms": 0.5, "slt": 0.25, "awb": 0.15, "kal16": 0.1}
 
 
-def _config(hidden: int, heads: int, ffn: int, layers: int, residual: int, local: dict[str, int], vae: dict[str, Any]) -> dict:
+def _config(
+    hidden: int, heads: int, ffn: int, layers: int, residual: int, local: dict[str, int], vae: dict[str, Any]
+) -> dict:
     factors = [1.0] * (HEAD_DIM // 2)
-    scaling = {"type": "longrope", "short_factor": factors, "long_factor": factors, "original_max_position_embeddings": 1024}
+    scaling = {
+        "type": "longrope",
+        "short_factor": factors,
+        "long_factor": factors,
+        "original_max_position_embeddings": 1024,
+    }
     return {
         "architecture": "voxcpm2",
         "lm_config": {
-            "bos_token_id": 1, "eos_token_id": 2, "hidden_size": hidden, "intermediate_size": ffn,
-            "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": 2,
-            "kv_channels": HEAD_DIM, "max_position_embeddings": 1024, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-            "rope_scaling": scaling, "vocab_size": 128, "use_mup": False, "scale_emb": 1, "scale_depth": 1.0,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "hidden_size": hidden,
+            "intermediate_size": ffn,
+            "num_hidden_layers": layers,
+            "num_attention_heads": heads,
+            "num_key_value_heads": 2,
+            "kv_channels": HEAD_DIM,
+            "max_position_embeddings": 1024,
+            "rms_norm_eps": 1e-5,
+            "rope_theta": 10000.0,
+            "rope_scaling": scaling,
+            "vocab_size": 128,
+            "use_mup": False,
+            "scale_emb": 1,
+            "scale_depth": 1.0,
             "dim_model_base": 256,
         },
         "patch_size": 2,
@@ -35,17 +54,33 @@ def _config(hidden: int, heads: int, ffn: int, layers: int, residual: int, local
         "residual_lm_num_layers": residual,
         "residual_lm_no_rope": True,
         "encoder_config": {
-            "hidden_dim": local["encoder_hidden"], "ffn_dim": local["encoder_ffn"], "num_heads": 4,
-            "num_layers": local["encoder_layers"], "kv_channels": HEAD_DIM,
+            "hidden_dim": local["encoder_hidden"],
+            "ffn_dim": local["encoder_ffn"],
+            "num_heads": 4,
+            "num_layers": local["encoder_layers"],
+            "kv_channels": HEAD_DIM,
         },
         "dit_config": {
-            "hidden_dim": hidden, "ffn_dim": ffn, "num_heads": heads, "num_layers": local["dit_layers"],
-            "kv_channels": HEAD_DIM, "dit_mean_mode": False,
-            "cfm_config": {"sigma_min": 1e-6, "solver": "euler", "t_scheduler": "log-norm", "inference_cfg_rate": 2.0},
+            "hidden_dim": hidden,
+            "ffn_dim": ffn,
+            "num_heads": heads,
+            "num_layers": local["dit_layers"],
+            "kv_channels": HEAD_DIM,
+            "dit_mean_mode": False,
+            "cfm_config": {
+                "sigma_min": 1e-6,
+                "solver": "euler",
+                "t_scheduler": "log-norm",
+                "inference_cfg_rate": 2.0,
+            },
         },
         "audio_vae_config": {
-            **vae, "depthwise": False, "sample_rate": 16000, "out_sample_rate": 16000,
-            "use_noise_block": False, "sr_bin_boundaries": None,
+            **vae,
+            "depthwise": False,
+            "sample_rate": 16000,
+            "out_sample_rate": 16000,
+            "use_noise_block": False,
+            "sr_bin_boundaries": None,
         },
         "max_length": 1024,
         "device": "cuda",
@@ -56,14 +91,26 @@ def _config(hidden: int, heads: int, ffn: int, layers: int, residual: int, local
 def voice_config() -> VoxCPMConfig:
     """The bundled voice."""
     local = {"encoder_hidden": 192, "encoder_ffn": 512, "encoder_layers": 2, "dit_layers": 4}
-    vae = {"encoder_dim": 16, "encoder_rates": [2, 4, 5, 4, 4], "latent_dim": 64, "decoder_dim": 640, "decoder_rates": [4, 4, 5, 4, 2]}
+    vae = {
+        "encoder_dim": 16,
+        "encoder_rates": [2, 4, 5, 4, 4],
+        "latent_dim": 64,
+        "decoder_dim": 640,
+        "decoder_rates": [4, 4, 5, 4, 2],
+    }
     return VoxCPMConfig.from_dict(_config(256, 4, 768, 6, 2, local, vae))
 
 
 def tiny_config() -> VoxCPMConfig:
     """The same layout in miniature."""
     local = {"encoder_hidden": 32, "encoder_ffn": 64, "encoder_layers": 1, "dit_layers": 1}
-    vae = {"encoder_dim": 4, "encoder_rates": [2, 4, 5, 4, 4], "latent_dim": 8, "decoder_dim": 64, "decoder_rates": [4, 4, 5, 4, 2]}
+    vae = {
+        "encoder_dim": 4,
+        "encoder_rates": [2, 4, 5, 4, 4],
+        "latent_dim": 8,
+        "decoder_dim": 64,
+        "decoder_rates": [4, 4, 5, 4, 2],
+    }
     return VoxCPMConfig.from_dict(_config(64, 2, 96, 1, 1, local, vae))
 
 

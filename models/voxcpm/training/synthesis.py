@@ -122,7 +122,9 @@ def random_words(rng: random.Random, sentences: list[str], words: list[str]) -> 
     return text[:1].upper() + text[1:] + rng.choice("....??!")
 
 
-def utterance_texts(rng: random.Random, sentences: list[str], words: list[str], share: slice) -> Iterator[tuple[str, str]]:
+def utterance_texts(
+    rng: random.Random, sentences: list[str], words: list[str], share: slice
+) -> Iterator[tuple[str, str]]:
     """Endless pairs (kind, text): every sentence of `share` in turn, other kinds in between."""
     own = itertools.cycle(sentences[share])
     while True:
@@ -137,7 +139,16 @@ def utterance_texts(rng: random.Random, sentences: list[str], words: list[str], 
             yield "template", template_sentence(rng, words)
 
 
-def _work(index: int, processes: int, carry: Path, out: Path, seconds: float, deadline: float, weights: dict[str, float]) -> None:
+def _work(
+    index: int,
+    processes: int,
+    carry: Path,
+    out: Path,
+    seconds: float,
+    deadline: float,
+    weights: dict[str, float],
+) -> None:
+    os.nice(10)
     rng = random.Random(1000 + index)
     flite = Flite(flite_folder(carry))
     gains = voice_gains(flite)
@@ -162,7 +173,9 @@ def _work(index: int, processes: int, carry: Path, out: Path, seconds: float, de
             written += len(samples)
 
 
-def start(carry: Path, out: Path, hours: float, processes: int, deadline: float, weights: dict[str, float]) -> list:
+def start(
+    carry: Path, out: Path, hours: float, processes: int, deadline: float, weights: dict[str, float]
+) -> list:
     """Start the processes and return them; they end after `hours` in all or at `deadline` (time.time())."""
     out.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
@@ -185,7 +198,9 @@ def main() -> None:
     args = parser.parse_args()
     weights = dict(zip(VOICES, (0.5, 0.25, 0.15, 0.1)))
     began = time.time()
-    for process in start(args.carry, args.out, args.hours, args.processes, began + args.most_seconds, weights):
+    for process in start(
+        args.carry, args.out, args.hours, args.processes, began + args.most_seconds, weights
+    ):
         process.join()
     made = sum(path.stat().st_size for path in args.out.glob("*.i16")) / 2 / SAMPLE_RATE
     print(f"{made / 3600:.2f} hours in {time.time() - began:.0f} s")

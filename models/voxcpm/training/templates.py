@@ -30,12 +30,25 @@ REPLIES = (
 )
 OBJECTS = "apples books tickets people files houses cars letters questions minutes pages students miles chairs boxes".split()
 QUESTIONS = (
-    "What is {}?", "Where is {}?", "Who is {}?", "How do I get to {}?", "Do you know {}?", "Have you seen {}?",
-    "When does {} start?", "Why is {} late?", "Could you tell me about {}?", "Is this {}?", "Would you like {}?",
+    "What is {}?",
+    "Where is {}?",
+    "Who is {}?",
+    "How do I get to {}?",
+    "Do you know {}?",
+    "Have you seen {}?",
+    "When does {} start?",
+    "Why is {} late?",
+    "Could you tell me about {}?",
+    "Is this {}?",
+    "Would you like {}?",
 )
 PLEAS = (
-    "Please call {} at {}.", "{} will be here at {}.", "I will meet {} at {}.", "Tell {} that the meeting is at {}.",
-    "{} left the house at {} and came back late.", "Good morning, {}, it is {}.",
+    "Please call {} at {}.",
+    "{} will be here at {}.",
+    "I will meet {} at {}.",
+    "Tell {} that the meeting is at {}.",
+    "{} left the house at {} and came back late.",
+    "Good morning, {}, it is {}.",
 )
 
 
@@ -51,12 +64,16 @@ def _split_replies() -> list[str]:
 
 def clock(rng: random.Random) -> str:
     hour, minute = rng.randint(1, 12), rng.randint(0, 59)
-    return rng.choice((f"{hour}:{minute:02d}", f"{hour} o'clock", f"{hour} a.m.", f"{hour}:{minute:02d} p.m."))
+    return rng.choice(
+        (f"{hour}:{minute:02d}", f"{hour} o'clock", f"{hour} a.m.", f"{hour}:{minute:02d} p.m.")
+    )
 
 
 def number(rng: random.Random) -> str:
     value = int(10 ** rng.uniform(0, 6.3))
-    return rng.choice((str(value), f"{value:,}", str(rng.randint(0, 120)), f"{rng.randint(0, 99)}.{rng.randint(0, 99)}"))
+    return rng.choice(
+        (str(value), f"{value:,}", str(rng.randint(0, 120)), f"{rng.randint(0, 99)}.{rng.randint(0, 99)}")
+    )
 
 
 def ordinal(value: int) -> str:
@@ -66,57 +83,97 @@ def ordinal(value: int) -> str:
 
 def date(rng: random.Random) -> str:
     day, month, year = rng.randint(1, 28), rng.choice(MONTHS), rng.randint(1500, 2060)
-    return rng.choice((
-        f"{month} {day}, {year}", f"the {ordinal(day)} of {month}", f"{rng.choice(DAYS)}, {month} {ordinal(day)}",
-        f"{day} {month} {year}", f"{month} {year}", str(year), rng.choice(DAYS),
-    ))
+    return rng.choice(
+        (
+            f"{month} {day}, {year}",
+            f"the {ordinal(day)} of {month}",
+            f"{rng.choice(DAYS)}, {month} {ordinal(day)}",
+            f"{day} {month} {year}",
+            f"{month} {year}",
+            str(year),
+            rng.choice(DAYS),
+        )
+    )
 
 
 def money(rng: random.Random) -> str:
-    return rng.choice((f"${rng.randint(1, 999)}", f"${rng.randint(1, 99)}.{rng.randint(1, 99):02d}", f"{number(rng)} dollars", f"${number(rng)}"))
+    return rng.choice(
+        (
+            f"${rng.randint(1, 999)}",
+            f"${rng.randint(1, 99)}.{rng.randint(1, 99):02d}",
+            f"{number(rng)} dollars",
+            f"${number(rng)}",
+        )
+    )
 
 
 def initials(rng: random.Random, words: list[str]) -> str:
     letters = [chr(rng.randint(65, 90)) for _ in range(rng.randint(2, 5))]
     joined = rng.choice((".".join(letters) + ".", " ".join(letters), ", ".join(letters), "-".join(letters)))
-    return rng.choice((f"The letters are {joined}", f"{joined} is what it says", f"Please spell {joined}", joined)).rstrip(".") + "."
+    return (
+        rng.choice(
+            (f"The letters are {joined}", f"{joined} is what it says", f"Please spell {joined}", joined)
+        ).rstrip(".")
+        + "."
+    )
 
 
 def person(rng: random.Random) -> str:
     name = rng.choice(NAMES)
-    return rng.choice((name, name, f"{rng.choice(('Mr.', 'Mrs.', 'Dr.', 'Ms.'))} {rng.choice(NAMES)}son", f"{name} and {rng.choice(NAMES)}"))
+    return rng.choice(
+        (
+            name,
+            name,
+            f"{rng.choice(('Mr.', 'Mrs.', 'Dr.', 'Ms.'))} {rng.choice(NAMES)}son",
+            f"{name} and {rng.choice(NAMES)}",
+        )
+    )
 
 
 def counting(rng: random.Random, words: list[str]) -> str:
     thing = rng.choice(OBJECTS)
-    return rng.choice((
-        f"There are {number(rng)} {thing} in {rng.choice(PLACES)}.",
-        f"{number(rng)} of the {number(rng)} {thing} were lost.",
-        f"I counted {number(rng)} {thing}, not {number(rng)}.",
-        f"About {rng.randint(1, 100)}% of the {thing} cost more than {money(rng)}.",
-        f"The {ordinal(rng.randint(1, 130))} of {number(rng)} {thing}.",
-        f"The number is {rng.randint(200, 999)}-{rng.randint(0, 9999):04d}.",
-        f"{rng.randint(1, 50)} plus {rng.randint(1, 50)} equals {rng.randint(2, 100)}.",
-        f"The temperature is {rng.randint(-20, 110)} degrees, and it will be {rng.randint(0, 110)} tomorrow.",
-        " ".join(str(rng.randint(0, 9)) for _ in range(rng.randint(3, 9))) + ".",
-    ))
+    return rng.choice(
+        (
+            f"There are {number(rng)} {thing} in {rng.choice(PLACES)}.",
+            f"{number(rng)} of the {number(rng)} {thing} were lost.",
+            f"I counted {number(rng)} {thing}, not {number(rng)}.",
+            f"About {rng.randint(1, 100)}% of the {thing} cost more than {money(rng)}.",
+            f"The {ordinal(rng.randint(1, 130))} of {number(rng)} {thing}.",
+            f"The number is {rng.randint(200, 999)}-{rng.randint(0, 9999):04d}.",
+            f"{rng.randint(1, 50)} plus {rng.randint(1, 50)} equals {rng.randint(2, 100)}.",
+            f"The temperature is {rng.randint(-20, 110)} degrees, and it will be {rng.randint(0, 110)} tomorrow.",
+            " ".join(str(rng.randint(0, 9)) for _ in range(rng.randint(3, 9))) + ".",
+        )
+    )
 
 
 def calendar(rng: random.Random, words: list[str]) -> str:
-    return rng.choice((
-        f"The meeting is on {date(rng)} at {clock(rng)}.",
-        f"It was {date(rng)} when {person(rng)} moved to {rng.choice(PLACES)}.",
-        f"The train to {rng.choice(PLACES)} leaves at {clock(rng)} on {date(rng)}.",
-        f"From {date(rng)} to {date(rng)}, the price was {money(rng)}.",
-        f"The ticket to {rng.choice(PLACES)} costs {money(rng)}.",
-        f"{person(rng)} was born on {date(rng)}.",
-        f"It is {clock(rng)}.",
-    ))
+    return rng.choice(
+        (
+            f"The meeting is on {date(rng)} at {clock(rng)}.",
+            f"It was {date(rng)} when {person(rng)} moved to {rng.choice(PLACES)}.",
+            f"The train to {rng.choice(PLACES)} leaves at {clock(rng)} on {date(rng)}.",
+            f"From {date(rng)} to {date(rng)}, the price was {money(rng)}.",
+            f"The ticket to {rng.choice(PLACES)} costs {money(rng)}.",
+            f"{person(rng)} was born on {date(rng)}.",
+            f"It is {clock(rng)}.",
+        )
+    )
 
 
 def talk(rng: random.Random, words: list[str]) -> str:
-    topic = rng.choice((person(rng), rng.choice(PLACES), f"the {rng.choice(words)}", f"a {rng.choice(words)}", f"your {rng.choice(words)}"))
-    return rng.choice((rng.choice(QUESTIONS).format(topic), rng.choice(PLEAS).format(person(rng), clock(rng))))
+    topic = rng.choice(
+        (
+            person(rng),
+            rng.choice(PLACES),
+            f"the {rng.choice(words)}",
+            f"a {rng.choice(words)}",
+            f"your {rng.choice(words)}",
+        )
+    )
+    return rng.choice(
+        (rng.choice(QUESTIONS).format(topic), rng.choice(PLEAS).format(person(rng), clock(rng)))
+    )
 
 
 def single_word(rng: random.Random, words: list[str]) -> str:
@@ -124,7 +181,12 @@ def single_word(rng: random.Random, words: list[str]) -> str:
 
 
 TEMPLATES: tuple[tuple[float, Callable[[random.Random, list[str]], str]], ...] = (
-    (0.22, short_reply), (0.28, counting), (0.2, calendar), (0.15, talk), (0.1, initials), (0.05, single_word),
+    (0.22, short_reply),
+    (0.28, counting),
+    (0.2, calendar),
+    (0.15, talk),
+    (0.1, initials),
+    (0.05, single_word),
 )
 
 

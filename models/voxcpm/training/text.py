@@ -22,8 +22,12 @@ from pathlib import Path
 
 HELD_OUT_FILE = Path(__file__).parent / "held_out.txt"
 READABLE = " abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789',.?!;:-%$&/()\"+="
-_CURLY = str.maketrans({"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "–": "-", "‐": "-", "‑": "-", "−": "-"})
-_UNWANTED = re.compile(r"fuck|shit|cunt|nigg|rape|whore|bitch|penis|vagina|\banus|nude|\bcock\b|\bsex|\btits?\b", re.I)
+_CURLY = str.maketrans(
+    {"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "–": "-", "‐": "-", "‑": "-", "−": "-"}
+)
+_UNWANTED = re.compile(
+    r"fuck|shit|cunt|nigg|rape|whore|bitch|penis|vagina|\banus|nude|\bcock\b|\bsex|\btits?\b", re.I
+)
 
 
 def normalize_text(text: str) -> str:
@@ -51,7 +55,10 @@ def split_sentences(paragraph: str, min_characters: int = 8, max_characters: int
             continue
         if set(part) - set(READABLE) or not re.search(r"[a-z]{2}", part) or _UNWANTED.search(part):
             continue
-        if re.search(r"[A-Z]{2,}|[a-z][A-Z]|--|\.\.\.\.|[a-z]\.[a-z]|\w/\w*/|\w=|=\w|\(\)|[a-zA-Z]\d|\d[a-zA-Z]{3}|/\w*\.", part):
+        if re.search(
+            r"[A-Z]{2,}|[a-z][A-Z]|--|\.\.\.\.|[a-z]\.[a-z]|\w/\w*/|\w=|=\w|\(\)|[a-zA-Z]\d|\d[a-zA-Z]{3}|/\w*\.",
+            part,
+        ):
             continue
         if sum(c.isalpha() or c == " " for c in part) < 0.8 * len(part):
             continue
@@ -113,7 +120,10 @@ def _bible_paragraphs(root: Path) -> Iterator[str]:
 
 
 def _book_paragraphs(_: Path) -> Iterator[str]:
-    for path in (Path("/usr/share/doc/flite/examples/alice"), Path("/usr/share/doc/flite/examples/intro.txt")):
+    for path in (
+        Path("/usr/share/doc/flite/examples/alice"),
+        Path("/usr/share/doc/flite/examples/intro.txt"),
+    ):
         if path.exists():
             yield from re.split(r"\n\s*\n", _read(path))
 
@@ -185,7 +195,9 @@ def training_sentences(found: dict[str, list[str]], held_out: Iterable[str]) -> 
 
 def dictionary_words(path: Path) -> list[str]:
     """Words of a word list, without capitals inside; of the possessives every tenth."""
-    words = [w for w in path.read_text().split() if re.fullmatch("[A-Za-z]?[a-z']+", w) and not _UNWANTED.search(w)]
+    words = [
+        w for w in path.read_text().split() if re.fullmatch("[A-Za-z]?[a-z']+", w) and not _UNWANTED.search(w)
+    ]
     possessives = [w for w in words if w.endswith("'s")]
     return [w for w in words if not w.endswith("'s")] + possessives[::10]
 
@@ -205,9 +217,13 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--packages", type=Path, required=True, help="folder the Debian packages were unpacked into")
+    parser.add_argument(
+        "--packages", type=Path, required=True, help="folder the Debian packages were unpacked into"
+    )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--choose-held-out", type=Path, metavar="DICT", help="choose held_out.txt anew; DICT is a cmudict")
+    parser.add_argument(
+        "--choose-held-out", type=Path, metavar="DICT", help="choose held_out.txt anew; DICT is a cmudict"
+    )
     args = parser.parse_args()
     found = collect(args.packages)
     print({name: len(sentences) for name, sentences in found.items()})
@@ -220,7 +236,9 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     write_lines(args.out / "sentences.txt.xz", sentences)
     write_lines(args.out / "words.txt.xz", words)
-    print(f"{len(sentences)} sentences, {sum(map(len, sentences)) / 1e6:.1f} M characters, {len(words)} words")
+    print(
+        f"{len(sentences)} sentences, {sum(map(len, sentences)) / 1e6:.1f} M characters, {len(words)} words"
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,15 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, models, normalizers
 
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789',.?!;:-%$&/()\"+="
-SPECIAL = {0: "<unk>", 1: "<s>", 2: "</s>", 101: "<|audio_start|>", 102: "<|audio_end|>", 103: "<|ref_start|>", 104: "<|ref_end|>"}
+SPECIAL = {
+    0: "<unk>",
+    1: "<s>",
+    2: "</s>",
+    101: "<|audio_start|>",
+    102: "<|audio_end|>",
+    103: "<|ref_start|>",
+    104: "<|ref_end|>",
+}
 VOCABULARY_SIZE = 128
 
 
@@ -27,17 +35,19 @@ def build_tokenizer() -> Tokenizer:
     """Characters as tokens after the normalisation that training text went through."""
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary(), merges=[], unk_token="<unk>"))
     replace = normalizers.Replace
-    tokenizer.normalizer = normalizers.Sequence([
-        replace(Regex("[‘’`]"), "'"),
-        replace(Regex("[“”]"), '"'),
-        replace(Regex("[‐‑–−]"), "-"),
-        replace(Regex(r"\s*—\s*"), ", "),
-        normalizers.NFKD(),
-        normalizers.StripAccents(),
-        normalizers.Lowercase(),
-        replace(Regex(r"\s+"), " "),
-        replace(Regex(r"^ | $"), ""),
-    ])
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            replace(Regex("[‘’`]"), "'"),
+            replace(Regex("[“”]"), '"'),
+            replace(Regex("[‐‑–−]"), "-"),
+            replace(Regex(r"\s*—\s*"), ", "),
+            normalizers.NFKD(),
+            normalizers.StripAccents(),
+            normalizers.Lowercase(),
+            replace(Regex(r"\s+"), " "),
+            replace(Regex(r"^ | $"), ""),
+        ]
+    )
     return tokenizer
 
 
@@ -46,7 +56,12 @@ def write_tokenizer(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     special = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     build_tokenizer().save(str(folder / "tokenizer.json"))
-    config = {**special, "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, "model_max_length": 1024}
+    config = {
+        **special,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": 1024,
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
     (folder / "special_tokens_map.json").write_text(json.dumps(special, indent=2) + "\n")
 

@@ -8,7 +8,6 @@ and `decoder.pt`, both averages of the weights.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,8 +22,20 @@ from .progress import Progress
 from .recipe import Recipe
 from .train_vae import STORE_HOURS, validation_audio, validation_mel, wait_for_speech
 from .training_common import (
-    MovingAverage, compiled_if_it_works, cosine, guarded_step, load_checkpoint, mean_of, prepare_device, recipe_named, save_checkpoint,
-    set_learning_rate, stage_parser, wait_for, warmup,
+    MovingAverage,
+    StageClock,
+    compiled_if_it_works,
+    cosine,
+    guarded_step,
+    load_checkpoint,
+    mean_of,
+    prepare_device,
+    recipe_named,
+    save_checkpoint,
+    set_learning_rate,
+    stage_parser,
+    wait_for,
+    warmup,
 )
 from .vae_losses import MelLoss
 from .vae_weights import add_weight_norm, plain_state
@@ -52,7 +63,9 @@ class DecoderTrainer:
         self.parameters = list(self.vae.decoder.parameters())
         options = {"betas": (0.8, 0.99), "weight_decay": 1e-3, "fused": True}
         self.optimizer = torch.optim.AdamW(self.parameters, self.recipe.decoder_learning_rate, **options)
-        self.judge_optimizer = torch.optim.AdamW(self.discriminators.parameters(), self.recipe.decoder_learning_rate / 2, **options)
+        self.judge_optimizer = torch.optim.AdamW(
+            self.discriminators.parameters(), self.recipe.decoder_learning_rate / 2, **options
+        )
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
         self._encode, self._decode = self.vae.encode, self.vae.decode
 
@@ -67,7 +80,9 @@ class DecoderTrainer:
 
     def crops(self) -> Tensor:
         frames = self.recipe.crop_frames * BATCH_SHRINK
-        return self.store.crops(max(1, self.recipe.batch_size // BATCH_SHRINK), frames * self.vae_config.hop_length)
+        return self.store.crops(
+            max(1, self.recipe.batch_size // BATCH_SHRINK), frames * self.vae_config.hop_length
+        )
 
     def noisy_latents(self, audio: Tensor) -> Tensor:
         """Latents of `audio`, half of them with noise of up to `most_latent_noise` deviations."""
@@ -90,7 +105,10 @@ class DecoderTrainer:
         loss = discriminator_loss(self.judge(audio), self.judge(output.detach()))
         self.judge_optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        guarded_step(self.judge_optimizer, torch.nn.utils.clip_grad_norm_(self.discriminators.parameters(), 10.0, foreach=True))
+        guarded_step(
+            self.judge_optimizer,
+            torch.nn.utils.clip_grad_norm_(self.discriminators.parameters(), 10.0, foreach=True),
+        )
         self.discriminators.requires_grad_(False)
         with torch.no_grad():
             wanted = self.judge(audio)
@@ -111,7 +129,11 @@ class DecoderTrainer:
         losses = {"mel": mel.detach()}
         if adversarial:
             other, losses["judges"] = self.adversarial_gradient(output, audio)
-            share = self.recipe.adversarial_ratio * self.smoothed_norm("mel", gradient) / self.smoothed_norm("adversarial", other)
+            share = (
+                self.recipe.adversarial_ratio
+                * self.smoothed_norm("mel", gradient)
+                / self.smoothed_norm("adversarial", other)
+            )
             gradient = gradient + share * other
         self.optimizer.zero_grad(set_to_none=True)
         made.backward(self.recipe.mel_weight * gradient)
@@ -162,8 +184,8 @@ class DecoderTrainer:
         self.load(load_checkpoint(self.work / "vae.pt", self.device))
         wait_for_speech(self.store, 30.0, deadline)
         validation = validation_audio(self.work, self.device, self.vae_config.hop_length)
-        began, recent, written, plain_written = time.time(), [], 0.0, False
-        while (done := (time.time() - began) / (deadline - began)) < 1:
+        clock, recent, plain_written = StageClock(deadline), [], False
+        while (done := clock.done) < 1:
             adversarial = done >= self.recipe.adversarial_from
             if adversarial and not plain_written:
                 mel = self.validate_and_write("decoder_plain.pt", validation)
@@ -173,8 +195,15 @@ class DecoderTrainer:
             if self.step % self.recipe.validate_every == 0:
                 losses = {name: mean_of(r[name] for r in recent if name in r) for name in recent[-1]}
                 mel = self.validate_and_write("decoder.pt", validation)
-                speed = self.step / (time.time() - began)
-                progress.report("running", step=self.step, **losses, validation_mel=mel, steps_per_second=speed, seconds_left=deadline - time.time())
+                speed = self.step / clock.elapsed
+                progress.report(
+                    "running",
+                    step=self.step,
+                    **losses,
+                    validation_mel=mel,
+                    steps_per_second=speed,
+                    seconds_left=clock.seconds_left,
+                )
                 recent = []
             if self.step % 500 == 0:
                 self.store.refresh()

@@ -25,15 +25,28 @@ from .dataset import SpeechStore
 from .flat_attention import ROW_ATTENTIONS, flat_attention
 from .generation import generate, waveforms
 from .latents import build_corpus, encode_speech
-from .lm_batches import Batch, BatchMaker, LatentCorpus
+from .lm_batches import BatchMaker, LatentCorpus
 from .progress import Progress
 from .recipe import DEFAULT_VOICE, LMRecipe, Recipe
 from .synthesis import VOICES
 from .text import HELD_OUT_FILE, read_lines
 from .tokenizer_file import build_tokenizer
 from .training_common import (
-    MovingAverage, compiled, compiled_if_it_works, cosine, guarded_step, load_checkpoint, mean_of, prepare_device, recipe_named, save_checkpoint,
-    set_learning_rate, stage_parser, wait_for, warmup,
+    MovingAverage,
+    StageClock,
+    compiled,
+    compiled_if_it_works,
+    cosine,
+    guarded_step,
+    load_checkpoint,
+    mean_of,
+    prepare_device,
+    recipe_named,
+    save_checkpoint,
+    set_learning_rate,
+    stage_parser,
+    wait_for,
+    warmup,
 )
 
 AVERAGE_EVERY = 10
@@ -83,16 +96,27 @@ class TrainingLoss(nn.Module):
         features = latents[batch.audio_patches].float()
         features = features + torch.randn_like(features) * batch.noise[:, None, None]
         encoded = model.encode_patches(features)
-        audio = encoded.new_zeros(recipe.tokens + 1, encoded.shape[-1]).index_copy(0, batch.audio_positions, encoded)
+        audio = encoded.new_zeros(recipe.tokens + 1, encoded.shape[-1]).index_copy(
+            0, batch.audio_positions, encoded
+        )
         audio, mask = audio[: recipe.tokens], batch.audio_mask[:, None]
         embeds = torch.where(mask, audio, model.embed_text(batch.token_ids).to(audio.dtype))
         attention = flat_attention(batch.boundaries, recipe.longest_document + 24)
-        lm_hidden, residual_hidden = model.run_language_models(embeds, audio, mask, batch.positions, attention)
+        lm_hidden, residual_hidden = model.run_language_models(
+            embeds, audio, mask, batch.positions, attention
+        )
         flow = self._flow_loss(batch, latents, features, lm_hidden.float(), residual_hidden.float())
         logits = model.stop_logits(lm_hidden).float()
         return flow, F.cross_entropy(logits, batch.stop_labels, ignore_index=-1)
 
-    def _flow_loss(self, batch: DeviceBatch, latents: Tensor, features: Tensor, lm_hidden: Tensor, residual_hidden: Tensor) -> Tensor:
+    def _flow_loss(
+        self,
+        batch: DeviceBatch,
+        latents: Tensor,
+        features: Tensor,
+        lm_hidden: Tensor,
+        residual_hidden: Tensor,
+    ) -> Tensor:
         rows, device = self.recipe.flow_rows, latents.device
         mu = self.model.dit_condition(lm_hidden[batch.flow_positions], residual_hidden[batch.flow_positions])
         guided = torch.rand(rows, 1, 1, device=device) >= self.recipe.condition_dropout
@@ -108,7 +132,9 @@ class TrainingLoss(nn.Module):
 class BatchFeeder:
     """Threads that keep a few batches ready on the device's host side."""
 
-    def __init__(self, corpus: LatentCorpus, recipe: LMRecipe, device: torch.device, seed: int, threads: int = 3) -> None:
+    def __init__(
+        self, corpus: LatentCorpus, recipe: LMRecipe, device: torch.device, seed: int, threads: int = 3
+    ) -> None:
         self.sentence_share = recipe.sentence_share
         self._device, self._ready = device, queue.Queue(8)
         self._stopping = threading.Event()
@@ -121,7 +147,10 @@ class BatchFeeder:
     def _feed(self, maker: BatchMaker) -> None:
         while not self._stopping.is_set():
             batch = maker.make(self.sentence_share)
-            tensors = {f.name: torch.from_numpy(np.ascontiguousarray(getattr(batch, f.name))) for f in fields(DeviceBatch)}
+            tensors = {
+                f.name: torch.from_numpy(np.ascontiguousarray(getattr(batch, f.name)))
+                for f in fields(DeviceBatch)
+            }
             if self._device.type == "cuda":
                 tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
             while not self._stopping.is_set():
@@ -147,9 +176,14 @@ def invented_corpus(recipe: LMRecipe) -> LatentCorpus:
     random, count = np.random.default_rng(0), 64
     lengths = random.integers(20, 60, count)
     return LatentCorpus(
-        first_patch=random.integers(0, 4000, count), num_patches=lengths, first_token=np.zeros(count, np.int64),
-        num_tokens=lengths, voice=np.arange(count) % len(VOICES), is_sentence=np.ones(count, bool),
-        tokens=random.integers(3, 60, 64), voices=VOICES,
+        first_patch=random.integers(0, 4000, count),
+        num_patches=lengths,
+        first_token=np.zeros(count, np.int64),
+        num_tokens=lengths,
+        voice=np.arange(count) % len(VOICES),
+        is_sentence=np.ones(count, bool),
+        tokens=random.integers(3, 60, 64),
+        voices=VOICES,
     )
 
 
@@ -174,8 +208,13 @@ class LMTrainer:
         self.model.to(self.device).train()
         matrices = [p for p in self.model.parameters() if p.ndim >= 2]
         vectors = [p for p in self.model.parameters() if p.ndim < 2]
-        groups = [{"params": matrices, "weight_decay": self.recipe.lm.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-        self.optimizer = torch.optim.AdamW(groups, self.recipe.lm.learning_rate, betas=(0.9, 0.98), fused=True)
+        groups = [
+            {"params": matrices, "weight_decay": self.recipe.lm.weight_decay},
+            {"params": vectors, "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(
+            groups, self.recipe.lm.learning_rate, betas=(0.9, 0.98), fused=True
+        )
         self.average = MovingAverage(self.model, 0.99)
         self.step, self.spent = 0, 0.0
 
@@ -216,7 +255,7 @@ class LMTrainer:
 
     def _compile_encoder(self) -> None:
         def trial(encode: Callable[[Tensor], Tensor]) -> None:
-            with torch.inference_mode():
+            with torch.no_grad():
                 for rows, patches in ((24, 20), (40, 12), (7, 33)):
                     samples = patches * self.config.patch_size * self.config.audio_vae_config.hop_length
                     encode(torch.randn(rows, 1, samples, device=self.device))
@@ -248,12 +287,16 @@ class LMTrainer:
     def train_step(self, feeder: BatchFeeder, latents: Tensor, done: float) -> tuple[Tensor, Tensor]:
         """One step; `done` 0..1 sets the learning rate. Returns flow and stop loss, still on the device."""
         recipe = self.recipe.lm
-        set_learning_rate(self.optimizer, recipe.learning_rate * warmup(self.step, recipe.warmup_steps) * cosine(done, 0.02))
+        set_learning_rate(
+            self.optimizer, recipe.learning_rate * warmup(self.step, recipe.warmup_steps) * cosine(done, 0.02)
+        )
         batch, patches = feeder.next()
         with self.autocast():
             flow, stop = self.loss(batch, latents)
         (flow + recipe.stop_weight * stop).backward()
-        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0, foreach=True))
+        guarded_step(
+            self.optimizer, torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0, foreach=True)
+        )
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         self.patches_seen += patches
@@ -271,7 +314,13 @@ class LMTrainer:
         latents, ordered = encode_speech(self.encode, self.store, self.config)
         corpus = build_corpus(ordered, patch_samples, self.tokenizer)
         deviation = latents[torch.randperm(len(latents), device=latents.device)[:20000]].float().std().item()
-        self.progress.report("encoded", utterances=len(ordered), hours=self.store.hours, deviation=deviation, took=time.time() - began)
+        self.progress.report(
+            "encoded",
+            utterances=len(ordered),
+            hours=self.store.hours,
+            deviation=deviation,
+            took=time.time() - began,
+        )
         return latents, corpus
 
     def resume(self) -> None:
@@ -284,10 +333,18 @@ class LMTrainer:
 
     def write(self, spent: float) -> None:
         """Averaged weights for export, and everything needed to go on."""
-        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "average": self.average.state_dict(), "step": self.step, "spent": spent}
+        state = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "average": self.average.state_dict(),
+            "step": self.step,
+            "spent": spent,
+        }
         save_checkpoint(self.checkpoint, state)
         self.average.swap()
-        save_checkpoint(self.work / "lm.pt", {k: v.detach().float().cpu() for k, v in self.model.state_dict().items()})
+        save_checkpoint(
+            self.work / "lm.pt", {k: v.detach().float().cpu() for k, v in self.model.state_dict().items()}
+        )
         self.average.swap()
 
     def run(self, deadline: float) -> None:
@@ -296,23 +353,31 @@ class LMTrainer:
         latents, corpus = self.load_speech(deadline)
         self.resume()
         feeder = BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
-        self.patches_seen, first_step, began, written, recent = 0, self.step, time.time(), time.time(), []
+        clock = StageClock(deadline, self.spent)
+        self.patches_seen, first_step, written, recent = 0, self.step, time.time(), []
         every = 100 if self.device.type == "cuda" else 5
         patch_hours = self.config.patch_size * self.config.audio_vae_config.hop_length / 16000 / 3600
-        while (done := (self.spent + time.time() - began) / (self.spent + deadline - began)) < 1:
+        while (done := clock.done) < 1:
             if done > 2 / 3:
                 feeder.sentence_share = self.recipe.lm.late_sentence_share
             recent.append(self.train_step(feeder, latents, done))
             if self.step % every == 0:
                 flow, stop = (mean_of(values) for values in zip(*recent))
-                speed = (self.step - first_step) / (time.time() - began)
-                self.progress.report("running", step=self.step, flow=flow, stop=stop, steps_per_second=speed,
-                                     hours_seen=self.patches_seen * patch_hours, seconds_left=deadline - time.time())
+                speed = (self.step - first_step) / clock.elapsed
+                self.progress.report(
+                    "running",
+                    step=self.step,
+                    flow=flow,
+                    stop=stop,
+                    steps_per_second=speed,
+                    hours_seen=self.patches_seen * patch_hours,
+                    seconds_left=clock.seconds_left,
+                )
                 recent = []
             if time.time() - written > 200:
-                self.write(self.spent + time.time() - began)
+                self.write(clock.spent)
                 written = time.time()
-        self.write(self.spent + time.time() - began)
+        self.write(clock.spent)
         feeder.close()
         self.write_samples(latents, corpus)
         self.progress.report("done", step=self.step)

@@ -25,8 +25,18 @@ from .dataset import SpeechStore
 from .progress import Progress
 from .recipe import Recipe
 from .training_common import (
-    compiled_if_it_works, cosine, guarded_step, load_checkpoint, mean_of, prepare_device, recipe_named, save_checkpoint, set_learning_rate,
-    stage_parser, warmup,
+    StageClock,
+    compiled_if_it_works,
+    cosine,
+    guarded_step,
+    load_checkpoint,
+    mean_of,
+    prepare_device,
+    recipe_named,
+    save_checkpoint,
+    set_learning_rate,
+    stage_parser,
+    warmup,
 )
 from .vae_losses import MelLoss, kl_divergence
 from .vae_weights import add_weight_norm, plain_state, whiten
@@ -113,7 +123,9 @@ class VAETrainer:
         self.vae = AudioVAE(self.vae_config).to(device)
         add_weight_norm(self.vae)
         self.parameters = list(self.vae.parameters())
-        self.optimizer = torch.optim.AdamW(self.parameters, recipe.vae.learning_rate, betas=(0.8, 0.99), weight_decay=1e-3, fused=True)
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, recipe.vae.learning_rate, betas=(0.8, 0.99), weight_decay=1e-3, fused=True
+        )
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(STORE_HOURS, recipe.hours))
         self.step, self.spent = 0, 0.0
@@ -145,13 +157,20 @@ class VAETrainer:
             self.step, self.spent = state["step"], state["spent"]
 
     def save(self, spent: float) -> None:
-        state = {"vae": self.vae.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step, "spent": spent}
+        state = {
+            "vae": self.vae.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "spent": spent,
+        }
         save_checkpoint(self.checkpoint, state)
 
     def train_step(self, progress: float) -> tuple[Tensor, Tensor]:
         """One step; `progress` 0..1 sets the learning rate. Returns mel loss and KL, still on the device."""
         late = cosine((progress - 0.5) / 0.5) if progress > 0.5 else 1.0
-        set_learning_rate(self.optimizer, self.recipe.learning_rate * warmup(self.step, self.recipe.warmup_steps) * late)
+        set_learning_rate(
+            self.optimizer, self.recipe.learning_rate * warmup(self.step, self.recipe.warmup_steps) * late
+        )
         audio = self.store.crops(self.recipe.batch_size, self.crop_samples)
         made, kl = self._forward(audio)
         mel = self.mel_loss(made, audio)
@@ -168,28 +187,33 @@ class VAETrainer:
         self.resume()
         wait_for_speech(self.store, 30.0 if self.device.type == "cpu" else 120.0, deadline)
         torch.manual_seed(1000 * self.ranks.rank + self.step)
-        began, first_step, recent, saved = time.time(), self.step, [], time.time()
-        total = self.spent + deadline - began
-        done, rate = self.ranks.share(self.spent / total), 0.0
+        clock, first_step, recent, saved = StageClock(deadline, self.spent), self.step, [], time.time()
+        done, rate = self.ranks.share(clock.done), 0.0
         progress.report("running", step=self.step, hours=self.store.hours)
         while done < 1:
             recent.append(self.train_step(done + rate * (self.step % self.clock_every)))
             if self.step % self.clock_every == 0:
-                spent = self.spent + time.time() - began
-                previous, done = done, self.ranks.share(spent / total)
+                previous, done = done, self.ranks.share(clock.done)
                 rate = max(done - previous, 0.0) / self.clock_every
             if self.step % 100 == 0 or (self.device.type == "cpu" and self.step % 5 == 0):
                 mel, kl = (mean_of(values) for values in zip(*recent))
-                speed = (self.step - first_step) / (time.time() - began)
-                progress.report("running", step=self.step, mel=mel, kl=kl, steps_per_second=speed, seconds_left=deadline - time.time())
+                speed = (self.step - first_step) / clock.elapsed
+                progress.report(
+                    "running",
+                    step=self.step,
+                    mel=mel,
+                    kl=kl,
+                    steps_per_second=speed,
+                    seconds_left=clock.seconds_left,
+                )
                 recent = []
             if self.step % 400 == 0:
                 self.store.refresh()
             if self.ranks.rank == 0 and time.time() - saved > 60:
-                self.save(self.spent + time.time() - began)
+                self.save(clock.spent)
                 saved = time.time()
         if self.ranks.rank == 0:
-            self.save(self.spent + time.time() - began)
+            self.save(clock.spent)
             self.finish(progress)
 
     def finish(self, progress: Progress) -> None:
@@ -203,7 +227,9 @@ class VAETrainer:
         with torch.no_grad():
             whiten(plain, self.store.crops(max(most, 4), 64 * frame, 1.0, 1.0))
         after = validation_mel(plain, audio, self.mel_loss)
-        save_checkpoint(self.work / "vae.pt", {name: value.cpu() for name, value in plain.state_dict().items()})
+        save_checkpoint(
+            self.work / "vae.pt", {name: value.cpu() for name, value in plain.state_dict().items()}
+        )
         progress.report("done", step=self.step, validation_mel=after, validation_mel_before_whitening=before)
 
 

@@ -20,7 +20,9 @@ def stage_parser(description: str) -> argparse.ArgumentParser:
     """Options every stage takes; times are seconds since the epoch."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--work", type=Path, required=True, help="folder shared by all stages")
-    parser.add_argument("--deadline", type=float, required=True, help="when this stage must end (time.time())")
+    parser.add_argument(
+        "--deadline", type=float, required=True, help="when this stage must end (time.time())"
+    )
     parser.add_argument("--gpu", type=int, default=0)
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
     return parser
@@ -48,14 +50,22 @@ def compiled(function: Callable, device: torch.device, dynamic: bool = False) ->
 
 
 def compiled_if_it_works(
-    function: Callable, trial: Callable[[Callable], None], device: torch.device, progress: Progress, dynamic: bool = False
+    function: Callable,
+    trial: Callable[[Callable], None],
+    device: torch.device,
+    progress: Progress,
+    dynamic: bool = False,
 ) -> Callable:
     """The compiled function, or the function itself where `trial` of the compiled one fails."""
     fast = compiled(function, device, dynamic)
     try:
         trial(fast)
     except Exception as error:  # whatever a compiler fails with, plain execution still trains
-        progress.report("warming", not_compiled=getattr(function, "__name__", type(function).__name__), error=repr(error)[:2000])
+        progress.report(
+            "warming",
+            not_compiled=getattr(function, "__name__", type(function).__name__),
+            error=repr(error)[:2000],
+        )
         return function
     return fast
 
@@ -75,6 +85,32 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def cosine(progress: float, last: float = 0.05) -> float:
     """Half a cosine from 1 at progress 0 to `last` at 1."""
     return last + (1 - last) * 0.5 * (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
+
+
+class StageClock:
+    """How much of a stage's time is over, counting what earlier, interrupted runs of it spent."""
+
+    def __init__(self, deadline: float, spent_before: float = 0.0) -> None:
+        self.began, self._deadline, self._spent_before = time.time(), deadline, spent_before
+
+    @property
+    def seconds_left(self) -> float:
+        return self._deadline - time.time()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since this run began."""
+        return time.time() - self.began
+
+    @property
+    def spent(self) -> float:
+        """Seconds of all runs together."""
+        return self._spent_before + self.elapsed
+
+    @property
+    def done(self) -> float:
+        """0 at the start, 1 at the deadline and after it."""
+        return 1.0 if self.seconds_left <= 0 else self.spent / (self.spent + self.seconds_left)
 
 
 def warmup(step: int, steps: int) -> float:
@@ -124,7 +160,9 @@ def load_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
     return torch.load(path, map_location=device, weights_only=True) if path.exists() else None
 
 
-def wait_for(path: Path, deadline: float, every_seconds: float = 1.0, meanwhile: Callable[[], None] | None = None) -> None:
+def wait_for(
+    path: Path, deadline: float, every_seconds: float = 1.0, meanwhile: Callable[[], None] | None = None
+) -> None:
     """Return once `path` exists. Raises TimeoutError after `deadline`."""
     while not path.exists():
         if time.time() > deadline:

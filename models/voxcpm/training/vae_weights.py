@@ -21,7 +21,9 @@ def add_weight_norm(module: nn.Module) -> None:
 
 def plain_state(module: nn.Module) -> dict[str, Tensor]:
     """The state of a module with weight norm, as one without it has: fp32 copies."""
-    return {name: value.detach().float().clone() for name, value in fold_weight_norm(module.state_dict()).items()}
+    return {
+        name: value.detach().float().clone() for name, value in fold_weight_norm(module.state_dict()).items()
+    }
 
 
 @torch.no_grad()
