@@ -42,7 +42,7 @@ class CausalConv1d(nn.Conv1d):
 
 
 class CausalUpsample1d(nn.ConvTranspose1d):
-    """Transposed convolution with kernel 2 * stride: each output frame sees the current and the previous input."""
+    """Transposed convolution, kernel 2 * stride: an output frame sees the current and the previous input."""
 
     context = 1
 

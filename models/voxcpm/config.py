@@ -68,7 +68,8 @@ class TransformerConfig:
             factors = getattr(self.rope_scaling, name)
             if not self.no_rope and len(factors) != self.head_dim // 2:
                 raise ConfigError(
-                    f"rope_scaling.{name} has {len(factors)} values, head_dim {self.head_dim} needs {self.head_dim // 2}"
+                    f"rope_scaling.{name} has {len(factors)} values, "
+                    f"head_dim {self.head_dim} needs {self.head_dim // 2}"
                 )
 
     @property
@@ -111,7 +112,7 @@ class FlowMatchingConfig:
 
 @dataclass(frozen=True)
 class AudioVAEConfig:
-    """Shape of the audio VAE. `odd_stride_padding` is the first generation's padding of strided convolutions."""
+    """Shape of the audio VAE. `odd_stride_padding`: how the first generation pads strided convolutions."""
 
     encoder_dim: int = 128
     encoder_rates: tuple[int, ...] = (2, 5, 8, 8)
@@ -174,7 +175,8 @@ class VoxCPMConfig:
             raise ConfigError(f"architecture {self.architecture!r} is not one of {', '.join(ARCHITECTURES)}")
         if self.feat_dim != self.audio_vae_config.latent_dim:
             raise ConfigError(
-                f"feat_dim {self.feat_dim} differs from audio_vae_config.latent_dim {self.audio_vae_config.latent_dim}"
+                f"feat_dim {self.feat_dim} differs from "
+                f"audio_vae_config.latent_dim {self.audio_vae_config.latent_dim}"
             )
 
     @property
@@ -269,7 +271,7 @@ class VoxCPMConfig:
 
 
 def _mean_mode(data: Mapping[str, Any], dit: Mapping[str, Any]) -> bool:
-    """Files spell the mean-velocity switch in three ways; the published loader honours `dit_mean_mode` alone."""
+    """Files spell this switch in three ways; the published loader honours `dit_mean_mode` alone."""
     return bool(dit.get("dit_mean_mode", data.get("dit_mean_mode", False)))
 
 

@@ -215,7 +215,8 @@ class VoxCPMEngine:
         max_patches, reason = self.max_model_len - prompt_length, "length"
         if max_patches < 1:
             raise RequestError(
-                f"text, prompt and reference take {prompt_length} positions, the model has {self.max_model_len}",
+                f"text, prompt and reference take {prompt_length} positions, "
+                f"the model has {self.max_model_len}",
                 param="text",
             )
         if self.options.ratio_cap and text_ratio_cap(num_text_tokens) < max_patches:

@@ -144,7 +144,7 @@ class ScalarQuantization(nn.Module):
 
 
 class VoxCPMModel(nn.Module):
-    """All weights but the audio VAE's. Layers of the base LM come first in the KV pool, then the residual LM's."""
+    """All weights but the audio VAE's. In the KV pool the base LM's layers come before the residual LM's."""
 
     def __init__(self, config: VoxCPMConfig) -> None:
         super().__init__()

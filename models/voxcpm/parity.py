@@ -98,7 +98,7 @@ def dense_causal_attention(num_layers: int) -> Attention:
 
 
 def input_errors(checkpoint: Checkpoint, golden: GoldenMode) -> tuple[dict[str, float], list[int | bytes]]:
-    """The sequence builder and the tokenizer against tokens, masks and features; returns the key stream too."""
+    """Sequence builder and tokenizer against tokens, masks and features; also returns the key stream."""
     text = (golden.prompt_text or "") + golden.spec["text"]
     keys = build_sequence(
         checkpoint.tokenizer.encode(text),

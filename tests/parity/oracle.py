@@ -86,14 +86,22 @@ class Recorder:
         self.generator = torch.Generator().manual_seed(seed)
         model.feat_decoder.forward = self._solve
         model.lm_to_dit_proj.register_forward_pre_hook(lambda m, args: self._note("lm_hidden", args[0]))
-        model.res_to_dit_proj.register_forward_pre_hook(lambda m, args: self._note("residual_hidden", args[0]))
+        model.res_to_dit_proj.register_forward_pre_hook(
+            lambda m, args: self._note("residual_hidden", args[0])
+        )
         model.stop_head.register_forward_hook(lambda m, args, out: self._note("stop_logits", out))
 
     def _note(self, name: str, value: torch.Tensor) -> None:
         self.notes.setdefault(name, []).append(value.detach().clone())
 
     def _solve(
-        self, mu: torch.Tensor, n_timesteps: int, patch_size: int, cond: torch.Tensor, cfg_value: float, **_: Any
+        self,
+        mu: torch.Tensor,
+        n_timesteps: int,
+        patch_size: int,
+        cond: torch.Tensor,
+        cfg_value: float,
+        **_: Any,
     ) -> torch.Tensor:
         flow = self.model.feat_decoder
         noise = torch.randn((1, flow.in_channels, patch_size), generator=self.generator)
@@ -117,8 +125,15 @@ def record(checkpoint: Path, mode: str, *, steps: int, cfg_value: float, patches
     prompt_feat, ref_feat = _encode(model, prompt_wav, "left"), _encode(model, ref_wav, "right")
     tokens, text_mask, audio_mask, feat = _inputs(model, mode, prompt_feat, ref_feat)
     result = model._inference(
-        tokens, text_mask, feat, audio_mask, min_len=2, max_len=patches, inference_timesteps=steps,
-        cfg_value=cfg_value, streaming=False,
+        tokens,
+        text_mask,
+        feat,
+        audio_mask,
+        min_len=2,
+        max_len=patches,
+        inference_timesteps=steps,
+        cfg_value=cfg_value,
+        streaming=False,
     )
     latents = next(result)[0]
     context_len = latents.shape[-1] // model.patch_size - len(recorder.notes["noise"])
@@ -133,7 +148,8 @@ def record(checkpoint: Path, mode: str, *, steps: int, cfg_value: float, patches
     tensors["wav_stream_overlap3"] = _overlap(model, latents, samples)[:, context_len * samples :]
     stops = tensors["stop_logits"].argmax(-1).tolist()
     spec = {
-        "text": TEXT, "prompt_text": PROMPT_TEXT, "cfg_value": cfg_value, "inference_timesteps": steps, "min_len": 2,
+        "text": TEXT, "prompt_text": PROMPT_TEXT, "min_len": 2,
+        "cfg_value": cfg_value, "inference_timesteps": steps,
         "modes": {mode: {"context_len": context_len, "stop_argmax": stops}},
     }  # fmt: skip
     return GoldenMode(mode, spec, tensors)
@@ -152,11 +168,15 @@ def _encode(model: Any, wav: torch.Tensor, side: str) -> torch.Tensor:
 
 
 def _inputs(model: Any, mode: str, prompt: torch.Tensor, reference: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """(tokens, text_mask, audio_mask, feat) as the published package lays them out, written from its description."""
+    """(tokens, text_mask, audio_mask, feat) as the published package lays them out."""
     text = (PROMPT_TEXT if "continuation" in mode else "") + TEXT
     parts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
     if mode.startswith("ref"):
-        parts += [(torch.tensor([103]), None), (torch.zeros(len(reference)), reference), (torch.tensor([104]), None)]
+        parts += [
+            (torch.tensor([103]), None),
+            (torch.zeros(len(reference)), reference),
+            (torch.tensor([104]), None),
+        ]
     parts.append((torch.tensor([*model.text_tokenizer(text), 101]), None))
     if "continuation" in mode:
         parts.append((torch.zeros(len(prompt)), prompt))

@@ -1,0 +1,85 @@
+"""The Python API: one object for threads, tasks and plain loops."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import EngineError, RequestError
+from models.voxcpm import VoxCPM
+
+CHECKPOINT = str(Path(__file__).parent.parent / "parity" / "tiny_v2")
+
+
+@pytest.fixture(scope="module")
+def voice() -> Iterator[VoxCPM]:
+    with VoxCPM.from_pretrained(CHECKPOINT, silence_guard=False) as loaded:
+        yield loaded
+
+
+def test_a_seed_repeats_a_clip_and_the_stream_tells_it(voice: VoxCPM) -> None:
+    stream = voice.generate("hello world")
+    first = np.concatenate(list(stream))
+    assert stream.finish_reason == "stop" and first.dtype == np.float32
+    assert np.array_equal(first, voice.synthesize("hello world", seed=stream.seed))
+
+
+async def test_tasks_and_threads_share_one_engine(voice: VoxCPM) -> None:
+    alone = {seed: voice.synthesize("hello world again", seed=seed) for seed in range(4)}
+    from_threads: dict[int, np.ndarray] = {}
+
+    def in_thread(seed: int) -> None:
+        from_threads[seed] = voice.synthesize("hello world again", seed=seed)
+
+    async def in_task(seed: int) -> np.ndarray:
+        return np.concatenate([chunk async for chunk in voice.generate("hello world again", seed=seed)])
+
+    threads = [threading.Thread(target=in_thread, args=(seed,)) for seed in (0, 1)]
+    for thread in threads:
+        thread.start()
+    from_tasks = await asyncio.gather(in_task(2), in_task(3))
+    for thread in threads:
+        thread.join()
+    for seed, audio in [*from_threads.items(), *zip((2, 3), from_tasks, strict=True)]:
+        assert np.abs(audio - alone[seed]).max() <= 1e-4 * np.abs(alone[seed]).max()
+
+
+def test_reference_and_prompt_audio_change_the_voice(voice: VoxCPM) -> None:
+    tone = (np.sin(np.arange(4000) / 9).astype(np.float32), 16000)
+    plain = voice.synthesize("hello", seed=1, max_seconds=0.1, min_seconds=0.1)
+    referenced = voice.synthesize("hello", seed=1, max_seconds=0.1, min_seconds=0.1, reference_audio=tone)
+    continued = voice.synthesize(
+        "hello", seed=1, max_seconds=0.1, min_seconds=0.1, prompt_audio=tone, prompt_text="hum"
+    )
+    assert not np.allclose(plain, referenced) and not np.allclose(plain, continued)
+
+
+def test_leaving_the_loop_early_or_cancelling_ends_the_request(voice: VoxCPM) -> None:
+    left = voice.generate("hello world again", seed=1, min_seconds=10)
+    for _ in left:
+        break
+    assert left.finish_reason == "cancelled"
+    cancelled = voice.generate("hello world again", seed=1, min_seconds=10)
+    chunks = iter(cancelled)
+    next(chunks)
+    cancelled.cancel()
+    assert len(list(chunks)) < 1000
+
+
+def test_bad_input_is_refused_at_the_call(voice: VoxCPM) -> None:
+    with pytest.raises(RequestError, match="empty"):
+        voice.generate("")
+    with pytest.raises(RequestError, match="go together"):
+        voice.generate("hello", prompt_text="only words")
+
+
+def test_a_closed_voice_says_so() -> None:
+    voice = VoxCPM.from_pretrained(CHECKPOINT)
+    voice.close()
+    with pytest.raises(EngineError):
+        voice.generate("hello")

@@ -1,0 +1,205 @@
+"""The small parts of the model glue: key streams, tokens, noise, limits, configs, audio encoding."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.errors import RequestError, WeightError
+from engine.layers.packed import PackedLinear, pack_linears
+from models.voxcpm.audio_encoding import AudioEncoder
+from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
+from models.voxcpm.config import ConfigError, VoxCPMConfig
+from models.voxcpm.flow_matching import guide, num_zero_steps, time_grid
+from models.voxcpm.generation import SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.noise import patch_noise
+from models.voxcpm.prompt import build_sequence, key_patches, patch_keys, trailing_patches
+from models.voxcpm.tokenizer import TextTokenizer
+
+CHECKPOINTS = Path(__file__).parent.parent / "parity"
+
+
+def released_config(name: str = "tiny_v2") -> dict:
+    return json.loads((CHECKPOINTS / name / "config.json").read_text())
+
+
+def test_the_sequence_is_reference_text_start_marker_prompt_then_generated() -> None:
+    patches = np.arange(5 * 2 * 3, dtype=np.float32).reshape(5, 2, 3)
+    keys = build_sequence([7, 8], reference=patches[:2], prompt=patches[2:3], generated=patches[3:])
+    expected = [103, *patch_keys(patches[:2]), 104, 7, 8, 101, *patch_keys(patches[2:])]
+    assert keys == expected
+    assert np.array_equal(key_patches(keys[-3:], 2, 3), patches[2:])
+    assert trailing_patches(keys, 9) == keys[-3:]
+    assert trailing_patches(keys, 2) == keys[-2:]
+    assert trailing_patches(build_sequence([7]), 4) == []
+
+
+def test_chinese_words_are_split_and_leading_spaces_ignored() -> None:
+    tokenizer = TextTokenizer.from_file(CHECKPOINTS / "tiny_v2" / "tokenizer.json")
+    assert tokenizer.encode("今天")[-2:] == tokenizer.encode("今")[-1:] + tokenizer.encode("天")[-1:]
+    assert tokenizer.encode("  the") == tokenizer.encode("the")
+
+
+def test_noise_depends_on_seed_and_index_alone_and_is_standard_normal() -> None:
+    assert np.array_equal(patch_noise(3, 5, 4, 16), patch_noise(3, 5, 4, 16))
+    assert not np.array_equal(patch_noise(3, 5, 4, 16), patch_noise(3, 6, 4, 16))
+    assert not np.array_equal(patch_noise(2**64 - 1, 5, 4, 16), patch_noise(3, 5, 4, 16))
+    many = np.concatenate([patch_noise(1, i, 8, 64) for i in range(200)])
+    assert abs(many.mean()) < 0.01 and abs(many.std() - 1) < 0.01
+
+
+def test_the_time_grid_runs_from_noise_to_data_and_skips_what_cfg_zero_skips() -> None:
+    grid = time_grid(10)
+    assert grid[0] == 1.0 and grid[-1] == 0.0 and grid == sorted(grid, reverse=True)
+    assert [num_zero_steps(n) for n in (2, 10, 49, 74)] == [1, 1, 2, 3]
+
+
+def test_guidance_one_is_the_conditional_velocity() -> None:
+    velocity = torch.randn(6, 2, 4)
+    assert torch.allclose(guide(velocity, torch.ones(3, 1, 1)), velocity[:3], atol=1e-6)
+
+
+def test_silence_counts_only_without_a_break() -> None:
+    guard = SilenceGuard(limit_seconds=0.5)
+    quiet, loud = np.full(10, 1e-4, np.float32), np.full(10, 0.1, np.float32)
+    assert not guard.ran_away(quiet, 0.4) and not guard.ran_away(loud, 0.4)
+    assert not guard.ran_away(quiet, 0.4) and guard.ran_away(quiet, 0.4)
+
+
+def test_seconds_cover_whole_patches() -> None:
+    assert [patches_in(seconds, 0.08) for seconds in (0.0, 0.08, 0.081, 0.24)] == [0, 1, 2, 3]
+    assert text_ratio_cap(10) == 70
+
+
+def test_a_config_survives_its_own_file_form() -> None:
+    for name in ("tiny_v1", "tiny_v2"):
+        config = VoxCPMConfig.from_dict(released_config(name))
+        assert VoxCPMConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_traps_of_released_config_files() -> None:
+    config = VoxCPMConfig.from_dict(released_config("tiny_v2"))
+    assert config.dit_transformer().head_dim == 32 and config.dit_transformer().hidden_size == 64
+    assert config.lm_config.embedding_scale == 1.0
+    absent = released_config("tiny_v1")
+    assert "kv_channels" not in absent["lm_config"]
+    assert VoxCPMConfig.from_dict(absent).lm_config.head_dim == 32
+    for place in ("dit_config", None):
+        data = released_config("tiny_v2")
+        (data[place] if place else data)["dit_mean_mode"] = True
+        assert VoxCPMConfig.from_dict(data).mean_mode
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("architecture", "voxcpm9", "voxcpm9"),
+        ("lm_config", None, "lm_config is missing"),
+        ("lm_config.hidden_size", None, "lm_config lacks hidden_size"),
+        ("lm_config.num_key_value_heads", 3, "multiple"),
+        ("feat_dim", 32, "latent_dim"),
+        ("dit_config.cfm_config", {"solver": "midpoint"}, "midpoint"),
+    ],
+)
+def test_an_impossible_config_is_refused_by_field(path: str, value: object, message: str) -> None:
+    data = released_config()
+    *sections, key = path.split(".")
+    target = data
+    for section in sections:
+        target = target[section]
+    if value is None:
+        del target[key]
+    else:
+        target[key] = value
+    with pytest.raises(ConfigError, match=message):
+        VoxCPMConfig.from_dict(data)
+
+
+def copy_checkpoint(target: Path) -> Path:
+    for file in (CHECKPOINTS / "tiny_v2").iterdir():
+        if file.is_file():
+            (target / file.name).write_bytes(file.read_bytes())
+    return target
+
+
+def test_released_layouts_load_alike(tmp_path: Path, checkpoint: Checkpoint) -> None:
+    from safetensors.torch import load_file, save_file
+
+    directory = copy_checkpoint(tmp_path)
+    weights = load_file(directory / "model.safetensors")
+    (directory / "model.safetensors").unlink()
+    torch.save({"state_dict": weights}, directory / "pytorch_model.bin")
+    vae = torch.load(directory / "audiovae.pth", weights_only=True)["state_dict"]
+    (directory / "audiovae.pth").unlink()
+    save_file({name: tensor.contiguous() for name, tensor in vae.items()}, directory / "audiovae.safetensors")
+    loaded = load_checkpoint(directory, device="cpu")
+    norm = loaded.model.base_lm.norm.weight
+    assert torch.equal(norm, checkpoint.model.base_lm.norm.weight)
+    assert torch.equal(loaded.vae.decoder.model[0].weight, checkpoint.vae.decoder.model[0].weight)
+    assert loaded.revision != checkpoint.revision
+
+
+def test_a_missing_weight_is_named(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    directory = copy_checkpoint(tmp_path)
+    weights = load_file(directory / "model.safetensors")
+    weights["surprise.weight"] = weights.pop("stop_head.weight")
+    save_file(weights, directory / "model.safetensors")
+    with pytest.raises(WeightError) as caught:
+        load_checkpoint(directory, device="cpu")
+    assert caught.value.missing == ["stop_head.weight"] and caught.value.unexpected == ["surprise.weight"]
+
+
+def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
+    for model in ("nonsense", str(tmp_path / "nowhere"), "../x"):
+        with pytest.raises(ConfigError, match="not 'bundled'"):
+            resolve_model(model)
+
+
+def test_packed_layers_compute_what_plain_ones_do() -> None:
+    plain = torch.nn.Sequential(torch.nn.Linear(256, 128), torch.nn.SiLU(), torch.nn.Linear(128, 4))
+    packed = copy.deepcopy(plain)
+    pack_linears(packed)
+    assert isinstance(packed[0], PackedLinear) and isinstance(packed[2], torch.nn.Linear)
+    with torch.inference_mode():
+        for rows in (1, 7, 130):
+            x = torch.randn(rows, 3, 256)[:, 1]
+            assert torch.allclose(plain(x), packed(x), atol=1e-5)
+
+
+def test_prompts_are_padded_on_the_left_and_references_on_the_right(checkpoint: Checkpoint) -> None:
+    encoder = AudioEncoder(checkpoint)
+    samples = np.ones(170, np.float32)
+    left, right = encoder.pad(samples, "prompt"), encoder.pad(samples, "reference")
+    assert len(left) == len(right) == 320
+    assert left[:150].max() == 0 and left[150:].min() == 1 and np.array_equal(right, left[::-1])
+
+
+def test_audio_files_are_read_mixed_down_resampled_and_encoded_once(
+    tmp_path: Path, checkpoint: Checkpoint
+) -> None:
+    encoder = AudioEncoder(checkpoint)
+    stereo = np.random.default_rng(0).uniform(-0.5, 0.5, (4800, 2)).astype(np.float32)
+    path = tmp_path / "voice.flac"
+    soundfile.write(path, stereo, 48000)
+    first = encoder.encode_file(path, "reference")
+    assert first.shape == (10, 4, 16)
+    assert encoder.encode_file(path, "reference") is first
+    (tmp_path / "noise.wav").write_bytes(b"not audio at all")
+    with pytest.raises(RequestError, match=r"noise\.wav"):
+        encoder.encode_file(tmp_path / "noise.wav", "reference")
+
+
+@pytest.mark.parametrize(
+    "samples", [np.zeros(0, np.float32), np.full(100, np.nan, np.float32), np.zeros((9, 2), np.float32)]
+)
+def test_audio_that_cannot_be_encoded_is_refused(checkpoint: Checkpoint, samples: np.ndarray) -> None:
+    with pytest.raises(RequestError, match="prompt audio"):
+        AudioEncoder(checkpoint).encode(samples, 16000, "prompt")
