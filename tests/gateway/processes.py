@@ -10,15 +10,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.worker.harness import PATIENCE_SECONDS, REPOSITORY, WorkerProcess, wait_until
+from tests.worker.harness import PATIENCE_SECONDS, REPOSITORY, WorkerProcess, expected_clip, wait_until
+
+TEXT = "The quick brown fox jumps over the lazy dog."
+LONG_TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom. " * 4
 
 
 class GatewayProcess:
@@ -103,6 +106,38 @@ class GatewayProcess:
             yield Stream(socket)
 
 
+class StartFleet:
+    """`start(2, step_ms=50, gateway={...})`: so many workers and a gateway, ended with the test."""
+
+    def __init__(self) -> None:
+        self.started: list[GatewayProcess | WorkerProcess] = []
+
+    def __call__(
+        self, count: int, engine: str = "synthetic", gateway: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[GatewayProcess, list[WorkerProcess]]:
+        workers = [self.worker(engine, **options) for _ in range(count)]
+        return self.gateway(workers, **(gateway or {})).wait_until_serving(count), workers
+
+    def worker(self, engine: str = "synthetic", **options: Any) -> WorkerProcess:
+        self.started.append(WorkerProcess(engine, **options))
+        return self.started[-1]
+
+    def gateway(self, workers: list[WorkerProcess], **options: Any) -> GatewayProcess:
+        self.started.append(GatewayProcess(workers, **options))
+        return self.started[-1]
+
+
+@contextmanager
+def started_fleets() -> Iterator[StartFleet]:
+    """A `StartFleet` whose processes are killed when the block ends."""
+    start = StartFleet()
+    try:
+        yield start
+    finally:
+        for process in start.started:
+            process.kill()
+
+
 class Stream:
     """One connection to `WS /ws/tts`; remembers everything it received."""
 
@@ -156,3 +191,57 @@ async def eventually(poll: Callable[[], Awaitable[Any]], describe: str) -> Any:
             return result
         await asyncio.sleep(0.01)
     raise AssertionError(describe)
+
+
+def pcm_of(text: str, seed: int) -> bytes:
+    """The clip that the synthetic engine owes."""
+    return expected_clip(text, seed)[0]
+
+
+def check_error(response: httpx.Response, status_code: int) -> dict[str, Any]:
+    """The error of a response that must be one, in the one shape."""
+    assert response.status_code == status_code, response.text
+    error = response.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    if status_code in (429, 503):
+        assert int(response.headers["Retry-After"]) >= 1
+    return error
+
+
+async def workers_of(gateway: GatewayProcess) -> list[dict[str, Any]]:
+    async with gateway.http() as http:
+        return (await http.get("/api/workers")).json()["workers"]
+
+
+async def queue_of(gateway: GatewayProcess) -> dict[str, Any]:
+    async with gateway.http() as http:
+        return (await http.get("/api/queue")).json()
+
+
+async def queued(gateway: GatewayProcess, length: int) -> None:
+    """Until so many requests wait."""
+
+    async def poll() -> bool | None:
+        return True if len((await queue_of(gateway))["queue"]) == length else None
+
+    await eventually(poll, f"the queue does not have {length} tickets")
+
+
+async def one_running(gateway: GatewayProcess) -> None:
+    """Until exactly one request holds a slot."""
+
+    async def poll() -> bool | None:
+        return True if len((await queue_of(gateway))["running"]) == 1 else None
+
+    await eventually(poll, "nothing runs")
+
+
+async def all_free(gateway: GatewayProcess) -> None:
+    """Until nobody waits and no slot is held."""
+
+    async def poll() -> bool | None:
+        queue = await queue_of(gateway)
+        used = sum(worker["slots_used"] for worker in await workers_of(gateway))
+        return True if not queue["queue"] and not queue["running"] and not used else None
+
+    await eventually(poll, "something is still held")

@@ -1,0 +1,182 @@
+"""A worker that keeps the protocol until its script says otherwise: faults that no healthy process shows on
+demand.
+
+Audio and latents are the synthetic engine's, so that a clip put together from several workers can be compared
+with the real one. A script is a list of `Act`, one per request; the last is repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from models.speech import SpeechRequest
+from tests.gateway.fleet import describe_model
+from tests.gateway.fleet import status as worker_status
+from worker.conversion import to_pcm
+from worker.protocol import (
+    Accepted,
+    ErrorDetail,
+    ErrorMessage,
+    Frame,
+    FrameKind,
+    StartRequest,
+    WorkerState,
+    encode_frame,
+)
+from worker.synthetic import SyntheticEngine
+
+PATCH_BYTES = 3840 * 2
+LATENT_BYTES = 4 * 64 * 4
+
+
+@dataclass(frozen=True)
+class Act:
+    """What happens to one request: it is refused, or goes well for `patches` patches and then suffers
+    `fault`.
+    """
+
+    patches: int = 1000
+    fault: str = ""
+    refusal: ErrorDetail | None = None
+
+
+@dataclass
+class ScriptedWorker:
+    """`requests` are the start messages that came; `cancelled` counts the requests that were given up."""
+
+    script: list[Act]
+    revision: str = "1"
+    url: str = ""
+    requests: list[StartRequest] = field(default_factory=list)
+    cancelled: int = 0
+    healthy: bool = True
+    connections: int = 0
+    _boots: int = 0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[ScriptedWorker]:
+        """Listens for as long as the block lasts."""
+        async with serve(
+            self._connection, "127.0.0.1", 0, process_request=self._health, compression=None
+        ) as server:
+            self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            yield self
+
+    def _health(self, connection: ServerConnection, request: Request) -> Response | None:
+        if request.path != "/health":
+            return None
+        if not self.healthy:
+            return connection.respond(http.HTTPStatus.INTERNAL_SERVER_ERROR, "ill")
+        model = describe_model(revision=self.revision)
+        said = worker_status(WorkerState.IDLE, slots=4, boot_id=f"boot-{id(self)}", model=model)
+        return connection.respond(http.HTTPStatus.OK, said.model_dump_json())
+
+    async def _connection(self, socket: ServerConnection) -> None:
+        self.connections += 1
+        try:
+            async for message in socket:
+                fields = json.loads(message)
+                if fields["type"] == "cancel":
+                    continue
+                await self._serve(socket, StartRequest.model_validate_json(message))
+        except ConnectionClosed:
+            self.cancelled += 1
+
+    async def _serve(self, socket: ServerConnection, start: StartRequest) -> None:
+        act = self.script[min(len(self.requests), len(self.script) - 1)]
+        self.requests.append(start)
+        if act.refusal is not None:
+            await socket.send(ErrorMessage(error=act.refusal).model_dump_json())
+            return
+        if act.fault == "mute":
+            await socket.wait_closed()
+        accepted = Accepted(
+            request_id=start.request_id,
+            attempt=start.attempt,
+            worker_id="scripted",
+            boot_id="boot",
+            model_revision=self.revision,
+            sample_rate=24000,
+        )
+        await socket.send(accepted.model_dump_json())
+        first = start.resume_latents.shape[0] if start.resume_latents else 0
+        for number, frame in enumerate(frames_of(start)[first:]):
+            if number == act.patches:
+                await self._suffer(socket, act.fault, frame)
+                return
+            await socket.send(encode_frame(frame))
+
+    async def _suffer(self, socket: ServerConnection, fault: str, frame: Frame) -> None:
+        ending = replace(frame, kind=FrameKind.FINAL, latents=b"", pcm=b"", last=True)
+        if fault == "cut":
+            socket.transport.abort()
+        elif fault == "close":
+            await socket.close(1011)
+        elif fault == "silence":
+            await socket.wait_closed()
+        elif fault == "hang":
+            await self._beat_until_closed(socket, frame)
+        elif fault == "corrupt":
+            raw = bytearray(encode_frame(frame))
+            raw[-1] ^= 1
+            await socket.send(bytes(raw))
+        elif fault == "truncated":
+            await socket.send(encode_frame(frame)[:-10])
+        elif fault == "gap":
+            await socket.send(encode_frame(replace(frame, sequence=frame.sequence + 1)))
+        elif fault == "repeat":
+            await socket.send(encode_frame(replace(frame, sequence=frame.sequence - 1)))
+        elif fault == "stale":
+            await socket.send(encode_frame(replace(frame, attempt=frame.attempt + 7)))
+        elif fault == "other request":
+            await socket.send(encode_frame(replace(frame, request_id="other")))
+        elif fault == "short latents":
+            await socket.send(encode_frame(replace(frame, latents=frame.latents[:-4])))
+        elif fault == "text":
+            await socket.send("not a message")
+        elif fault == "failed":
+            detail = ErrorDetail(message="latents overflow", type="server_error", code="engine_failed")
+            await socket.send(ErrorMessage(error=detail).model_dump_json())
+            await socket.send(encode_frame(replace(ending, finish_reason="error")))
+        elif fault == "cancelled":
+            await socket.send(encode_frame(replace(ending, finish_reason="cancelled")))
+        else:
+            raise ValueError(f"no such fault: {fault}")
+
+    async def _beat_until_closed(self, socket: ServerConnection, frame: Frame) -> None:
+        beat = replace(
+            frame, kind=FrameKind.HEARTBEAT, latents=b"", pcm=b"", last=False, finish_reason=None, step=5
+        )
+        while True:
+            await socket.send(encode_frame(beat))
+            await asyncio.sleep(0.01)
+
+
+def frames_of(start: StartRequest) -> list[Frame]:
+    """Every AUDIO frame of a request, from patch 0 on."""
+    audio, latents = SyntheticEngine.render(SpeechRequest("scripted", start.text, start.seed))
+    pcm, raw = to_pcm(audio), latents.astype("<f4").tobytes()
+    count = len(pcm) // PATCH_BYTES
+    return [
+        Frame(
+            kind=FrameKind.AUDIO,
+            request_id=start.request_id,
+            attempt=start.attempt,
+            sequence=index,
+            step=index + 1,
+            latents=raw[index * LATENT_BYTES : (index + 1) * LATENT_BYTES],
+            pcm=pcm[index * PATCH_BYTES : (index + 1) * PATCH_BYTES],
+            last=index == count - 1,
+            finish_reason="stop" if index == count - 1 else None,
+        )
+        for index in range(count)
+    ]
