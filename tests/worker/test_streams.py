@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import random
 import socket
 from collections.abc import Callable
 
@@ -280,3 +281,39 @@ async def test_an_engine_that_dies_ends_every_request_and_shows(start_worker: St
     status = worker.health()
     assert status.state == "ERROR"
     assert "device lost" in status.error
+
+
+async def test_any_mix_of_finishing_cancelling_and_leaving_leaves_no_slot_used(
+    start_worker: StartWorker,
+) -> None:
+    worker = start_worker(slots=4, step_ms=3).wait_until_ready()
+    dice = random.Random(20)
+
+    async def session(number: int) -> None:
+        after, deed = dice.randrange(12), dice.choice(["finish", "cancel", "abort", "close", "garbage"])
+        async with worker.connect() as websocket:
+            client = Client(websocket)
+            await client.start(TEXT, seed=number, request_id=f"r{number}")
+            if isinstance(await client.receive(), ErrorMessage):
+                return
+            for _ in range(after):
+                await client.receive()
+            if deed == "finish":
+                frames = await client.receive_all_until_last()
+                assert frames[-1].finish_reason == "stop"
+            elif deed == "cancel":
+                await client.cancel()
+                assert (await client.receive_all_until_last())[-1].last
+            elif deed == "abort":
+                websocket.transport.abort()
+            elif deed == "garbage":
+                await websocket.send(b"\x00")
+                assert await client.closed() == 1008
+
+    for start in range(0, 96, 6):
+        await asyncio.gather(*(session(number) for number in range(start, start + 6)))
+    status = await worker.wait_for_free_slots()
+    assert status.state == "IDLE"
+    assert status.counters.errors == 0
+    assert status.counters.requests >= 48
+    assert not worker.defects()
