@@ -1,10 +1,9 @@
-"""The pages in a real browser, against a real gateway and real workers (of the synthetic model)."""
+"""The studio page in a real browser, against a real gateway and real workers (of the synthetic model)."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import re
 import threading
 import wave
 from collections.abc import Iterator
@@ -13,14 +12,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import DESKTOP, INSECURE_HOST, PHONE, watched_page
+from tests.e2e.browser import INSECURE_HOST, watched_page
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 PARAGRAPH = " ".join([SENTENCE] * 12)
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-PAGES = ["/", "/admin"]
-SIZES = {"desktop": DESKTOP, "phone": PHONE}
 
 
 def open_studio(page: Page, edge: Server, text: str = SENTENCE) -> None:
@@ -282,66 +279,6 @@ class TestStoredStrings:
         expect(page.locator("#curl")).to_contain_text("<img src=x onerror=")
         assert page.locator("main img, main script").count() == 0
         assert page.title() == "VoxFleet Studio"
-
-
-@pytest.mark.parametrize("path", PAGES)
-class TestEveryPage:
-    @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("theme", ["light", "dark"])
-    def test_fits_its_window_and_complains_of_nothing(
-        self, browser: Browser, fleet: Server, path: str, size: str, theme: str
-    ) -> None:
-        with watched_page(browser, viewport=SIZES[size], color_scheme=theme) as watched:
-            watched.page.goto(fleet.url + path)
-            expect(watched.page.locator(".lamp")).to_have_attribute("data-state", "ready")
-            watched.page.wait_for_load_state("load")
-            assert watched.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
-            assert watched.complaints == []
-
-    def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere(
-        self, fleet: Server, path: str
-    ) -> None:
-        response = httpx.get(fleet.url + path)
-        policy = response.headers["content-security-policy"]
-        assert "default-src 'self'" in policy
-        assert "unsafe" not in policy
-        assert not re.search(r"<style|\bstyle=|\bon\w+=|<script>|https?://", response.text)
-
-    def test_the_chosen_theme_is_there_after_a_reload(self, page: Page, fleet: Server, path: str) -> None:
-        page.emulate_media(color_scheme="light")
-        page.goto(fleet.url + path)
-        page.get_by_role("button", name="Switch to dark").click()
-        background = "getComputedStyle(document.body).backgroundColor"
-        dark = page.evaluate(background)
-        page.reload()
-        assert page.evaluate(background) == dark
-        page.get_by_role("button", name="Switch to light").click()
-        assert page.evaluate(background) != dark
-
-    def test_every_control_has_a_name_and_shows_its_focus(self, page: Page, fleet: Server, path: str) -> None:
-        page.goto(fleet.url + path)
-        expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
-        for _ in range(25):
-            page.keyboard.press("Tab")
-            focused = page.evaluate(_FOCUSED)
-            if focused is None:
-                break
-            assert focused["name"], focused
-            assert focused["visible"], focused
-
-
-_FOCUSED = """() => {
-  const element = document.activeElement;
-  if (!element || element === document.body) return null;
-  const label = element.labels?.[0]?.textContent;
-  const name = element.getAttribute("aria-label") || label || element.textContent.trim();
-  const rings = [element, element.closest(".voice-card"), element.closest(".desk")].filter(Boolean);
-  const outlined = rings.some((ring) => {
-    const style = getComputedStyle(ring);
-    return style.outlineStyle !== "none" || (ring.matches(".desk") && style.boxShadow !== "none");
-  });
-  return { tag: element.tagName, id: element.id, name: (name || "").trim(), visible: outlined };
-}"""
 
 
 def test_the_question_mark_lists_the_keys_and_escape_closes_the_list(page: Page, fleet: Server) -> None:
