@@ -1,8 +1,9 @@
 /**
  * The current settings as a curl command that can be pasted into a POSIX shell.
  *
- *   curl --fail-with-body http://localhost:8006/tts \
- *     --json '{"text":"It'\''s late.","voice":"slt","format":"wav"}' \
+ *   curl --fail-with-body 'http://localhost:8006/tts' \
+ *     -H 'content-type: application/json' \
+ *     -d '{"text":"It'\''s late.","voice":"slt","format":"wav"}' \
  *     --output speech.wav
  */
 
