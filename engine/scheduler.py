@@ -1,9 +1,8 @@
 """What the next step computes: every decode first, then as much prefill as the budget allows.
 
-One step of a busy engine, with `max_prefill_tokens=256`: five running sequences get one position each, a
-sixth goes on with its prompt (positions 512 to 700 of 700, so it samples), and a seventh leaves the queue and
-gets the rest of the budget, its positions 0 to 68. Nobody overtakes in the queue, and no decode waits for a
-prompt.
+One step of a busy engine, with `max_prefill_tokens=256`: five decoding sequences get one position each, a
+sixth computes the last 188 positions of its prompt and so yields a token, and a seventh leaves the queue and
+gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt.
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
