@@ -34,7 +34,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     install_error_handlers(app)
-    app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, settings=settings)
     for room in (tts, stream, admin, events, catalog, health, pages):
         app.include_router(room.router)
     pages.mount_static_files(app, settings.frontend_dir)

@@ -48,7 +48,6 @@ class DrainingServer(uvicorn.Server):
             super().handle_exit(sig, frame)
             return
         self._gateway.closing = True
-        self._captured_signals.append(sig)
         asyncio.get_running_loop().call_soon_threadsafe(self._begin_closing)
 
     def _begin_closing(self) -> None:

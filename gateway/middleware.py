@@ -6,6 +6,7 @@ Plain ASGI, one pass, no buffering, so that streams and disconnects go through u
 
 from __future__ import annotations
 
+import asyncio
 import re
 import uuid
 
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import ApiError, error_response
 from gateway.metrics import Metrics
+from gateway.settings import GatewaySettings
 
 logger = structlog.get_logger(__name__)
 
@@ -50,10 +52,10 @@ def request_id_of(headers: Headers) -> str:
 class EdgeMiddleware:
     """Wraps the whole application; `scope["state"]["request_id"]` is set for HTTP and WebSocket alike."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, settings: GatewaySettings) -> None:
         self._app = app
         self._metrics = metrics
-        self._max_body_bytes = max_body_bytes
+        self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -64,7 +66,7 @@ class EdgeMiddleware:
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(receive, send, request_id, self._max_body_bytes)
+        exchange = _Exchange(receive, send, request_id, self._settings)
         try:
             exchange.check_announced_length(scope)
             await self._app(scope, exchange.receive, exchange.send)
@@ -84,14 +86,16 @@ class EdgeMiddleware:
 class _Exchange:
     """One HTTP request and its response."""
 
-    def __init__(self, receive: Receive, send: Send, request_id: str, max_body_bytes: int) -> None:
+    def __init__(self, receive: Receive, send: Send, request_id: str, settings: GatewaySettings) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
         self._receive = receive
         self._send = send
         self._request_id = request_id
-        self._max_body_bytes = max_body_bytes
+        self._max_body_bytes = settings.max_body_bytes
+        self._body_timeout_seconds = settings.body_timeout_seconds
         self._body_bytes = 0
+        self._body_complete = False
 
     def check_announced_length(self, scope: Scope) -> None:
         """Refuse a body that says it is too large before any of it is read."""
@@ -103,9 +107,15 @@ class _Exchange:
         return ApiError(413, "body_too_large", f"the body has more than {self._max_body_bytes} bytes")
 
     async def receive(self) -> Message:
-        """The server's receive, counting the body."""
-        message = await self._receive()
+        """The server's receive, with limits of size and patience while the body comes."""
+        limit_seconds = None if self._body_complete else self._body_timeout_seconds
+        try:
+            async with asyncio.timeout(limit_seconds):
+                message = await self._receive()
+        except TimeoutError:
+            raise ApiError(408, "body_timeout", "the body did not come in time") from None
         if message["type"] == "http.request":
+            self._body_complete = not message.get("more_body", False)
             self._body_bytes += len(message.get("body", b""))
             if self._body_bytes > self._max_body_bytes:
                 raise self._too_large()

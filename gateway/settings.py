@@ -55,6 +55,8 @@ class GatewaySettings(BaseSettings):
     """Bound of `min_seconds` and `max_seconds` of a request, and of every clip."""
     max_body_bytes: Bytes = 1 << 16
     """Size of an HTTP body."""
+    body_timeout_seconds: Seconds = 10.0
+    """Longest silence of a client in the middle of its body."""
     max_message_bytes: Bytes = 1 << 16
     """Size of a WebSocket message of a client."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
@@ -14,7 +15,9 @@ from gateway.settings import load_settings
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     """Of a gateway whose only worker is not there; small bodies only."""
-    app = create_app(load_settings(worker_urls="http://127.0.0.1:9", max_body_bytes=1000))
+    app = create_app(
+        load_settings(worker_urls="http://127.0.0.1:9", max_body_bytes=1000, body_timeout_seconds=0.2)
+    )
     app.state.broken = False
 
     @app.get("/broken")
@@ -80,6 +83,16 @@ async def test_a_large_body_is_413_whether_it_says_so_or_not(client: httpx.Async
         response = await client.post("/tts", content=body, headers=headers)
         assert response.status_code == 413
         assert check_shape(response)["code"] == "body_too_large"
+
+
+async def test_a_body_that_stops_coming_is_408(client: httpx.AsyncClient) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    response = await client.post("/tts", content=chunks(), headers={"Content-Type": "application/json"})
+    assert response.status_code == 408
+    assert check_shape(response)["code"] == "body_timeout"
 
 
 @pytest.mark.parametrize(
