@@ -25,7 +25,7 @@ def patches_of(utterance: SpokenText, patch_samples: int) -> int:
     return -(-utterance.samples // patch_samples) + 1
 
 
-@torch.no_grad()  # not inference mode: a compiled training step may save the latents for its backward
+@torch.no_grad()
 def encode_speech(
     encode: Callable[[Tensor], Tensor],
     store: SpeechStore,

@@ -90,10 +90,9 @@ class TrainingLoss(nn.Module):
         super().__init__()
         self.model, self.recipe = model, recipe
 
-    def forward(self, batch: DeviceBatch, latents: Tensor) -> tuple[Tensor, Tensor]:
-        """latents [patches, P, D] -> (flow loss, stop loss)."""
+    def forward(self, batch: DeviceBatch, features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """features [A, P, D] of the audio rows, target [F, P, D] of the flow rows -> (flow loss, stop loss)."""
         model, recipe = self.model, self.recipe
-        features = latents[batch.audio_patches].float()
         features = features + torch.randn_like(features) * batch.noise[:, None, None]
         encoded = model.encode_patches(features)
         audio = encoded.new_zeros(recipe.tokens + 1, encoded.shape[-1]).index_copy(
@@ -105,22 +104,21 @@ class TrainingLoss(nn.Module):
         lm_hidden, residual_hidden = model.run_language_models(
             embeds, audio, mask, batch.positions, attention
         )
-        flow = self._flow_loss(batch, latents, features, lm_hidden.float(), residual_hidden.float())
+        flow = self._flow_loss(batch, features, target, lm_hidden.float(), residual_hidden.float())
         logits = model.stop_logits(lm_hidden).float()
         return flow, F.cross_entropy(logits, batch.stop_labels, ignore_index=-1)
 
     def _flow_loss(
         self,
         batch: DeviceBatch,
-        latents: Tensor,
         features: Tensor,
+        target: Tensor,
         lm_hidden: Tensor,
         residual_hidden: Tensor,
     ) -> Tensor:
-        rows, device = self.recipe.flow_rows, latents.device
+        rows, device = self.recipe.flow_rows, target.device
         mu = self.model.dit_condition(lm_hidden[batch.flow_positions], residual_hidden[batch.flow_positions])
         guided = torch.rand(rows, 1, 1, device=device) >= self.recipe.condition_dropout
-        target = latents[batch.flow_patches].float()
         previous = torch.cat([features, torch.zeros_like(features[:1])])[batch.flow_previous]
         flow_time = torch.sigmoid(torch.randn(rows, device=device) - 0.4)
         noise = torch.randn_like(target)
@@ -291,8 +289,9 @@ class LMTrainer:
             self.optimizer, recipe.learning_rate * warmup(self.step, recipe.warmup_steps) * cosine(done, 0.02)
         )
         batch, patches = feeder.next()
+        features, target = latents[batch.audio_patches].float(), latents[batch.flow_patches].float()
         with self.autocast():
-            flow, stop = self.loss(batch, latents)
+            flow, stop = self.loss(batch, features, target)
         (flow + recipe.stop_weight * stop).backward()
         guarded_step(
             self.optimizer, torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0, foreach=True)
