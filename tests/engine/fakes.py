@@ -97,6 +97,11 @@ def make_engine(runner: FakeRunner | None = None, **limits: object) -> LLMEngine
     return LLMEngine(runner, EngineConfig(**{**sizes, **limits}))
 
 
+def generated(sequence: Sequence) -> list[Token]:
+    """The tokens after the prompt."""
+    return sequence.token_ids[sequence.num_prompt_tokens :]
+
+
 def check(engine: LLMEngine) -> None:
     """Every invariant of the blocks, against all sequences that the engine knows."""
     scheduler = engine.scheduler

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from queue import SimpleQueue
 
 import pytest
@@ -13,66 +12,8 @@ import pytest
 from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop, OutputStream
 from engine.output_stream import wake
-from engine.sequence import Sequence
-from tests.engine.fakes import FakeRunner, Token, expected_tokens, make_engine
-
-
-@dataclass
-class Request:
-    request_id: str
-    prompt: list[Token]
-    count: int = 5
-
-
-@dataclass
-class Output:
-    request_id: str
-    finish_reason: str | None
-    token: Token | None
-    error: str | None
-
-
-@dataclass
-class Adapter:
-    """A stepping engine over the fake model. While `gate` is closed no step begins."""
-
-    runner: FakeRunner = field(default_factory=lambda: FakeRunner(num_blocks=2000))
-    gate: threading.Event = field(default_factory=threading.Event)
-    before_step: object = None
-
-    def __post_init__(self) -> None:
-        self.llm = make_engine(self.runner, max_num_seqs=64)
-        self.in_step = threading.Event()
-        self.threads: set[int] = set()
-        self.gate.set()
-
-    def validate(self, request: Request) -> None:
-        if not request.prompt:
-            raise RequestError("the prompt is empty", "prompt")
-
-    def add_request(self, request: Request) -> None:
-        self.threads.add(threading.get_ident())
-        if request.request_id == "broken":
-            raise KeyError("bug in the model glue")
-        self.llm.add(Sequence(request.request_id, request.prompt, request.count))
-
-    def cancel(self, request_id: str) -> bool:
-        self.threads.add(threading.get_ident())
-        return self.llm.cancel(request_id)
-
-    def step(self) -> list[Output]:
-        self.threads.add(threading.get_ident())
-        self.in_step.set()
-        self.gate.wait()
-        if self.before_step is not None:
-            self.before_step()
-        return [
-            Output(o.sequence.request_id, o.finish_reason, o.result.token if o.result else None, o.error)
-            for o in self.llm.step()
-        ]
-
-    def has_unfinished(self) -> bool:
-        return self.llm.has_unfinished()
+from tests.engine.fakes import Token, expected_tokens
+from tests.engine.stepping import Adapter, Output, Request
 
 
 @pytest.fixture
