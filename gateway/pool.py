@@ -25,18 +25,12 @@ from dataclasses import dataclass
 
 from gateway.errors import ApiError
 from gateway.eta import SlotForecast, estimate_wait, simulate_waits
+from gateway.positions import CallLater, PositionAnnouncer
 from gateway.queue import Requirement, Ticket, TicketQueue
 from gateway.workers import Worker
 from worker.protocol import WorkerStatus
 
-_NEAR_HEAD = 32
-_NEAR_HEAD_SECONDS = 0.1
-_WHOLE_QUEUE_SECONDS = 1.0
 _HOLD_MARGIN_SECONDS = 0.001
-_FAR_MOVE = 0.9
-"""Far from the head a position is announced when it fell below this share of the last announced one."""
-
-CallLater = Callable[[float, Callable[[], None]], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +73,7 @@ class WorkerPool:
         self._clock = clock
         self._call_later = call_later
         self._lease_numbers = itertools.count(1)
-        self._announcing_near = False
-        self._announcing_all = False
+        self._positions = PositionAnnouncer(self.queue, call_later)
         self._watched: set[Requirement] = set()
         """Requirements that are checked again, and given up, after the grace period."""
 
@@ -276,8 +269,7 @@ class WorkerPool:
         for requirement in self.queue.requirements:
             self._watch(requirement)
         if worker.serving != was_serving:
-            for ticket in itertools.islice(self.queue, _NEAR_HEAD):
-                ticket.on_move(ticket)
+            self._positions.outlook_changed()
 
     def _watch(self, requirement: Requirement) -> None:
         """Let tickets that nobody can serve wait for the grace period, in case a worker comes back."""
@@ -324,26 +316,4 @@ class WorkerPool:
     def _changed(self) -> None:
         for listener in self.on_change:
             listener()
-        if self.queue and not self._announcing_near:
-            self._announcing_near = True
-            self._call_later(_NEAR_HEAD_SECONDS, self._announce_near_head)
-        if len(self.queue) > _NEAR_HEAD and not self._announcing_all:
-            self._announcing_all = True
-            self._call_later(_WHOLE_QUEUE_SECONDS, self._announce_all)
-
-    def _announce_near_head(self) -> None:
-        self._announcing_near = False
-        for position, ticket in enumerate(itertools.islice(self.queue, _NEAR_HEAD), start=1):
-            if position != ticket.position:
-                self._announce(ticket, position)
-
-    def _announce_all(self) -> None:
-        """Tell tickets far from the head in steps of a tenth: O(log n) messages on the way from place n."""
-        self._announcing_all = False
-        for position, ticket in enumerate(self.queue, start=1):
-            if position > _NEAR_HEAD and not _FAR_MOVE * ticket.position < position <= ticket.position:
-                self._announce(ticket, position)
-
-    def _announce(self, ticket: Ticket, position: int) -> None:
-        ticket.position = position
-        ticket.on_move(ticket)
+        self._positions.queue_changed()
