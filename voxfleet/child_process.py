@@ -22,9 +22,13 @@ RELAY_DRAIN_SECONDS = 1.0
 """
 
 
-def voxfleet_command(*arguments: str) -> list[str]:
-    """The command line of `voxfleet ARGUMENTS` as a supervised child of this process."""
-    return [sys.executable, "-m", "voxfleet.parent_watch", *arguments]
+def voxfleet_command(name: str, **options: object) -> list[str]:
+    """The command line of `voxfleet NAME --option value ...` as a supervised child of this process.
+
+    An option that is None is left out.
+    """
+    given = [(f"--{option}", str(value)) for option, value in options.items() if value is not None]
+    return [sys.executable, "-m", "voxfleet.parent_watch", name, *(word for pair in given for word in pair)]
 
 
 class ChildProcess:

@@ -29,6 +29,7 @@ class RestartPolicy:
     stable_seconds: float = 30.0
     max_failed_starts: int = 3
     probe_interval_seconds: float = 0.25
+    healthy_interval_seconds: float = 1.0
     silent_start_seconds: float = 180.0
     """How long a child may take until its first answer (not until it is healthy)."""
     silent_seconds: float = 60.0
@@ -58,6 +59,10 @@ class RunEnd:
     """The child refused its own options or settings; another start with the same ones cannot help."""
 
 
+Probe = Callable[[int], Awaitable[Health | None]]
+"""Asks the child with this process id how it is; None when it does not answer. Bounds its own time."""
+
+
 class ServiceObserver(Protocol):
     """Who wants to know; all calls come from the event loop."""
 
@@ -68,12 +73,12 @@ class ServiceObserver(Protocol):
 
 @dataclass
 class Service:
-    """A supervised child. `probe` answers None as long as the child does not; it must bound its own time."""
+    """A supervised child."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
-    probe: Callable[[], Awaitable[Health | None]]
+    probe: Probe
     observer: ServiceObserver
     policy: RestartPolicy = field(default_factory=RestartPolicy)
     failed_starts: int = field(default=0, init=False)
@@ -125,6 +130,12 @@ class Service:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay_seconds)
 
+    @property
+    def _probe_interval_seconds(self) -> float:
+        policy = self.policy
+        starting = self._healthy_since is None
+        return policy.probe_interval_seconds if starting else policy.healthy_interval_seconds
+
     def _was_stable(self) -> bool:
         since = self._healthy_since
         return since is not None and time.monotonic() - since >= self.policy.stable_seconds
@@ -141,7 +152,7 @@ class Service:
         exited = asyncio.create_task(child.wait())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            reason = await self._watch({exited, stopping})
+            reason = await self._watch(child, {exited, stopping})
             if not exited.done():
                 await child.terminate(self._grace_seconds)
             exit_code = await exited
@@ -152,16 +163,16 @@ class Service:
             stopping.cancel()
             self._child, self.pid = None, None
 
-    async def _watch(self, ends: set[asyncio.Task]) -> str | None:
+    async def _watch(self, child: ChildProcess, ends: set[asyncio.Task]) -> str | None:
         """Probes until one of `ends` is done (None) or the child has to be replaced (the reason)."""
         last_answer, answered = time.monotonic(), False
         while True:
             done, _ = await asyncio.wait(
-                ends, timeout=self.policy.probe_interval_seconds, return_when=asyncio.FIRST_COMPLETED
+                ends, timeout=self._probe_interval_seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if done:
                 return None
-            health = await self.probe()
+            health = await self.probe(child.pid)
             if health is not None:
                 last_answer, answered = time.monotonic(), True
                 if health.error is not None:

@@ -15,7 +15,6 @@ import asyncio
 import os
 import secrets
 import signal
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +23,7 @@ import httpx
 from voxfleet.child_process import voxfleet_command
 from voxfleet.console import ServeConsole
 from voxfleet.devices import Placement
-from voxfleet.service import Health, RestartPolicy, Service
+from voxfleet.service import Health, Probe, RestartPolicy, Service
 from worker.protocol import WorkerState, WorkerStatus
 
 LOOPBACK = "127.0.0.1"
@@ -92,52 +91,30 @@ class Supervisor:
         return [*self._workers, self._gateway]
 
     def _worker(self, index: int, port: int, placement: Placement, secret: str) -> Service:
+        plan = self._plan
         command = voxfleet_command(
-            "worker",
-            "--host",
-            LOOPBACK,
-            "--port",
-            str(port),
-            "--device",
-            placement.device,
-            "--model",
-            self._plan.model,
-            *self._config_arguments(),
+            "worker", host=LOOPBACK, port=port, device=placement.device, model=plan.model, config=plan.config
         )
         environment = {SECRET_VARIABLE: secret, **placement.environment}
-        return Service(
-            f"worker-{index}", command, environment, self._probe_worker(port), self, self._plan.policy
-        )
+        return Service(f"worker-{index}", command, environment, self._probe_worker(port), self, plan.policy)
 
     def _gateway_service(self, secret: str) -> Service:
-        urls = ",".join(f"http://{LOOPBACK}:{port}" for port in self._plan.worker_ports)
+        plan = self._plan
+        workers = ",".join(f"http://{LOOPBACK}:{port}" for port in plan.worker_ports)
         command = voxfleet_command(
-            "gateway",
-            "--host",
-            self._plan.host,
-            "--port",
-            str(self._plan.port),
-            "--workers",
-            urls,
-            *self._config_arguments(),
+            "gateway", host=plan.host, port=plan.port, workers=workers, config=plan.config
         )
-        environment = {
-            SECRET_VARIABLE: secret,
-            "VOXFLEET_SHUTDOWN_SECONDS": str(self._plan.shutdown_seconds),
-        }
-        return Service("gateway", command, environment, self._probe_gateway, self, self._plan.policy)
+        environment = {SECRET_VARIABLE: secret, "VOXFLEET_SHUTDOWN_SECONDS": str(plan.shutdown_seconds)}
+        return Service("gateway", command, environment, self._probe_gateway, self, plan.policy)
 
-    def _config_arguments(self) -> list[str]:
-        return ["--config", str(self._plan.config)] if self._plan.config else []
-
-    def _probe_worker(self, port: int) -> Callable[[], Awaitable[Health | None]]:
-        async def probe() -> Health | None:
+    def _probe_worker(self, port: int) -> Probe:
+        async def probe(pid: int) -> Health | None:
             response = await self._get(f"http://{LOOPBACK}:{port}/health")
-            return worker_health(response) if response is not None else None
+            return worker_health(response, pid) if response is not None else None
 
         return probe
 
-    async def _probe_gateway(self) -> Health | None:
+    async def _probe_gateway(self, pid: int) -> Health | None:
         response = await self._get(f"{self._plan.url}/health")
         return Health(healthy=True) if response is not None and response.is_success else None
 
@@ -198,12 +175,16 @@ class Supervisor:
         await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers))
 
 
-def worker_health(response: httpx.Response) -> Health:
-    """Reads a worker's `/health`; an answer that is none of a worker's is an error."""
+def worker_health(response: httpx.Response, pid: int) -> Health:
+    """Reads the `/health` of the worker with process id `pid`; what answers like no worker, or another,
+    failed.
+    """
     try:
         status = WorkerStatus.model_validate_json(response.content)
     except ValueError:
         return Health(error=f"answers like no worker (HTTP {response.status_code})")
+    if status.pid != pid:
+        return Health(error=f"finds its port held by process {status.pid}")
     if status.state is WorkerState.ERROR:
         return Health(error=f"failed: {status.error}")
     if status.state is WorkerState.LOADING:

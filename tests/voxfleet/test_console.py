@@ -17,7 +17,7 @@ from voxfleet.console import ServeConsole, readable
 from voxfleet.service import Health, Service
 
 
-async def never() -> Health | None:
+async def never(pid: int) -> Health | None:
     return None
 
 

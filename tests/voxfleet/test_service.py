@@ -14,7 +14,11 @@ from pathlib import Path
 from voxfleet.service import Health, RestartPolicy, Service, describe_exit
 
 QUICK = RestartPolicy(
-    first_delay_seconds=0.01, max_delay_seconds=0.05, stable_seconds=3600, probe_interval_seconds=0.01
+    first_delay_seconds=0.01,
+    max_delay_seconds=0.05,
+    stable_seconds=3600,
+    probe_interval_seconds=0.01,
+    healthy_interval_seconds=0.01,
 )
 SLEEP = "import time; time.sleep(600)"
 
@@ -42,7 +46,7 @@ class Witness:
 async def running(
     program: str, health: Callable[[], Health | None], policy: RestartPolicy = QUICK
 ) -> AsyncIterator[tuple[Service, Witness]]:
-    async def probe() -> Health | None:
+    async def probe(pid: int) -> Health | None:
         return health()
 
     witness = Witness()
@@ -108,7 +112,12 @@ async def test_a_reported_error_ends_the_run_and_is_the_reason() -> None:
 
 async def test_a_child_that_falls_silent_is_replaced() -> None:
     answers = iter([Health(healthy=True)])
-    policy = RestartPolicy(first_delay_seconds=0.01, probe_interval_seconds=0.01, silent_seconds=0.05)
+    policy = RestartPolicy(
+        first_delay_seconds=0.01,
+        probe_interval_seconds=0.01,
+        healthy_interval_seconds=0.01,
+        silent_seconds=0.05,
+    )
     async with running(SLEEP, lambda: next(answers, None), policy) as (_, witness):
         await witness.healthy.get()
         assert "gave no answer" in (await witness.down.get())[0]
@@ -117,7 +126,7 @@ async def test_a_child_that_falls_silent_is_replaced() -> None:
 async def test_a_program_that_cannot_be_started_is_a_failed_start() -> None:
     witness = Witness()
 
-    async def probe() -> Health | None:
+    async def probe(pid: int) -> Health | None:
         return None
 
     service = Service("child", ["/nonexistent/program"], {}, probe, witness, QUICK)
@@ -154,7 +163,9 @@ def test_the_back_off_doubles_up_to_its_limit() -> None:
 
 
 async def test_the_back_off_starts_over_after_a_stable_run() -> None:
-    policy = RestartPolicy(first_delay_seconds=0.01, stable_seconds=0, probe_interval_seconds=0.01)
+    policy = RestartPolicy(
+        first_delay_seconds=0.01, stable_seconds=0, probe_interval_seconds=0.01, healthy_interval_seconds=0.01
+    )
     async with running(SLEEP, lambda: Health(healthy=True), policy) as (_, witness):
         for _ in range(3):
             pid = await witness.healthy.get()
