@@ -120,11 +120,11 @@ class VAERecipe:
 
     batch_size: int = 48
     crop_frames: int = 16
-    learning_rate: float = 1e-3
-    decoder_learning_rate: float = 6e-4
+    learning_rate: float = 5e-4
+    decoder_learning_rate: float = 4e-4
     mel_weight: float = 15.0
     kl_weight: float = 0.01
-    warmup_steps: int = 200
+    warmup_steps: int = 400
     most_latent_noise: float = 0.2
     adversarial_from: float = 0.6
     adversarial_ratio: float = 0.3

@@ -137,7 +137,7 @@ class DecoderTrainer:
             gradient = gradient + share * other
         self.optimizer.zero_grad(set_to_none=True)
         made.backward(self.recipe.mel_weight * gradient)
-        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 50.0, foreach=True))
+        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 10.0, foreach=True))
         self.average.update()
         self.step += 1
         return losses

@@ -9,8 +9,10 @@ latents. Started by pipeline.py, or alone:
 
 from __future__ import annotations
 
+import copy
 import os
 import time
+from collections import deque
 from datetime import timedelta
 from pathlib import Path
 
@@ -113,6 +115,49 @@ def validation_mel(vae: AudioVAE, audio: Tensor, mel_loss: MelLoss) -> float:
     return mean_of(parts)
 
 
+class Safeguard:
+    """Takes training back to an earlier state, at half the learning rate, when the loss jumps.
+
+    `check` is fed the mean loss of each stretch of steps, the same value on every rank, so that all
+    ranks turn back together.
+    """
+
+    KEPT = 3
+    SNAPSHOT_EVERY = 4
+
+    def __init__(self, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
+        self.rate_scale = 1.0
+        self.rollbacks = 0
+        self._parameters, self._optimizer = parameters, optimizer
+        self._best = float("inf")
+        self._healthy = 0
+        self._snapshots: deque[tuple[list[Tensor], dict]] = deque(maxlen=self.KEPT)
+        self._take()
+
+    def check(self, loss: float) -> bool:
+        """Note a stretch's mean loss; True when it led to a rollback."""
+        if not loss <= 1.25 * self._best + 0.4:
+            self._restore()
+            return True
+        self._best = min(self._best, loss)
+        self._healthy += 1
+        if self._healthy % self.SNAPSHOT_EVERY == 0:
+            self._take()
+        return False
+
+    def _take(self) -> None:
+        state = copy.deepcopy(self._optimizer.state_dict())
+        self._snapshots.append(([p.detach().clone() for p in self._parameters], state))
+
+    @torch.no_grad()
+    def _restore(self) -> None:
+        values, state = self._snapshots[0]
+        torch._foreach_copy_([p.data for p in self._parameters], values)
+        self._optimizer.load_state_dict(copy.deepcopy(state))
+        self.rate_scale *= 0.5
+        self.rollbacks += 1
+
+
 class VAETrainer:
     """One rank's training loop of stage 1."""
 
@@ -168,16 +213,15 @@ class VAETrainer:
     def train_step(self, progress: float) -> tuple[Tensor, Tensor]:
         """One step; `progress` 0..1 sets the learning rate. Returns mel loss and KL, still on the device."""
         late = cosine((progress - 0.5) / 0.5) if progress > 0.5 else 1.0
-        set_learning_rate(
-            self.optimizer, self.recipe.learning_rate * warmup(self.step, self.recipe.warmup_steps) * late
-        )
+        rate = self.recipe.learning_rate * warmup(self.step, self.recipe.warmup_steps)
+        set_learning_rate(self.optimizer, rate * late * self.safeguard.rate_scale)
         audio = self.store.crops(self.recipe.batch_size, self.crop_samples)
         made, kl = self._forward(audio)
         mel = self.mel_loss(made, audio)
         self.optimizer.zero_grad(set_to_none=True)
         (self.recipe.mel_weight * mel + self.recipe.kl_weight * kl).backward()
         self.ranks.average_gradients(self.parameters)
-        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 50.0, foreach=True))
+        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 10.0, foreach=True))
         self.step += 1
         return mel.detach(), kl.detach()
 
@@ -187,15 +231,20 @@ class VAETrainer:
         self.resume()
         wait_for_speech(self.store, 30.0 if self.device.type == "cpu" else 120.0, deadline)
         torch.manual_seed(1000 * self.ranks.rank + self.step)
+        self.safeguard = Safeguard(self.parameters, self.optimizer)
         clock, first_step, recent, saved = StageClock(deadline, self.spent), self.step, [], time.time()
         done, rate = self.ranks.share(clock.done), 0.0
         progress.report("running", step=self.step, hours=self.store.hours)
         while done < 1:
             recent.append(self.train_step(done + rate * (self.step % self.clock_every)))
             if self.step % self.clock_every == 0:
+                stretch = mean_of(mel for mel, _ in recent[-self.clock_every :])
+                if self.safeguard.check(self.ranks.share(stretch)):
+                    progress.report("running", step=self.step, rollbacks=self.safeguard.rollbacks, mel=stretch)
+                    recent = []
                 previous, done = done, self.ranks.share(clock.done)
                 rate = max(done - previous, 0.0) / self.clock_every
-            if self.step % 100 == 0 or (self.device.type == "cpu" and self.step % 5 == 0):
+            if recent and self.step % (100 if self.device.type == "cuda" else 5) == 0:
                 mel, kl = (mean_of(values) for values in zip(*recent))
                 speed = (self.step - first_step) / clock.elapsed
                 progress.report(
