@@ -53,9 +53,7 @@ def sample_rate_problem(format: str, sample_rate: int | None) -> str | None:
 
 
 def output_sample_rate(format: str, asked: int | None, model_rate: int) -> int:
-    """What was asked for, else the model's rate, else the lowest rate of the codec that loses nothing of
-    it.
-    """
+    """What was asked for, else the model's rate or the codec's next higher one."""
     if asked is not None:
         return asked
     rates = _RATES.get(format, (model_rate,))
@@ -78,8 +76,9 @@ class Resampler:
 
 
 def encode_clip(pcm: bytes, sample_rate: int, format: str) -> bytes:
-    """A whole file of s16le mono PCM, headers with true sizes. Takes milliseconds per second: not for an
-    event loop.
+    """A whole file of s16le mono PCM, with true sizes in its header.
+
+    Takes milliseconds per second of audio: not for an event loop.
     """
     if format == "pcm":
         return pcm

@@ -26,9 +26,7 @@ _LAST_WORDS_SECONDS = 2
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that lets running requests finish before it stops listening. A second signal ends it at
-    once.
-    """
+    """Lets running requests finish before it stops listening. A second signal ends it at once."""
 
     def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
         super().__init__(config)

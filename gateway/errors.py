@@ -27,9 +27,7 @@ _VALIDATION_CODES = {
 
 
 class ApiError(HTTPException):
-    """An answer other than success. 429 and 503 always carry a Retry-After, one second unless told
-    otherwise.
-    """
+    """An answer other than success. 429 and 503 always carry a Retry-After, by default 1 second."""
 
     def __init__(
         self,

@@ -11,9 +11,7 @@ import structlog
 
 
 def configure_logging(level: str) -> None:
-    """One line per event on standard error: readable on a terminal, else JSON. Called once, by the entry
-    point.
-    """
+    """One line per event on standard error: readable on a terminal, else JSON. Called once."""
     readable = sys.stderr.isatty()
     renderer = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer()
     structlog.configure(

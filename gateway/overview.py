@@ -17,9 +17,7 @@ def describe_workers(pool: WorkerPool) -> dict[str, Any]:
 
 
 def describe_queue(pool: WorkerPool) -> dict[str, Any]:
-    """`GET /api/queue`: waiting tickets by position, running ones by worker. Seconds are rounded to
-    milliseconds.
-    """
+    """`GET /api/queue`: waiting tickets by position, running ones by worker."""
     now = pool.now()
     waits: dict[Requirement, list[float]] = {}
     queue = []

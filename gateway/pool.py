@@ -35,9 +35,7 @@ _HOLD_MARGIN_SECONDS = 0.001
 
 @dataclass(frozen=True, eq=False)
 class Lease:
-    """The right to one slot of one worker. `epoch` counts the leases of its ticket and fences off earlier
-    ones.
-    """
+    """The right to one slot. `epoch` counts the leases of its ticket and fences off earlier ones."""
 
     id: str
     epoch: int
@@ -140,9 +138,7 @@ class WorkerPool:
 
     @asynccontextmanager
     async def lease(self, ticket: Ticket) -> AsyncIterator[Lease]:
-        """Wait until it is the ticket's turn, and hold a slot meanwhile. Raises ApiError when the
-        wait is hopeless.
-        """
+        """Wait for the ticket's turn, then hold a slot. Raises ApiError when the wait is hopeless."""
         lease = await ticket.future
         try:
             yield lease
@@ -152,9 +148,7 @@ class WorkerPool:
     def requeue(
         self, ticket: Ticket, exclude: Worker | None = None, requirement: Requirement | None = None
     ) -> None:
-        """Give the ticket's slot back and put it at the front of the queue, away from the worker that
-        failed it.
-        """
+        """Give the ticket's slot back and put it at the front of the queue, for another worker."""
         if exclude is not None:
             ticket.excluded.add(exclude.id)
         if requirement is not None:
@@ -168,9 +162,7 @@ class WorkerPool:
         self._watch(ticket.requirement)
 
     def end(self, ticket_id: str, reason: ApiError) -> bool:
-        """End a request from outside, waiting or running; its client hears `reason`. False when there
-        is no such.
-        """
+        """End a request, waiting or running; its client hears `reason`. False when there is none."""
         ticket = self.tickets.get(ticket_id)
         if ticket is None:
             return False

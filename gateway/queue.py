@@ -34,9 +34,7 @@ class Requirement:
 
 @dataclass(eq=False)
 class Ticket:
-    """One admitted request. It waits when `future` is pending, runs when it holds a `lease`, and else is
-    over.
-    """
+    """One admitted request: it waits while `future` is pending and runs while it holds a `lease`."""
 
     id: str
     request_id: str

@@ -22,9 +22,7 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-p
 
 
 def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
-    """Dependency of every admin route. Raises ApiError 401 (token missing or wrong) or 403 (not this
-    machine).
-    """
+    """Dependency of every admin route. Raises ApiError: 401 for a wrong token, 403 from elsewhere."""
     secret = gateway.settings.admin_token
     if secret is None:
         if not is_local(connection):

@@ -90,9 +90,7 @@ class Gateway:
         return worker
 
     async def close(self) -> None:
-        """Refuse new requests, let the others finish for `shutdown_seconds`, and tell the rest that
-        it is over.
-        """
+        """Refuse new requests, give the others `shutdown_seconds`, and tell the rest that it is over."""
         self.closing = True
         await self._until_no_tickets(self.settings.shutdown_seconds)
         for ticket_id in list(self.pool.tickets):

@@ -40,9 +40,7 @@ class GatewaySettings(BaseSettings):
     admin_token: SecretStr | None = None
     """What the admin API asks for. Without one it answers clients on this machine only."""
     allowed_origins: Annotated[list[str], NoDecode] = Field(default_factory=list)
-    """Further origins, such as https://example.org, whose pages may open WebSockets; the own host always
-    may.
-    """
+    """Further origins, such as https://example.org, whose pages may open WebSockets."""
     frontend_dir: Path = REPOSITORY / "frontend"
     expose_openapi: bool = False
     """Serve /openapi.json."""

@@ -58,9 +58,7 @@ class RequestRejected(Exception):
 
 
 class StreamBroken(Exception):
-    """An accepted request will not be finished by this worker. `reason` is a short fixed word, good as a
-    label.
-    """
+    """An accepted request will not be finished by this worker. `reason` is one of a few words."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -84,9 +82,7 @@ class FrameStream:
         self._settings = settings
 
     async def start(self) -> None:
-        """Send the request and wait until it is accepted. Raises the errors of this module, and
-        ConnectionClosed.
-        """
+        """Send the request, wait until it is accepted. Raises this module's errors, ConnectionClosed."""
         await self._connection.send(self._request.model_dump_json(exclude_none=True))
         answer = decode_server_message(await self._connection.recv(decode=True))
         if isinstance(answer, ErrorMessage):
@@ -160,9 +156,7 @@ class WorkerClient:
 
     @asynccontextmanager
     async def generate(self, request: StartRequest) -> AsyncIterator[FrameStream]:
-        """Open `request`. Raises WorkerUnreachable, WorkerRefused, RequestRejected before anything
-        was generated.
-        """
+        """Open `request`. Raises WorkerUnreachable, WorkerRefused, RequestRejected when it does not."""
         connection, stream = await self._open(request)
         try:
             yield stream

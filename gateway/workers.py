@@ -42,6 +42,8 @@ class Worker:
     failures_down: int = 3
     health: Health = Health.UNKNOWN
     status: WorkerStatus | None = None
+    model: ModelDescription | None = None
+    """The model it serves, or served before it was restarted; None before it ever said."""
     leases: dict[str, Lease] = field(default_factory=dict)
     service_time: ServiceTime = field(default_factory=ServiceTime)
     failures: int = 0
@@ -50,11 +52,6 @@ class Worker:
     hold_seconds: float = 0.0
     held_until: float = 0.0
     """Nothing is dispatched to it before: it said that it has no slot although one should be free."""
-
-    @property
-    def model(self) -> ModelDescription | None:
-        """The model it serves, when it has loaded one."""
-        return self.status.model if self.status else None
 
     @property
     def slots_total(self) -> int:
@@ -101,6 +98,7 @@ class Worker:
     def answered(self, status: WorkerStatus) -> None:
         """A probe succeeded. A suspect whose engine stands still on an open request stays suspect."""
         previous, self.status = self.status, status
+        self.model = status.model or self.model
         same_process = previous is not None and previous.boot_id == status.boot_id
         if not same_process:
             self.leases.clear()

@@ -19,9 +19,7 @@ class ClientGoneError(Exception):
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of `work`, which is cancelled, to its end, when the client leaves. Raises
-    ClientGoneError.
-    """
+    """The result of `work`, which is cancelled when the client leaves. Raises ClientGoneError."""
     working = asyncio.create_task(work)
     leaving = asyncio.create_task(_until_gone(request))
     try:

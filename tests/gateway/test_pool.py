@@ -265,6 +265,17 @@ async def test_without_any_worker_requests_are_refused_and_while_one_loads_they_
     assert worker_of(ticket) == "w0"
 
 
+async def test_a_model_whose_worker_is_being_restarted_is_not_unknown() -> None:
+    fleet = Fleet(1, 0)
+    beta = fleet.workers[1]
+    fleet.pool.report_status(beta, status(model=describe_model("beta")))
+    fleet.pool.report_status(beta, status(WorkerState.LOADING, boot_id="boot-2"))
+    fleet.die(beta)
+    with pytest.raises(ApiError) as refused, fleet.pool.admit("r", Requirement("beta")):
+        raise AssertionError("was admitted")
+    assert refused.value.status_code == 503
+
+
 async def test_waiting_requests_are_kept_for_the_grace_period_and_then_told(open_tickets) -> None:
     fleet = Fleet(1, grace_seconds=10)
     open_tickets.enter_context(fleet.pool.admit("running", ANY))
