@@ -35,11 +35,11 @@ def install(directory: Path = DEFAULT_DIRECTORY) -> Path:
 
 def import_published(directory: Path = DEFAULT_DIRECTORY) -> types.ModuleType:
     """The package `voxcpm.model`, importable without its audio libraries."""
+    path = str(install(directory))
     import transformers  # noqa: F401  (looks for torchaudio by itself; must come before the stubs)
 
     for name in ("torchaudio", "librosa"):
         sys.modules.setdefault(name, types.ModuleType(name))
-    path = str(install(directory))
     if path not in sys.path:
         sys.path.append(path)
     package = types.ModuleType("voxcpm")
