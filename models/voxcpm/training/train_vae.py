@@ -44,6 +44,7 @@ from .vae_losses import MelLoss, kl_divergence
 from .vae_weights import add_weight_norm, plain_state, whiten
 
 STORE_HOURS = 40.0
+STRETCH = 25  # steps whose mean loss the safeguard looks at
 
 
 class Autoencoding(nn.Module):
@@ -225,6 +226,14 @@ class VAETrainer:
         self.step += 1
         return mel.detach(), kl.detach()
 
+    def went_back(self, recent: list[tuple[Tensor, Tensor]], progress: Progress) -> bool:
+        """Show the safeguard the last stretch; True when it took training back."""
+        loss = self.ranks.share(mean_of(mel for mel, _ in recent[-STRETCH:]))
+        if not self.safeguard.check(loss):
+            return False
+        progress.report("running", step=self.step, rollbacks=self.safeguard.rollbacks, mel=loss)
+        return True
+
     def run(self, deadline: float, progress: Progress) -> None:
         """Train until `deadline`, then write `vae.pt`."""
         self.warm_up(progress)
@@ -238,9 +247,7 @@ class VAETrainer:
         while done < 1:
             recent.append(self.train_step(done + rate * (self.step % self.clock_every)))
             if self.step % self.clock_every == 0:
-                stretch = mean_of(mel for mel, _ in recent[-self.clock_every :])
-                if self.safeguard.check(self.ranks.share(stretch)):
-                    progress.report("running", step=self.step, rollbacks=self.safeguard.rollbacks, mel=stretch)
+                if len(recent) >= STRETCH and self.went_back(recent, progress):
                     recent = []
                 previous, done = done, self.ranks.share(clock.done)
                 rate = max(done - previous, 0.0) / self.clock_every
