@@ -30,8 +30,6 @@ from gateway.queue import Requirement, Ticket, TicketQueue
 from gateway.workers import Worker
 from worker.protocol import WorkerStatus
 
-_HOLD_MARGIN_SECONDS = 0.001
-
 
 @dataclass(frozen=True, eq=False)
 class Lease:
@@ -202,11 +200,10 @@ class WorkerPool:
         """The earliest ticket that a worker with room can take, and the least loaded such worker."""
         if not self.queue:
             return None
-        now = self._clock()
         best: tuple[int, float] | None = None
         grant = None
         for worker in self.workers.values():
-            if not worker.has_room(now):
+            if not worker.has_room():
                 continue
             ticket = self.queue.first(
                 worker.offers, lambda ticket, worker=worker: self._may_take(ticket, worker)
@@ -246,12 +243,20 @@ class WorkerPool:
     def report_suspect(self, worker: Worker, reason: str) -> None:
         """A request failed on the worker in a way that the worker is to blame for."""
         with self._health_changes(worker):
-            hold_seconds = worker.suspected(reason, self._clock())
-        self._call_later(hold_seconds + _HOLD_MARGIN_SECONDS, self._dispatch)
+            worker.suspected(reason)
+            self._hold(worker)
 
     def report_refused(self, worker: Worker) -> None:
         """The worker said that it has no slot for us just now."""
-        self._call_later(worker.refused(self._clock()) + _HOLD_MARGIN_SECONDS, self._dispatch)
+        self._hold(worker)
+
+    def _hold(self, worker: Worker) -> None:
+        if not worker.held:
+            self._call_later(worker.hold(), lambda: self._end_hold(worker))
+
+    def _end_hold(self, worker: Worker) -> None:
+        worker.end_hold()
+        self._dispatch()
 
     @contextmanager
     def _health_changes(self, worker: Worker) -> Iterator[None]:

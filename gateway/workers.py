@@ -49,9 +49,10 @@ class Worker:
     failures: int = 0
     """Failed probes in a row."""
     last_failure: str | None = None
+    held: bool = False
+    """Nothing is dispatched to it just now: it had no slot, or failed a request, a moment ago."""
     hold_seconds: float = 0.0
-    held_until: float = 0.0
-    """Nothing is dispatched to it before: it said that it has no slot although one should be free."""
+    """How long the last hold was; zero after a request went well."""
 
     @property
     def slots_total(self) -> int:
@@ -81,9 +82,9 @@ class Worker:
             self.health is Health.UP and self.status is not None and self.status.state is WorkerState.LOADING
         )
 
-    def has_room(self, now: float) -> bool:
+    def has_room(self) -> bool:
         """Whether a lease may be given out now."""
-        return self.serving and len(self.leases) < self.slots_total and now >= self.held_until
+        return self.serving and len(self.leases) < self.slots_total and not self.held
 
     def offers(self, requirement: Requirement) -> bool:
         """Whether its model is what the requirement asks for."""
@@ -114,22 +115,21 @@ class Worker:
         self.last_failure = reason
         self.health = Health.DOWN if self.failures >= self.failures_down else Health.SUSPECT
 
-    def suspected(self, reason: str, now: float) -> float:
-        """A request failed on it in a way that it may be to blame for: no lease until a probe succeeds.
-
-        Returns the seconds for which it is held back even if the probe succeeds at once.
-        """
+    def suspected(self, reason: str) -> None:
+        """A request failed on it in a way that it may be to blame for: no lease until a probe succeeds."""
         self.last_failure = reason
         if self.health is Health.UP:
             self.health = Health.SUSPECT
-        return self.refused(now)
 
-    def refused(self, now: float) -> float:
-        """It had no slot: hold it back for a moment, longer each time in a row. Returns the seconds left."""
-        if now >= self.held_until:
-            self.hold_seconds = min(max(2 * self.hold_seconds, _FIRST_HOLD_SECONDS), _LONGEST_HOLD_SECONDS)
-            self.held_until = now + self.hold_seconds
-        return self.held_until - now
+    def hold(self) -> float:
+        """Hold it back for a moment, longer each time in a row. Returns the seconds until `end_hold`."""
+        self.held = True
+        self.hold_seconds = min(max(2 * self.hold_seconds, _FIRST_HOLD_SECONDS), _LONGEST_HOLD_SECONDS)
+        return self.hold_seconds
+
+    def end_hold(self) -> None:
+        """The moment is over."""
+        self.held = False
 
     def accepted(self) -> None:
         """It took a request: the next refusal starts with a short hold again."""

@@ -233,11 +233,10 @@ class PoolMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_who_could_run(self) -> None:
-        now = self.fleet.clock()
         for ticket in self.fleet.pool.queue:
             for worker in self.fleet.workers:
                 assert not (
-                    worker.has_room(now) and worker.offers(ticket.requirement) and self.may(ticket, worker)
+                    worker.has_room() and worker.offers(ticket.requirement) and self.may(ticket, worker)
                 )
 
     def may(self, ticket: Ticket, worker: Worker) -> bool:
