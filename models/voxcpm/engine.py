@@ -63,6 +63,7 @@ class VoxCPMEngine:
         self, checkpoint: Checkpoint, options: EngineOptions | None = None, noise: NoiseSource = patch_noise
     ) -> None:
         self.checkpoint, self.config = checkpoint, checkpoint.config
+        self.device = str(checkpoint.device)
         self.options = options or EngineOptions()
         self.max_model_len = self.options.max_model_len or self.config.max_length
         self._encoder = AudioEncoder(checkpoint)
