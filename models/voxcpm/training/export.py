@@ -54,7 +54,7 @@ def joined(pieces: Path, pattern: str) -> dict:
 def write_voices(folder: Path, carry: Path) -> None:
     """One FLAC recording of about three seconds per voice, and voices.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    flite = synthesis.Flite(synthesis.flite_folder(carry))
+    flite = synthesis.Flite(carry)
     gains = synthesis.voice_gains(flite)
     entries = {}
     for voice in DESCRIPTIONS:

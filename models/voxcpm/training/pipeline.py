@@ -259,7 +259,7 @@ class Pipeline:
 
 def validation_speech(carry: Path) -> np.ndarray:
     """Held-out sentences in four voices, cut or padded to two seconds: int16 [N, samples]."""
-    flite = synthesis.Flite(synthesis.flite_folder(carry))
+    flite = synthesis.Flite(carry)
     gains = synthesis.voice_gains(flite)
     texts = read_lines(HELD_OUT_FILE)[:VALIDATION_SENTENCES]
     rows = [synthesis.speak(flite, t, v, gains)[:VALIDATION_SAMPLES] for t in texts for v in synthesis.VOICES]

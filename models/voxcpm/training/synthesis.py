@@ -50,22 +50,27 @@ class _Wave(ctypes.Structure):
 
 
 class Flite:
-    """The flite libraries of Debian's libflite1, loaded from `folder`. One instance per process."""
+    """The flite libraries of Debian's libflite1: those in `folder`, else those of the system."""
 
-    def __init__(self, folder: Path, voices: tuple[str, ...] = VOICES):
+    def __init__(self, folder: Path | None = None, voices: tuple[str, ...] = VOICES) -> None:
+        self._folder = folder if folder and (folder / LIBRARIES[0]).exists() else None
         # Loaded in the order of their needs: the loader then finds each by its name, wherever it lies.
-        loaded = {name: ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL) for name in LIBRARIES}
+        loaded = {name: self._load(name) for name in LIBRARIES}
         self._library = loaded["libflite.so.1"]
         self._library.flite_init()
         self._library.flite_text_to_wave.restype = ctypes.POINTER(_Wave)
         self._library.flite_text_to_wave.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
         self._library.delete_wave.argtypes = [ctypes.POINTER(_Wave)]
-        self._voices = {name: self._register(folder, name) for name in voices}
+        self._voices = {name: self._register(name) for name in voices}
 
-    @staticmethod
-    def _register(folder: Path, name: str) -> int:
-        library = ctypes.CDLL(str(folder / f"libflite_cmu_us_{name}.so.1"), mode=ctypes.RTLD_GLOBAL)
-        register = getattr(library, f"register_cmu_us_{name}")
+    def _load(self, name: str) -> ctypes.CDLL:
+        try:
+            return ctypes.CDLL(str(self._folder / name) if self._folder else name, mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            raise OSError(f"{error}; flite is missing: apt-get install flite") from error
+
+    def _register(self, name: str) -> int:
+        register = getattr(self._load(f"libflite_cmu_us_{name}.so.1"), f"register_cmu_us_{name}")
         register.restype, register.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
         return register(None)
 
@@ -78,11 +83,6 @@ class Flite:
             return np.ctypeslib.as_array(wave.contents.samples, (wave.contents.num_samples,)).copy()
         finally:
             self._library.delete_wave(wave)
-
-
-def flite_folder(carry: Path) -> Path:
-    """Where the flite libraries lie: in `carry`, else where Debian installs them."""
-    return carry if (carry / LIBRARIES[0]).exists() else Path("/usr/lib/x86_64-linux-gnu")
 
 
 def trim(samples: np.ndarray, threshold: int = 200) -> np.ndarray:
@@ -150,7 +150,7 @@ def _work(
 ) -> None:
     os.nice(10)
     rng = random.Random(1000 + index)
-    flite = Flite(flite_folder(carry))
+    flite = Flite(carry)
     gains = voice_gains(flite)
     sentences, words = read_lines(carry / "sentences.txt.xz"), read_lines(carry / "words.txt.xz")
     texts = utterance_texts(rng, sentences, words, slice(index, None, processes))
