@@ -137,7 +137,7 @@ def reference_pitch(directory: Path, voice: str) -> float | None:
 def judge(
     clips: list[Clip], wanted: list[Clip], recognised: set[str], recognise: Callable[[list[Clip]], list[str]]
 ) -> dict[str, Any]:
-    """Figures of `clips` beside those of flite's clips `wanted`; words are counted in texts of `recognised`."""
+    """Figures of `clips` beside those of flite's clips; words are counted in texts of `recognised`."""
     ours = [clip for clip in clips if clip.text in recognised]
     theirs = list({clip.text: clip for clip in wanted if clip.text in recognised}.values())
     heard = recognise(ours)

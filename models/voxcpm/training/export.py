@@ -1,8 +1,8 @@
-"""Joins the pieces of a run into a checkpoint in the released layout, voices included.
+"""Joins the pieces of a run into a checkpoint in the released layout, named voices included.
 
     python -m models.voxcpm.training.export --pieces DIR --out models/voxcpm/bundled --decoder final
 
-The named voices are short recordings of flite, made here; the files together stay below 40 MiB.
+The named voices are short recordings of flite, made here. The files together stay below 40 MiB.
 """
 
 from __future__ import annotations
@@ -10,92 +10,84 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import soundfile
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from . import synthesis
-from .recipe import DEFAULT_VOICE
+from .model_card import TrainingFacts, model_card
 from .tokenizer_file import write_tokenizer
 from .training_common import recipe_named
 
-REFERENCE_TEXT = "A gentle breeze moved the leaves while we walked along the river."
+REFERENCE_TEXT = "A gentle breeze moved the leaves along the river."
 DESCRIPTIONS = {
     "rms": "man, even and clear (the default without a reference)",
     "slt": "woman",
     "awb": "man, Scottish accent",
     "kal16": "man, diphone voice",
 }
+DECODERS = {"final": "vae-decoder.safetensors", "plain": "vae-decoder-plain.safetensors"}
 MOST_BYTES = 40 * 2**20
-MODEL_CARD = """# VoxFleet's bundled voice
-
-A VoxCPM2-architecture text-to-speech model of {lm_millions:.1f} M parameters with an audio VAE of {vae_millions:.1f} M,
-16 kHz, English. **It speaks with synthetic voices made from flite**, Debian's small speech synthesiser,
-and is there for demonstration and testing: so that a fresh clone speaks on a CPU without a download. For
-natural speech load one of the published VoxCPM models.
-
-* Trained from nothing by `models/voxcpm/training` on {hours:.0f} hours of speech that flite read aloud (voices
-  slt, rms, awb and kal16 of Carnegie Mellon University, free licence); {lm_steps} steps of the language model.
-* Without a reference it speaks as {default}; the other voices come from the recordings in `voices/`.
-* Text is lower-cased character by character; what flite does not know how to read, it does not either.
-* Limits: English only, sentences up to about 15 seconds, flite's own accent and errors.
-"""
 
 
-def joined(pieces: Path, pattern: str) -> dict:
-    """All tensors of the files that match."""
+def joined(pieces: Path, pattern: str) -> dict[str, Tensor]:
+    """All tensors of the files that match. Raises FileNotFoundError where none does."""
     files = sorted(pieces.glob(pattern))
     if not files:
         raise FileNotFoundError(f"no {pattern} in {pieces}")
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
-def write_voices(folder: Path, carry: Path) -> None:
+def write_voices(folder: Path, carry: Path | None) -> None:
     """One FLAC recording of about three seconds per voice, and voices.json."""
     folder.mkdir(parents=True, exist_ok=True)
     flite = synthesis.Flite(carry)
     gains = synthesis.voice_gains(flite)
     entries = {}
-    for voice in DESCRIPTIONS:
+    for voice, description in DESCRIPTIONS.items():
         samples = synthesis.speak(flite, REFERENCE_TEXT, voice, gains)
-        soundfile.write(
-            folder / f"{voice}.flac", samples.astype(np.int16), synthesis.SAMPLE_RATE, subtype="PCM_16"
-        )
-        entries[voice] = {"audio": f"{voice}.flac", "language": "en", "description": DESCRIPTIONS[voice]}
-    (folder / "voices.json").write_text(json.dumps(entries, indent=2) + "\n")
+        soundfile.write(folder / f"{voice}.flac", samples, synthesis.SAMPLE_RATE, subtype="PCM_16")
+        entries[voice] = {"audio": f"{voice}.flac", "language": "en", "description": description}
+    write_json(folder / "voices.json", entries)
 
 
-def training_facts(pieces: Path) -> dict[str, float]:
-    """Hours of speech and steps, as the run reported them."""
-    reports = json.loads((pieces / "log.json").read_text())
-    hours = [r["hours"] for r in reports if r["state"] == "encoded"]
-    steps = [r["step"] for r in reports if r["stage"] == "lm" and "step" in r]
-    return {"hours": hours[-1] if hours else 0.0, "lm_steps": max(steps, default=0)}
+def write_weights(path: Path, state: dict[str, Tensor]) -> None:
+    """A safetensors file that everybody may read."""
+    save_file(state, path, metadata={"format": "pt"})
+    path.chmod(0o644)
 
 
-def export(pieces: Path, out: Path, carry: Path, decoder: str, recipe: str) -> int:
-    """Write the checkpoint; returns its size in bytes. Raises ValueError when that is too much."""
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def export(
+    pieces: Path,
+    out: Path,
+    generation: dict[str, Any],
+    decoder: str = "final",
+    recipe: str = "voice",
+    carry: Path | None = None,
+) -> int:
+    """Write the checkpoint; returns the size of its files in bytes.
+
+    generation: content of generation_config.json, with `name`, `languages` and the defaults of a request.
+    decoder: "final", or "plain" for the one before the adversarial part. Raises FileNotFoundError where a
+    piece is missing, ValueError where the files are too large.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    model = joined(pieces, "lm-*.safetensors")
-    vae = joined(pieces, "vae-encoder.safetensors")
-    vae |= joined(
-        pieces, "vae-decoder.safetensors" if decoder == "final" else "vae-decoder-plain.safetensors"
-    )
-    save_file(model, out / "model.safetensors")
-    save_file(vae, out / "audiovae.safetensors")
     config = recipe_named(recipe).config
-    (out / "config.json").write_text(json.dumps(config.to_dict(), indent=2) + "\n")
+    model = joined(pieces, "lm-*.safetensors")
+    vae = joined(pieces, "vae-encoder.safetensors") | joined(pieces, DECODERS[decoder])
+    write_weights(out / "model.safetensors", model)
+    write_weights(out / "audiovae.safetensors", vae)
+    write_json(out / "config.json", config.to_dict())
+    write_json(out / "generation_config.json", generation)
     write_tokenizer(out)
     write_voices(out / "voices", carry)
-    facts = training_facts(pieces)
-    counts = {
-        "lm_millions": sum(t.numel() for t in model.values()) / 1e6,
-        "vae_millions": sum(t.numel() for t in vae.values()) / 1e6,
-    }
-    (out / "README.md").write_text(MODEL_CARD.format(default=DEFAULT_VOICE, **facts, **counts))
-    for weights in out.glob("*.safetensors"):
-        weights.chmod(0o644)
+    (out / "README.md").write_text(model_card(config, generation, TrainingFacts.of(pieces), model, vae))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if size > MOST_BYTES:
         raise ValueError(f"the checkpoint has {size / 2**20:.2f} MiB, more than {MOST_BYTES / 2**20:.0f}")
@@ -106,13 +98,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pieces", type=Path, required=True, help="output folder of the pipeline")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--carry", type=Path, default=Path(".carry"))
+    parser.add_argument("--carry", type=Path, help="folder with the flite libraries, where not installed")
     parser.add_argument(
-        "--decoder", choices=("final", "plain"), default="final", help="plain: before the adversarial part"
+        "--decoder", choices=tuple(DECODERS), default="final", help="plain: before the adversarial part"
     )
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
+    parser.add_argument("--name", default="voxfleet-mini-en")
+    parser.add_argument("--cfg-value", type=float, default=2.0)
+    parser.add_argument("--inference-timesteps", type=int, default=10)
+    parser.add_argument("--temperature", type=float, default=1.0)
     args = parser.parse_args()
-    size = export(args.pieces, args.out, args.carry, args.decoder, args.recipe)
+    generation = {"name": args.name, "languages": ["en"]} | {
+        name: getattr(args, name) for name in ("cfg_value", "inference_timesteps", "temperature")
+    }
+    size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
     print(f"{args.out}: {size / 2**20:.2f} MiB")
 
 

@@ -1,0 +1,111 @@
+"""The README.md that goes with an exported checkpoint: what it is, what it was made from, what it cannot do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from models.voxcpm.config import VoxCPMConfig
+
+from .recipe import DEFAULT_VOICE
+
+MODEL_CARD = """# {name}: VoxFleet's bundled voice
+
+A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices made
+from flite**, Debian's small speech synthesiser. It is there for demonstration and testing, so that a fresh
+clone speaks on a CPU without a download. For natural speech, load one of the published VoxCPM models.
+
+## Shape
+
+| part | size |
+|---|---|
+| language models, local encoder, DiT | {lm_millions:.1f} M parameters, bf16 (`model.safetensors`) |
+| text LM | {layers} layers, {hidden} wide, {heads} heads of {head_dim}; {residual_layers} residual layers |
+| audio VAE | {vae_millions:.1f} M parameters, fp16 (`audiovae.safetensors`), {latent_dim} latent dimensions |
+| audio | {sample_rate} Hz mono; patches of {patch_size} latent frames, {patch_ms:.0f} ms |
+| text | lower-cased, one token per character; {vocabulary} ids, at most {max_length} positions |
+| defaults | {defaults} |
+
+## Training
+
+{start}, by `models/voxcpm/training` of VoxFleet: {hours:.0f} hours of speech that flite read aloud in its
+voices slt, rms, awb and kal16; {lm_steps} steps of the language model. Without a reference it speaks as
+{default_voice}; the named voices are reference recordings of flite in `voices/`, and were in the training.
+
+Read aloud were sentences of these Debian packages, random words of a word list, and templates (numbers, dates,
+money, short replies). No text is part of the checkpoint.
+
+| source | licence |
+|---|---|
+| flite and its voices (Carnegie Mellon University) | CMU's free licence: use, copy, modify, distribute, with the copyright notice and without CMU's name as endorsement |
+| fortunes, fortunes-min | BSD; collected quotations |
+| python3.11-doc | PSF licence |
+| debian-handbook | GPL-2+ or CC-BY-SA-3.0 |
+| debian-reference, developers-reference | GPL-2+ |
+| debian-faq | its own: verbatim and modified copies under the same terms |
+| wordnet-base | WordNet licence (Princeton University) |
+| bible-kjv-text | King James Version, public domain text; packaging GPL-2+ |
+| wamerican (word list) | public domain and permissive |
+| Alice's Adventures in Wonderland, two chapters (in flite) | public domain |
+
+## What it cannot do
+
+* No language but English, and only the letters, digits and signs of its tokenizer.
+* No sentence much over 15 seconds (about 200 characters): longer text must be split.
+* No voices beyond flite's kind: a recording of a person gives a flite-like voice of similar pitch at best.
+* No emotion, no emphasis, no style instructions. flite's accent and its reading errors are the model's too.
+* Words in capitals are not spelt out, since the tokenizer drops case.
+"""
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What a run reports of itself: hours of speech, steps of the language model, whether it was a warm start."""
+
+    hours: float
+    lm_steps: int
+    warm_start: bool
+
+    @classmethod
+    def of(cls, pieces: Path) -> TrainingFacts:
+        """Read `log.json` of a run's output folder."""
+        reports = json.loads((pieces / "log.json").read_text())
+        hours = [r["hours"] for r in reports if r["state"] == "encoded"]
+        steps = [r["step"] for r in reports if r["stage"] == "lm" and "step" in r]
+        return cls(hours[-1] if hours else 0.0, max(steps, default=0), any(r.get("init") for r in reports))
+
+
+def model_card(
+    config: VoxCPMConfig,
+    generation: dict[str, Any],
+    facts: TrainingFacts,
+    model: dict[str, Tensor],
+    vae: dict[str, Tensor],
+) -> str:
+    """The card's text; `generation` is the content of generation_config.json, the states are what is shipped."""
+    lm = config.lm_config
+    return MODEL_CARD.format(
+        name=generation["name"],
+        default_voice=DEFAULT_VOICE,
+        lm_millions=sum(tensor.numel() for tensor in model.values()) / 1e6,
+        vae_millions=sum(tensor.numel() for tensor in vae.values()) / 1e6,
+        start="On from an earlier voice of the same kind" if facts.warm_start else "From nothing",
+        hours=facts.hours,
+        lm_steps=facts.lm_steps,
+        layers=lm.num_hidden_layers,
+        hidden=lm.hidden_size,
+        heads=lm.num_attention_heads,
+        head_dim=lm.head_dim,
+        residual_layers=config.residual_lm_num_layers,
+        latent_dim=config.feat_dim,
+        sample_rate=config.audio_vae_config.output_sample_rate,
+        patch_size=config.patch_size,
+        patch_ms=1000 * config.patch_seconds,
+        vocabulary=lm.vocab_size,
+        max_length=config.max_length,
+        defaults=", ".join(f"{k} {v}" for k, v in generation.items() if isinstance(v, int | float)),
+    )
