@@ -7,6 +7,7 @@ two of them.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .synthesis import SAMPLE_RATE
+from .synthesis import LONGEST_SECONDS, SAMPLE_RATE
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,20 @@ class SpeechStore:
     @property
     def hours(self) -> float:
         return self.filled / SAMPLE_RATE / 3600
+
+    @property
+    def full(self) -> bool:
+        """Whether there may be no room for another utterance."""
+        return len(self.audio) - self.filled < LONGEST_SECONDS * SAMPLE_RATE
+
+    def wait_for(self, seconds: float, deadline: float) -> None:
+        """Block until there are `seconds` of speech. Raises TimeoutError after `deadline` (time.time())."""
+        self.refresh()
+        while self.filled < seconds * SAMPLE_RATE:
+            if time.time() > deadline:
+                raise TimeoutError(f"only {self.filled / SAMPLE_RATE:.0f} s of speech after all")
+            time.sleep(1)
+            self.refresh()
 
     def refresh(self) -> None:
         """Take in what has been written since the last call, as far as there is room."""

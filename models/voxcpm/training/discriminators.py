@@ -6,6 +6,8 @@ losses are least squares and feature matching.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -60,7 +62,7 @@ class PeriodDiscriminator(nn.Module):
         super().__init__()
         self.period = period
         sizes = (1, *channels)
-        layers = [_conv(a, b, (5, 1), (3, 1)) for a, b in zip(sizes, sizes[1:])]
+        layers = [_conv(a, b, (5, 1), (3, 1)) for a, b in pairwise(sizes)]
         self.stack = _ConvStack(layers, _conv(channels[-1], 1, (3, 1)))
 
     def view(self, audio: Tensor) -> Tensor:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import soundfile
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from . import synthesis
 from .model_card import TrainingFacts, model_card
+from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
 from .tokenizer_file import write_tokenizer
 from .training_common import recipe_named
 
@@ -28,16 +29,7 @@ DESCRIPTIONS = {
     "awb": "man, Scottish accent",
     "kal16": "man, diphone voice",
 }
-DECODERS = {"final": "vae-decoder.safetensors", "plain": "vae-decoder-plain.safetensors"}
 MOST_BYTES = 40 * 2**20
-
-
-def joined(pieces: Path, pattern: str) -> dict[str, Tensor]:
-    """All tensors of the files that match. Raises FileNotFoundError where none does."""
-    files = sorted(pieces.glob(pattern))
-    if not files:
-        raise FileNotFoundError(f"no {pattern} in {pieces}")
-    return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
 def write_voices(folder: Path, carry: Path | None) -> None:
@@ -79,8 +71,8 @@ def export(
     """
     out.mkdir(parents=True, exist_ok=True)
     config = recipe_named(recipe).config
-    model = joined(pieces, "lm-*.safetensors")
-    vae = joined(pieces, "vae-encoder.safetensors") | joined(pieces, DECODERS[decoder])
+    model = joined(pieces, LANGUAGE_MODEL)
+    vae = joined(pieces, ENCODER) | joined(pieces, DECODERS[decoder])
     write_weights(out / "model.safetensors", model)
     write_weights(out / "audiovae.safetensors", vae)
     write_json(out / "config.json", config.to_dict())

@@ -1,13 +1,14 @@
 """Attention for training: causal within each document of a flat batch, and dense over rows of a few tokens.
 
-The row form comes in ways that suit different compilers; `fastest_row_attention` is measured at the
-start of a run (see train_lm.py) rather than assumed.
+The row form comes in ways that suit different compilers; which is fastest is measured at the start of a
+run (see train_lm.py) rather than assumed.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -58,8 +59,7 @@ def _variable_length(q: Tensor, k: Tensor, v: Tensor, boundaries: Tensor, longes
 
 def _document_loop(q: Tensor, k: Tensor, v: Tensor, boundaries: Tensor) -> Tensor:
     parts = []
-    edges = boundaries.tolist()
-    for first, last in zip(edges, edges[1:]):
+    for first, last in pairwise(boundaries.tolist()):
         if last > first:
             rows = (x[first:last].transpose(0, 1)[None] for x in (q, k, v))
             parts.append(F.scaled_dot_product_attention(*rows, is_causal=True)[0].transpose(0, 1))

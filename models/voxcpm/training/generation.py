@@ -93,9 +93,10 @@ def _last_hidden(model: VoxCPMModel, active: list[Speaking]) -> tuple[Tensor, Te
 
 @torch.inference_mode()
 def waveforms(vae: AudioVAE, speaking: list[Speaking]) -> list[Tensor]:
-    """Decode each utterance: float32 samples on the CPU."""
+    """Decode each utterance in fp32, whatever autocast says: float32 samples on the CPU."""
     audio = []
     for one in speaking:
         latents = torch.cat(one.patches).T[None].float()
-        audio.append(vae.decode(latents)[0, 0].float().cpu())
+        with torch.autocast(latents.device.type, enabled=False):
+            audio.append(vae.decode(latents)[0, 0].cpu())
     return audio

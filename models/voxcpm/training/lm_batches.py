@@ -84,7 +84,7 @@ class BatchMaker:
         self._default = corpus.voices.index(DEFAULT_VOICE) if DEFAULT_VOICE in corpus.voices else -1
 
     def _draw(self, sentence_share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Candidate documents: utterance, first reference patch, reference length (0 for none), each [documents]."""
+        """Candidates, each [documents]: utterance, first reference patch, reference length (0 for none)."""
         count, random, corpus = self.recipe.documents, self._random, self.corpus
         from_sentences = random.random(count) < sentence_share
         chosen = np.where(

@@ -1,4 +1,4 @@
-"""The README.md that goes with an exported checkpoint: what it is, what it was made from, what it cannot do."""
+"""The README.md of an exported checkpoint: what it is, what it was made from, what it cannot do."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ clone speaks on a CPU without a download. For natural speech, load one of the pu
 voices slt, rms, awb and kal16; {lm_steps} steps of the language model. Without a reference it speaks as
 {default_voice}; the named voices are reference recordings of flite in `voices/`, and were in the training.
 
-Read aloud were sentences of these Debian packages, random words of a word list, and templates (numbers, dates,
-money, short replies). No text is part of the checkpoint.
+Read aloud were sentences of these Debian packages, random words of a word list, and templates (numbers,
+dates, money, short replies). No text is part of the checkpoint.
 
 | source | licence |
 |---|---|
-| flite and its voices (Carnegie Mellon University) | CMU's free licence: use, copy, modify, distribute, with the copyright notice and without CMU's name as endorsement |
+| flite and its voices (Carnegie Mellon) | CMU's free licence: notice kept, no endorsement |
 | fortunes, fortunes-min | BSD; collected quotations |
 | python3.11-doc | PSF licence |
 | debian-handbook | GPL-2+ or CC-BY-SA-3.0 |
@@ -64,7 +64,7 @@ money, short replies). No text is part of the checkpoint.
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """What a run reports of itself: hours of speech, steps of the language model, whether it was a warm start."""
+    """What a run reports of itself: hours of speech, steps of the LM, whether it was a warm start."""
 
     hours: float
     lm_steps: int
@@ -86,7 +86,7 @@ def model_card(
     model: dict[str, Tensor],
     vae: dict[str, Tensor],
 ) -> str:
-    """The card's text; `generation` is the content of generation_config.json, the states are what is shipped."""
+    """The card's text. generation: content of generation_config.json; model and vae: the states shipped."""
     lm = config.lm_config
     return MODEL_CARD.format(
         name=generation["name"],

@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 
 import torch
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from engine.weights import export_state
@@ -24,6 +24,18 @@ from .progress import write_atomically
 from .training_common import recipe_named
 
 MOST_BYTES = 15 * 2**20
+LANGUAGE_MODEL = "lm-*.safetensors"
+ENCODER = "vae-encoder.safetensors"
+DECODERS = {"plain": "vae-decoder-plain.safetensors", "final": "vae-decoder.safetensors"}
+DECODER_STATES = {"plain": "decoder_plain.pt", "final": "decoder.pt"}
+
+
+def joined(folder: Path, pattern: str) -> dict[str, Tensor]:
+    """All tensors of the files that match. Raises FileNotFoundError where none does."""
+    files = sorted(folder.glob(pattern))
+    if not files:
+        raise FileNotFoundError(f"no {pattern} in {folder}")
+    return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
 def split(state: dict[str, Tensor], most_bytes: int = MOST_BYTES) -> list[dict[str, Tensor]]:
@@ -46,20 +58,18 @@ def language_model_pieces(config: VoxCPMConfig, state: dict[str, Tensor]) -> dic
     released = {
         name: tensor.to(torch.bfloat16).contiguous() for name, tensor in sorted(export_state(model).items())
     }
-    return {f"lm-{i}.safetensors": part for i, part in enumerate(split(released))}
+    return {LANGUAGE_MODEL.replace("*", str(i)): part for i, part in enumerate(split(released))}
 
 
 def vae_pieces(work: Path) -> dict[str, dict[str, Tensor]]:
     """Encoder and both decoders, fp16, with the released names `encoder.*` and `decoder.*`."""
     state = torch.load(work / "vae.pt", weights_only=True)
-    pieces = {"vae-encoder.safetensors": {n: t for n, t in state.items() if n.startswith("encoder.")}}
+    pieces = {ENCODER: {n: t for n, t in state.items() if n.startswith("encoder.")}}
     decoder = {n: t for n, t in state.items() if n.startswith("decoder.")}
-    for name, file in (
-        ("vae-decoder-plain.safetensors", "decoder_plain.pt"),
-        ("vae-decoder.safetensors", "decoder.pt"),
-    ):
-        if (work / file).exists():
-            decoder = {f"decoder.{n}": t for n, t in torch.load(work / file, weights_only=True).items()}
+    for kind, name in DECODERS.items():
+        trained = work / DECODER_STATES[kind]
+        if trained.exists():
+            decoder = {f"decoder.{n}": t for n, t in torch.load(trained, weights_only=True).items()}
         pieces[name] = decoder
     return {file: {n: t.half().contiguous() for n, t in tensors.items()} for file, tensors in pieces.items()}
 

@@ -6,7 +6,7 @@ audio VAE of 9 M; `tiny_config()` is the same in miniature, to run every stage o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from models.voxcpm.config import VoxCPMConfig
@@ -116,7 +116,12 @@ def tiny_config() -> VoxCPMConfig:
 
 @dataclass(frozen=True)
 class VAERecipe:
-    """Stage 1 trains the whole VAE, stage 2 the decoder alone; batch sizes are per GPU."""
+    """Stage 1 trains the whole VAE, stage 2 the decoder alone; batch sizes are per GPU.
+
+    most_latent_noise: deviations of noise that the decoder learns to bear; adversarial_from: share of stage 2
+    after which the discriminators take part; adversarial_ratio: their gradient's norm over that of the mel
+    loss; most_hours: of speech kept in device memory.
+    """
 
     batch_size: int = 48
     crop_frames: int = 16
@@ -130,11 +135,17 @@ class VAERecipe:
     adversarial_ratio: float = 0.3
     ema_decay: float = 0.999
     validate_every: int = 500
+    most_hours: float = 40.0
 
 
 @dataclass(frozen=True)
 class LMRecipe:
-    """Flat batches of `tokens` positions; at most `audio_rows` of them audio, `flow_rows` fed to the DiT."""
+    """Flat batches of `tokens` positions; at most `audio_rows` of them audio, `flow_rows` fed to the DiT.
+
+    most_feedback_noise: deviations of noise on the patches fed back, since generated ones are not perfect;
+    default_reference_share: how often the default voice has a reference; sentence_share: documents that are
+    sentences and not random words, late_sentence_share: the same in the last third.
+    """
 
     tokens: int = 65536
     documents: int = 900
@@ -154,17 +165,29 @@ class LMRecipe:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything a run needs besides its folders and its time budget in seconds."""
+    """Everything a run needs besides its folders and its time budget in seconds.
+
+    hours: of speech in all; validation_sentences: held-out sentences that judge the VAE, and that the language
+    model speaks when it is done, in every voice.
+    """
 
     config: VoxCPMConfig = field(default_factory=voice_config)
     vae: VAERecipe = field(default_factory=VAERecipe)
     lm: LMRecipe = field(default_factory=LMRecipe)
     hours: float = 160.0
+    validation_sentences: int = 24
     seed: int = 1
+
+    def for_warm_start(self) -> Recipe:
+        """Lower peaks of the learning rates, and discriminators early: the weights are good already."""
+        vae = replace(
+            self.vae, decoder_learning_rate=0.5 * self.vae.decoder_learning_rate, adversarial_from=0.1
+        )
+        return replace(self, vae=vae, lm=replace(self.lm, learning_rate=0.4 * self.lm.learning_rate))
 
 
 def tiny_recipe() -> Recipe:
     """Sizes for a run of every stage on a CPU."""
     vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5)
     lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2)
-    return Recipe(tiny_config(), vae, lm, hours=0.02)
+    return Recipe(tiny_config(), vae, lm, hours=0.02, validation_sentences=2)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .recipe import VOICE_WEIGHTS
 from .templates import template_sentence
 from .text import read_lines
 
@@ -196,11 +197,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--most-seconds", type=float, default=3600.0)
     args = parser.parse_args()
-    weights = dict(zip(VOICES, (0.5, 0.25, 0.15, 0.1)))
     began = time.time()
-    for process in start(
-        args.carry, args.out, args.hours, args.processes, began + args.most_seconds, weights
-    ):
+    deadline = began + args.most_seconds
+    for process in start(args.carry, args.out, args.hours, args.processes, deadline, VOICE_WEIGHTS):
         process.join()
     made = sum(path.stat().st_size for path in args.out.glob("*.i16")) / 2 / SAMPLE_RATE
     print(f"{made / 3600:.2f} hours in {time.time() - began:.0f} s")

@@ -9,26 +9,42 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-MONTHS = ("January February March April May June July August September October November December").split()
-DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-NAMES = (
-    "Anna Peter Maria John Emily David Sarah Michael Laura Robert Alice Thomas Julia Daniel Emma James Sophie "
-    "William Olivia Henry Grace Samuel Hannah Oscar Lucy George Nina Paul Clara Martin Rachel Simon Kate"
-).split()
-PLACES = (
-    "London Paris Berlin Boston Chicago Tokyo Madrid Rome Vienna Dublin Sydney Toronto Beijing Oslo Cairo "
-    "Seattle Denver Austin Houston Lisbon Prague Athens Moscow Delhi Mumbai Shanghai Singapore"
-).split()
-REPLIES = (
-    "Yes. No. Maybe. Hello. Hello there! Hi. Good morning. Good evening. Good night. Goodbye. Thank you. "
-    "Thank you very much. Thanks a lot. You're welcome. Please wait. One moment, please. I'm sorry. Excuse me. "
-    "Of course. Sure. Never mind. I don't know. I think so. I hope so. That's right. That's all. Well done! "
-    "How are you? I'm fine, thanks. What time is it? Where are you? Who is it? Why not? What do you mean? "
-    "See you tomorrow. See you later. Come in. Sit down, please. Let's go. Wait a minute. Not yet. All right. "
-    "Welcome. Welcome back. Are you sure? Try again. Done. Ready. Stop. Go ahead. Congratulations! Happy birthday! "
-    "Testing. This is a test. Testing, one, two, three. Can you hear me? Speak up. Nice to meet you. Take care."
+
+def _words(text: str, separator: str = " ") -> tuple[str, ...]:
+    return tuple(" ".join(text.split()).split(separator))
+
+
+MONTHS = _words("""
+    January February March April May June July August September October November December
+""")
+DAYS = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+NAMES = _words("""
+    Anna Peter Maria John Emily David Sarah Michael Laura Robert Alice Thomas Julia Daniel Emma James
+    Sophie William Olivia Henry Grace Samuel Hannah Oscar Lucy George Nina Paul Clara Martin Rachel
+    Simon Kate
+""")
+PLACES = _words("""
+    London Paris Berlin Boston Chicago Tokyo Madrid Rome Vienna Dublin Sydney Toronto Beijing Oslo Cairo
+    Seattle Denver Austin Houston Lisbon Prague Athens Moscow Delhi Mumbai Shanghai Singapore
+""")
+REPLIES = _words(
+    """
+    Yes. / No. / Maybe. / Hello. / Hello there! / Hi. / Good morning. / Good evening. / Good night. /
+    Goodbye. / Thank you. / Thank you very much. / Thanks a lot. / You're welcome. / Please wait. / One
+    moment, please. / I'm sorry. / Excuse me. / Of course. / Sure. / Never mind. / I don't know. / I
+    think so. / I hope so. / That's right. / That's all. / Well done! / How are you? / I'm fine, thanks.
+    / What time is it? / Where are you? / Who is it? / Why not? / What do you mean? / See you tomorrow.
+    / See you later. / Come in. / Sit down, please. / Let's go. / Wait a minute. / Not yet. / All right.
+    / Welcome. / Welcome back. / Are you sure? / Try again. / Done. / Ready. / Stop. / Go ahead. /
+    Congratulations! / Happy birthday! / Testing. / This is a test. / Testing, one, two, three. / Can
+    you hear me? / Speak up. / Nice to meet you. / Take care.
+""",
+    " / ",
 )
-OBJECTS = "apples books tickets people files houses cars letters questions minutes pages students miles chairs boxes".split()
+OBJECTS = _words("""
+    apples books tickets people files houses cars letters questions minutes pages students miles chairs
+    boxes
+""")
 QUESTIONS = (
     "What is {}?",
     "Where is {}?",
@@ -53,13 +69,7 @@ PLEAS = (
 
 
 def short_reply(rng: random.Random, words: list[str]) -> str:
-    replies = [r.strip() for r in _split_replies()]
-    return " ".join(rng.sample(replies, rng.choice((1, 1, 1, 2))))
-
-
-def _split_replies() -> list[str]:
-    marked = REPLIES.replace(". ", ".|").replace("! ", "!|").replace("? ", "?|")
-    return marked.split("|")
+    return " ".join(rng.sample(REPLIES, rng.choice((1, 1, 1, 2))))
 
 
 def clock(rng: random.Random) -> str:
@@ -141,7 +151,7 @@ def counting(rng: random.Random, words: list[str]) -> str:
             f"The {ordinal(rng.randint(1, 130))} of {number(rng)} {thing}.",
             f"The number is {rng.randint(200, 999)}-{rng.randint(0, 9999):04d}.",
             f"{rng.randint(1, 50)} plus {rng.randint(1, 50)} equals {rng.randint(2, 100)}.",
-            f"The temperature is {rng.randint(-20, 110)} degrees, and it will be {rng.randint(0, 110)} tomorrow.",
+            f"It is {rng.randint(-20, 110)} degrees, and it will be {rng.randint(0, 110)} tomorrow.",
             " ".join(str(rng.randint(0, 9)) for _ in range(rng.randint(3, 9))) + ".",
         )
     )
@@ -192,6 +202,6 @@ TEMPLATES: tuple[tuple[float, Callable[[random.Random, list[str]], str]], ...] =
 
 def template_sentence(rng: random.Random, words: list[str]) -> str:
     """One sentence from a random template; `words` fills the open places."""
-    weights, makers = zip(*TEMPLATES)
+    weights, makers = zip(*TEMPLATES, strict=True)
     text = rng.choices(makers, weights)[0](rng, words)
     return text[0].upper() + text[1:]

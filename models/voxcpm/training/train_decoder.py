@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,15 +21,14 @@ from .dataset import SpeechStore
 from .discriminators import Discriminators, discriminator_loss, generator_loss
 from .progress import Progress
 from .recipe import Recipe
-from .train_vae import STORE_HOURS, validation_audio, validation_mel, wait_for_speech
 from .training_common import (
     MovingAverage,
+    RecentLosses,
     StageClock,
     compiled_if_it_works,
     cosine,
     guarded_step,
     load_checkpoint,
-    mean_of,
     prepare_device,
     recipe_named,
     save_checkpoint,
@@ -39,6 +39,7 @@ from .training_common import (
 )
 from .vae_losses import MelLoss
 from .vae_weights import add_weight_norm, plain_state
+from .validation import Validation
 
 BATCH_SHRINK = 2  # crops are this much longer than in stage 1, batches that much smaller
 
@@ -53,8 +54,9 @@ class DecoderTrainer:
         self.vae.encoder.requires_grad_(False)
         self.discriminators = Discriminators().to(device)
         self.mel_loss = MelLoss().to(device)
-        self.store = SpeechStore(work / "speech", device, min(STORE_HOURS, recipe.hours))
-        self.step, self.norms = 0, {}
+        self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
+        self.step, self.spent, self.norms = 0, 0.0, {}
+        self.checkpoint = work / "decoder_checkpoint.pt"
         self.prepare()
 
     def prepare(self) -> None:
@@ -77,6 +79,27 @@ class DecoderTrainer:
         add_weight_norm(plain.decoder)
         self.vae.decoder.load_state_dict(plain.decoder.state_dict())
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
+
+    def resume(self) -> None:
+        """Go on from this run's own checkpoint, where there is one."""
+        state = load_checkpoint(self.checkpoint, self.device)
+        if state:
+            for name, part in self._parts().items():
+                part.load_state_dict(state[name])
+            self.step, self.spent = state["step"], state["spent"]
+
+    def save(self, spent: float) -> None:
+        state = {name: part.state_dict() for name, part in self._parts().items()}
+        save_checkpoint(self.checkpoint, {**state, "step": self.step, "spent": spent})
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "decoder": self.vae.decoder,
+            "discriminators": self.discriminators,
+            "optimizer": self.optimizer,
+            "judge_optimizer": self.judge_optimizer,
+            "average": self.average,
+        }
 
     def crops(self) -> Tensor:
         frames = self.recipe.crop_frames * BATCH_SHRINK
@@ -101,7 +124,7 @@ class DecoderTrainer:
         return self.norms[name].clamp_min(1e-8)
 
     def adversarial_gradient(self, output: Tensor, audio: Tensor) -> tuple[Tensor, Tensor]:
-        """Train the discriminators one step; return the generator loss's gradient at `output`, and the judges' loss."""
+        """One step of the discriminators; returns the generator's gradient at `output`, and their loss."""
         loss = discriminator_loss(self.judge(audio), self.judge(output.detach()))
         self.judge_optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -168,12 +191,12 @@ class DecoderTrainer:
         for optimizer in (self.optimizer, self.judge_optimizer):
             optimizer.state.clear()
 
-    def validate_and_write(self, name: str, audio: Tensor) -> float:
+    def validate_and_write(self, name: str, validation: Validation) -> float:
         """Write the averaged decoder's plain weights; returns its validation mel loss."""
-        self.average.swap()
-        mel = validation_mel(self.vae, audio, self.mel_loss)
-        save_checkpoint(self.work / name, {k: v.cpu() for k, v in plain_state(self.vae.decoder).items()})
-        self.average.swap()
+        with self.average.applied():
+            mel = validation.mel(self.vae)
+            plain = plain_state(self.vae.decoder)
+        save_checkpoint(self.work / name, {k: v.cpu() for k, v in plain.items()})
         return mel
 
     def run(self, deadline: float, progress: Progress) -> None:
@@ -182,41 +205,37 @@ class DecoderTrainer:
         progress.report("warm")
         wait_for(self.work / "vae.pt", deadline)
         self.load(load_checkpoint(self.work / "vae.pt", self.device))
-        wait_for_speech(self.store, 30.0, deadline)
-        validation = validation_audio(self.work, self.device, self.vae_config.hop_length)
-        clock, recent, plain_written = StageClock(deadline), [], False
+        self.resume()
+        self.store.wait_for(30.0, deadline)
+        validation = Validation(self.work, self.device, self.vae_config.hop_length)
+        clock, recent, first_step = StageClock(deadline, self.spent), RecentLosses(), self.step
+        plain_written = clock.done >= self.recipe.adversarial_from
+        progress.report("running", step=self.step, validation_mel=validation.mel(self.vae))
         while (done := clock.done) < 1:
             adversarial = done >= self.recipe.adversarial_from
             if adversarial and not plain_written:
                 mel = self.validate_and_write("decoder_plain.pt", validation)
                 progress.report("running", step=self.step, validation_mel=mel, note="adversarial part begins")
-                plain_written, recent = True, []
-            recent.append(self.train_step(done, adversarial))
+                plain_written = True
+            recent.add(**self.train_step(done, adversarial))
             if self.step % self.recipe.validate_every == 0:
-                losses = {name: mean_of(r[name] for r in recent if name in r) for name in recent[-1]}
                 mel = self.validate_and_write("decoder.pt", validation)
-                speed = self.step / clock.elapsed
-                progress.report(
-                    "running",
-                    step=self.step,
-                    **losses,
-                    validation_mel=mel,
-                    steps_per_second=speed,
-                    seconds_left=clock.seconds_left,
-                )
-                recent = []
+                self.save(clock.spent)
+                pace = clock.pace(self.step - first_step)
+                progress.report("running", step=self.step, **recent.take(), validation_mel=mel, **pace)
             if self.step % 500 == 0:
                 self.store.refresh()
+        self.save(clock.spent)
         mel = self.validate_and_write("decoder.pt", validation)
         progress.report("done", step=self.step, validation_mel=mel)
 
 
 def main() -> None:
     args = stage_parser(__doc__.splitlines()[0]).parse_args()
-    recipe = recipe_named(args.recipe)
+    recipe = recipe_named(args.recipe, warm_start=args.init is not None)
     device = prepare_device(args.gpu, recipe.seed + 1)
     progress = Progress(args.work, "decoder")
-    progress.report("starting", device=str(device))
+    progress.report("starting", device=str(device), init=args.init and args.init.name)
     DecoderTrainer(recipe, args.work, device).run(args.deadline, progress)
 
 

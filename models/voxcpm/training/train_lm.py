@@ -1,45 +1,43 @@
 """The language model learns to speak: flow matching and stop prediction on the latents of all speech.
 
 Waits for stage 1 (`vae.pt`) with everything compiled, encodes the speech, then trains until its
-deadline. Writes `lm.pt` (averaged weights) regularly and `samples.npz` at the end.
+deadline. Writes `lm.pt` (averaged weights) regularly and `samples.npz` at the end. With `--init` it
+goes on from weights there are.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from pathlib import Path
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
 
 from .dataset import SpeechStore
-from .flat_attention import ROW_ATTENTIONS, flat_attention
-from .generation import generate, waveforms
+from .flat_attention import ROW_ATTENTIONS
+from .generation import generate
 from .latents import build_corpus, encode_speech
-from .lm_batches import BatchMaker, LatentCorpus
+from .lm_batches import LatentCorpus
+from .lm_feeder import BatchFeeder, invented_corpus
+from .lm_loss import TrainingLoss, initialize
+from .lm_samples import write_samples
 from .progress import Progress
-from .recipe import DEFAULT_VOICE, LMRecipe, Recipe
-from .synthesis import VOICES
+from .recipe import Recipe
 from .text import HELD_OUT_FILE, read_lines
 from .tokenizer_file import build_tokenizer
 from .training_common import (
     MovingAverage,
+    RecentLosses,
     StageClock,
     compiled,
     compiled_if_it_works,
     cosine,
     guarded_step,
     load_checkpoint,
-    mean_of,
     prepare_device,
     recipe_named,
     save_checkpoint,
@@ -48,208 +46,103 @@ from .training_common import (
     wait_for,
     warmup,
 )
+from .warm_start import load_language_model
 
 AVERAGE_EVERY = 10
-SAMPLE_SENTENCES = 24
-
-
-def initialize(model: VoxCPMModel) -> None:
-    """Small normal weights, zero biases; embeddings large enough to stand beside encoded audio."""
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            deviation = 0.02 if module.in_features >= 256 else 0.5 * module.in_features**-0.5
-            nn.init.normal_(module.weight, std=deviation)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=0.5)
-    nn.init.normal_(model.feat_encoder.special_token, std=0.02)
-
-
-@dataclass
-class DeviceBatch:
-    """The tensors of a Batch that the loss reads, on the device."""
-
-    token_ids: Tensor
-    positions: Tensor
-    audio_mask: Tensor
-    boundaries: Tensor
-    audio_positions: Tensor
-    audio_patches: Tensor
-    noise: Tensor
-    flow_positions: Tensor
-    flow_patches: Tensor
-    flow_previous: Tensor
-    stop_labels: Tensor
-
-
-class TrainingLoss(nn.Module):
-    """Flow-matching and stop losses of one flat batch."""
-
-    def __init__(self, model: VoxCPMModel, recipe: LMRecipe) -> None:
-        super().__init__()
-        self.model, self.recipe = model, recipe
-
-    def forward(self, batch: DeviceBatch, features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """features [A, P, D] of the audio rows, target [F, P, D] of the flow rows -> (flow loss, stop loss)."""
-        model, recipe = self.model, self.recipe
-        features = features + torch.randn_like(features) * batch.noise[:, None, None]
-        encoded = model.encode_patches(features)
-        audio = encoded.new_zeros(recipe.tokens + 1, encoded.shape[-1]).index_copy(
-            0, batch.audio_positions, encoded
-        )
-        audio, mask = audio[: recipe.tokens], batch.audio_mask[:, None]
-        embeds = torch.where(mask, audio, model.embed_text(batch.token_ids).to(audio.dtype))
-        attention = flat_attention(batch.boundaries, recipe.longest_document + 24)
-        lm_hidden, residual_hidden = model.run_language_models(
-            embeds, audio, mask, batch.positions, attention
-        )
-        flow = self._flow_loss(batch, features, target, lm_hidden.float(), residual_hidden.float())
-        logits = model.stop_logits(lm_hidden).float()
-        return flow, F.cross_entropy(logits, batch.stop_labels, ignore_index=-1)
-
-    def _flow_loss(
-        self,
-        batch: DeviceBatch,
-        features: Tensor,
-        target: Tensor,
-        lm_hidden: Tensor,
-        residual_hidden: Tensor,
-    ) -> Tensor:
-        rows, device = self.recipe.flow_rows, target.device
-        mu = self.model.dit_condition(lm_hidden[batch.flow_positions], residual_hidden[batch.flow_positions])
-        guided = torch.rand(rows, 1, 1, device=device) >= self.recipe.condition_dropout
-        previous = torch.cat([features, torch.zeros_like(features[:1])])[batch.flow_previous]
-        flow_time = torch.sigmoid(torch.randn(rows, device=device) - 0.4)
-        noise = torch.randn_like(target)
-        mixed = torch.lerp(target, noise, flow_time[:, None, None])
-        velocity = self.model.dit(mixed, mu * guided.to(mu.dtype), flow_time, previous)
-        return F.mse_loss(velocity.float(), noise - target)
-
-
-class BatchFeeder:
-    """Threads that keep a few batches ready on the device's host side."""
-
-    def __init__(
-        self, corpus: LatentCorpus, recipe: LMRecipe, device: torch.device, seed: int, threads: int = 3
-    ) -> None:
-        self.sentence_share = recipe.sentence_share
-        self._device, self._ready = device, queue.Queue(8)
-        self._stopping = threading.Event()
-        self._threads = []
-        for index in range(threads):
-            maker = BatchMaker(corpus, recipe, seed * 100 + index)
-            self._threads.append(threading.Thread(target=self._feed, args=(maker,), daemon=True))
-            self._threads[-1].start()
-
-    def _feed(self, maker: BatchMaker) -> None:
-        while not self._stopping.is_set():
-            batch = maker.make(self.sentence_share)
-            tensors = {
-                f.name: torch.from_numpy(np.ascontiguousarray(getattr(batch, f.name)))
-                for f in fields(DeviceBatch)
-            }
-            if self._device.type == "cuda":
-                tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
-            while not self._stopping.is_set():
-                try:
-                    self._ready.put((tensors, batch.target_patches), timeout=0.5)
-                    break
-                except queue.Full:
-                    continue
-
-    def next(self) -> tuple[DeviceBatch, int]:
-        """The next batch on the device, and how many patches it aims at."""
-        tensors, patches = self._ready.get()
-        return DeviceBatch(**{k: v.to(self._device, non_blocking=True) for k, v in tensors.items()}), patches
-
-    def close(self) -> None:
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
-
-
-def invented_corpus(recipe: LMRecipe) -> LatentCorpus:
-    """Ranges over 4096 patches that exist nowhere, to warm up with."""
-    random, count = np.random.default_rng(0), 64
-    lengths = random.integers(20, 60, count)
-    return LatentCorpus(
-        first_patch=random.integers(0, 4000, count),
-        num_patches=lengths,
-        first_token=np.zeros(count, np.int64),
-        num_tokens=lengths,
-        voice=np.arange(count) % len(VOICES),
-        is_sentence=np.ones(count, bool),
-        tokens=random.integers(3, 60, 64),
-        voices=VOICES,
-    )
+AVERAGE_DECAY = 0.99
+WRITE_EVERY_SECONDS = 200.0
+INVENTED_PATCHES = 4096
 
 
 class LMTrainer:
-    """The training loop of the language model."""
+    """The training loop of the language model. `init`: folder to start from, or None."""
 
-    def __init__(self, recipe: Recipe, work: Path, device: torch.device, progress: Progress) -> None:
-        self.recipe, self.work, self.device, self.progress = recipe, work, device, progress
+    def __init__(
+        self,
+        recipe: Recipe,
+        work: Path,
+        device: torch.device,
+        progress: Progress,
+        init: Path | None = None,
+    ) -> None:
+        self.recipe, self.work, self.device, self.progress, self.init = recipe, work, device, progress, init
         self.config, self.checkpoint = recipe.config, work / "lm_checkpoint.pt"
         self.store = SpeechStore(work / "speech", device, recipe.hours)
         self.tokenizer = build_tokenizer()
         self.vae = AudioVAE(self.config.audio_vae_config).to(device).eval()
         self.encode = self.vae.encode
-        self.patches_seen = 0
-        torch.backends.cudnn.benchmark = False  # every call of the encoder has another shape
-        self._build()
-
-    def _build(self) -> None:
-        torch.manual_seed(self.recipe.seed + 2)
-        self.model = VoxCPMModel(self.config)
-        initialize(self.model)
-        self.model.to(self.device).train()
+        self.model = VoxCPMModel(self.config).to(device).train()
+        self.loss: Callable = TrainingLoss(self.model, recipe.lm)
         matrices = [p for p in self.model.parameters() if p.ndim >= 2]
         vectors = [p for p in self.model.parameters() if p.ndim < 2]
         groups = [
-            {"params": matrices, "weight_decay": self.recipe.lm.weight_decay},
+            {"params": matrices, "weight_decay": recipe.lm.weight_decay},
             {"params": vectors, "weight_decay": 0.0},
         ]
-        self.optimizer = torch.optim.AdamW(
-            groups, self.recipe.lm.learning_rate, betas=(0.9, 0.98), fused=True
-        )
-        self.average = MovingAverage(self.model, 0.99)
-        self.step, self.spent = 0, 0.0
+        self.optimizer = torch.optim.AdamW(groups, recipe.lm.learning_rate, betas=(0.9, 0.98), fused=True)
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """First weights, in place, so that what is compiled stays valid; optimizer and average forget."""
+        torch.manual_seed(self.recipe.seed + 2)
+        if self.init:
+            load_language_model(self.init, self.model)
+        else:
+            initialize(self.model)
+        self.optimizer.state.clear()
+        self.average = MovingAverage(self.model, AVERAGE_DECAY)
+        self.step, self.spent, self.patches_seen = 0, 0.0, 0
 
     def autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
 
-    def use_row_attention(self, name: str) -> None:
-        for part in (self.model.feat_encoder, self.model.dit):
-            part.row_attention = ROW_ATTENTIONS[name]
-
     def warm_up(self) -> None:
-        """Compile the step with each row attention on invented data and keep the fastest that works."""
-        feeder = BatchFeeder(invented_corpus(self.recipe.lm), self.recipe.lm, self.device, 0)
-        latents = torch.randn(4096, self.config.patch_size, self.config.feat_dim, device=self.device).half()
-        seconds: dict[str, float] = {}
-        for name in ("broadcast", "einsum") if self.device.type == "cuda" else ("sdpa",):
-            try:
-                seconds[name] = self._time_steps(name, feeder, latents)
-                self.progress.report("warming", row_attention=name, seconds_per_step=seconds[name])
-            except Exception as error:  # a compiler's failure of any kind leaves the other form
-                self.progress.report("warming", row_attention=name, error=repr(error)[:2000])
-        feeder.close()
+        """Compile the step on invented data with the row attention that is fastest here, then start anew."""
+        latents = torch.randn(
+            INVENTED_PATCHES, self.config.patch_size, self.config.feat_dim, device=self.device
+        ).half()
+        feeder = BatchFeeder(invented_corpus(INVENTED_PATCHES), self.recipe.lm, self.device, 0)
+        seconds = self._compare_row_attentions(feeder, latents)
         best = min(seconds, key=seconds.get) if seconds else "sdpa"
-        self._build()
-        self.use_row_attention(best)
-        torch._dynamo.reset()
-        self.loss = TrainingLoss(self.model, self.recipe.lm)
-        if seconds:
-            self.loss = compiled(self.loss, self.device)
+        self._use_row_attention(best, compile_step=bool(seconds))
         self._compile_encoder()
-        feeder = BatchFeeder(invented_corpus(self.recipe.lm), self.recipe.lm, self.device, 0)
         for _ in range(3):
             self.train_step(feeder, latents, 0.0)
         feeder.close()
-        self.speak([[5, 6, 7]] * 2, [None, latents[:20]], 3)
-        self._reset_training()
+        self.model.eval()
+        with self.autocast():
+            generate(self.model, [[5, 6, 7]] * 2, [None, latents[:20]], 3)
+        self.model.train()
+        self.start_anew()
         self.progress.report("warm", row_attention=best)
+
+    def _use_row_attention(self, name: str, compile_step: bool = True) -> None:
+        for part in (self.model.feat_encoder, self.model.dit):
+            part.row_attention = ROW_ATTENTIONS[name]
+        torch._dynamo.reset()
+        self.loss = TrainingLoss(self.model, self.recipe.lm)
+        if compile_step:
+            self.loss = compiled(self.loss, self.device)
+
+    def _compare_row_attentions(self, feeder: BatchFeeder, latents: Tensor) -> dict[str, float]:
+        """Seconds per step with each row attention that works."""
+        seconds: dict[str, float] = {}
+        for name in ("broadcast", "einsum") if self.device.type == "cuda" else ("sdpa",):
+            try:
+                self._use_row_attention(name)
+                seconds[name] = self._seconds_per_step(feeder, latents)
+                self.progress.report("warming", row_attention=name, seconds_per_step=seconds[name])
+            except Exception as error:  # a compiler's failure of any kind leaves the other form
+                self.progress.report("warming", row_attention=name, error=repr(error)[:2000])
+        return seconds
+
+    def _seconds_per_step(self, feeder: BatchFeeder, latents: Tensor) -> float:
+        for count in (2, 8):
+            began = time.time()
+            for _ in range(count):
+                flow, _ = self.train_step(feeder, latents, 0.0)
+            flow.item()
+        return (time.time() - began) / 8
 
     def _compile_encoder(self) -> None:
         def trial(encode: Callable[[Tensor], Tensor]) -> None:
@@ -259,28 +152,6 @@ class LMTrainer:
                     encode(torch.randn(rows, 1, samples, device=self.device))
 
         self.encode = compiled_if_it_works(self.vae.encode, trial, self.device, self.progress, dynamic=True)
-
-    def _time_steps(self, name: str, feeder: BatchFeeder, latents: Tensor) -> float:
-        self.use_row_attention(name)
-        torch._dynamo.reset()
-        self.loss = compiled(TrainingLoss(self.model, self.recipe.lm), self.device)
-        for count in (2, 8):
-            began = time.time()
-            for _ in range(count):
-                flow, _ = self.train_step(feeder, latents, 0.0)
-            flow.item()
-        return (time.time() - began) / 8
-
-    def _reset_training(self) -> None:
-        """Start anew in place, so that what is compiled stays valid."""
-        torch.manual_seed(self.recipe.seed + 2)
-        initialize(self.model)
-        for module in self.model.modules():
-            if type(module).__name__ == "RMSNorm":
-                nn.init.ones_(module.weight)
-        self.optimizer.state.clear()
-        self.average = MovingAverage(self.model, 0.99)
-        self.step = 0
 
     def train_step(self, feeder: BatchFeeder, latents: Tensor, done: float) -> tuple[Tensor, Tensor]:
         """One step; `done` 0..1 sets the learning rate. Returns flow and stop loss, still on the device."""
@@ -303,26 +174,30 @@ class LMTrainer:
             self.average.update()
         return flow.detach(), stop.detach()
 
-    def load_speech(self, deadline: float) -> tuple[Tensor, LatentCorpus]:
-        """Wait for the VAE, encode the speech made by then."""
+    def load_speech(self, deadline: float, speech_until: float) -> tuple[Tensor, LatentCorpus]:
+        """Wait for the VAE, and until `speech_until` for speech; encode what there is by then."""
         wait_for(self.work / "vae.pt", deadline, meanwhile=self.store.refresh)
+        while time.time() < speech_until and not self.store.full:
+            self.store.refresh()
+            time.sleep(1)
         self.vae.load_state_dict(load_checkpoint(self.work / "vae.pt", self.device))
         self.store.refresh()
-        patch_samples = self.config.patch_size * self.config.audio_vae_config.hop_length
         began = time.time()
         latents, ordered = encode_speech(self.encode, self.store, self.config)
+        patch_samples = self.config.patch_size * self.config.audio_vae_config.hop_length
         corpus = build_corpus(ordered, patch_samples, self.tokenizer)
-        deviation = latents[torch.randperm(len(latents), device=latents.device)[:20000]].float().std().item()
+        some = latents[torch.randperm(len(latents), device=latents.device)[:20000]]
         self.progress.report(
             "encoded",
             utterances=len(ordered),
             hours=self.store.hours,
-            deviation=deviation,
+            deviation=some.float().std().item(),
             took=time.time() - began,
         )
         return latents, corpus
 
     def resume(self) -> None:
+        """Go on from this run's own checkpoint, where there is one."""
         state = load_checkpoint(self.checkpoint, self.device)
         if state:
             self.model.load_state_dict(state["model"])
@@ -340,90 +215,60 @@ class LMTrainer:
             "spent": spent,
         }
         save_checkpoint(self.checkpoint, state)
-        self.average.swap()
-        save_checkpoint(
-            self.work / "lm.pt", {k: v.detach().float().cpu() for k, v in self.model.state_dict().items()}
-        )
-        self.average.swap()
+        with self.average.applied():
+            plain = {k: v.detach().float().cpu() for k, v in self.model.state_dict().items()}
+        save_checkpoint(self.work / "lm.pt", plain)
 
-    def run(self, deadline: float) -> None:
-        """Warm up, wait for the VAE, train until `deadline`, speak samples."""
+    def run(self, deadline: float, speech_until: float = 0.0) -> None:
+        """Warm up, wait for VAE and speech, train until `deadline`, speak samples."""
         self.warm_up()
-        latents, corpus = self.load_speech(deadline)
+        latents, corpus = self.load_speech(deadline, speech_until)
         self.resume()
         feeder = BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
-        clock = StageClock(deadline, self.spent)
-        self.patches_seen, first_step, written, recent = 0, self.step, time.time(), []
-        every = 100 if self.device.type == "cuda" else 5
-        patch_hours = self.config.patch_size * self.config.audio_vae_config.hop_length / 16000 / 3600
+        clock, recent = StageClock(deadline, self.spent), RecentLosses()
+        first_step, written = self.step, time.time()
         while (done := clock.done) < 1:
             if done > 2 / 3:
                 feeder.sentence_share = self.recipe.lm.late_sentence_share
-            recent.append(self.train_step(feeder, latents, done))
-            if self.step % every == 0:
-                flow, stop = (mean_of(values) for values in zip(*recent))
-                speed = (self.step - first_step) / clock.elapsed
-                self.progress.report(
-                    "running",
-                    step=self.step,
-                    flow=flow,
-                    stop=stop,
-                    steps_per_second=speed,
-                    hours_seen=self.patches_seen * patch_hours,
-                    seconds_left=clock.seconds_left,
-                )
-                recent = []
-            if time.time() - written > 200:
+            flow, stop = self.train_step(feeder, latents, done)
+            recent.add(flow=flow, stop=stop)
+            if self.step % (100 if self.device.type == "cuda" else 5) == 0:
+                hours = self.patches_seen * self.config.patch_seconds / 3600
+                pace = clock.pace(self.step - first_step)
+                self.progress.report("running", step=self.step, **recent.take(), **pace, hours_seen=hours)
+            if time.time() - written > WRITE_EVERY_SECONDS:
                 self.write(clock.spent)
                 written = time.time()
         self.write(clock.spent)
         feeder.close()
-        self.write_samples(latents, corpus)
+        self.speak_samples(latents, corpus)
         self.progress.report("done", step=self.step)
 
-    def speak(self, texts: list[list[int]], references: list[Tensor | None], most_patches: int) -> list:
-        """Generate with the current weights, in the product's inference mode."""
-        self.model.eval()
-        with self.autocast():
-            spoken = generate(self.model, texts, references, most_patches)
-        self.model.train()
-        return spoken
-
-    def write_samples(self, latents: Tensor, corpus: LatentCorpus) -> None:
-        """Speak held-out sentences in every voice with the averaged weights: `samples.npz`."""
-        texts = read_lines(HELD_OUT_FILE)[:SAMPLE_SENTENCES]
-        ids = [e.ids for e in self.tokenizer.encode_batch(texts, add_special_tokens=False)]
+    def speak_samples(self, latents: Tensor, corpus: LatentCorpus) -> None:
+        """Held-out sentences by the averaged weights and the newest decoder: `samples.npz`."""
         better = load_checkpoint(self.work / "decoder.pt", self.device)
         if better:
             self.vae.decoder.load_state_dict(better)
-        requests, references = [], []
-        for index, voice in enumerate(corpus.voices):
-            members = np.flatnonzero((corpus.voice == index) & (corpus.num_patches >= 30))
-            reference = None
-            if voice != DEFAULT_VOICE and len(members):
-                first = int(corpus.first_patch[members[0]])
-                reference = latents[first : first + 30].float()
-            requests += ids
-            references += [reference] * len(ids)
-        self.average.swap()
-        torch.manual_seed(0)
-        spoken = self.speak(requests, references, 190 if self.device.type == "cuda" else 6)
-        arrays = {}
-        for index, (one, audio) in enumerate(zip(spoken, waveforms(self.vae, spoken), strict=True)):
-            name = f"{corpus.voices[index // len(ids)]}_{index % len(ids):03d}_{'stopped' if one.stopped else 'cut'}"
-            arrays[name] = (audio.clamp(-1, 1) * 32767).numpy().astype(np.int16)
-        np.savez_compressed(self.work / "samples.npz", **arrays)
-        self.average.swap()
-        self.progress.report("samples", utterances=len(spoken), stopped=sum(s.stopped for s in spoken))
+        most_patches = 190 if self.device.type == "cuda" else 6
+        texts = read_lines(HELD_OUT_FILE)[: self.recipe.validation_sentences]
+        path, models = self.work / "samples.npz", (self.model, self.vae, self.tokenizer)
+        self.model.eval()
+        with self.average.applied(), self.autocast():
+            counts = write_samples(path, *models, latents, corpus, texts, most_patches)
+        self.model.train()
+        self.progress.report("samples", **counts)
 
 
 def main() -> None:
-    args = stage_parser(__doc__.splitlines()[0]).parse_args()
-    recipe = recipe_named(args.recipe)
+    parser = stage_parser(__doc__.splitlines()[0])
+    parser.add_argument("--speech-until", type=float, default=0.0, help="wait for speech until then")
+    args = parser.parse_args()
+    recipe = recipe_named(args.recipe, warm_start=args.init is not None)
     device = prepare_device(args.gpu, recipe.seed + 2)
+    torch.backends.cudnn.benchmark = False  # every call of the encoder has another shape
     progress = Progress(args.work, "lm")
-    progress.report("starting", device=str(device))
-    LMTrainer(recipe, args.work, device, progress).run(args.deadline)
+    progress.report("starting", device=str(device), init=args.init and args.init.name)
+    LMTrainer(recipe, args.work, device, progress, args.init).run(args.deadline, args.speech_until)
 
 
 if __name__ == "__main__":

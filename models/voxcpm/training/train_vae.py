@@ -2,37 +2,34 @@
 
 Loss: log-mel L1 plus a little KL. Each rank holds the speech and draws its own crops; gradients are
 averaged over ranks in one all-reduce per step. The result is `vae.pt`: plain weights with whitened
-latents. Started by pipeline.py, or alone:
+latents. With `--init` the weights there are become `vae.pt` as they stand. Started by pipeline.py, or alone:
 
     python -m models.voxcpm.training.train_vae --work DIR --deadline $(( $(date +%s) + 400 ))
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import time
-from collections import deque
-from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from models.voxcpm.audio_vae import AudioVAE
 
 from .dataset import SpeechStore
 from .progress import Progress
+from .ranks import Ranks
 from .recipe import Recipe
+from .safeguard import Safeguard
 from .training_common import (
+    RecentLosses,
     StageClock,
     compiled_if_it_works,
     cosine,
     guarded_step,
     load_checkpoint,
-    mean_of,
     prepare_device,
     recipe_named,
     save_checkpoint,
@@ -42,9 +39,11 @@ from .training_common import (
 )
 from .vae_losses import MelLoss, kl_divergence
 from .vae_weights import add_weight_norm, plain_state, whiten
+from .validation import Validation
+from .warm_start import load_vae
 
-STORE_HOURS = 40.0
 STRETCH = 25  # steps whose mean loss the safeguard looks at
+SAVE_EVERY_SECONDS = 60.0
 
 
 class Autoencoding(nn.Module):
@@ -61,104 +60,6 @@ class Autoencoding(nn.Module):
         return self.vae.decode(latents), kl_divergence(mean, log_variance)
 
 
-class Ranks:
-    """The processes of one data-parallel run; a single process needs no process group."""
-
-    def __init__(self, rank: int, world: int, device: torch.device) -> None:
-        self.rank, self.world, self._device = rank, world, device
-        if world > 1:
-            backend = "nccl" if device.type == "cuda" else "gloo"
-            dist.init_process_group(backend, rank=rank, world_size=world, timeout=timedelta(seconds=150))
-            dist.all_reduce(torch.ones(1, device=device))
-
-    def average_gradients(self, parameters: list[nn.Parameter]) -> None:
-        if self.world == 1:
-            return
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        flat = torch._utils._flatten_dense_tensors(gradients)
-        dist.all_reduce(flat)
-        flat /= self.world
-        torch._foreach_copy_(gradients, torch._utils._unflatten_dense_tensors(flat, gradients))
-
-    def share(self, value: float) -> float:
-        """The first rank's value, on every rank."""
-        if self.world == 1:
-            return value
-        shared = torch.tensor([value], dtype=torch.float64, device=self._device)
-        dist.broadcast(shared, 0)
-        return shared.item()
-
-    def close(self) -> None:
-        if self.world > 1:
-            dist.destroy_process_group()
-
-
-def wait_for_speech(store: SpeechStore, seconds: float, deadline: float) -> None:
-    """Block until the store holds `seconds` of speech. Raises TimeoutError after `deadline`."""
-    store.refresh()
-    while store.hours * 3600 < seconds:
-        if time.time() > deadline:
-            raise TimeoutError(f"only {store.hours * 3600:.0f} s of speech after all")
-        time.sleep(1)
-        store.refresh()
-
-
-def validation_audio(work: Path, device: torch.device, frames_samples: int) -> Tensor:
-    """Held-out speech in four voices: [N, 1, T], T a multiple of `frames_samples`."""
-    audio = torch.from_numpy(np.load(work / "validation.npy")).to(device)
-    return audio[:, None, : audio.shape[1] // frames_samples * frames_samples].float() / 32768
-
-
-@torch.no_grad()
-def validation_mel(vae: AudioVAE, audio: Tensor, mel_loss: MelLoss) -> float:
-    """Mel loss of encoding and decoding `audio`, without sampling."""
-    parts = [mel_loss(vae.decode(vae.encode(part)), part) for part in audio.split(16)]
-    return mean_of(parts)
-
-
-class Safeguard:
-    """Takes training back to an earlier state, at half the learning rate, when the loss jumps.
-
-    `check` is fed the mean loss of each stretch of steps, the same value on every rank, so that all
-    ranks turn back together.
-    """
-
-    KEPT = 3
-    SNAPSHOT_EVERY = 4
-
-    def __init__(self, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
-        self.rate_scale = 1.0
-        self.rollbacks = 0
-        self._parameters, self._optimizer = parameters, optimizer
-        self._best = float("inf")
-        self._healthy = 0
-        self._snapshots: deque[tuple[list[Tensor], dict]] = deque(maxlen=self.KEPT)
-        self._take()
-
-    def check(self, loss: float) -> bool:
-        """Note a stretch's mean loss; True when it led to a rollback."""
-        if not loss <= 1.25 * self._best + 0.4:
-            self._restore()
-            return True
-        self._best = min(self._best, loss)
-        self._healthy += 1
-        if self._healthy % self.SNAPSHOT_EVERY == 0:
-            self._take()
-        return False
-
-    def _take(self) -> None:
-        state = copy.deepcopy(self._optimizer.state_dict())
-        self._snapshots.append(([p.detach().clone() for p in self._parameters], state))
-
-    @torch.no_grad()
-    def _restore(self) -> None:
-        values, state = self._snapshots[0]
-        torch._foreach_copy_([p.data for p in self._parameters], values)
-        self._optimizer.load_state_dict(copy.deepcopy(state))
-        self.rate_scale *= 0.5
-        self.rollbacks += 1
-
-
 class VAETrainer:
     """One rank's training loop of stage 1."""
 
@@ -172,8 +73,9 @@ class VAETrainer:
         self.optimizer = torch.optim.AdamW(
             self.parameters, recipe.vae.learning_rate, betas=(0.8, 0.99), weight_decay=1e-3, fused=True
         )
+        self.safeguard = Safeguard(self.parameters, self.optimizer)
         self.mel_loss = MelLoss().to(device)
-        self.store = SpeechStore(work / "speech", device, min(STORE_HOURS, recipe.hours))
+        self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
         self.step, self.spent = 0, 0.0
         self._forward: nn.Module = Autoencoding(self.vae)
         self.checkpoint = work / "vae_checkpoint.pt"
@@ -226,46 +128,39 @@ class VAETrainer:
         self.step += 1
         return mel.detach(), kl.detach()
 
-    def went_back(self, recent: list[tuple[Tensor, Tensor]], progress: Progress) -> bool:
+    def went_back(self, recent: RecentLosses, progress: Progress) -> bool:
         """Show the safeguard the last stretch; True when it took training back."""
-        loss = self.ranks.share(mean_of(mel for mel, _ in recent[-STRETCH:]))
+        loss = self.ranks.share(recent.mean("mel", STRETCH))
         if not self.safeguard.check(loss):
             return False
         progress.report("running", step=self.step, rollbacks=self.safeguard.rollbacks, mel=loss)
         return True
 
     def run(self, deadline: float, progress: Progress) -> None:
-        """Train until `deadline`, then write `vae.pt`."""
+        """Train until `deadline`; the first rank then writes `vae.pt`."""
         self.warm_up(progress)
         self.resume()
-        wait_for_speech(self.store, 30.0 if self.device.type == "cpu" else 120.0, deadline)
+        self.store.wait_for(30.0 if self.device.type == "cpu" else 120.0, deadline)
         torch.manual_seed(1000 * self.ranks.rank + self.step)
-        self.safeguard = Safeguard(self.parameters, self.optimizer)
-        clock, first_step, recent, saved = StageClock(deadline, self.spent), self.step, [], time.time()
+        self.safeguard.remember()
+        clock, recent = StageClock(deadline, self.spent), RecentLosses()
+        first_step, saved = self.step, time.time()
         done, rate = self.ranks.share(clock.done), 0.0
         progress.report("running", step=self.step, hours=self.store.hours)
         while done < 1:
-            recent.append(self.train_step(done + rate * (self.step % self.clock_every)))
+            mel, kl = self.train_step(done + rate * (self.step % self.clock_every))
+            recent.add(mel=mel, kl=kl)
             if self.step % self.clock_every == 0:
                 if len(recent) >= STRETCH and self.went_back(recent, progress):
-                    recent = []
+                    recent.clear()
                 previous, done = done, self.ranks.share(clock.done)
                 rate = max(done - previous, 0.0) / self.clock_every
-            if recent and self.step % (100 if self.device.type == "cuda" else 5) == 0:
-                mel, kl = (mean_of(values) for values in zip(*recent))
-                speed = (self.step - first_step) / clock.elapsed
-                progress.report(
-                    "running",
-                    step=self.step,
-                    mel=mel,
-                    kl=kl,
-                    steps_per_second=speed,
-                    seconds_left=clock.seconds_left,
-                )
-                recent = []
+            if len(recent) and self.step % (100 if self.device.type == "cuda" else 5) == 0:
+                pace = clock.pace(self.step - first_step)
+                progress.report("running", step=self.step, **recent.take(), **pace)
             if self.step % 400 == 0:
                 self.store.refresh()
-            if self.ranks.rank == 0 and time.time() - saved > 60:
+            if self.ranks.rank == 0 and time.time() - saved > SAVE_EVERY_SECONDS:
                 self.save(clock.spent)
                 saved = time.time()
         if self.ranks.rank == 0:
@@ -277,16 +172,27 @@ class VAETrainer:
         plain = AudioVAE(self.vae_config).to(self.device)
         plain.load_state_dict(plain_state(self.vae))
         frame = self.vae_config.hop_length
-        audio = validation_audio(self.work, self.device, frame)
-        before = validation_mel(plain, audio, self.mel_loss)
+        validation = Validation(self.work, self.device, frame)
+        before = validation.mel(plain)
         most = min(1500, self.store.filled // (2 * 64 * frame))
-        with torch.no_grad():
-            whiten(plain, self.store.crops(max(most, 4), 64 * frame, 1.0, 1.0))
-        after = validation_mel(plain, audio, self.mel_loss)
-        save_checkpoint(
-            self.work / "vae.pt", {name: value.cpu() for name, value in plain.state_dict().items()}
-        )
+        whiten(plain, self.store.crops(max(most, 4), 64 * frame, 1.0, 1.0))
+        write_vae(self.work, plain)
+        after = validation.mel(plain)
         progress.report("done", step=self.step, validation_mel=after, validation_mel_before_whitening=before)
+
+
+def write_vae(work: Path, vae: AudioVAE) -> None:
+    """`vae.pt`: plain fp32 weights on the CPU."""
+    save_checkpoint(work / "vae.pt", {name: value.cpu() for name, value in vae.state_dict().items()})
+
+
+def adopt(init: Path, recipe: Recipe, work: Path, device: torch.device, progress: Progress) -> None:
+    """A warm start: the VAE in `init` becomes `vae.pt` as it stands, so that its latents stay."""
+    vae = AudioVAE(recipe.config.audio_vae_config)
+    vae.load_state_dict(load_vae(init, recipe.config))
+    write_vae(work, vae)
+    validation = Validation(work, device, vae.config.hop_length)
+    progress.report("done", step=0, validation_mel=validation.mel(vae.to(device)))
 
 
 def main() -> None:
@@ -296,10 +202,16 @@ def main() -> None:
     args = parser.parse_args()
     recipe = recipe_named(args.recipe)
     device = prepare_device(args.gpu, recipe.seed)
+    progress = Progress(args.work, "vae" if args.rank == 0 else f"vae_rank{args.rank}")
+    progress.report("starting", device=str(device), world=args.world, init=args.init and args.init.name)
+    if (args.work / "vae.pt").exists():
+        progress.report("done", note="finished by an earlier run")
+        return
+    if args.init:
+        adopt(args.init, recipe, args.work, device, progress)
+        return
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29571")
-    progress = Progress(args.work, "vae" if args.rank == 0 else f"vae_rank{args.rank}")
-    progress.report("starting", device=str(device), world=args.world)
     ranks = Ranks(args.rank, args.world, device)
     trainer = VAETrainer(recipe, args.work, ranks, device)
     trainer.run(args.deadline, progress)

@@ -1,11 +1,12 @@
-"""What the training stages share: device choice, compilation with a fallback, learning rate, moving average."""
+"""What the stages share: options, device, compilation with a fallback, learning rate, averages, clock."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ def stage_parser(description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--gpu", type=int, default=0)
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
+    parser.add_argument("--init", type=Path, help="pieces or a checkpoint to go on from (see warm_start.py)")
     return parser
 
 
-def recipe_named(name: str) -> Recipe:
-    return tiny_recipe() if name == "tiny" else Recipe()
+def recipe_named(name: str, warm_start: bool = False) -> Recipe:
+    """The recipe called "voice" or "tiny", gentler for a warm start."""
+    recipe = tiny_recipe() if name == "tiny" else Recipe()
+    return recipe.for_warm_start() if warm_start else recipe
 
 
 def prepare_device(gpu: int, seed: int) -> torch.device:
@@ -102,6 +106,10 @@ class StageClock:
         """Seconds since this run began."""
         return time.time() - self.began
 
+    def pace(self, steps: int) -> dict[str, float]:
+        """What a report says of speed, `steps` being those of this run."""
+        return {"steps_per_second": steps / max(self.elapsed, 1e-9), "seconds_left": self.seconds_left}
+
     @property
     def spent(self) -> float:
         """Seconds of all runs together."""
@@ -131,9 +139,17 @@ class MovingAverage:
         decay = min(self._decay, self._updates / (self._updates + 9))
         torch._foreach_lerp_(self.values, [p.float() for p in self._parameters], 1 - decay)
 
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The module has the averaged parameters inside the context, its own again after it."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
     @torch.no_grad()
-    def swap(self) -> None:
-        """Exchange the module's parameters and the average; a second call changes them back."""
+    def _swap(self) -> None:
         for parameter, value in zip(self._parameters, self.values, strict=True):
             kept = parameter.detach().float().clone()
             parameter.copy_(value)
@@ -172,5 +188,29 @@ def wait_for(
         time.sleep(every_seconds)
 
 
-def mean_of(values: Iterable[Tensor]) -> float:
-    return torch.stack(list(values)).mean().item()
+class RecentLosses:
+    """Losses since the last report; they stay on the device until a mean is asked for."""
+
+    def __init__(self) -> None:
+        self._steps: list[dict[str, Tensor]] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, **losses: Tensor) -> None:
+        """Note the losses of one step."""
+        self._steps.append({name: loss.detach() for name, loss in losses.items()})
+
+    def mean(self, name: str, last: int = 0) -> float:
+        """Mean of one loss over the last steps; over all of them unless `last` is given."""
+        values = [step[name] for step in self._steps[-last:] if name in step]
+        return torch.stack(values).mean().item()
+
+    def take(self) -> dict[str, float]:
+        """Means of the losses that the newest step has; forgets all steps."""
+        means = {name: self.mean(name) for name in self._steps[-1]}
+        self.clear()
+        return means
+
+    def clear(self) -> None:
+        self._steps = []

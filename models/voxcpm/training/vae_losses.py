@@ -14,7 +14,7 @@ WINDOWS_AND_BANDS = ((2048, 160), (1024, 100), (512, 64), (256, 32), (128, 16), 
 
 
 def mel_filters(window: int, bands: int, sample_rate: int = 16000) -> Tensor:
-    """Triangular filters on the mel scale of O'Shaughnessy (2595 log10(1 + f / 700)): [bands, window / 2 + 1]."""
+    """Triangular filters, mel = 2595 log10(1 + f / 700) (O'Shaughnessy): [bands, window / 2 + 1]."""
     bins = np.linspace(0, sample_rate / 2, window // 2 + 1)
     top = 2595 * np.log10(1 + sample_rate / 2 / 700)
     edges = 700 * (10 ** (np.linspace(0, top, bands + 2) / 2595) - 1)
@@ -24,7 +24,7 @@ def mel_filters(window: int, bands: int, sample_rate: int = 16000) -> Tensor:
 
 
 class MelLoss(nn.Module):
-    """Sum over windows of the L1 distances of log10 mel magnitudes, plus `linear_weight` times the linear ones."""
+    """Sum over windows of L1 distances: log10 mel magnitudes, and `linear_weight` times the linear ones."""
 
     def __init__(self, linear_weight: float = 0.2) -> None:
         super().__init__()

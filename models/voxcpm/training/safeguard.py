@@ -1,0 +1,62 @@
+"""Takes a training back when its loss jumps.
+
+An audio VAE at a bold learning rate now and then leaves its valley within a few steps and does not return.
+The safeguard is shown the mean loss of each stretch of steps; where that is far above the best one, it
+restores an earlier state and halves the learning rate:
+
+    safeguard.remember()                       # once, where training starts or goes on
+    if safeguard.check(mean_loss): ...         # after each stretch; True when it restored
+    rate = base_rate * safeguard.rate_scale
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+
+import torch
+from torch import Tensor, nn
+
+KEPT = 3
+REMEMBER_EVERY = 4
+MOST_GROWTH, MARGIN = 1.25, 0.4
+
+
+class Safeguard:
+    """Keeps the last KEPT states of parameters and optimizer and goes back to the oldest.
+
+    The oldest, because a jump builds up over several stretches. In a data-parallel run every rank has its
+    own, and all turn back together as long as `check` is given the same loss everywhere.
+    """
+
+    def __init__(self, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
+        self.rate_scale = 1.0
+        self.rollbacks = 0
+        self._parameters, self._optimizer = parameters, optimizer
+        self._best = float("inf")
+        self._healthy = 0
+        self._states: deque[tuple[list[Tensor], dict]] = deque(maxlen=KEPT)
+
+    def remember(self) -> None:
+        """Keep the present state as one to go back to."""
+        optimizer_state = copy.deepcopy(self._optimizer.state_dict())
+        self._states.append(([p.detach().clone() for p in self._parameters], optimizer_state))
+
+    def check(self, loss: float) -> bool:
+        """Note a stretch's mean loss; True when it was too high (or no number) and a state was restored."""
+        if not loss <= MOST_GROWTH * self._best + MARGIN:
+            self._restore()
+            return True
+        self._best = min(self._best, loss)
+        self._healthy += 1
+        if self._healthy % REMEMBER_EVERY == 0:
+            self.remember()
+        return False
+
+    @torch.no_grad()
+    def _restore(self) -> None:
+        values, optimizer_state = self._states[0]
+        torch._foreach_copy_([p.data for p in self._parameters], values)
+        self._optimizer.load_state_dict(copy.deepcopy(optimizer_state))
+        self.rate_scale *= 0.5
+        self.rollbacks += 1

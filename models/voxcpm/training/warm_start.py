@@ -1,0 +1,42 @@
+"""Weights to go on from: a run's pieces, or an exported checkpoint.
+
+A warm start improves a shipped voice instead of starting over. Its encoder, and so its latents, stay as they
+are; the decoder and the language model go on with a fresh optimizer and warm-up:
+
+    python -m models.voxcpm.training.pipeline --init models/voxcpm/bundled --out DIR
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from engine.weights import load_into
+from models.voxcpm.audio_vae import AudioVAE
+from models.voxcpm.config import VoxCPMConfig
+from models.voxcpm.model import VoxCPMModel
+
+from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
+
+FINAL_LANGUAGE_MODEL, FINAL_VAE = "model.safetensors", "audiovae.safetensors"
+
+
+def load_language_model(folder: Path, model: VoxCPMModel) -> None:
+    """Copy the language model's weights from `folder` into `model`, in place and in the model's precision.
+
+    Raises FileNotFoundError where the folder holds none, WeightError where they have another shape.
+    """
+    exported = (folder / FINAL_LANGUAGE_MODEL).is_file()
+    load_into(model, joined(folder, FINAL_LANGUAGE_MODEL if exported else LANGUAGE_MODEL))
+
+
+def load_vae(folder: Path, config: VoxCPMConfig) -> dict[str, Tensor]:
+    """The audio VAE's plain weights in `folder`, fp32, under the names of AudioVAE. Raises as above."""
+    if (folder / FINAL_VAE).is_file():
+        state = joined(folder, FINAL_VAE)
+    else:
+        state = joined(folder, ENCODER) | joined(folder, DECODERS["final"])
+    vae = AudioVAE(config.audio_vae_config)
+    load_into(vae, state)
+    return vae.state_dict()
