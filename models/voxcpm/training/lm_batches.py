@@ -65,6 +65,23 @@ class Batch:
     target_patches: int
 
 
+@dataclass(frozen=True)
+class _Documents:
+    """The documents of one batch, each array [documents].
+
+    begin, length: where they stand in the batch; reference, reference_length: first patch and patches of the
+    reference; marker: position of the audio marker; first_patch, patches: the speech to learn.
+    """
+
+    begin: np.ndarray
+    length: np.ndarray
+    reference: np.ndarray
+    reference_length: np.ndarray
+    marker: np.ndarray
+    first_patch: np.ndarray
+    patches: np.ndarray
+
+
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Concatenation of arange(start, start + count): ranges([5, 9], [2, 3]) is [5, 6, 9, 10, 11]."""
     ends = np.cumsum(counts)
@@ -125,58 +142,66 @@ class BatchMaker:
         token_ids[ranges(begin + prefix, text)] = corpus.tokens[ranges(corpus.first_token[chosen], text)]
         marker = begin + prefix + text
         token_ids[marker] = AUDIO_START
-        return self._lay_out(
-            token_ids, begin, length, reference, reference_length, marker, corpus.first_patch[chosen], patches
+        documents = _Documents(
+            begin, length, reference, reference_length, marker, corpus.first_patch[chosen], patches
         )
+        return self._lay_out(token_ids, documents)
 
-    def _lay_out(
-        self, token_ids, begin, length, reference, reference_length, marker, first_patch, patches
-    ) -> Batch:
-        recipe, random = self.recipe, self._random
-        used = int(length.sum())
-        documents = np.concatenate([length, self._padding(recipe.tokens - used)])
+    def _lay_out(self, token_ids: np.ndarray, documents: _Documents) -> Batch:
+        """Everything of a batch that follows from where its documents stand."""
+        recipe, marker, patches = self.recipe, documents.marker, documents.patches
+        lengths = np.concatenate(
+            [documents.length, self._padding(recipe.tokens - int(documents.length.sum()))]
+        )
         boundaries = np.full(
             recipe.documents + recipe.tokens // PADDING_DOCUMENT + 2, recipe.tokens, np.int32
         )
-        boundaries[0], boundaries[1 : len(documents) + 1] = 0, np.cumsum(documents)
-        positions = ranges(np.zeros(len(documents), np.int64), documents)
-
-        at_reference, at_target = ranges(begin + 1, reference_length), ranges(marker + 1, patches)
-        target_patches = ranges(first_patch, patches)
+        boundaries[0], boundaries[1 : len(lengths) + 1] = 0, np.cumsum(lengths)
+        at_reference = ranges(documents.begin + 1, documents.reference_length)
+        at_target = ranges(marker + 1, patches)
+        target_patches = ranges(documents.first_patch, patches)
         rows = len(at_reference) + len(at_target)
         audio_positions = np.full(recipe.audio_rows, recipe.tokens, np.int64)
         audio_positions[:rows] = np.concatenate([at_reference, at_target])
         audio_patches = np.zeros(recipe.audio_rows, np.int64)
-        audio_patches[:rows] = np.concatenate([ranges(reference, reference_length), target_patches])
+        audio_patches[:rows] = np.concatenate(
+            [ranges(documents.reference, documents.reference_length), target_patches]
+        )
         audio_mask = np.zeros(recipe.tokens, bool)
         audio_mask[audio_positions[:rows]] = True
-        level = random.uniform(0, recipe.most_feedback_noise, len(length)) * (
-            random.random(len(length)) < 0.5
-        )
-        noise = np.zeros(recipe.audio_rows, np.float32)
-        noise[len(at_reference) : rows] = np.repeat(level, patches)
-
-        is_first = np.zeros(len(at_target), bool)
-        is_first[np.cumsum(patches) - patches] = True
-        previous = np.where(is_first, recipe.audio_rows, len(at_reference) + np.arange(len(at_target)) - 1)
         stop_labels = np.full(recipe.tokens, -1, np.int64)
         stop_labels[at_target - 1] = 0
         stop_labels[marker + patches - 1] = 1
-        flow = np.resize(random.permutation(len(at_target)), recipe.flow_rows)
+        flow = np.resize(self._random.permutation(len(at_target)), recipe.flow_rows)
         return Batch(
-            token_ids,
-            positions,
-            audio_mask,
-            boundaries,
-            audio_positions,
-            audio_patches,
-            noise,
-            at_target[flow] - 1,
-            target_patches[flow],
-            previous[flow],
-            stop_labels,
-            len(at_target),
+            token_ids=token_ids,
+            positions=ranges(np.zeros(len(lengths), np.int64), lengths),
+            audio_mask=audio_mask,
+            boundaries=boundaries,
+            audio_positions=audio_positions,
+            audio_patches=audio_patches,
+            noise=self._feedback_noise(len(at_reference), patches),
+            flow_positions=at_target[flow] - 1,
+            flow_patches=target_patches[flow],
+            flow_previous=self._previous_rows(len(at_reference), patches)[flow],
+            stop_labels=stop_labels,
+            target_patches=len(at_target),
         )
+
+    def _feedback_noise(self, reference_rows: int, patches: np.ndarray) -> np.ndarray:
+        """Deviation of the noise per audio row [A] float32: half the documents have some, references none."""
+        level = self._random.uniform(0, self.recipe.most_feedback_noise, len(patches))
+        level *= self._random.random(len(patches)) < 0.5
+        noise = np.zeros(self.recipe.audio_rows, np.float32)
+        noise[reference_rows : reference_rows + int(patches.sum())] = np.repeat(level, patches)
+        return noise
+
+    def _previous_rows(self, reference_rows: int, patches: np.ndarray) -> np.ndarray:
+        """Audio row of the patch before each target patch; `audio_rows`, a row of zeros, before the first."""
+        count = int(patches.sum())
+        previous = reference_rows + np.arange(count) - 1
+        previous[np.cumsum(patches) - patches] = self.recipe.audio_rows
+        return previous
 
     @staticmethod
     def _padding(left: int) -> np.ndarray:

@@ -42,7 +42,7 @@ def write_samples(
     texts: list[str],
     most_patches: int,
 ) -> dict[str, int]:
-    """Speak every text in every voice, decode and write; returns how many clips there are and how many stopped by themselves."""
+    """Speak every text in every voice, decode and write; returns the counts of clips and of stops."""
     ids = [e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
     by_voice = references(latents, corpus)
     torch.manual_seed(0)

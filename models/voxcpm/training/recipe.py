@@ -12,41 +12,45 @@ from typing import Any
 from models.voxcpm.config import VoxCPMConfig
 
 HEAD_DIM = 64
+MOST_POSITIONS = 1024
 DEFAULT_VOICE = "rms"
 VOICE_WEIGHTS = {"rms": 0.5, "slt": 0.25, "awb": 0.15, "kal16": 0.1}
 
 
-def _config(
-    hidden: int, heads: int, ffn: int, layers: int, residual: int, local: dict[str, int], vae: dict[str, Any]
-) -> dict:
+def _language_model(hidden: int, heads: int, ffn: int, layers: int) -> dict[str, Any]:
     factors = [1.0] * (HEAD_DIM // 2)
-    scaling = {
-        "type": "longrope",
-        "short_factor": factors,
-        "long_factor": factors,
-        "original_max_position_embeddings": 1024,
+    return {
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "hidden_size": hidden,
+        "intermediate_size": ffn,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": 2,
+        "kv_channels": HEAD_DIM,
+        "max_position_embeddings": MOST_POSITIONS,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "rope_scaling": {
+            "type": "longrope",
+            "short_factor": factors,
+            "long_factor": factors,
+            "original_max_position_embeddings": MOST_POSITIONS,
+        },
+        "vocab_size": 128,
+        "use_mup": False,
+        "scale_emb": 1,
+        "scale_depth": 1.0,
+        "dim_model_base": 256,
     }
+
+
+def _config(lm: dict[str, Any], residual: int, local: dict[str, int], vae: dict[str, Any]) -> dict[str, Any]:
+    """`config.json` of a checkpoint. The DiT has the LM's width, heads and ffn."""
+    heads = lm["num_attention_heads"]
     return {
         "architecture": "voxcpm2",
-        "lm_config": {
-            "bos_token_id": 1,
-            "eos_token_id": 2,
-            "hidden_size": hidden,
-            "intermediate_size": ffn,
-            "num_hidden_layers": layers,
-            "num_attention_heads": heads,
-            "num_key_value_heads": 2,
-            "kv_channels": HEAD_DIM,
-            "max_position_embeddings": 1024,
-            "rms_norm_eps": 1e-5,
-            "rope_theta": 10000.0,
-            "rope_scaling": scaling,
-            "vocab_size": 128,
-            "use_mup": False,
-            "scale_emb": 1,
-            "scale_depth": 1.0,
-            "dim_model_base": 256,
-        },
+        "lm_config": lm,
         "patch_size": 2,
         "feat_dim": vae["latent_dim"],
         "scalar_quantization_latent_dim": 128,
@@ -61,18 +65,14 @@ def _config(
             "kv_channels": HEAD_DIM,
         },
         "dit_config": {
-            "hidden_dim": hidden,
-            "ffn_dim": ffn,
+            "hidden_dim": lm["hidden_size"],
+            "ffn_dim": lm["intermediate_size"],
             "num_heads": heads,
             "num_layers": local["dit_layers"],
             "kv_channels": HEAD_DIM,
             "dit_mean_mode": False,
-            "cfm_config": {
-                "sigma_min": 1e-6,
-                "solver": "euler",
-                "t_scheduler": "log-norm",
-                "inference_cfg_rate": 2.0,
-            },
+            "cfm_config": {"sigma_min": 1e-6, "solver": "euler", "t_scheduler": "log-norm"}
+            | {"inference_cfg_rate": 2.0},
         },
         "audio_vae_config": {
             **vae,
@@ -82,7 +82,7 @@ def _config(
             "use_noise_block": False,
             "sr_bin_boundaries": None,
         },
-        "max_length": 1024,
+        "max_length": MOST_POSITIONS,
         "device": "cuda",
         "dtype": "bfloat16",
     }
@@ -98,7 +98,7 @@ def voice_config() -> VoxCPMConfig:
         "decoder_dim": 640,
         "decoder_rates": [4, 4, 5, 4, 2],
     }
-    return VoxCPMConfig.from_dict(_config(256, 4, 768, 6, 2, local, vae))
+    return VoxCPMConfig.from_dict(_config(_language_model(256, 4, 768, 6), 2, local, vae))
 
 
 def tiny_config() -> VoxCPMConfig:
@@ -111,7 +111,7 @@ def tiny_config() -> VoxCPMConfig:
         "decoder_dim": 64,
         "decoder_rates": [4, 4, 5, 4, 2],
     }
-    return VoxCPMConfig.from_dict(_config(64, 2, 96, 1, 1, local, vae))
+    return VoxCPMConfig.from_dict(_config(_language_model(64, 2, 96, 1), 1, local, vae))
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class LMRecipe:
 class Recipe:
     """Everything a run needs besides its folders and its time budget in seconds.
 
-    hours: of speech in all; validation_sentences: held-out sentences that judge the VAE, and that the language
-    model speaks when it is done, in every voice.
+    hours: of speech in all; validation_sentences: held-out sentences that judge the VAE, and that the
+    language model speaks when it is done, in every voice.
     """
 
     config: VoxCPMConfig = field(default_factory=voice_config)

@@ -119,13 +119,9 @@ def _bible_paragraphs(root: Path) -> Iterator[str]:
             yield from re.split(r"[:;]\s+", verse)
 
 
-def _book_paragraphs(_: Path) -> Iterator[str]:
-    for path in (
-        Path("/usr/share/doc/flite/examples/alice"),
-        Path("/usr/share/doc/flite/examples/intro.txt"),
-    ):
-        if path.exists():
-            yield from re.split(r"\n\s*\n", _read(path))
+def _book_paragraphs(root: Path) -> Iterator[str]:
+    for name in ("alice", "intro.txt"):
+        yield from re.split(r"\n\s*\n", _read(root / "usr/share/doc/flite/examples" / name))
 
 
 SOURCES = {
