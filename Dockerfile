@@ -1,22 +1,24 @@
-# VoxFleet for the CPU:   docker build -t voxfleet:cpu .
+# VoxFleet for the CPU:   docker build -t voxfleet:cpu --build-arg TORCH_INDEX=<PyTorch's index of CPU builds> .
 # For NVIDIA GPUs:        docker build -t voxfleet:cuda --build-arg DEVICE=cuda .
+# Without TORCH_INDEX the CPU image works too; it carries PyTorch's CUDA libraries unused, several GB.
 # Run it:                 docker run --init -p 8006:8006 voxfleet:cpu
 
 ARG PYTHON_VERSION=3.12
 
 FROM python:${PYTHON_VERSION}-slim-bookworm AS packages
 ARG DEVICE=cpu
+ARG TORCH_INDEX=
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 RUN python -m venv /opt/voxfleet
 ENV PATH=/opt/voxfleet/bin:$PATH
 WORKDIR /app
 COPY pyproject.toml constraints.txt ./
 RUN case "$DEVICE" in \
-        cpu) index="--extra-index-url https://download.pytorch.org/whl/cpu" ;; \
-        cuda) index="" ;; \
+        cpu|cuda) ;; \
         *) echo "DEVICE must be cpu or cuda, not $DEVICE" >&2; exit 1 ;; \
     esac \
-    && pip install -c constraints.txt $index "$(grep '^torch==' constraints.txt)"
+    && pip install -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
+        "$(grep '^torch==' constraints.txt)"
 RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
         > /tmp/requirements.txt \
     && pip install -c constraints.txt -r /tmp/requirements.txt

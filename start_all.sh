@@ -6,13 +6,12 @@
 #
 # VOXFLEET_PYTHON       the Python to use                       (default: the first one found, 3.11 or newer)
 # VOXFLEET_EXTRAS       optional extras to install, like `test` (default: none)
-# VOXFLEET_TORCH_INDEX  package index to take PyTorch from      (default: chosen by whether there is a GPU)
+# VOXFLEET_TORCH_INDEX  package index to take PyTorch from      (default: pip's own; PyTorch has one of CPU builds)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 VENV=.venv
 STAMP=$VENV/.voxfleet-installed
-CPU_TORCH_INDEX=https://download.pytorch.org/whl/cpu
 NEEDED_MIB_CPU=2500
 NEEDED_MIB_CUDA=9000
 
@@ -76,30 +75,16 @@ is_installed() {
     done
 }
 
-# Without a GPU the CPU build of PyTorch is a tenth of the download; PyPI has it for every machine but Linux x86.
-torch_index() {
-    if [ -n "${VOXFLEET_TORCH_INDEX:-}" ]; then
-        echo "$VOXFLEET_TORCH_INDEX"
-    elif ! has_gpu && [ "$(uname -s)" = Linux ] && $VENV/bin/python - "$CPU_TORCH_INDEX/torch/" <<'PYTHON'
-import sys, urllib.request
-try:
-    urllib.request.urlopen(urllib.request.Request(sys.argv[1], method="HEAD"), timeout=5)
-except OSError:
-    sys.exit(1)
-PYTHON
-    then
-        echo "$CPU_TORCH_INDEX"
-    fi
-}
-
 install() {
     check_disk
-    local pip=("$VENV/bin/python" -m pip --disable-pip-version-check --no-input) index
-    local torch
+    local pip=("$VENV/bin/python" -m pip --disable-pip-version-check --no-input)
+    local index=${VOXFLEET_TORCH_INDEX:-} torch
     torch=$(grep '^torch==' constraints.txt)
     if ! $VENV/bin/python -m pip show torch >/dev/null 2>&1; then
-        index=$(torch_index)
         say "Installing PyTorch ($torch${index:+ from $index}): the one large package, this takes a few minutes"
+        if [ -z "$index" ] && ! has_gpu; then
+            say "Without a GPU, PyTorch's own CPU index is a tenth of the download: VOXFLEET_TORCH_INDEX takes its URL"
+        fi
         "${pip[@]}" install ${index:+--extra-index-url "$index"} -c constraints.txt "$torch" ||
             fail "PyTorch could not be installed; pip says why above."
     fi
