@@ -75,7 +75,7 @@ class Pipeline:
         self.work.mkdir(parents=True, exist_ok=True)
         self.speech = self.work / "speech"
         self.speech_exists = any(self.speech.glob("*.i16"))
-        trains_vae = args.init is None and not (self.work / "vae.pt").exists()
+        trains_vae = (args.init is None or args.retrain_vae) and not (self.work / "vae.pt").exists()
         self.schedule = plan(time.time(), args.budget_seconds, args.gpus, trains_vae)
         self.speakers: list = []
         self.vae_ranks = self._vae_stages(max(1, args.gpus) if trains_vae else 1)
@@ -104,7 +104,8 @@ class Pipeline:
         stages = []
         for rank in range(world):
             name = "vae" if rank == 0 else f"vae_rank{rank}"
-            more = ("--gpu", str(rank), "--rank", str(rank), "--world", str(world))
+            more = ["--gpu", str(rank), "--rank", str(rank), "--world", str(world)]
+            more += ["--retrain"] if self.args.retrain_vae else []
             stage = self._stage(name, "train_vae", self.schedule.begin, self.schedule.vae_end, *more)
             stage.retries = 0 if world > 1 else 2
             stages.append(stage)
@@ -197,6 +198,7 @@ def main() -> int:
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
     parser.add_argument("--init", type=Path, help="pieces or a checkpoint directory to go on from")
+    parser.add_argument("--retrain-vae", action="store_true", help="with --init: train the encoder on, too")
     args = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "2")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

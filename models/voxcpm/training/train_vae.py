@@ -2,7 +2,8 @@
 
 Loss: log-mel L1 plus a little KL. Each rank holds the speech and draws its own crops; gradients are
 averaged over ranks in one all-reduce per step. The result is `vae.pt`: plain weights with whitened
-latents. With `--init` the weights there are become `vae.pt` as they stand. Started by pipeline.py, or alone:
+latents. With `--init` the weights there become `vae.pt` as they stand, or with `--retrain` are where training
+starts. Started by pipeline.py, or alone:
 
     python -m models.voxcpm.training.train_vae --work DIR --deadline $(( $(date +%s) + 400 ))
 """
@@ -61,13 +62,17 @@ class Autoencoding(nn.Module):
 
 
 class VAETrainer:
-    """One rank's training loop of stage 1."""
+    """One rank's training loop of stage 1. `init`: folder of the weights to start from, or None."""
 
-    def __init__(self, recipe: Recipe, work: Path, ranks: Ranks, device: torch.device) -> None:
+    def __init__(
+        self, recipe: Recipe, work: Path, ranks: Ranks, device: torch.device, init: Path | None = None
+    ) -> None:
         self.recipe, self.work, self.ranks, self.device = recipe.vae, work, ranks, device
         self.vae_config = recipe.config.audio_vae_config
         torch.manual_seed(recipe.seed)
         self.vae = AudioVAE(self.vae_config).to(device)
+        if init:
+            self.vae.load_state_dict(load_vae(init, recipe.config))
         add_weight_norm(self.vae)
         self.parameters = list(self.vae.parameters())
         self.optimizer = torch.optim.AdamW(
@@ -199,6 +204,7 @@ def main() -> None:
     parser = stage_parser(__doc__.splitlines()[0])
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--world", type=int, default=1)
+    parser.add_argument("--retrain", action="store_true", help="train on from --init, the encoder too")
     args = parser.parse_args()
     recipe = recipe_named(args.recipe)
     device = prepare_device(args.gpu, recipe.seed)
@@ -207,13 +213,13 @@ def main() -> None:
     if (args.work / "vae.pt").exists():
         progress.report("done", note="finished by an earlier run")
         return
-    if args.init:
+    if args.init and not args.retrain:
         adopt(args.init, recipe, args.work, device, progress)
         return
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29571")
     ranks = Ranks(args.rank, args.world, device)
-    trainer = VAETrainer(recipe, args.work, ranks, device)
+    trainer = VAETrainer(recipe, args.work, ranks, device, args.init)
     trainer.run(args.deadline, progress)
     ranks.close()
     if args.rank:

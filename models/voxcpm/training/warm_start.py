@@ -4,6 +4,8 @@ A warm start improves a shipped voice instead of starting over. Its encoder, and
 are; the decoder and the language model go on with a fresh optimizer and warm-up:
 
     python -m models.voxcpm.training.pipeline --init models/voxcpm/bundled --out DIR
+
+With `--retrain-vae` stage 1 goes on as well; the language model then follows latents that have moved a little.
 """
 
 from __future__ import annotations
