@@ -132,7 +132,7 @@ class VAERecipe:
     warmup_steps: int = 400
     most_latent_noise: float = 0.2
     adversarial_from: float = 0.6
-    adversarial_ratio: float = 0.3
+    adversarial_ratio: float = 0.1
     ema_decay: float = 0.999
     validate_every: int = 500
     most_hours: float = 40.0
@@ -179,10 +179,8 @@ class Recipe:
     seed: int = 1
 
     def for_warm_start(self) -> Recipe:
-        """Lower peaks of the learning rates, and discriminators early: the weights are good already."""
-        vae = replace(
-            self.vae, decoder_learning_rate=0.5 * self.vae.decoder_learning_rate, adversarial_from=0.1
-        )
+        """Lower peaks of the learning rates: the weights are good already."""
+        vae = replace(self.vae, decoder_learning_rate=0.5 * self.vae.decoder_learning_rate)
         return replace(self, vae=vae, lm=replace(self.lm, learning_rate=0.4 * self.lm.learning_rate))
 
 

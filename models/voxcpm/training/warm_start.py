@@ -5,7 +5,7 @@ are; the decoder and the language model go on with a fresh optimizer and warm-up
 
     python -m models.voxcpm.training.pipeline --init models/voxcpm/bundled --out DIR
 
-With `--retrain-vae` stage 1 goes on as well; the language model then follows latents that have moved a little.
+With `--retrain-vae` stage 1 goes on as well; the language model then follows latents that moved a little.
 """
 
 from __future__ import annotations
@@ -34,11 +34,15 @@ def load_language_model(folder: Path, model: VoxCPMModel) -> None:
 
 
 def load_vae(folder: Path, config: VoxCPMConfig) -> dict[str, Tensor]:
-    """The audio VAE's plain weights in `folder`, fp32, under the names of AudioVAE. Raises as above."""
+    """The audio VAE's plain weights in `folder`, fp32, under the names of AudioVAE.
+
+    Of pieces, the decoder from before the adversarial part, since stage 2 begins without it again. Raises as
+    `load_language_model`.
+    """
     if (folder / FINAL_VAE).is_file():
         state = joined(folder, FINAL_VAE)
     else:
-        state = joined(folder, ENCODER) | joined(folder, DECODERS["final"])
+        state = joined(folder, ENCODER) | joined(folder, DECODERS["plain"])
     vae = AudioVAE(config.audio_vae_config)
     load_into(vae, state)
     return vae.state_dict()
