@@ -1,16 +1,21 @@
-"""Linear layers with weights laid out for the CPU's matrix kernels.
+"""Layers laid out for inference on a CPU: the same arithmetic in fewer and faster calls.
 
-At a few rows per call a CPU spends its time fetching the weight, and the row-major layout of a
-checkpoint is the worst one to fetch. oneDNN's blocked layout makes 1 to 100 rows two to three times
-faster than `F.linear` (measured on an AMD EPYC 9004, fp32, weights of 256 x 256 to 768 x 1536).
+At a few rows per call a CPU spends its time fetching weights and calling operators. oneDNN's blocked
+weight layout makes products of 1 to 100 rows two to three times faster than `F.linear` (measured on an
+AMD EPYC 9004, fp32, weights of 256 x 256 to 768 x 1536), and a norm whose constants are folded takes
+half the operators.
 
-    pack_linears(model)       # inference only: the packed weights cannot be trained or exported
+    pack_layers(model)       # inference only: packed weights cannot be trained or exported
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
+
+from engine.layers.norm import RMSNorm
 
 MIN_WEIGHT_ELEMENTS = 16384
 """Below this a plain product is as fast."""
@@ -34,18 +39,41 @@ class PackedLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
 
-def linear(weight: Tensor, bias: Tensor | None) -> nn.Module | None:
-    """The packed form of a layer, or None where packing does not apply or does not pay."""
-    fits = weight.device.type == "cpu" and weight.dtype is torch.float32 and packing_available()
+class PackedRMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + eps) * weight as x / hypot(|x|, sqrt(n eps)) * (sqrt(n) weight)."""
+
+    def __init__(self, norm: RMSNorm) -> None:
+        super().__init__()
+        size = norm.hidden_size
+        self.register_buffer("weight", norm.weight.detach() * math.sqrt(size), persistent=False)
+        self.register_buffer("floor", torch.tensor(math.sqrt(size * norm.eps)), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalises `x` [..., hidden_size]."""
+        return torch.div(x, torch.linalg.vector_norm(x, dim=-1, keepdim=True).hypot_(self.floor)).mul_(
+            self.weight
+        )
+
+
+def packed_linear(weight: Tensor, bias: Tensor | None) -> PackedLinear | None:
+    """The packed form of a product, or None where packing does not apply or does not pay."""
+    fits = _fits(weight) and packing_available()
     return PackedLinear(weight, bias) if fits and weight.numel() >= MIN_WEIGHT_ELEMENTS else None
 
 
-def pack_linears(module: nn.Module) -> None:
-    """Replace the linear layers below `module` by packed ones, in place, where that applies."""
+def pack_layers(module: nn.Module) -> None:
+    """Replace linear layers and norms below `module` by packed ones, in place, where that applies."""
     for name, child in module.named_children():
+        packed: nn.Module | None = None
         if isinstance(child, nn.Linear):
-            packed = linear(child.weight, child.bias)
-            if packed is not None:
-                setattr(module, name, packed)
+            packed = packed_linear(child.weight, child.bias)
+        elif isinstance(child, RMSNorm) and _fits(child.weight):
+            packed = PackedRMSNorm(child)
         else:
-            pack_linears(child)
+            pack_layers(child)
+        if packed is not None:
+            setattr(module, name, packed)
+
+
+def _fits(weight: Tensor) -> bool:
+    return weight.device.type == "cpu" and weight.dtype is torch.float32

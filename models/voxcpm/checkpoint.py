@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import xxhash
 
-from engine.layers.packed import pack_linears
+from engine.layers.packed import pack_layers
 from engine.weights import find_checkpoint, load_into, load_state
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import ConfigError, VoxCPMConfig
@@ -122,7 +122,7 @@ def load_checkpoint(
     load_into(vae, fold_weight_norm(load_state(directory, "audiovae")))
     report("device", 0.9)
     model.to(target).eval().requires_grad_(False)
-    pack_linears(model)
+    pack_layers(model)
     checkpoint = Checkpoint(
         name=directory.resolve().name,
         revision=_revision(directory),

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.layers.packed import linear as packed_linear
+from engine.layers.packed import packed_linear
 from models.voxcpm.audio_vae import (
     AudioVAE,
     CausalConv1d,

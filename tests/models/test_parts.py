@@ -12,7 +12,7 @@ import soundfile
 import torch
 
 from engine.errors import RequestError, WeightError
-from engine.layers.packed import PackedLinear, pack_linears
+from engine.layers.packed import PackedLinear, pack_layers
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import ConfigError, VoxCPMConfig
@@ -166,7 +166,7 @@ def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
 def test_packed_layers_compute_what_plain_ones_do() -> None:
     plain = torch.nn.Sequential(torch.nn.Linear(256, 128), torch.nn.SiLU(), torch.nn.Linear(128, 4))
     packed = copy.deepcopy(plain)
-    pack_linears(packed)
+    pack_layers(packed)
     assert isinstance(packed[0], PackedLinear) and isinstance(packed[2], torch.nn.Linear)
     with torch.inference_mode():
         for rows in (1, 7, 130):

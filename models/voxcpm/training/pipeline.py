@@ -88,6 +88,7 @@ class Pipeline:
         self.lm = self._stage(
             "lm", "train_lm", times.lm_start, times.lm_end, "--gpu", "0", "--speech-until", f"{until:.1f}"
         )
+        self.last_moment = times.end + args.grace_seconds
         self.gathering: subprocess.Popen | None = None
 
     @property
@@ -121,7 +122,7 @@ class Pipeline:
                 self.speech,
                 self.recipe.hours,
                 processes,
-                self.schedule.speech_end,
+                self.schedule.speech_end + self.args.grace_seconds,
                 VOICE_WEIGHTS,
             )
 
@@ -169,7 +170,7 @@ class Pipeline:
         try:
             self.start_speech()
             gathered = time.time()
-            while not self.watch() <= {"done", "failed"} and time.time() < self.schedule.end:
+            while not self.watch() <= {"done", "failed"} and time.time() < self.last_moment:
                 self.write_status()
                 if time.time() - gathered > GATHER_EVERY_SECONDS:
                     self.gather()
@@ -195,6 +196,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--work", type=Path, help="speech, checkpoints and logs; OUT-work unless given")
     parser.add_argument("--budget-seconds", type=float, default=3600.0)
+    parser.add_argument(
+        "--grace-seconds", type=float, default=0.0, help="longer a stage may take to write what it has"
+    )
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
     parser.add_argument("--init", type=Path, help="pieces or a checkpoint directory to go on from")

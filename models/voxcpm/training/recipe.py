@@ -168,7 +168,8 @@ class Recipe:
     """Everything a run needs besides its folders and its time budget in seconds.
 
     hours: of speech in all; validation_sentences: held-out sentences that judge the VAE, and that the
-    language model speaks when it is done, in every voice.
+    language model speaks when it is done, in every voice; least_steps: of each stage, even when its time is
+    over.
     """
 
     config: VoxCPMConfig = field(default_factory=voice_config)
@@ -176,6 +177,7 @@ class Recipe:
     lm: LMRecipe = field(default_factory=LMRecipe)
     hours: float = 160.0
     validation_sentences: int = 24
+    least_steps: int = 0
     seed: int = 1
 
     def for_warm_start(self) -> Recipe:
@@ -188,4 +190,4 @@ def tiny_recipe() -> Recipe:
     """Sizes for a run of every stage on a CPU."""
     vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5)
     lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2)
-    return Recipe(tiny_config(), vae, lm, hours=0.02, validation_sentences=2)
+    return Recipe(tiny_config(), vae, lm, hours=0.01, validation_sentences=2, least_steps=12)

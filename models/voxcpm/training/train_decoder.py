@@ -55,7 +55,7 @@ class DecoderTrainer:
         self.discriminators = Discriminators().to(device)
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
-        self.step, self.spent, self.norms = 0, 0.0, {}
+        self.step, self.spent, self.norms, self.least_steps = 0, 0.0, {}, recipe.least_steps
         self.checkpoint = work / "decoder_checkpoint.pt"
         self.prepare()
 
@@ -211,7 +211,7 @@ class DecoderTrainer:
         clock, recent, first_step = StageClock(deadline, self.spent), RecentLosses(), self.step
         plain_written = clock.done >= self.recipe.adversarial_from
         progress.report("running", step=self.step, validation_mel=validation.mel(self.vae))
-        while (done := clock.done) < 1:
+        while (done := clock.done) < 1 or self.step < self.least_steps:
             adversarial = done >= self.recipe.adversarial_from
             if adversarial and not plain_written:
                 mel = self.validate_and_write("decoder_plain.pt", validation)

@@ -217,7 +217,7 @@ class LMTrainer:
         save_checkpoint(self.checkpoint, state)
         with self.average.applied():
             plain = {k: v.detach().float().cpu() for k, v in self.model.state_dict().items()}
-        save_checkpoint(self.work / "lm.pt", plain)
+            save_checkpoint(self.work / "lm.pt", plain)
 
     def run(self, deadline: float, speech_until: float = 0.0) -> None:
         """Warm up, wait for VAE and speech, train until `deadline`, speak samples."""
@@ -227,7 +227,7 @@ class LMTrainer:
         feeder = BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
         clock, recent = StageClock(deadline, self.spent), RecentLosses()
         first_step, written = self.step, time.time()
-        while (done := clock.done) < 1:
+        while (done := clock.done) < 1 or self.step < self.recipe.least_steps:
             if done > 2 / 3:
                 feeder.sentence_share = self.recipe.lm.late_sentence_share
             flow, stop = self.train_step(feeder, latents, done)

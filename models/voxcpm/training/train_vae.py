@@ -81,7 +81,7 @@ class VAETrainer:
         self.safeguard = Safeguard(self.parameters, self.optimizer)
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
-        self.step, self.spent = 0, 0.0
+        self.step, self.spent, self.least_steps = 0, 0.0, recipe.least_steps
         self._forward: nn.Module = Autoencoding(self.vae)
         self.checkpoint = work / "vae_checkpoint.pt"
         self.clock_every = 25 if device.type == "cuda" else 1  # steps between looks at the shared clock
@@ -152,7 +152,7 @@ class VAETrainer:
         first_step, saved = self.step, time.time()
         done, rate = self.ranks.share(clock.done), 0.0
         progress.report("running", step=self.step, hours=self.store.hours)
-        while done < 1:
+        while done < 1 or self.step < self.least_steps:
             mel, kl = self.train_step(done + rate * (self.step % self.clock_every))
             recent.add(mel=mel, kl=kl)
             if self.step % self.clock_every == 0:
