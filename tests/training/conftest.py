@@ -1,0 +1,79 @@
+"""Text, flite, a little speech of its four voices and a tiny VAE, shared by the tests of training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.voxcpm.audio_vae import AudioVAE
+from models.voxcpm.training import synthesis
+from models.voxcpm.training.dataset import SpeechStore
+from models.voxcpm.training.recipe import Recipe, tiny_recipe
+from models.voxcpm.training.text import write_lines
+
+SENTENCES = [
+    f"The {colour} {animal} {verb} the {place} at dawn."
+    for colour in ("brown", "old", "quiet")
+    for animal in ("horse", "farmer", "cat")
+    for verb, place in (("crossed", "river"), ("saw", "village"), ("left", "garden"))
+]
+WORDS = ["window", "orange", "seldom", "carry", "blue", "paper", "winter", "lamp"]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def recipe() -> Recipe:
+    return tiny_recipe()
+
+
+@pytest.fixture(scope="session")
+def carry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What text.py leaves: sentences and words. flite is the system's."""
+    folder = tmp_path_factory.mktemp("carry")
+    write_lines(folder / "sentences.txt.xz", SENTENCES)
+    write_lines(folder / "words.txt.xz", WORDS)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def flite() -> synthesis.Flite:
+    return synthesis.Flite()
+
+
+@pytest.fixture(scope="session")
+def gains(flite: synthesis.Flite) -> dict[str, float]:
+    return synthesis.voice_gains(flite)
+
+
+@pytest.fixture(scope="session")
+def speech(tmp_path_factory: pytest.TempPathFactory, flite: synthesis.Flite, gains: dict[str, float]) -> Path:
+    """A speech folder as the synthesis writes it: twelve sentences, three by each voice."""
+    folder = tmp_path_factory.mktemp("speech")
+    written = 0
+    with open(folder / "0.i16", "wb") as audio, open(folder / "0.tsv", "w") as table:
+        for index, text in enumerate(SENTENCES[:12]):
+            voice = synthesis.VOICES[index % 4]
+            samples = synthesis.speak(flite, text, voice, gains)
+            audio.write(samples.tobytes())
+            table.write(f"{written}\t{len(samples)}\t{voice}\tsentence\t{text}\n")
+            written += len(samples)
+    return folder
+
+
+@pytest.fixture
+def store(speech: Path) -> SpeechStore:
+    store = SpeechStore(speech, torch.device("cpu"), hours=0.02)
+    store.refresh()
+    return store
+
+
+@pytest.fixture
+def vae(recipe: Recipe) -> AudioVAE:
+    torch.manual_seed(0)
+    return AudioVAE(recipe.config.audio_vae_config)
