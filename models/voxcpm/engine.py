@@ -68,6 +68,10 @@ class VoxCPMEngine:
         self.max_model_len = self.options.max_model_len or self.config.max_length
         self._encoder = AudioEncoder(checkpoint)
         self._defaults = _generation_defaults(checkpoint)
+        self._max_text_characters = min(
+            self.options.max_text_characters,
+            checkpoint.generation.get("max_text_characters", self.options.max_text_characters),
+        )
         self.info = self._describe()
         num_blocks = self.options.kv_blocks or self._default_kv_blocks()
         self._runner = VoxCPMRunner(
@@ -139,7 +143,7 @@ class VoxCPMEngine:
             languages=self.checkpoint.languages,
             voices=(DEFAULT_VOICE, *(name for name in self.checkpoint.voices if name != DEFAULT_VOICE)),
             features=tuple(features),
-            max_text_characters=self.options.max_text_characters,
+            max_text_characters=self._max_text_characters,
             default_cfg_value=self._defaults["cfg_value"],
             default_inference_timesteps=self._defaults["inference_timesteps"],
         )
@@ -152,7 +156,7 @@ class VoxCPMEngine:
         return max(typical, blocks_for_sequences(1, self.max_model_len, self.options.block_size))
 
     def _validate_text(self, request: SpeechRequest) -> None:
-        limit = self.options.max_text_characters
+        limit = self._max_text_characters
         if not request.text.strip():
             raise RequestError("text is empty", param="text")
         if len(request.text) > limit:

@@ -99,9 +99,11 @@ def main() -> None:
     parser.add_argument("--cfg-value", type=float, default=2.0)
     parser.add_argument("--inference-timesteps", type=int, default=10)
     parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--max-text-characters", type=int, default=500, help="what max_length leaves room for")
     args = parser.parse_args()
     generation = {"name": args.name, "languages": ["en"]} | {
-        name: getattr(args, name) for name in ("cfg_value", "inference_timesteps", "temperature")
+        name: getattr(args, name)
+        for name in ("cfg_value", "inference_timesteps", "temperature", "max_text_characters")
     }
     size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
     print(f"{args.out}: {size / 2**20:.2f} MiB")
