@@ -120,7 +120,7 @@ class VAERecipe:
 
     most_latent_noise: deviations of noise that the decoder learns to bear; adversarial_from: share of stage 2
     after which the discriminators take part; adversarial_ratio: their gradient's norm over that of the mel
-    loss; most_hours: of speech kept in device memory.
+    loss; most_hours: of speech kept in device memory; least_steps: of each stage, even when its time is over.
     """
 
     batch_size: int = 48
@@ -136,6 +136,7 @@ class VAERecipe:
     ema_decay: float = 0.999
     validate_every: int = 500
     most_hours: float = 40.0
+    least_steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ class LMRecipe:
 
     most_feedback_noise: deviations of noise on the patches fed back, since generated ones are not perfect;
     default_reference_share: how often the default voice has a reference; sentence_share: documents that are
-    sentences and not random words, late_sentence_share: the same in the last third.
+    sentences and not random words, late_sentence_share: the same in the last third; least_steps: even when
+    the time is over.
     """
 
     tokens: int = 65536
@@ -161,6 +163,7 @@ class LMRecipe:
     longest_document: int = 1000
     sentence_share: float = 0.75
     late_sentence_share: float = 0.9
+    least_steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,7 @@ class Recipe:
     """Everything a run needs besides its folders and its time budget in seconds.
 
     hours: of speech in all; validation_sentences: held-out sentences that judge the VAE, and that the
-    language model speaks when it is done, in every voice; least_steps: of each stage, even when its time is
-    over.
+    language model speaks when it is done, in every voice.
     """
 
     config: VoxCPMConfig = field(default_factory=voice_config)
@@ -177,7 +179,6 @@ class Recipe:
     lm: LMRecipe = field(default_factory=LMRecipe)
     hours: float = 160.0
     validation_sentences: int = 24
-    least_steps: int = 0
     seed: int = 1
 
     def for_warm_start(self) -> Recipe:
@@ -188,6 +189,6 @@ class Recipe:
 
 def tiny_recipe() -> Recipe:
     """Sizes for a run of every stage on a CPU."""
-    vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5)
-    lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2)
-    return Recipe(tiny_config(), vae, lm, hours=0.01, validation_sentences=2, least_steps=12)
+    vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5, least_steps=6)
+    lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=30)
+    return Recipe(tiny_config(), vae, lm, hours=0.01, validation_sentences=2)

@@ -22,6 +22,7 @@ from .discriminators import Discriminators, discriminator_loss, generator_loss
 from .progress import Progress
 from .recipe import Recipe
 from .training_common import (
+    PATIENCE_SECONDS,
     MovingAverage,
     RecentLosses,
     StageClock,
@@ -55,7 +56,7 @@ class DecoderTrainer:
         self.discriminators = Discriminators().to(device)
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
-        self.step, self.spent, self.norms, self.least_steps = 0, 0.0, {}, recipe.least_steps
+        self.step, self.spent, self.norms = 0, 0.0, {}
         self.checkpoint = work / "decoder_checkpoint.pt"
         self.prepare()
 
@@ -203,15 +204,15 @@ class DecoderTrainer:
         """Wait for stage 1, then train until `deadline`."""
         self.warm_up(progress)
         progress.report("warm")
-        wait_for(self.work / "vae.pt", deadline)
+        wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS)
         self.load(load_checkpoint(self.work / "vae.pt", self.device))
         self.resume()
-        self.store.wait_for(30.0, deadline)
+        self.store.wait_for(30.0, deadline + PATIENCE_SECONDS)
         validation = Validation(self.work, self.device, self.vae_config.hop_length)
         clock, recent, first_step = StageClock(deadline, self.spent), RecentLosses(), self.step
         plain_written = clock.done >= self.recipe.adversarial_from
         progress.report("running", step=self.step, validation_mel=validation.mel(self.vae))
-        while (done := clock.done) < 1 or self.step < self.least_steps:
+        while (done := clock.done) < 1 or self.step < self.recipe.least_steps:
             adversarial = done >= self.recipe.adversarial_from
             if adversarial and not plain_written:
                 mel = self.validate_and_write("decoder_plain.pt", validation)

@@ -30,6 +30,7 @@ from .recipe import Recipe
 from .text import HELD_OUT_FILE, read_lines
 from .tokenizer_file import build_tokenizer
 from .training_common import (
+    PATIENCE_SECONDS,
     MovingAverage,
     RecentLosses,
     StageClock,
@@ -176,7 +177,7 @@ class LMTrainer:
 
     def load_speech(self, deadline: float, speech_until: float) -> tuple[Tensor, LatentCorpus]:
         """Wait for the VAE, and until `speech_until` for speech; encode what there is by then."""
-        wait_for(self.work / "vae.pt", deadline, meanwhile=self.store.refresh)
+        wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS, meanwhile=self.store.refresh)
         while time.time() < speech_until and not self.store.full:
             self.store.refresh()
             time.sleep(1)
@@ -227,7 +228,7 @@ class LMTrainer:
         feeder = BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
         clock, recent = StageClock(deadline, self.spent), RecentLosses()
         first_step, written = self.step, time.time()
-        while (done := clock.done) < 1 or self.step < self.recipe.least_steps:
+        while (done := clock.done) < 1 or self.step < self.recipe.lm.least_steps:
             if done > 2 / 3:
                 feeder.sentence_share = self.recipe.lm.late_sentence_share
             flow, stop = self.train_step(feeder, latents, done)

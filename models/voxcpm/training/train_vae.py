@@ -25,6 +25,7 @@ from .ranks import Ranks
 from .recipe import Recipe
 from .safeguard import Safeguard
 from .training_common import (
+    PATIENCE_SECONDS,
     RecentLosses,
     StageClock,
     compiled_if_it_works,
@@ -81,7 +82,7 @@ class VAETrainer:
         self.safeguard = Safeguard(self.parameters, self.optimizer)
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
-        self.step, self.spent, self.least_steps = 0, 0.0, recipe.least_steps
+        self.step, self.spent = 0, 0.0
         self._forward: nn.Module = Autoencoding(self.vae)
         self.checkpoint = work / "vae_checkpoint.pt"
         self.clock_every = 25 if device.type == "cuda" else 1  # steps between looks at the shared clock
@@ -145,14 +146,14 @@ class VAETrainer:
         """Train until `deadline`; the first rank then writes `vae.pt`."""
         self.warm_up(progress)
         self.resume()
-        self.store.wait_for(30.0 if self.device.type == "cpu" else 120.0, deadline)
+        self.store.wait_for(30.0 if self.device.type == "cpu" else 120.0, deadline + PATIENCE_SECONDS)
         torch.manual_seed(1000 * self.ranks.rank + self.step)
         self.safeguard.remember()
         clock, recent = StageClock(deadline, self.spent), RecentLosses()
         first_step, saved = self.step, time.time()
         done, rate = self.ranks.share(clock.done), 0.0
         progress.report("running", step=self.step, hours=self.store.hours)
-        while done < 1 or self.step < self.least_steps:
+        while done < 1 or self.step < self.recipe.least_steps:
             mel, kl = self.train_step(done + rate * (self.step % self.clock_every))
             recent.add(mel=mel, kl=kl)
             if self.step % self.clock_every == 0:

@@ -16,6 +16,9 @@ from torch import Tensor, nn
 from .progress import Progress
 from .recipe import Recipe, tiny_recipe
 
+PATIENCE_SECONDS = 60.0
+"""How long past its deadline a stage still waits for what another one makes, rather than fail."""
+
 
 def stage_parser(description: str) -> argparse.ArgumentParser:
     """Options every stage takes; times are seconds since the epoch."""
