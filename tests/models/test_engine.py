@@ -96,7 +96,7 @@ def test_the_same_prompt_twice_hits_the_prefix_cache_and_sounds_the_same(make_en
 
 def test_equal_seeds_give_equal_audio_and_other_seeds_do_not(make_engine: Engines) -> None:
     outputs = run(make_engine(), request("a"), request("b"), request("c", seed=6))
-    assert np.array_equal(latents(outputs["a"]), latents(outputs["b"]))
+    assert_close(latents(outputs["a"]), latents(outputs["b"]), 1e-5)
     assert not np.allclose(latents(outputs["a"]), latents(outputs["c"]))
 
 

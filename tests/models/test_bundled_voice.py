@@ -1,0 +1,60 @@
+"""The voice in the box speaks: words come through, clips stop, voices differ. Figures are in benchmarks/voice.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from benchmarks.voice_measures import largest_jump, median_pitch, transcribe, word_error_rate
+from models.voxcpm import VoxCPM
+from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
+
+SENTENCES = (
+    "The quick brown fox jumps over the lazy dog.",
+    "She opened the door and looked out into the garden.",
+    "We will meet again tomorrow morning at the station.",
+    "This is the first time that I have seen the sea.",
+)
+
+
+@pytest.fixture(scope="module")
+def voice() -> Iterator[VoxCPM]:
+    with VoxCPM.from_pretrained("bundled", device="cpu") as loaded:
+        yield loaded
+
+
+@pytest.fixture(scope="module")
+def clips(voice: VoxCPM) -> list[np.ndarray]:
+    streams = [voice.generate(sentence, seed=seed) for seed, sentence in enumerate(SENTENCES)]
+    clips = [np.concatenate(list(stream)) for stream in streams]
+    assert [stream.finish_reason for stream in streams] == ["stop"] * len(SENTENCES)
+    return clips
+
+
+def test_a_recogniser_reads_most_words_back(clips: list[np.ndarray]) -> None:
+    assert word_error_rate(SENTENCES, transcribe(clips)) <= 0.5
+
+
+def test_clips_are_as_long_as_speech_takes_and_do_not_click(voice: VoxCPM, clips: list[np.ndarray]) -> None:
+    for sentence, clip in zip(SENTENCES, clips, strict=True):
+        assert 0.04 <= len(clip) / voice.sample_rate / len(sentence) <= 0.12
+        assert 0.05 <= np.abs(clip).max() <= 1.0
+        assert largest_jump(clip) <= 0.6
+
+
+def test_named_voices_have_their_own_pitch(voice: VoxCPM) -> None:
+    streams = {name: voice.generate(SENTENCES[1], voice=name, seed=1) for name in ("slt", "awb", "kal16")}
+    pitch = {name: median_pitch(np.concatenate(list(stream))) for name, stream in streams.items()}
+    assert pitch["slt"] > 1.15 * pitch["awb"] > 1.15**2 * pitch["kal16"]
+
+
+def test_text_beyond_its_positions_is_refused_with_the_limit(voice: VoxCPM) -> None:
+    with pytest.raises(ValueError, match="the limit is 500"):
+        voice.generate("word " * 101)
+
+
+def test_the_checkpoint_stays_within_its_size() -> None:
+    size = sum(path.stat().st_size for path in BUNDLED_DIRECTORY.rglob("*") if path.is_file())
+    assert size <= 40 * 2**20
