@@ -27,10 +27,9 @@ from models.voxcpm.training.model_card import TrainingFacts
 from models.voxcpm.training.pieces import MOST_BYTES, gather, joined, split
 from models.voxcpm.training.progress import Progress
 from models.voxcpm.training.recipe import Recipe, voice_config
-from models.voxcpm.training.synthesis import VOICES
+from models.voxcpm.training.synthesis import VOICES, write_validation_speech
 from models.voxcpm.training.train_lm import LMTrainer
 from models.voxcpm.training.train_vae import adopt, write_vae
-from models.voxcpm.training.validation import write_validation_speech
 from models.voxcpm.training.warm_start import load_language_model, load_vae
 
 GENERATION = {

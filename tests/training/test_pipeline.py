@@ -17,10 +17,9 @@ from safetensors.torch import load_file
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.training.export import export
 from models.voxcpm.training.pipeline import plan
-from models.voxcpm.training.recipe import tiny_recipe
+from models.voxcpm.training.recipe import recipe_named, tiny_recipe
 from models.voxcpm.training.stage import Stage
 from models.voxcpm.training.synthesis import VOICES
-from models.voxcpm.training.training_common import recipe_named
 
 GENERATION = {"name": "tiny", "languages": ["en"]}
 

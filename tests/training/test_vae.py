@@ -15,11 +15,11 @@ from models.voxcpm.training.discriminators import Discriminators, discriminator_
 from models.voxcpm.training.progress import Progress, last_report
 from models.voxcpm.training.ranks import Ranks
 from models.voxcpm.training.recipe import Recipe
+from models.voxcpm.training.synthesis import write_validation_speech
 from models.voxcpm.training.train_decoder import DecoderTrainer
 from models.voxcpm.training.train_vae import Autoencoding, VAETrainer
 from models.voxcpm.training.vae_losses import WINDOWS_AND_BANDS, MelLoss, kl_divergence, mel_filters
 from models.voxcpm.training.vae_weights import add_weight_norm, plain_state, whiten
-from models.voxcpm.training.validation import write_validation_speech
 
 CPU = torch.device("cpu")
 

@@ -19,8 +19,8 @@ from torch import Tensor
 from . import synthesis
 from .model_card import TrainingFacts, model_card
 from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
+from .recipe import recipe_named
 from .tokenizer_file import write_tokenizer
-from .training_common import recipe_named
 
 REFERENCE_TEXT = "A gentle breeze moved the leaves along the river."
 DESCRIPTIONS = {
@@ -99,7 +99,9 @@ def main() -> None:
     parser.add_argument("--cfg-value", type=float, default=2.0)
     parser.add_argument("--inference-timesteps", type=int, default=10)
     parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--max-text-characters", type=int, default=500, help="what max_length leaves room for")
+    parser.add_argument(
+        "--max-text-characters", type=int, default=500, help="what max_length leaves room for"
+    )
     args = parser.parse_args()
     generation = {"name": args.name, "languages": ["en"]} | {
         name: getattr(args, name)

@@ -13,6 +13,7 @@ from models.voxcpm.config import VoxCPMConfig
 
 from .recipe import DEFAULT_VOICE
 
+DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters")
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
 A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices made
@@ -107,5 +108,5 @@ def model_card(
         patch_ms=1000 * config.patch_seconds,
         vocabulary=lm.vocab_size,
         max_length=config.max_length,
-        defaults=", ".join(f"{k} {v}" for k, v in generation.items() if isinstance(v, int | float)),
+        defaults=", ".join(f"{name} {generation[name]}" for name in DEFAULTS if name in generation),
     )

@@ -21,7 +21,7 @@ from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
 
 from .progress import write_atomically
-from .training_common import recipe_named
+from .recipe import recipe_named
 
 MOST_BYTES = 15 * 2**20
 LANGUAGE_MODEL = "lm-*.safetensors"

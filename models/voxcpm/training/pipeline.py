@@ -24,10 +24,8 @@ from pathlib import Path
 
 from . import synthesis
 from .progress import write_atomically
-from .recipe import VOICE_WEIGHTS, Recipe
+from .recipe import VOICE_WEIGHTS, Recipe, recipe_named
 from .stage import Stage, start_module
-from .training_common import recipe_named
-from .validation import write_validation_speech
 
 GATHER_EVERY_SECONDS = 120.0
 HUNG_AFTER_SECONDS = 45.0
@@ -114,7 +112,7 @@ class Pipeline:
 
     def start_speech(self) -> None:
         """Validation audio first, then the synthesis processes, unless an earlier run left speech."""
-        write_validation_speech(self.work, self.args.carry, self.recipe.validation_sentences)
+        synthesis.write_validation_speech(self.work, self.args.carry, self.recipe.validation_sentences)
         if not self.speech_exists:
             processes = max(1, (os.cpu_count() or 1) - 4)
             self.speakers = synthesis.start(

@@ -192,3 +192,9 @@ def tiny_recipe() -> Recipe:
     vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5, least_steps=6)
     lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=30)
     return Recipe(tiny_config(), vae, lm, hours=0.01, validation_sentences=2)
+
+
+def recipe_named(name: str, warm_start: bool = False) -> Recipe:
+    """The recipe called "voice" or "tiny", gentler for a warm start."""
+    recipe = tiny_recipe() if name == "tiny" else Recipe()
+    return recipe.for_warm_start() if warm_start else recipe

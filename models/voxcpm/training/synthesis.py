@@ -24,7 +24,7 @@ import numpy as np
 
 from .recipe import VOICE_WEIGHTS
 from .templates import template_sentence
-from .text import read_lines
+from .text import HELD_OUT_FILE, read_lines
 
 SAMPLE_RATE = 16000
 VOICES = ("slt", "rms", "awb", "kal16")
@@ -32,6 +32,7 @@ LIBRARIES = ("libasound.so.2", "libflite.so.1", "libflite_usenglish.so.1", "libf
 LEAD_SAMPLES, TAIL_SAMPLES = 1600, 3200
 TARGET_RMS = 2300.0  # about -23 dB below full scale, over the voiced part
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.5, 15.0
+VALIDATION_FILE, VALIDATION_SAMPLES = "validation.npy", 2 * SAMPLE_RATE
 LEVEL_SENTENCES = (
     "The quick brown fox jumps over the lazy dog.",
     "We went to the market early and came home with apples, bread and a bag of flour.",
@@ -109,6 +110,15 @@ def speak(flite: Flite, text: str, voice: str, gains: dict[str, float]) -> np.nd
     """Trimmed, level-normalised int16 speech."""
     samples = trim(flite.say(text, voice)) * gains[voice]
     return np.clip(np.rint(samples), -32000, 32000).astype("<i2")
+
+
+def write_validation_speech(work: Path, carry: Path | None, sentences: int) -> None:
+    """Write VALIDATION_FILE: held-out sentences in every voice, cut or padded to two seconds, int16 [N, T]."""
+    flite = Flite(carry)
+    gains = voice_gains(flite)
+    pairs = [(text, voice) for text in read_lines(HELD_OUT_FILE)[:sentences] for voice in VOICES]
+    clips = [speak(flite, *pair, gains)[:VALIDATION_SAMPLES] for pair in pairs]
+    np.save(work / VALIDATION_FILE, [np.pad(clip, (0, VALIDATION_SAMPLES - len(clip))) for clip in clips])
 
 
 def random_words(rng: random.Random, sentences: list[str], words: list[str]) -> str:

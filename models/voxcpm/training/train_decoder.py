@@ -20,7 +20,7 @@ from models.voxcpm.audio_vae import AudioVAE
 from .dataset import SpeechStore
 from .discriminators import Discriminators, discriminator_loss, generator_loss
 from .progress import Progress
-from .recipe import Recipe
+from .recipe import Recipe, recipe_named
 from .training_common import (
     PATIENCE_SECONDS,
     MovingAverage,
@@ -31,7 +31,6 @@ from .training_common import (
     guarded_step,
     load_checkpoint,
     prepare_device,
-    recipe_named,
     save_checkpoint,
     set_learning_rate,
     stage_parser,

@@ -26,7 +26,7 @@ from .lm_feeder import BatchFeeder, invented_corpus
 from .lm_loss import TrainingLoss, initialize
 from .lm_samples import write_samples
 from .progress import Progress
-from .recipe import Recipe
+from .recipe import Recipe, recipe_named
 from .text import HELD_OUT_FILE, read_lines
 from .tokenizer_file import build_tokenizer
 from .training_common import (
@@ -40,7 +40,6 @@ from .training_common import (
     guarded_step,
     load_checkpoint,
     prepare_device,
-    recipe_named,
     save_checkpoint,
     set_learning_rate,
     stage_parser,

@@ -22,7 +22,7 @@ from models.voxcpm.audio_vae import AudioVAE
 from .dataset import SpeechStore
 from .progress import Progress
 from .ranks import Ranks
-from .recipe import Recipe
+from .recipe import Recipe, recipe_named
 from .safeguard import Safeguard
 from .training_common import (
     PATIENCE_SECONDS,
@@ -33,7 +33,6 @@ from .training_common import (
     guarded_step,
     load_checkpoint,
     prepare_device,
-    recipe_named,
     save_checkpoint,
     set_learning_rate,
     stage_parser,

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from .progress import Progress
-from .recipe import Recipe, tiny_recipe
 
 PATIENCE_SECONDS = 60.0
 """How long past its deadline a stage still waits for what another one makes, rather than fail."""
@@ -31,12 +30,6 @@ def stage_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
     parser.add_argument("--init", type=Path, help="pieces or a checkpoint to go on from (see warm_start.py)")
     return parser
-
-
-def recipe_named(name: str, warm_start: bool = False) -> Recipe:
-    """The recipe called "voice" or "tiny", gentler for a warm start."""
-    recipe = tiny_recipe() if name == "tiny" else Recipe()
-    return recipe.for_warm_start() if warm_start else recipe
 
 
 def prepare_device(gpu: int, seed: int) -> torch.device:
