@@ -113,7 +113,7 @@ def speak(flite: Flite, text: str, voice: str, gains: dict[str, float]) -> np.nd
 
 
 def write_validation_speech(work: Path, carry: Path | None, sentences: int) -> None:
-    """Write VALIDATION_FILE: held-out sentences in every voice, cut or padded to two seconds, int16 [N, T]."""
+    """Write VALIDATION_FILE: held-out sentences in every voice, two seconds of each, int16 [N, T]."""
     flite = Flite(carry)
     gains = voice_gains(flite)
     pairs = [(text, voice) for text in read_lines(HELD_OUT_FILE)[:sentences] for voice in VOICES]

@@ -8,6 +8,7 @@ and `decoder.pt`, both averages of the weights.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from .vae_losses import MelLoss
 from .vae_weights import add_weight_norm, plain_state
 from .validation import Validation
 
+SAVE_EVERY_SECONDS = 60.0
 BATCH_SHRINK = 2  # crops are this much longer than in stage 1, batches that much smaller
 
 
@@ -209,7 +211,7 @@ class DecoderTrainer:
         self.store.wait_for(30.0, deadline + PATIENCE_SECONDS)
         validation = Validation(self.work, self.device, self.vae_config.hop_length)
         clock, recent, first_step = StageClock(deadline, self.spent), RecentLosses(), self.step
-        plain_written = clock.done >= self.recipe.adversarial_from
+        plain_written, saved = clock.done >= self.recipe.adversarial_from, time.time()
         progress.report("running", step=self.step, validation_mel=validation.mel(self.vae))
         while (done := clock.done) < 1 or self.step < self.recipe.least_steps:
             adversarial = done >= self.recipe.adversarial_from
@@ -220,11 +222,13 @@ class DecoderTrainer:
             recent.add(**self.train_step(done, adversarial))
             if self.step % self.recipe.validate_every == 0:
                 mel = self.validate_and_write("decoder.pt", validation)
-                self.save(clock.spent)
                 pace = clock.pace(self.step - first_step)
                 progress.report("running", step=self.step, **recent.take(), validation_mel=mel, **pace)
             if self.step % 500 == 0:
                 self.store.refresh()
+            if time.time() - saved > SAVE_EVERY_SECONDS:
+                self.save(clock.spent)
+                saved = time.time()
         self.save(clock.spent)
         mel = self.validate_and_write("decoder.pt", validation)
         progress.report("done", step=self.step, validation_mel=mel)
