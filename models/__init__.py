@@ -1,1 +1,1 @@
-"""Speech models and the glue that runs them on the engine; `models.speech` is the interface they all share."""
+"""Speech models and the glue that runs them on the engine; `models.speech` is what all of them speak."""
