@@ -18,11 +18,11 @@ from typing import Any
 import torch
 import xxhash
 
-from engine.layers.packed import pack_layers
 from engine.weights import find_checkpoint, load_into, load_state
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import ConfigError, VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.packed_layer import pack_model
 from models.voxcpm.tokenizer import TextTokenizer
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def load_checkpoint(
     load_into(vae, fold_weight_norm(load_state(directory, "audiovae")))
     report("device", 0.9)
     model.to(target).eval().requires_grad_(False)
-    pack_layers(model)
+    pack_model(model)
     checkpoint = Checkpoint(
         name=directory.resolve().name,
         revision=_revision(directory),
