@@ -1,4 +1,4 @@
-"""The voice in the box speaks: words come through, clips stop, voices differ. Figures: benchmarks/voice.py."""
+"""The voice in the box speaks: words come through, clips stop, voices differ."""
 
 from __future__ import annotations
 
