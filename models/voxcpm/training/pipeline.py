@@ -48,16 +48,16 @@ class Schedule:
 def plan(begin: float, budget_seconds: float, gpus: int, trains_vae: bool = True) -> Schedule:
     """Two GPUs train decoder and language model side by side, one does so in turn.
 
-    The audio VAE is what limits the voice: stage 1 has 42 % of the time, and the synthesis as long; without
-    stage 1 the synthesis has 15 %. On one GPU the decoder is done after 62 % (45 % without stage 1).
+    The audio VAE is what limits the voice: stage 1 has 60 % of the time, and the synthesis as long; without
+    stage 1 the synthesis has 15 %. On one GPU the decoder is done after 78 % (45 % without stage 1).
     """
     end = begin + budget_seconds
     lm_end = end - min(75.0, 0.15 * budget_seconds)
-    speech_end = begin + (0.42 if trains_vae else 0.15) * budget_seconds
+    speech_end = begin + (0.6 if trains_vae else 0.15) * budget_seconds
     vae_end = speech_end if trains_vae else begin
     if gpus > 1:
         return Schedule(begin, speech_end, vae_end, begin, lm_end - 5, begin, lm_end, end)
-    decoder_end = begin + (0.62 if trains_vae else 0.45) * budget_seconds
+    decoder_end = begin + (0.78 if trains_vae else 0.45) * budget_seconds
     lead = min(60.0, 0.03 * budget_seconds)  # for compiling beside the stage before
     decoder_start = max(begin, vae_end - lead)
     return Schedule(begin, speech_end, vae_end, decoder_start, decoder_end, decoder_end - lead, lm_end, end)
