@@ -67,6 +67,7 @@ class VoxCPMEngine:
         self.options = options or EngineOptions()
         self.max_model_len = self.options.max_model_len or self.config.max_length
         self._encoder = AudioEncoder(checkpoint)
+        self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)
         self._max_text_characters = min(
             self.options.max_text_characters,
@@ -249,12 +250,13 @@ class VoxCPMEngine:
         )
 
     def _voice_reference(self, name: str) -> np.ndarray | None:
+        """Latents of a named voice; encoded once, at warm-up, since requests ask on the event loop."""
         voice = self.checkpoint.voices.get(name)
-        return (
-            None
-            if voice is None or voice.audio is None
-            else self._encoder.encode_file(voice.audio, "reference")
-        )
+        if voice is None or voice.audio is None:
+            return None
+        if name not in self._references:
+            self._references[name] = self._encoder.encode_file(voice.audio, "reference")
+        return self._references[name]
 
     def _output(self, output: SequenceOutput) -> SpeechOutput:
         sequence, result = output.sequence, output.result
