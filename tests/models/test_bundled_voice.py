@@ -34,7 +34,7 @@ def clips(voice: VoxCPM) -> list[np.ndarray]:
 
 
 def test_a_recogniser_reads_most_words_back(clips: list[np.ndarray]) -> None:
-    assert word_error_rate(SENTENCES, transcribe(clips)) <= 0.5
+    assert word_error_rate(SENTENCES, transcribe(clips)) <= 0.2
 
 
 def test_clips_are_as_long_as_speech_takes_and_do_not_click(voice: VoxCPM, clips: list[np.ndarray]) -> None:
@@ -50,9 +50,13 @@ def test_named_voices_have_their_own_pitch(voice: VoxCPM) -> None:
     assert pitch["slt"] > 1.15 * pitch["awb"] > 1.15**2 * pitch["kal16"]
 
 
-def test_text_beyond_its_positions_is_refused_with_the_limit(voice: VoxCPM) -> None:
-    with pytest.raises(ValueError, match="the limit is 500"):
-        voice.generate("word " * 101)
+def test_a_paragraph_is_read_to_its_end(voice: VoxCPM) -> None:
+    paragraph = " ".join(SENTENCES)
+    assert len(paragraph) > voice.info.part_characters
+    stream = voice.generate(paragraph, seed=1)
+    clip = np.concatenate(list(stream))
+    assert stream.finish_reason == "stop"
+    assert word_error_rate([paragraph], transcribe([clip])) <= 0.25
 
 
 def test_the_checkpoint_stays_within_its_size() -> None:
