@@ -17,11 +17,12 @@ from models.voxcpm.training.generation import generate, waveforms
 from models.voxcpm.training.latents import build_corpus, encode_speech, patches_of
 from models.voxcpm.training.lm_feeder import BatchFeeder
 from models.voxcpm.training.lm_loss import initialize
+from models.voxcpm.training.optimization import guarded_step
 from models.voxcpm.training.progress import Progress
 from models.voxcpm.training.recipe import Recipe
 from models.voxcpm.training.tokenizer_file import build_tokenizer
 from models.voxcpm.training.train_lm import LMTrainer
-from models.voxcpm.training.training_common import MovingAverage, StageClock, cosine, guarded_step, warmup
+from models.voxcpm.training.training_common import MovingAverage, StageClock, cosine, warmup
 
 CPU = torch.device("cpu")
 PATCH_SAMPLES = 2 * 640

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from models.voxcpm.training.optimization import Group, adamw, set_learning_rate
 from models.voxcpm.training.safeguard import KEPT, REMEMBER_EVERY, Safeguard
 
 
@@ -14,8 +15,9 @@ class Line:
 
     def __init__(self) -> None:
         self.parameter = nn.Parameter(torch.zeros(1))
-        self.optimizer = torch.optim.Adam([self.parameter], lr=1.0)
-        self.safeguard = Safeguard([self.parameter], self.optimizer)
+        self.optimizer = adamw([self.parameter], weight_decay=0.0)
+        set_learning_rate(self.optimizer, 1.0)
+        self.safeguard = Safeguard([Group(self.optimizer, [self.parameter])])
         self.safeguard.remember()
 
     def step(self) -> None:
@@ -40,7 +42,7 @@ def test_a_jump_restores_parameters_and_optimizer_and_halves_the_rate(line: Line
         line.step()
     assert line.safeguard.check(jump)
     assert line.parameter.item() == 0.0
-    assert not line.optimizer.state_dict()["state"]
+    assert all(not value.any() for value in line.optimizer.state[line.parameter].values())
     assert line.safeguard.rate_scale == 0.5 and line.safeguard.rollbacks == 1
 
 

@@ -10,8 +10,10 @@ import pytest
 import torch
 
 from models.voxcpm.audio_vae import AudioVAE, receptive_field_frames
+from models.voxcpm.training.channels_last import compute_as_images
 from models.voxcpm.training.dataset import SpeechStore
 from models.voxcpm.training.discriminators import Discriminators, discriminator_loss, generator_loss
+from models.voxcpm.training.optimization import all_tensors
 from models.voxcpm.training.progress import Progress, last_report
 from models.voxcpm.training.ranks import Ranks
 from models.voxcpm.training.recipe import Recipe
@@ -105,6 +107,20 @@ def test_the_variance_moves_with_the_mean_under_whitening(vae: AudioVAE, store: 
     torch.testing.assert_close(whitened, log_variance - 2 * deviation.log(), rtol=1e-4, atol=1e-4)
 
 
+def test_computing_as_images_changes_no_value_and_no_name(vae: AudioVAE) -> None:
+    audio = 0.1 * torch.randn(2, 1, 640 * 5)
+    with torch.no_grad():
+        mean, log_variance = vae.encoder(audio)
+        decoded, names = vae.decode(mean), set(vae.state_dict())
+        compute_as_images(vae)
+        image_mean, image_log_variance = vae.encoder(audio.unsqueeze(2))
+        image_decoded = vae.decode(image_mean).squeeze(2)
+    for image, line in ((image_mean, mean), (image_log_variance, log_variance)):
+        torch.testing.assert_close(image.squeeze(2), line, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(image_decoded, decoded, rtol=1e-4, atol=1e-5)
+    assert set(vae.state_dict()) == names
+
+
 def test_discriminators_learn_to_tell_noise_from_speech(store: SpeechStore) -> None:
     torch.manual_seed(0)
     judges, real = Discriminators(), store.crops(2, 4800)
@@ -125,6 +141,7 @@ def test_discriminators_learn_to_tell_noise_from_speech(store: SpeechStore) -> N
 
 def test_an_autoencoding_step_has_finite_losses_and_gradients(vae: AudioVAE, store: SpeechStore) -> None:
     audio = store.crops(2, 8 * 640)
+    compute_as_images(vae)
     made, kl = Autoencoding(vae)(audio)
     (MelLoss()(made, audio) + kl).backward()
     assert made.shape == audio.shape
@@ -134,13 +151,14 @@ def test_an_autoencoding_step_has_finite_losses_and_gradients(vae: AudioVAE, sto
 def test_stage_one_lowers_the_loss_and_resumes_where_it_stopped(work: Path, recipe: Recipe) -> None:
     trainer = VAETrainer(recipe, work, Ranks(0, 1, CPU), CPU)
     trainer.store.wait_for(1.0, time.time())
-    mels = [trainer.train_step(0.2)[0].item() for _ in range(12)]
+    mels = [trainer.train_step(0.2)["mel"].item() for _ in range(12)]
     assert np.mean(mels[-4:]) < np.mean(mels[:4])
     trainer.save(7.0)
     again = VAETrainer(recipe, work, Ranks(0, 1, CPU), CPU)
     again.resume()
     assert (again.step, again.spent) == (12, 7.0)
-    assert all(torch.equal(a, b) for a, b in zip(again.parameters, trainer.parameters, strict=True))
+    pairs = zip(all_tensors(again.groups), all_tensors(trainer.groups), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
     trainer.finish(Progress(work, "vae"))
     assert last_report(work, "vae")["state"] == "done"
     finished = AudioVAE(recipe.config.audio_vae_config)
@@ -148,7 +166,7 @@ def test_stage_one_lowers_the_loss_and_resumes_where_it_stopped(work: Path, reci
 
 
 def test_stage_two_trains_the_decoder_alone_and_resumes(work: Path, recipe: Recipe, vae: AudioVAE) -> None:
-    trainer = DecoderTrainer(recipe, work, CPU)
+    trainer = DecoderTrainer(recipe, work, Ranks(0, 1, CPU), CPU)
     trainer.load(vae.state_dict())
     trainer.store.wait_for(1.0, time.time())
     encoder = {name: value.clone() for name, value in trainer.vae.encoder.state_dict().items()}
@@ -159,7 +177,7 @@ def test_stage_two_trains_the_decoder_alone_and_resumes(work: Path, recipe: Reci
     moved = plain_state(trainer.vae.decoder)
     assert all(not torch.equal(moved[name], decoder[name]) for name in moved if name.endswith("weight"))
     trainer.save(3.0)
-    again = DecoderTrainer(recipe, work, CPU)
+    again = DecoderTrainer(recipe, work, Ranks(0, 1, CPU), CPU)
     again.load(vae.state_dict())
     again.resume()
     assert (again.step, again.spent) == (2, 3.0)

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from . import synthesis
-from .model_card import TrainingFacts, model_card
+from .model_card import DEFAULTS, TrainingFacts, model_card
 from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
 from .recipe import recipe_named
 from .tokenizer_file import write_tokenizer
@@ -102,11 +102,11 @@ def main() -> None:
     parser.add_argument(
         "--max-text-characters", type=int, default=500, help="what max_length leaves room for"
     )
+    parser.add_argument(
+        "--part-characters", type=int, default=160, help="longer text is spoken in parts of this length"
+    )
     args = parser.parse_args()
-    generation = {"name": args.name, "languages": ["en"]} | {
-        name: getattr(args, name)
-        for name in ("cfg_value", "inference_timesteps", "temperature", "max_text_characters")
-    }
+    generation = {"name": args.name, "languages": ["en"]} | {name: getattr(args, name) for name in DEFAULTS}
     size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
     print(f"{args.out}: {size / 2**20:.2f} MiB")
 

@@ -13,7 +13,7 @@ from models.voxcpm.config import VoxCPMConfig
 
 from .recipe import DEFAULT_VOICE
 
-DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters")
+DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters", "part_characters")
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
 A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices made
@@ -56,7 +56,7 @@ dates, money, short replies). No text is part of the checkpoint.
 ## What it cannot do
 
 * No language but English, and only the letters, digits and signs of its tokenizer.
-* No sentence much over 15 seconds (about 200 characters): longer text must be split.
+* No sentence much over 15 seconds (about 200 characters) in one breath: longer text is spoken in parts.
 * No voices beyond flite's kind: a recording of a person gives a flite-like voice of similar pitch at best.
 * No emotion, no emphasis, no style instructions. flite's accent and its reading errors are the model's too.
 * Words in capitals are not spelt out, since the tokenizer drops case.

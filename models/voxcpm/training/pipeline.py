@@ -2,8 +2,8 @@
 
     python -m models.voxcpm.training.pipeline --out DIR --budget-seconds 3600 --gpus 1
 
-Speech is synthesised by most CPU cores while stage 1 of the VAE trains on all GPUs; then the language
-model has the first GPU and the VAE's decoder the second. With one GPU the stages follow one another.
+Speech is synthesised by half the CPU cores while stage 1 of the VAE trains on all GPUs; then the language
+model has the first GPU and the VAE's decoder the others. With one GPU the stages follow one another.
 `DIR/status.json` says at any time where every stage stands; the other files of DIR are the newest
 weights in pieces (see pieces.py), written again and again, so that a run cut short leaves a voice.
 Started again with the same `--work`, a run goes on from its checkpoints. With `--init` it goes on from
@@ -25,10 +25,9 @@ from pathlib import Path
 from . import synthesis
 from .progress import write_atomically
 from .recipe import VOICE_WEIGHTS, Recipe, recipe_named
-from .stage import Stage, start_module
+from .stage import Stage, StageGroup, start_module
 
 GATHER_EVERY_SECONDS = 120.0
-HUNG_AFTER_SECONDS = 45.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Schedule:
 
 
 def plan(begin: float, budget_seconds: float, gpus: int, trains_vae: bool = True) -> Schedule:
-    """Two GPUs train decoder and language model side by side, one does so in turn.
+    """Several GPUs train decoder and language model side by side, one does so in turn.
 
     The audio VAE is what limits the voice: stage 1 has 60 % of the time, and the synthesis as long; without
     stage 1 the synthesis has 15 %. On one GPU the decoder is done after 78 % (45 % without stage 1).
@@ -76,45 +75,39 @@ class Pipeline:
         trains_vae = (args.init is None or args.retrain_vae) and not (self.work / "vae.pt").exists()
         self.schedule = plan(time.time(), args.budget_seconds, args.gpus, trains_vae)
         self.speakers: list = []
-        self.vae_ranks = self._vae_stages(max(1, args.gpus) if trains_vae else 1)
-        second = "1" if args.gpus > 1 else "0"
-        times = self.schedule
-        self.decoder = self._stage(
-            "decoder", "train_decoder", times.decoder_start, times.decoder_end, "--gpu", second
+        times, gpus = self.schedule, list(range(max(1, args.gpus)))
+        self.vae = self._group(
+            "vae", gpus if trains_vae else gpus[:1], 29571, "vae.pt", times.begin, times.vae_end
+        )
+        self.decoder = self._group(
+            "decoder", gpus[1:] or gpus, 29572, "decoder.pt", times.decoder_start, times.decoder_end
         )
         until = times.begin if self.speech_exists else times.speech_end
-        self.lm = self._stage(
-            "lm", "train_lm", times.lm_start, times.lm_end, "--gpu", "0", "--speech-until", f"{until:.1f}"
-        )
+        self.lm = self._stage("lm", times.lm_start, times.lm_end, "--speech-until", f"{until:.1f}")
         self.last_moment = times.end + args.grace_seconds
         self.gathering: subprocess.Popen | None = None
 
     @property
     def stages(self) -> list[Stage]:
-        return [*self.vae_ranks, self.decoder, self.lm]
+        return [*self.vae.stages, *self.decoder.stages, self.lm]
 
-    def _stage(self, name: str, module: str, start: float, deadline: float, *more: str) -> Stage:
+    def _stage(self, name: str, start: float, deadline: float, *more: str) -> Stage:
         arguments = ["--deadline", f"{deadline:.1f}", "--recipe", self.args.recipe, *more]
         if self.args.init:
             arguments += ["--init", str(self.args.init)]
-        return Stage(name, module, arguments, start, self.work)
+        return Stage(name, f"train_{name}", arguments, start, self.work)
 
-    def _vae_stages(self, world: int) -> list[Stage]:
-        stages = []
-        for rank in range(world):
-            name = "vae" if rank == 0 else f"vae_rank{rank}"
-            more = ["--gpu", str(rank), "--rank", str(rank), "--world", str(world)]
-            more += ["--retrain"] if self.args.retrain_vae else []
-            stage = self._stage(name, "train_vae", self.schedule.begin, self.schedule.vae_end, *more)
-            stage.retries = 0 if world > 1 else 2
-            stages.append(stage)
-        return stages
+    def _group(
+        self, name: str, gpus: list[int], port: int, result: str, start: float, deadline: float
+    ) -> StageGroup:
+        more = ["--retrain"] if name == "vae" and self.args.retrain_vae else []
+        return StageGroup(self._stage(name, start, deadline, *more), gpus, port, result, deadline)
 
     def start_speech(self) -> None:
         """Validation audio first, then the synthesis processes, unless an earlier run left speech."""
         synthesis.write_validation_speech(self.work, self.args.carry, self.recipe.validation_sentences)
         if not self.speech_exists:
-            processes = max(1, (os.cpu_count() or 1) - 4)
+            processes = max(1, (os.cpu_count() or 1) // 2)
             self.speakers = synthesis.start(
                 self.args.carry,
                 self.speech,
@@ -125,15 +118,8 @@ class Pipeline:
             )
 
     def watch(self) -> set[str]:
-        """One look at every stage; a data-parallel stage 1 that fails or hangs goes on with one GPU."""
-        states = {stage.watch() for stage in self.vae_ranks}
-        late = time.time() > self.schedule.vae_end + HUNG_AFTER_SECONDS
-        hung = late and not (self.work / "vae.pt").exists()
-        if len(self.vae_ranks) > 1 and (hung or "failed" in states):
-            for stage in self.vae_ranks:
-                stage.stop()
-            self.vae_ranks = self._vae_stages(1)
-        return {stage.watch() for stage in self.stages}
+        """One look at every stage."""
+        return self.vae.watch() | self.decoder.watch() | {self.lm.watch()}
 
     def write_status(self) -> None:
         now = time.time()

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+import argparse
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor
 
 TIMEOUT = timedelta(seconds=150)
 
 
 class Ranks:
-    """Process `rank` of `world`; a single process needs no process group, and every method does nothing."""
+    """Process `rank` of `world`; a single process needs no process group, and every method does nothing.
 
-    def __init__(self, rank: int, world: int, device: torch.device) -> None:
+    port: of the first rank on this machine, where all meet.
+    """
+
+    def __init__(self, rank: int, world: int, device: torch.device, port: int = 29571) -> None:
         self.rank, self.world, self._device = rank, world, device
         if world > 1:
             backend = "nccl" if device.type == "cuda" else "gloo"
-            dist.init_process_group(backend, rank=rank, world_size=world, timeout=TIMEOUT)
+            meeting = f"tcp://127.0.0.1:{port}"
+            dist.init_process_group(
+                backend, init_method=meeting, rank=rank, world_size=world, timeout=TIMEOUT
+            )
             dist.all_reduce(torch.ones(1, device=device))
 
-    def average_gradients(self, parameters: list[nn.Parameter]) -> None:
-        """Replace gradients by their means over ranks, in one all-reduce."""
-        if self.world == 1:
-            return
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        flat = torch._utils._flatten_dense_tensors(gradients)
-        dist.all_reduce(flat)
-        flat /= self.world
-        torch._foreach_copy_(gradients, torch._utils._unflatten_dense_tensors(flat, gradients))
+    @classmethod
+    def of_arguments(cls, args: argparse.Namespace, device: torch.device) -> Ranks:
+        """As the options of `add_arguments` say."""
+        return cls(args.rank, args.world, device, args.port)
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--rank", type=int, default=0)
+        parser.add_argument("--world", type=int, default=1)
+        parser.add_argument("--port", type=int, default=29571, help="where ranks meet, on this machine")
+
+    def average(self, tensors: list[Tensor]) -> None:
+        """Replace each tensor by its mean over ranks, in place."""
+        if self.world > 1:
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+                tensor /= self.world
 
     def share(self, value: float) -> float:
         """The first rank's value, on every rank."""

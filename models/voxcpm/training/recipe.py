@@ -123,18 +123,18 @@ class VAERecipe:
     loss; most_hours: of speech kept in device memory; least_steps: of each stage, even when its time is over.
     """
 
-    batch_size: int = 48
+    batch_size: int = 32
     crop_frames: int = 16
-    learning_rate: float = 5e-4
+    learning_rate: float = 4e-4
     decoder_learning_rate: float = 4e-4
     mel_weight: float = 15.0
     kl_weight: float = 0.01
-    warmup_steps: int = 400
+    warmup_steps: int = 1000
     most_latent_noise: float = 0.2
-    adversarial_from: float = 0.6
+    adversarial_from: float = 0.8
     adversarial_ratio: float = 0.1
     ema_decay: float = 0.999
-    validate_every: int = 500
+    validate_every: int = 1000
     most_hours: float = 40.0
     least_steps: int = 0
 

@@ -11,11 +11,11 @@ restores an earlier state and halves the learning rate:
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from .optimization import Group, all_tensors, restore
 
 KEPT = 3
 REMEMBER_EVERY = 4
@@ -23,40 +23,33 @@ MOST_GROWTH, MARGIN = 1.25, 0.4
 
 
 class Safeguard:
-    """Keeps the last KEPT states of parameters and optimizer and goes back to the oldest.
+    """Keeps the last KEPT states of parameters and optimizers and goes back to the oldest.
 
     The oldest, because a jump builds up over several stretches. In a data-parallel run every rank has its
     own, and all turn back together as long as `check` is given the same loss everywhere.
     """
 
-    def __init__(self, parameters: list[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, groups: list[Group]) -> None:
         self.rate_scale = 1.0
         self.rollbacks = 0
-        self._parameters, self._optimizer = parameters, optimizer
+        self._groups = groups
         self._best = float("inf")
         self._healthy = 0
-        self._states: deque[tuple[list[Tensor], dict]] = deque(maxlen=KEPT)
+        self._states: deque[list[Tensor]] = deque(maxlen=KEPT)
 
     def remember(self) -> None:
         """Keep the present state as one to go back to."""
-        optimizer_state = copy.deepcopy(self._optimizer.state_dict())
-        self._states.append(([p.detach().clone() for p in self._parameters], optimizer_state))
+        self._states.append([tensor.clone() for tensor in all_tensors(self._groups)])
 
     def check(self, loss: float) -> bool:
         """Note a stretch's mean loss; True when it was too high (or no number) and a state was restored."""
         if not loss <= MOST_GROWTH * self._best + MARGIN:
-            self._restore()
+            restore(self._groups, self._states[0])
+            self.rate_scale *= 0.5
+            self.rollbacks += 1
             return True
         self._best = min(self._best, loss)
         self._healthy += 1
         if self._healthy % REMEMBER_EVERY == 0:
             self.remember()
         return False
-
-    @torch.no_grad()
-    def _restore(self) -> None:
-        values, optimizer_state = self._states[0]
-        torch._foreach_copy_([p.data for p in self._parameters], values)
-        self._optimizer.load_state_dict(copy.deepcopy(optimizer_state))
-        self.rate_scale *= 0.5
-        self.rollbacks += 1

@@ -1,11 +1,14 @@
-"""A training script in a process of its own, started when its time comes and again when it fails."""
+"""A training script in processes of its own, started when its time comes and again when it fails.
+
+`Stage` is one process, `StageGroup` one per GPU.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from .progress import last_report
 
 PACKAGE = "models.voxcpm.training"
 LOG_TAIL_CHARACTERS = 1500
+HUNG_AFTER_SECONDS = 45.0
 
 
 def start_module(module: str, arguments: list[str], log: Path) -> subprocess.Popen:
@@ -77,3 +81,41 @@ class Stage:
         if code:
             report["log_tail"] = self.log.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
         return report
+
+
+class StageGroup:
+    """A data-parallel stage: the same module once per GPU.
+
+    When one of several processes fails, or `result` is not there in time, all are ended and the first GPU
+    goes on alone from their checkpoint. `result`: the file, in the work folder, that must be there
+    HUNG_AFTER_SECONDS after `deadline`.
+    """
+
+    def __init__(self, first: Stage, gpus: list[int], port: int, result: str, deadline: float) -> None:
+        self._first, self._gpus, self._port = first, gpus, port
+        self._result, self._due = first.work / result, deadline + HUNG_AFTER_SECONDS
+        self.stages = self._start_as(gpus)
+
+    def _start_as(self, gpus: list[int]) -> list[Stage]:
+        stages = []
+        for rank, gpu in enumerate(gpus):
+            more = ["--gpu", gpu, "--rank", rank, "--world", len(gpus), "--port", self._port]
+            name = self._first.name if rank == 0 else f"{self._first.name}_rank{rank}"
+            arguments = [*self._first.arguments, *map(str, more)]
+            retries = 0 if len(gpus) > 1 else self._first.retries
+            stages.append(replace(self._first, name=name, arguments=arguments, retries=retries, process=None))
+        return stages
+
+    def watch(self) -> set[str]:
+        """The states of all processes, after starting what is due."""
+        states = {stage.watch() for stage in self.stages}
+        hung = time.time() > self._due and not self._result.exists()
+        if len(self.stages) > 1 and (hung or "failed" in states):
+            self.stop()
+            self.stages = self._start_as(self._gpus[:1])
+            states = {stage.watch() for stage in self.stages}
+        return states
+
+    def stop(self) -> None:
+        for stage in self.stages:
+            stage.stop()

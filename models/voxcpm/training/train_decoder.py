@@ -2,7 +2,8 @@
 
 The latents get some noise, as the language model's output has. The adversarial gradient at the
 decoder's output is scaled to a fixed share of the mel gradient's norm (the balancer of Défossez et
-al. 2022), so that the mel loss keeps falling. Writes `decoder_plain.pt` (before the adversarial part)
+al. 2022), so that the mel loss keeps falling. On several GPUs
+gradients are averaged over ranks. Writes `decoder_plain.pt` (before the adversarial part)
 and `decoder.pt`, both averages of the weights.
 """
 
@@ -11,29 +12,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from models.voxcpm.audio_vae import AudioVAE
 
+from .channels_last import compute_as_images
 from .dataset import SpeechStore
-from .discriminators import Discriminators, discriminator_loss, generator_loss
+from .discriminators import Discriminators, Judgement, discriminator_loss, generator_loss
+from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
 from .progress import Progress
+from .ranks import Ranks
 from .recipe import Recipe, recipe_named
 from .training_common import (
     PATIENCE_SECONDS,
     MovingAverage,
     RecentLosses,
+    SharedClock,
     StageClock,
     compiled_if_it_works,
     cosine,
-    guarded_step,
     load_checkpoint,
     prepare_device,
     save_checkpoint,
-    set_learning_rate,
     stage_parser,
     wait_for,
     warmup,
@@ -44,203 +46,221 @@ from .validation import Validation
 
 SAVE_EVERY_SECONDS = 60.0
 BATCH_SHRINK = 2  # crops are this much longer than in stage 1, batches that much smaller
+SMOOTHING = 0.05  # weight of the newest gradient norm in the running ones
+CPU_SECONDS_OF_SPEECH, SECONDS_OF_SPEECH = 30.0, 120.0
+
+
+class RunningMean:
+    """Exponential mean of a scalar on the device, changed in place; without bias from its start."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sum, self._weight = torch.zeros((), device=device), torch.zeros((), device=device)
+
+    def add(self, value: Tensor) -> Tensor:
+        """Take one value in; returns the mean so far, above 0."""
+        self._sum.lerp_(value, SMOOTHING)
+        self._weight.lerp_(torch.ones_like(self._weight), SMOOTHING)
+        return (self._sum / self._weight).clamp_min(1e-8)
+
+    def forget(self) -> None:
+        self._sum.zero_()
+        self._weight.zero_()
 
 
 class DecoderTrainer:
-    """The training loop of stage 2."""
+    """One rank's training loop of stage 2."""
 
-    def __init__(self, recipe: Recipe, work: Path, device: torch.device) -> None:
-        self.recipe, self.work, self.device = recipe.vae, work, device
+    def __init__(self, recipe: Recipe, work: Path, ranks: Ranks, device: torch.device) -> None:
+        self.recipe, self.work, self.ranks, self.device = recipe.vae, work, ranks, device
         self.vae_config = recipe.config.audio_vae_config
+        self.plain = AudioVAE(self.vae_config).to(device)  # whole, as it is written and judged
         self.vae = AudioVAE(self.vae_config).to(device)
         self.vae.encoder.requires_grad_(False)
+        compute_as_images(self.vae)
+        add_weight_norm(self.vae.decoder)
         self.discriminators = Discriminators().to(device)
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
-        self.step, self.spent, self.norms = 0, 0.0, {}
+        self.step, self.spent = 0, 0.0
         self.checkpoint = work / "decoder_checkpoint.pt"
-        self.prepare()
-
-    def prepare(self) -> None:
-        """Set up everything that refers to the decoder's current parameters."""
-        add_weight_norm(self.vae.decoder)
-        self.parameters = list(self.vae.decoder.parameters())
-        options = {"betas": (0.8, 0.99), "weight_decay": 1e-3, "fused": True}
-        self.optimizer = torch.optim.AdamW(self.parameters, self.recipe.decoder_learning_rate, **options)
-        self.judge_optimizer = torch.optim.AdamW(
-            self.discriminators.parameters(), self.recipe.decoder_learning_rate / 2, **options
-        )
+        parameters = (list(self.vae.decoder.parameters()), list(self.discriminators.parameters()))
+        self.decoder_group, self.judge_group = (Group(adamw(p), p) for p in parameters)
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
-        self._encode, self._decode = self.vae.encode, self.vae.decode
+        self.norms = RunningMean(device), RunningMean(device)
+        frames = BATCH_SHRINK * self.recipe.crop_frames
+        batch = max(1, self.recipe.batch_size // BATCH_SHRINK)
+        self.audio = 0.1 * torch.randn(batch, 1, frames * self.vae_config.hop_length, device=device)
+        self._encode: Callable = lambda audio: self.vae.encoder(audio.unsqueeze(2))[0]
+        self._decode: Callable = lambda latents: self.vae.decoder(latents).squeeze(2)
+        self._alone = OptimizationStep(self.gradients, [self.decoder_group], ranks, device)
+        self._against = OptimizationStep(self.adversarial_gradients, self.groups, ranks, device)
+
+    @property
+    def groups(self) -> list[Group]:
+        return [self.decoder_group, self.judge_group]
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Start from stage 1's plain weights."""
-        plain = AudioVAE(self.vae_config).to(self.device)
-        plain.load_state_dict(state)
-        self.vae.encoder.load_state_dict(plain.encoder.state_dict())
-        add_weight_norm(plain.decoder)
-        self.vae.decoder.load_state_dict(plain.decoder.state_dict())
+        self.plain.load_state_dict(state)
+        self.vae.encoder.load_state_dict(self.plain.encoder.state_dict())
+        normed = AudioVAE(self.vae_config).decoder
+        normed.load_state_dict(self.plain.decoder.state_dict())
+        add_weight_norm(normed)
+        self.vae.decoder.load_state_dict(normed.state_dict())
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
 
     def resume(self) -> None:
         """Go on from this run's own checkpoint, where there is one."""
         state = load_checkpoint(self.checkpoint, self.device)
         if state:
-            for name, part in self._parts().items():
-                part.load_state_dict(state[name])
+            restore(self.groups, state["tensors"])
+            self.average.load_state_dict(state["average"])
             self.step, self.spent = state["step"], state["spent"]
 
     def save(self, spent: float) -> None:
-        state = {name: part.state_dict() for name, part in self._parts().items()}
+        tensors = [tensor.cpu() for tensor in all_tensors(self.groups)]
+        state = {"tensors": tensors, "average": self.average.state_dict()}
         save_checkpoint(self.checkpoint, {**state, "step": self.step, "spent": spent})
 
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "decoder": self.vae.decoder,
-            "discriminators": self.discriminators,
-            "optimizer": self.optimizer,
-            "judge_optimizer": self.judge_optimizer,
-            "average": self.average,
-        }
-
-    def crops(self) -> Tensor:
-        frames = self.recipe.crop_frames * BATCH_SHRINK
-        return self.store.crops(
-            max(1, self.recipe.batch_size // BATCH_SHRINK), frames * self.vae_config.hop_length
-        )
-
-    def noisy_latents(self, audio: Tensor) -> Tensor:
-        """Latents of `audio`, half of them with noise of up to `most_latent_noise` deviations."""
+    def reconstruct(self) -> Tensor:
+        """`self.audio` from its latents, half of them with noise of up to `most_latent_noise` deviations."""
         with torch.no_grad():
-            latents = self._encode(audio)
-            level = torch.rand(len(audio), 1, 1, device=self.device) * 2 - 1
-            return latents + torch.randn_like(latents) * level.clamp_min(0) * self.recipe.most_latent_noise
+            latents = self._encode(self.audio)
+            level = torch.rand(len(latents), 1, 1, 1, device=self.device) * 2 - 1
+            latents += torch.randn_like(latents) * level.clamp_min(0) * self.recipe.most_latent_noise
+        return self._decode(latents)
 
-    def judge(self, audio: Tensor) -> list:
+    def judge(self, audio: Tensor) -> list[Judgement]:
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
             return self.discriminators(audio)
 
-    def smoothed_norm(self, name: str, gradient: Tensor) -> Tensor:
-        norm = gradient.norm()
-        self.norms[name] = norm if name not in self.norms else self.norms[name].lerp(norm, 0.05)
-        return self.norms[name].clamp_min(1e-8)
+    def mel_gradient(self, made: Tensor) -> tuple[Tensor, Tensor]:
+        """(mel loss, its gradient at the reconstruction)."""
+        output = made.detach().requires_grad_()
+        mel = self.mel_loss(output, self.audio)
+        return mel, torch.autograd.grad(mel, output)[0]
 
-    def adversarial_gradient(self, output: Tensor, audio: Tensor) -> tuple[Tensor, Tensor]:
-        """One step of the discriminators; returns the generator's gradient at `output`, and their loss."""
-        loss = discriminator_loss(self.judge(audio), self.judge(output.detach()))
-        self.judge_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        guarded_step(
-            self.judge_optimizer,
-            torch.nn.utils.clip_grad_norm_(self.discriminators.parameters(), 10.0, foreach=True),
-        )
-        self.discriminators.requires_grad_(False)
-        with torch.no_grad():
-            wanted = self.judge(audio)
-        gradient = torch.autograd.grad(generator_loss(wanted, self.judge(output)), output)[0]
-        self.discriminators.requires_grad_(True)
-        return gradient, loss.detach()
+    def gradients(self) -> Losses:
+        """Backward of one batch in `self.audio` with the mel loss alone."""
+        made = self.reconstruct()
+        mel, gradient = self.mel_gradient(made)
+        made.backward(self.recipe.mel_weight * gradient)
+        return {"mel": mel}
 
-    def train_step(self, progress: float, adversarial: bool) -> dict[str, Tensor]:
+    def adversarial_gradients(self) -> Losses:
+        """The same against the discriminators, whose own gradients come from the same batch."""
+        made = self.reconstruct()
+        mel, gradient = self.mel_gradient(made)
+        real = self.judge(self.audio)
+        loss = discriminator_loss(real, self.judge(made.detach()))
+        loss.backward(inputs=self.judge_group.parameters)
+        wanted = [(score.detach(), [f.detach() for f in features]) for score, features in real]
+        output = made.detach().requires_grad_()
+        other = torch.autograd.grad(generator_loss(wanted, self.judge(output)), output)[0]
+        share = self.recipe.adversarial_ratio * self.norms[0].add(gradient.norm())
+        share = share / self.norms[1].add(other.norm())
+        made.backward(self.recipe.mel_weight * (gradient + share * other))
+        return {"mel": mel, "judges": loss}
+
+    def train_step(self, progress: float, adversarial: bool) -> Losses:
         """One step; returns losses on the device."""
         rate = self.recipe.decoder_learning_rate * warmup(self.step, self.recipe.warmup_steps)
-        set_learning_rate(self.optimizer, rate * cosine(progress))
-        set_learning_rate(self.judge_optimizer, rate / 2)
-        audio = self.crops()
-        made = self._decode(self.noisy_latents(audio))
-        output = made.detach().requires_grad_()
-        mel = self.mel_loss(output, audio)
-        gradient = torch.autograd.grad(mel, output)[0]
-        losses = {"mel": mel.detach()}
-        if adversarial:
-            other, losses["judges"] = self.adversarial_gradient(output, audio)
-            share = (
-                self.recipe.adversarial_ratio
-                * self.smoothed_norm("mel", gradient)
-                / self.smoothed_norm("adversarial", other)
-            )
-            gradient = gradient + share * other
-        self.optimizer.zero_grad(set_to_none=True)
-        made.backward(self.recipe.mel_weight * gradient)
-        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 10.0, foreach=True))
+        set_learning_rate(self.decoder_group.optimizer, rate * cosine(progress))
+        set_learning_rate(self.judge_group.optimizer, rate / 2)
+        self.audio.copy_(self.store.crops(len(self.audio), self.audio.shape[-1]))
+        losses = self._against() if adversarial else self._alone()
         self.average.update()
         self.step += 1
         return losses
 
-    def compile(self, progress: Progress) -> None:
-        """Compile encoding and decoding of one batch of crops, where that works."""
+    def warm_up(self, progress: Progress) -> None:
+        """Compile and capture both kinds of step on noise, so that what fails does so early."""
 
         def encode(function: Callable) -> None:
             with torch.no_grad():
-                function(self.crops())
+                function(self.audio)
 
         def decode(function: Callable) -> None:
             with torch.no_grad():
-                latents = self.vae.encode(self.crops())
+                latents = self._encode(self.audio)
             function(latents).square().mean().backward()
 
         self._encode = compiled_if_it_works(self._encode, encode, self.device, progress)
         self._decode = compiled_if_it_works(self._decode, decode, self.device, progress)
-
-    def warm_up(self, progress: Progress) -> None:
-        """Compile, and run both kinds of step on noise, so that what fails does so early."""
-        self.store.audio[: 16000 * 10].random_(-2000, 2000)
-        self.store.filled = 16000 * 10
-        self.compile(progress)
-        for adversarial in (False, True, True):
-            self.train_step(0.0, adversarial)
-        self.store.filled, self.step, self.norms = 0, 0, {}
-        for optimizer in (self.optimizer, self.judge_optimizer):
-            optimizer.state.clear()
+        for kind in (self._alone, self._against):
+            kind.capture(progress)
+        for norm in self.norms:
+            norm.forget()
+        progress.report("warm")
 
     def validate_and_write(self, name: str, validation: Validation) -> float:
-        """Write the averaged decoder's plain weights; returns its validation mel loss."""
+        """The first rank writes the averaged decoder's plain weights; returns their validation mel loss."""
         with self.average.applied():
-            mel = validation.mel(self.vae)
-            plain = plain_state(self.vae.decoder)
-        save_checkpoint(self.work / name, {k: v.cpu() for k, v in plain.items()})
-        return mel
+            state = plain_state(self.vae.decoder)
+        self.plain.decoder.load_state_dict(state)
+        save_checkpoint(self.work / name, {k: v.cpu() for k, v in state.items()})
+        return validation.mel(self.plain)
+
+    def prepare(self, deadline: float) -> None:
+        """Wait for stage 1 and for speech."""
+        wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS)
+        self.load(load_checkpoint(self.work / "vae.pt", self.device))
+        self.resume()
+        seconds = CPU_SECONDS_OF_SPEECH if self.device.type == "cpu" else SECONDS_OF_SPEECH
+        self.store.wait_for(seconds, deadline + PATIENCE_SECONDS)
+        torch.manual_seed(1000 * self.ranks.rank + self.step)
 
     def run(self, deadline: float, progress: Progress) -> None:
         """Wait for stage 1, then train until `deadline`."""
         self.warm_up(progress)
-        progress.report("warm")
-        wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS)
-        self.load(load_checkpoint(self.work / "vae.pt", self.device))
-        self.resume()
-        self.store.wait_for(30.0, deadline + PATIENCE_SECONDS)
+        self.prepare(deadline)
+        first = self.ranks.rank == 0
         validation = Validation(self.work, self.device, self.vae_config.hop_length)
         clock, recent, first_step = StageClock(deadline, self.spent), RecentLosses(), self.step
-        plain_written, saved = clock.done >= self.recipe.adversarial_from, time.time()
-        progress.report("running", step=self.step, validation_mel=validation.mel(self.vae))
-        while (done := clock.done) < 1 or self.step < self.recipe.least_steps:
-            adversarial = done >= self.recipe.adversarial_from
+        shared, saved = SharedClock(clock, self.ranks, self.device), time.time()
+        plain_written = shared.done >= self.recipe.adversarial_from
+        progress.report("running", step=self.step, validation_mel=validation.mel(self.plain))
+        while shared.done < 1 or self.step < self.recipe.least_steps:
+            adversarial = shared.done >= self.recipe.adversarial_from
             if adversarial and not plain_written:
-                mel = self.validate_and_write("decoder_plain.pt", validation)
-                progress.report("running", step=self.step, validation_mel=mel, note="adversarial part begins")
                 plain_written = True
-            recent.add(**self.train_step(done, adversarial))
-            if self.step % self.recipe.validate_every == 0:
+                if first:
+                    mel = self.validate_and_write("decoder_plain.pt", validation)
+                    progress.report(
+                        "running", step=self.step, validation_mel=mel, note="adversarial part begins"
+                    )
+            recent.add(**self.train_step(shared.done, adversarial))
+            shared.look(self.step)
+            if first and self.step % self.recipe.validate_every == 0:
                 mel = self.validate_and_write("decoder.pt", validation)
                 pace = clock.pace(self.step - first_step)
                 progress.report("running", step=self.step, **recent.take(), validation_mel=mel, **pace)
-            if self.step % 500 == 0:
+            if self.step % 1000 == 0:
+                recent.clear()
                 self.store.refresh()
-            if time.time() - saved > SAVE_EVERY_SECONDS:
+            if first and time.time() - saved > SAVE_EVERY_SECONDS:
                 self.save(clock.spent)
                 saved = time.time()
-        self.save(clock.spent)
-        mel = self.validate_and_write("decoder.pt", validation)
-        progress.report("done", step=self.step, validation_mel=mel)
+        if first:
+            self.save(clock.spent)
+            mel = self.validate_and_write("decoder.pt", validation)
+            progress.report("done", step=self.step, validation_mel=mel)
 
 
 def main() -> None:
-    args = stage_parser(__doc__.splitlines()[0]).parse_args()
+    parser = stage_parser(__doc__.splitlines()[0])
+    Ranks.add_arguments(parser)
+    args = parser.parse_args()
     recipe = recipe_named(args.recipe, warm_start=args.init is not None)
     device = prepare_device(args.gpu, recipe.seed + 1)
-    progress = Progress(args.work, "decoder")
-    progress.report("starting", device=str(device), init=args.init and args.init.name)
-    DecoderTrainer(recipe, args.work, device).run(args.deadline, progress)
+    progress = Progress(args.work, "decoder" if args.rank == 0 else f"decoder_rank{args.rank}")
+    progress.report("starting", device=str(device), world=args.world, init=args.init and args.init.name)
+    ranks = Ranks.of_arguments(args, device)
+    trainer = DecoderTrainer(recipe, args.work, ranks, device)
+    trainer.run(args.deadline, progress)
+    ranks.close()
+    if args.rank:
+        progress.report("done", step=trainer.step)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from .lm_batches import LatentCorpus
 from .lm_feeder import BatchFeeder, invented_corpus
 from .lm_loss import TrainingLoss, initialize
 from .lm_samples import write_samples
+from .optimization import guarded_step, set_learning_rate
 from .progress import Progress
 from .recipe import Recipe, recipe_named
 from .text import HELD_OUT_FILE, read_lines
@@ -37,11 +38,9 @@ from .training_common import (
     compiled,
     compiled_if_it_works,
     cosine,
-    guarded_step,
     load_checkpoint,
     prepare_device,
     save_checkpoint,
-    set_learning_rate,
     stage_parser,
     wait_for,
     warmup,

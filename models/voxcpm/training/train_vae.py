@@ -10,7 +10,6 @@ starts. Started by pipeline.py, or alone:
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -19,7 +18,9 @@ from torch import Tensor, nn
 
 from models.voxcpm.audio_vae import AudioVAE
 
+from .channels_last import compute_as_images
 from .dataset import SpeechStore
+from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
 from .progress import Progress
 from .ranks import Ranks
 from .recipe import Recipe, recipe_named
@@ -27,14 +28,13 @@ from .safeguard import Safeguard
 from .training_common import (
     PATIENCE_SECONDS,
     RecentLosses,
+    SharedClock,
     StageClock,
     compiled_if_it_works,
     cosine,
-    guarded_step,
     load_checkpoint,
     prepare_device,
     save_checkpoint,
-    set_learning_rate,
     stage_parser,
     warmup,
 )
@@ -51,14 +51,15 @@ class Autoencoding(nn.Module):
     """Encoder, sampled latents, decoder: audio [B, 1, T] -> (reconstruction, KL)."""
 
     def __init__(self, vae: AudioVAE) -> None:
+        """vae: one that computes as images."""
         super().__init__()
         self.vae = vae
 
     def forward(self, audio: Tensor) -> tuple[Tensor, Tensor]:
-        mean, log_variance = self.vae.encoder(audio)
+        mean, log_variance = self.vae.encoder(audio.unsqueeze(2))
         log_variance = log_variance.clamp(-10, 4)
         latents = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
-        return self.vae.decode(latents), kl_divergence(mean, log_variance)
+        return self.vae.decode(latents).squeeze(2), kl_divergence(mean, log_variance)
 
 
 class VAETrainer:
@@ -73,29 +74,29 @@ class VAETrainer:
         self.vae = AudioVAE(self.vae_config).to(device)
         if init:
             self.vae.load_state_dict(load_vae(init, recipe.config))
+        compute_as_images(self.vae)
         add_weight_norm(self.vae)
-        self.parameters = list(self.vae.parameters())
-        self.optimizer = torch.optim.AdamW(
-            self.parameters, recipe.vae.learning_rate, betas=(0.8, 0.99), weight_decay=1e-3, fused=True
-        )
-        self.safeguard = Safeguard(self.parameters, self.optimizer)
+        parameters = list(self.vae.parameters())
+        self.optimizer = adamw(parameters)
+        self.groups = [Group(self.optimizer, parameters)]
+        self.safeguard = Safeguard(self.groups)
         self.mel_loss = MelLoss().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
         self.step, self.spent = 0, 0.0
+        self.audio = 0.1 * torch.randn(recipe.vae.batch_size, 1, self.crop_samples, device=device)
         self._forward: nn.Module = Autoencoding(self.vae)
+        self._optimization = OptimizationStep(self.gradients, self.groups, ranks, device)
         self.checkpoint = work / "vae_checkpoint.pt"
-        self.clock_every = 25 if device.type == "cuda" else 1  # steps between looks at the shared clock
 
     def warm_up(self, progress: Progress) -> None:
-        """Compile forward and backward on noise; no gradient stays."""
-        noise = 0.1 * torch.randn(self.recipe.batch_size, 1, self.crop_samples, device=self.device)
+        """Compile and capture on noise; nothing is learnt."""
 
         def trial(forward: nn.Module) -> None:
-            made, kl = forward(noise)
-            (self.mel_loss(made, noise) + kl).backward()
+            made, kl = forward(self.audio)
+            (self.mel_loss(made, self.audio) + kl).backward()
 
         self._forward = compiled_if_it_works(self._forward, trial, self.device, progress)
-        self.optimizer.zero_grad(set_to_none=True)
+        self._optimization.capture(progress)
         progress.report("warm")
 
     @property
@@ -105,33 +106,28 @@ class VAETrainer:
     def resume(self) -> None:
         state = load_checkpoint(self.checkpoint, self.device)
         if state:
-            self.vae.load_state_dict(state["vae"])
-            self.optimizer.load_state_dict(state["optimizer"])
+            restore(self.groups, state["tensors"])
             self.step, self.spent = state["step"], state["spent"]
 
     def save(self, spent: float) -> None:
-        state = {
-            "vae": self.vae.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-            "spent": spent,
-        }
-        save_checkpoint(self.checkpoint, state)
+        tensors = [tensor.cpu() for tensor in all_tensors(self.groups)]
+        save_checkpoint(self.checkpoint, {"tensors": tensors, "step": self.step, "spent": spent})
 
-    def train_step(self, progress: float) -> tuple[Tensor, Tensor]:
-        """One step; `progress` 0..1 sets the learning rate. Returns mel loss and KL, still on the device."""
+    def gradients(self) -> Losses:
+        """Backward of one batch in `self.audio`."""
+        made, kl = self._forward(self.audio)
+        mel = self.mel_loss(made, self.audio)
+        (self.recipe.mel_weight * mel + self.recipe.kl_weight * kl).backward()
+        return {"mel": mel, "kl": kl}
+
+    def train_step(self, progress: float) -> Losses:
+        """One step; `progress` 0..1 sets the learning rate. Losses are still on the device."""
         late = cosine((progress - 0.5) / 0.5) if progress > 0.5 else 1.0
         rate = self.recipe.learning_rate * warmup(self.step, self.recipe.warmup_steps)
         set_learning_rate(self.optimizer, rate * late * self.safeguard.rate_scale)
-        audio = self.store.crops(self.recipe.batch_size, self.crop_samples)
-        made, kl = self._forward(audio)
-        mel = self.mel_loss(made, audio)
-        self.optimizer.zero_grad(set_to_none=True)
-        (self.recipe.mel_weight * mel + self.recipe.kl_weight * kl).backward()
-        self.ranks.average_gradients(self.parameters)
-        guarded_step(self.optimizer, torch.nn.utils.clip_grad_norm_(self.parameters, 10.0, foreach=True))
+        self.audio.copy_(self.store.crops(self.recipe.batch_size, self.crop_samples))
         self.step += 1
-        return mel.detach(), kl.detach()
+        return self._optimization()
 
     def went_back(self, recent: RecentLosses, progress: Progress) -> bool:
         """Show the safeguard the last stretch; True when it took training back."""
@@ -149,21 +145,16 @@ class VAETrainer:
         torch.manual_seed(1000 * self.ranks.rank + self.step)
         self.safeguard.remember()
         clock, recent = StageClock(deadline, self.spent), RecentLosses()
-        first_step, saved = self.step, time.time()
-        done, rate = self.ranks.share(clock.done), 0.0
+        shared, first_step, saved = SharedClock(clock, self.ranks, self.device), self.step, time.time()
         progress.report("running", step=self.step, hours=self.store.hours)
-        while done < 1 or self.step < self.recipe.least_steps:
-            mel, kl = self.train_step(done + rate * (self.step % self.clock_every))
-            recent.add(mel=mel, kl=kl)
-            if self.step % self.clock_every == 0:
-                if len(recent) >= STRETCH and self.went_back(recent, progress):
-                    recent.clear()
-                previous, done = done, self.ranks.share(clock.done)
-                rate = max(done - previous, 0.0) / self.clock_every
-            if len(recent) and self.step % (100 if self.device.type == "cuda" else 5) == 0:
+        while shared.done < 1 or self.step < self.recipe.least_steps:
+            recent.add(**self.train_step(shared.done))
+            if shared.look(self.step) and len(recent) >= STRETCH and self.went_back(recent, progress):
+                recent.clear()
+            if len(recent) and self.step % (200 if self.device.type == "cuda" else 5) == 0:
                 pace = clock.pace(self.step - first_step)
                 progress.report("running", step=self.step, **recent.take(), **pace)
-            if self.step % 400 == 0:
+            if self.step % 1000 == 0:
                 self.store.refresh()
             if self.ranks.rank == 0 and time.time() - saved > SAVE_EVERY_SECONDS:
                 self.save(clock.spent)
@@ -202,8 +193,7 @@ def adopt(init: Path, recipe: Recipe, work: Path, device: torch.device, progress
 
 def main() -> None:
     parser = stage_parser(__doc__.splitlines()[0])
-    parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--world", type=int, default=1)
+    Ranks.add_arguments(parser)
     parser.add_argument("--retrain", action="store_true", help="train on from --init, the encoder too")
     args = parser.parse_args()
     recipe = recipe_named(args.recipe)
@@ -216,9 +206,7 @@ def main() -> None:
     if args.init and not args.retrain:
         adopt(args.init, recipe, args.work, device, progress)
         return
-    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", "29571")
-    ranks = Ranks(args.rank, args.world, device)
+    ranks = Ranks.of_arguments(args, device)
     trainer = VAETrainer(recipe, args.work, ranks, device, args.init)
     trainer.run(args.deadline, progress)
     ranks.close()

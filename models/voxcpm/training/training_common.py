@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from .progress import Progress
+from .ranks import Ranks
 
+LOOK_EVERY_STEPS = 25
 PATIENCE_SECONDS = 60.0
 """How long past its deadline a stage still waits for what another one makes, rather than fail."""
 
@@ -70,18 +72,6 @@ def compiled_if_it_works(
     return fast
 
 
-def guarded_step(optimizer: torch.optim.Optimizer, gradient_norm: Tensor) -> None:
-    """Step a fused optimizer, unless the gradient holds an infinity or a NaN; nothing is read back."""
-    optimizer.grad_scale = torch.ones_like(gradient_norm)
-    optimizer.found_inf = (~gradient_norm.isfinite()).float()
-    optimizer.step()
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-
-
 def cosine(progress: float, last: float = 0.05) -> float:
     """Half a cosine from 1 at progress 0 to `last` at 1."""
     return last + (1 - last) * 0.5 * (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
@@ -115,6 +105,22 @@ class StageClock:
     def done(self) -> float:
         """0 at the start, 1 at the deadline and after it."""
         return 1.0 if self.seconds_left <= 0 else self.spent / (self.spent + self.seconds_left)
+
+
+class SharedClock:
+    """The first rank's `done`, looked at every few steps, so that all ranks turn and end together."""
+
+    def __init__(self, clock: StageClock, ranks: Ranks, device: torch.device) -> None:
+        self._clock, self._ranks = clock, ranks
+        self._every = LOOK_EVERY_STEPS if device.type == "cuda" else 1
+        self.done = ranks.share(clock.done)
+
+    def look(self, step: int) -> bool:
+        """Call after every step; True when it looked, which costs a wait for the device."""
+        if step % self._every:
+            return False
+        self.done = self._ranks.share(self._clock.done)
+        return True
 
 
 def warmup(step: int, steps: int) -> float:
