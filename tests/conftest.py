@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -20,6 +21,10 @@ settings.register_profile(
     "search", parent=settings.get_profile("suite"), derandomize=False, max_examples=2000
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# Without a GPU, Triton kernels run in Triton's interpreter, which has to be known before Triton is imported.
+if not Path("/dev/nvidia0").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
     del os.environ[name]

@@ -11,18 +11,13 @@ A model layer sees none of that: it is handed a `PagedAttention` and calls `atte
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from engine.errors import EngineError
 from engine.kv_cache.pool import KVPool
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -41,25 +36,86 @@ class AttentionBatch:
     def context_lens(self) -> list[int]:
         return [start + count for start, count in zip(self.starts, self.counts, strict=True)]
 
+    @property
+    def num_leading_decodes(self) -> int:
+        """How many rows of one query the batch begins with."""
+        return next((i for i, count in enumerate(self.counts) if count != 1), len(self.counts))
+
+
+@dataclass(frozen=True)
+class StepShape:
+    """Room for one step, for which kernels are launched whatever the batch in it needs of it.
+
+    The queries of a step are laid out as `num_decodes` rows, row i for decode i, followed by
+    `num_chunk_tokens` rows for up to `num_chunks` chunks, one after the other. What a batch leaves unused of
+    either is padding: nothing is stored for it, and its output is zero.
+
+    Attributes:
+        max_context: positions of the longest context.
+    """
+
+    num_decodes: int
+    num_chunks: int = 0
+    num_chunk_tokens: int = 0
+    max_context: int = 1
+
+    @classmethod
+    def of(cls, batch: AttentionBatch) -> StepShape:
+        """The shape that `batch` fills exactly."""
+        decodes = batch.num_leading_decodes
+        chunks = batch.counts[decodes:]
+        return cls(decodes, len(chunks), sum(chunks), max(batch.context_lens, default=1))
+
+    @property
+    def num_tokens(self) -> int:
+        """Rows of q, k and v."""
+        return self.num_decodes + self.num_chunk_tokens
+
+    def max_blocks(self, block_size: int) -> int:
+        """Blocks of the longest context."""
+        return max(1, -(-self.max_context // block_size))
+
 
 class AttentionBackend(Protocol):
-    """A way to store keys and values and to attend to them."""
+    """A way to store keys and values and to attend to them.
+
+    Attributes:
+        capturable: whether `buffers` works, that is whether `forward` can be part of a CUDA graph.
+    """
 
     name: str
+    capturable: bool
 
     def supports(
         self, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
     ) -> str | None:
         """None when this combination can be served, else the reason why not."""
 
-    def plan(self, batch: AttentionBatch) -> Any:
-        """Turns the rows of one step into the metadata that `forward` takes; called once per step."""
+    def buffers(self, shape: StepShape) -> Any:
+        """Metadata at fixed addresses for any step that fits into `shape`, for a forward to be captured.
+
+        Raises:
+            EngineError: the backend is not `capturable`.
+        """
+
+    def plan(self, batch: AttentionBatch, out: Any = None) -> Any:
+        """Turns the rows of one step into the metadata that `forward` takes; called once per step.
+
+        Args:
+            out: metadata from `buffers` to lay the batch into; the captured forward then serves this batch.
+
+        Returns: `out`, or new metadata of exactly the batch's shape.
+
+        Raises:
+            EngineError: the batch does not fit into `out`.
+        """
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: Any) -> Tensor:
         """Stores k, v and attends causally, the last query of a row seeing the whole context of that row.
 
         Args:
-            q: [T, Hq, D]; k, v: [T, Hkv, D], Hq a multiple of Hkv, T the sum of the counts.
+            q: [T, Hq, D]; k, v: [T, Hkv, D], Hq a multiple of Hkv, T the sum of the counts, or
+                `shape.num_tokens` with metadata from `buffers`.
             kv_cache: one layer of the pool, [2, num_blocks, block_size, Hkv, D]; written in place.
             metadata: what `plan` returned for this step.
 
@@ -78,42 +134,3 @@ class PagedAttention:
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Stores k, v [T, Hkv, D] in cache layer `layer`; returns the attention of q, [T, Hq, D]."""
         return self._forward(q, k, v, self._layer(layer), self._metadata)
-
-
-def _sdpa(device: torch.device, dtype: torch.dtype, block_size: int) -> AttentionBackend:
-    from engine.attention.sdpa import SDPABackend
-
-    return SDPABackend(device, dtype, block_size)
-
-
-BackendFactory = Callable[[torch.device, torch.dtype, int], AttentionBackend]
-
-# In order of preference for "auto".
-BACKENDS: dict[str, BackendFactory] = {"sdpa": _sdpa}
-
-
-def select_backend(
-    name: str, device: torch.device | str, dtype: torch.dtype, head_dim: int, block_size: int
-) -> AttentionBackend:
-    """Builds the backend called `name`, or with "auto" the first that supports the combination.
-
-    Raises:
-        EngineError: an unknown name, or no backend for this combination, with the reason of each.
-    """
-    device = torch.device(device)
-    if name != "auto" and name not in BACKENDS:
-        raise EngineError(f"unknown attention backend {name!r}; there are: auto, {', '.join(BACKENDS)}")
-    reasons: list[str] = []
-    for candidate in BACKENDS if name == "auto" else (name,):
-        try:
-            backend = BACKENDS[candidate](device, dtype, block_size)
-        except ImportError as error:
-            reasons.append(f"{candidate}: {error}")
-            continue
-        reason = backend.supports(device, dtype, head_dim, block_size)
-        if reason is None:
-            why = "; ".join(reasons) or ("first choice" if name == "auto" else "asked for")
-            logger.info("attention backend %s on %s %s (%s)", backend.name, device, dtype, why)
-            return backend
-        reasons.append(f"{candidate}: {reason}")
-    raise EngineError(f"no attention backend for {device} {dtype} head_dim {head_dim}: {'; '.join(reasons)}")

@@ -21,7 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.attention.backend import AttentionBatch
+from engine.attention.backend import AttentionBatch, StepShape
+from engine.errors import EngineError
 
 
 @dataclass
@@ -72,6 +73,7 @@ class SDPABackend:
     """
 
     name = "sdpa"
+    capturable = False
 
     def __init__(self, device: torch.device | str, dtype: torch.dtype, block_size: int) -> None:
         self._device = torch.device(device)
@@ -88,9 +90,15 @@ class SDPABackend:
             return f"built for {self._dtype}, block size {self._block_size}; not {dtype}, {block_size}"
         return None
 
-    def plan(self, batch: AttentionBatch) -> SDPAMetadata:
+    def buffers(self, shape: StepShape) -> SDPAMetadata:
+        """Raises EngineError: how much is gathered differs from batch to batch, which no graph can hold."""
+        raise EngineError("the sdpa backend cannot be captured in a graph")
+
+    def plan(self, batch: AttentionBatch, out: SDPAMetadata | None = None) -> SDPAMetadata:
         """Slots, gather indices and masks of one step, on the backend's device."""
-        num_decodes = next((i for i, count in enumerate(batch.counts) if count != 1), len(batch.counts))
+        if out is not None:
+            raise EngineError("metadata of the sdpa backend cannot be refilled")
+        num_decodes = batch.num_leading_decodes
         context_lens = batch.context_lens
         contexts = [
             slots_of(table, 0, length, self._block_size)

@@ -184,7 +184,7 @@ def test_slots_follow_the_block_table() -> None:
 
 
 def test_selection_says_what_it_chose_and_why_not(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "engine.attention.backend"):
+    with caplog.at_level(logging.INFO, "engine.attention.selection"):
         assert select_backend("auto", "cpu", torch.float32, 64, 16).name == "sdpa"
     assert "attention backend sdpa" in caplog.text
     with pytest.raises(EngineError, match="unknown attention backend 'flush'; there are: auto"):

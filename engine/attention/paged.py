@@ -1,0 +1,105 @@
+"""What the backends share whose kernels follow block tables themselves: metadata, and a step in two parts.
+
+The leading rows of a batch with one query are decodes, the rest are chunks; each kind has its own kernel, and
+a part without room in the step's shape launches nothing. `Backend.buffers` returns metadata that keeps its
+addresses, so that a forward captured in a CUDA graph serves every batch that `plan` later lays into it:
+
+    metadata = backend.buffers(StepShape(num_decodes=8, max_context=4096))
+    with torch.cuda.graph(graph): out = backend.forward(q, k, v, cache, metadata)
+    backend.plan(batch, out=metadata); graph.replay()
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from engine.attention.backend import AttentionBatch, StepShape
+from engine.attention.metadata import PagedMetadata
+from engine.errors import EngineError
+
+FLASH_PAGE_MULTIPLE = 256
+FLASH_MIN_QUERIES = 2
+"""Told that no row has more than one query, FlashAttention 2 takes every row to have exactly one."""
+
+
+class PagedBackend(ABC):
+    """Base of the backends on `PagedMetadata`.
+
+    Args:
+        device, dtype: of queries, keys, values and cache.
+        block_size: positions per block of the cache.
+    """
+
+    name: str
+    capturable = True
+
+    def __init__(self, device: torch.device | str, dtype: torch.dtype, block_size: int) -> None:
+        self._device, self._dtype, self._block_size = torch.device(device), dtype, block_size
+
+    @abstractmethod
+    def supports(
+        self, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
+    ) -> str | None:
+        """See `AttentionBackend.supports`."""
+
+    @abstractmethod
+    def decode(
+        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
+    ) -> None:
+        """Attends the decode rows q, k, v [B, heads, D] into `out`, their keys and values stored as well."""
+
+    @abstractmethod
+    def prefill(
+        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
+    ) -> None:
+        """The same for the chunk rows, [num_chunk_tokens, heads, D]."""
+
+    def buffers(self, shape: StepShape) -> PagedMetadata:
+        """Metadata for any step that fits into `shape`; see `AttentionBackend.buffers`."""
+        return PagedMetadata(shape, self._block_size, self._device)
+
+    def plan(self, batch: AttentionBatch, out: PagedMetadata | None = None) -> PagedMetadata:
+        """Lays `batch` into `out`, or into metadata of exactly its shape; see `AttentionBackend.plan`."""
+        if out is None:
+            out = PagedMetadata(StepShape.of(batch), self._block_size, self._device, num_staging=1)
+        out.fill(batch)
+        return out
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: PagedMetadata) -> Tensor:
+        """See `AttentionBackend.forward`."""
+        shape = metadata.shape
+        if len(q) != shape.num_tokens:
+            raise EngineError(f"{len(q)} queries for a step of {shape.num_tokens}")
+        q, k, v = (part if part.stride(-1) == 1 else part.contiguous() for part in (q, k, v))
+        out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+        split = shape.num_decodes
+        if split:
+            self.decode(q[:split], k[:split], v[:split], kv_cache, metadata, out[:split])
+        if shape.num_chunk_tokens:
+            self.prefill(q[split:], k[split:], v[split:], kv_cache, metadata, out[split:])
+        return out
+
+    def _built_for(self, device: torch.device, dtype: torch.dtype, block_size: int) -> str | None:
+        """The reason when this is not what the constructor was told."""
+        built = (self._device.type, self._dtype, self._block_size)
+        if (device.type, dtype, block_size) != built:
+            return "built for {} {} block size {}".format(*built)
+        return None
+
+
+def why_not_flash(device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int) -> str | None:
+    """What paged FlashAttention 2 cannot serve, whoever ships it; None when it can."""
+    if device.type != "cuda":
+        return f"needs CUDA, not {device.type}"
+    if torch.cuda.get_device_capability(device) < (8, 0):
+        return "needs compute capability 8.0"
+    if dtype not in (torch.float16, torch.bfloat16):
+        return f"{dtype} is neither float16 nor bfloat16"
+    if head_dim % 8 or head_dim > 256:
+        return f"head_dim {head_dim} is not a multiple of 8 up to 256"
+    if block_size % FLASH_PAGE_MULTIPLE:
+        return f"block size {block_size} is not a multiple of {FLASH_PAGE_MULTIPLE}"
+    return None

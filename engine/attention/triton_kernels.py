@@ -1,0 +1,206 @@
+"""Triton kernels over the paged KV cache: store, decode with split contexts, prefill of rows of any length.
+
+A cache layer is `[2, num_blocks, block_size, kv_heads, head_dim]`, contiguous within keys and within values.
+The query heads that share a key/value head stand together as the rows of one tile, so that keys and values
+are read once per group. With 16 query heads on 2 key/value heads, a decode tile holds 8 rows (padded to 16),
+a prefill tile of 64 rows holds 8 queries.
+
+Keys and values past a context are masked when they are loaded, not only in the scores, so whatever an unused
+slot holds, NaN included, cannot reach a sum. Scores, sums and outputs are accumulated in fp32; `OPERAND` is
+the type in which tiles are multiplied. Scores carry a factor log2(e), so that exp2 serves.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+INTERPRETED = triton.knobs.runtime.interpret
+"""Whether kernels run in Triton's interpreter (TRITON_INTERPRET=1), on tensors of any device."""
+
+
+@triton.jit
+def store_kernel(
+    k, v, cache, slots, k_token, k_head, v_token, v_head, side,
+    KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Program t copies the keys and values of token t to its slot; a negative slot is padding."""
+    token = tl.program_id(0).to(tl.int64)
+    slot = tl.load(slots + token).to(tl.int64)
+    if slot < 0:
+        return
+    element = tl.arange(0, BLOCK)
+    mask = element < KV_HEADS * HEAD_DIM
+    head, offset = element // HEAD_DIM, element % HEAD_DIM
+    target = cache + slot * KV_HEADS * HEAD_DIM + element
+    tl.store(target, tl.load(k + token * k_token + head * k_head + offset, mask=mask), mask=mask)
+    tl.store(target + side, tl.load(v + token * v_token + head * v_head + offset, mask=mask), mask=mask)
+
+
+@triton.jit
+def _page_offsets(
+    table, positions, valid, kv_head,
+    BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
+):  # fmt: skip
+    """Where the vectors of `positions` begin in the keys (or values) of one cache layer."""
+    blocks = tl.load(table + positions // BLOCK_SIZE, mask=valid, other=0).to(tl.int64)
+    return ((blocks * BLOCK_SIZE + positions % BLOCK_SIZE) * KV_HEADS + kv_head) * HEAD_DIM
+
+
+@triton.jit
+def _accumulate(q, keys, values, visible, scale, maximum, total, output, OPERAND: tl.constexpr):
+    """One step of the online softmax: q [M, D], keys and values [N, D], visible [M or 1, N].
+
+    Every row sees at least one position of the first tile it is given, so `maximum` is finite after it.
+    """
+    scores = tl.dot(q, tl.trans(keys.to(OPERAND)), input_precision="ieee")
+    scores = tl.where(visible, scores * scale, float("-inf"))
+    raised = tl.maximum(maximum, tl.max(scores, 1))
+    decay = tl.exp2(maximum - raised)
+    weights = tl.exp2(scores - raised[:, None])
+    total = total * decay + tl.sum(weights, 1)
+    output = output * decay[:, None]
+    output += tl.dot(weights.to(OPERAND), values.to(OPERAND), input_precision="ieee")
+    return raised, total, output
+
+
+@triton.jit(do_not_specialize=["table_width"])
+def decode_kernel(
+    q, k, v, cache, out, partial, partial_lse, tables, contexts, table_width, scale,
+    q_token, q_head, k_token, k_head, v_token, v_head, side,
+    BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
+    SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    OPERAND: tl.constexpr,
+):  # fmt: skip
+    """Program (row, key/value head, split) attends one query to its part of the context.
+
+    The newest position never travels through the cache: split 0 takes it from k and v, and stores it. So no
+    program reads what another writes. With one split the result goes to `out`; otherwise the normalised part
+    goes to `partial` [rows, heads, SPLITS, D] fp32 and its log2-sum-exp to `partial_lse` [rows, heads,
+    SPLITS], -inf where a split has nothing to do.
+    """
+    row, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    member, d = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
+    in_head = d < HEAD_DIM
+    in_tile = (member < GROUP)[:, None] & in_head[None, :]
+    heads = kv_head * GROUP + member
+    context = tl.load(contexts + row)
+    table = tables + row * table_width
+    queries = tl.load(q + row * q_token + heads[:, None] * q_head + d[None, :], mask=in_tile, other=0.0)
+
+    owns_newest = (split == 0) & (context > 0)
+    taken = in_head & owns_newest
+    newest_k = tl.load(k + row * k_token + kv_head * k_head + d, mask=taken, other=0.0)
+    newest_v = tl.load(v + row * v_token + kv_head * v_head + d, mask=taken, other=0.0)
+    newest = tl.maximum(context - 1, 0)
+    target = cache + _page_offsets(table, newest, owns_newest, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM) + d
+    tl.store(target, newest_k, mask=taken)
+    tl.store(target + side, newest_v, mask=taken)
+    scores = tl.sum(queries.to(tl.float32) * newest_k.to(tl.float32)[None, :], 1) * scale
+    maximum = tl.where(owns_newest, scores, float("-inf"))
+    total = tl.where(owns_newest, 1.0, 0.0) + tl.zeros([BLOCK_M], tl.float32)
+    output = newest_v.to(tl.float32)[None, :] + tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+
+    queries = queries.to(OPERAND)
+    share = tl.cdiv(tl.cdiv(newest, SPLITS), BLOCK_N) * BLOCK_N
+    begin = split * share
+    end = tl.minimum(begin + share, newest)
+    for first in range(begin, end, BLOCK_N):
+        positions = first + tl.arange(0, BLOCK_N)
+        valid = positions < end
+        offsets = _page_offsets(table, positions, valid, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
+        pointers = cache + offsets[:, None] + d[None, :]
+        mask = valid[:, None] & in_head[None, :]
+        keys = tl.load(pointers, mask=mask, other=0.0)
+        values = tl.load(pointers + side, mask=mask, other=0.0)
+        maximum, total, output = _accumulate(
+            queries, keys, values, valid[None, :], scale, maximum, total, output, OPERAND
+        )
+
+    output = output / tl.where(total > 0, total, 1.0)[:, None]
+    head_row = row * KV_HEADS * GROUP + heads
+    if SPLITS == 1:
+        target = out + head_row[:, None] * HEAD_DIM + d[None, :]
+        tl.store(target, output.to(out.dtype.element_ty), mask=in_tile)
+    else:
+        cell = head_row * SPLITS + split
+        lse = tl.where(total > 0, maximum + tl.log2(tl.where(total > 0, total, 1.0)), float("-inf"))
+        tl.store(partial_lse + cell, lse, mask=member < GROUP)
+        written = in_tile & (total > 0)[:, None]
+        tl.store(partial + cell[:, None] * HEAD_DIM + d[None, :], output, mask=written)
+
+
+@triton.jit
+def combine_kernel(
+    out, partial, partial_lse,
+    HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Program i merges the splits of head row i, each weighted with its share of the softmax's sum."""
+    head_row = tl.program_id(0).to(tl.int64)
+    split, d = tl.arange(0, SPLITS), tl.arange(0, BLOCK_D)
+    lse = tl.load(partial_lse + head_row * SPLITS + split)
+    highest = tl.max(lse, 0)
+    weights = tl.exp2(lse - tl.where(highest == float("-inf"), 0.0, highest))
+    pointers = partial + (head_row * SPLITS + split)[:, None] * HEAD_DIM + d[None, :]
+    parts = tl.load(pointers, mask=(weights > 0)[:, None] & (d < HEAD_DIM)[None, :], other=0.0)
+    total = tl.sum(weights, 0)
+    merged = tl.sum(parts * weights[:, None], 0) / tl.where(total > 0, total, 1.0)
+    tl.store(out + head_row * HEAD_DIM + d, merged.to(out.dtype.element_ty), mask=d < HEAD_DIM)
+
+
+@triton.jit(do_not_specialize=["table_width", "num_rows"])
+def prefill_kernel(
+    q, cache, out, tables, contexts, cu_queries, table_width, num_rows, scale, q_token, q_head, side,
+    BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    BLOCK_R: tl.constexpr, OPERAND: tl.constexpr,
+):  # fmt: skip
+    """Program (tile, key/value head) attends BLOCK_Q queries of one row, all of whose keys are stored.
+
+    The tiles of row r begin at `cu_queries[r] // BLOCK_Q + r`, which leaves each row one tile more than its
+    full ones; so the grid depends on the room of the batch alone, and a captured launch serves any batch in
+    it. A row with context 0 is padding and gets zeros.
+    """
+    tile, kv_head = tl.program_id(0), tl.program_id(1)
+    rows = tl.arange(0, BLOCK_R)
+    first_tiles = tl.load(cu_queries + rows, mask=rows < num_rows, other=0) // BLOCK_Q + rows
+    row = tl.sum(((first_tiles <= tile) & (rows < num_rows)).to(tl.int32), 0) - 1
+    begin = tl.load(cu_queries + row)
+    count = tl.load(cu_queries + row + 1) - begin
+    first_query = (tile - begin // BLOCK_Q - row) * BLOCK_Q
+    if first_query >= count:
+        return
+
+    member, d = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
+    query = first_query + member // GROUP
+    heads = kv_head * GROUP + member % GROUP
+    in_head = d < HEAD_DIM
+    in_tile = ((query < count) & (member < BLOCK_Q * GROUP))[:, None] & in_head[None, :]
+    token = (begin + query).to(tl.int64)
+    pointers = q + token[:, None] * q_token + heads[:, None] * q_head + d[None, :]
+    queries = tl.load(pointers, mask=in_tile, other=0.0).to(OPERAND)
+    maximum = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK_M], tl.float32)
+    output = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+
+    context = tl.load(contexts + row)
+    last_visible = context - count + query
+    end = tl.minimum(context, context - count + first_query + BLOCK_Q)
+    for first in range(0, end, BLOCK_N):
+        positions = first + tl.arange(0, BLOCK_N)
+        valid = positions < end
+        offsets = _page_offsets(
+            tables + row.to(tl.int64) * table_width, positions, valid, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM
+        )
+        cached = cache + offsets[:, None] + d[None, :]
+        mask = valid[:, None] & in_head[None, :]
+        keys = tl.load(cached, mask=mask, other=0.0)
+        values = tl.load(cached + side, mask=mask, other=0.0)
+        visible = (positions[None, :] <= last_visible[:, None]) & valid[None, :]
+        maximum, total, output = _accumulate(
+            queries, keys, values, visible, scale, maximum, total, output, OPERAND
+        )
+
+    output = output / tl.where(total > 0, total, 1.0)[:, None]
+    target = out + (token * KV_HEADS * GROUP + heads)[:, None] * HEAD_DIM + d[None, :]
+    tl.store(target, output.to(out.dtype.element_ty), mask=in_tile)

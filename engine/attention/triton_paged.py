@@ -1,0 +1,157 @@
+"""Paged attention in Triton, for any block size: the backend of CUDA where nothing measures faster.
+
+A decode splits its context over several programs when the batch alone would leave the device idle: one stream
+with 2 key/value heads is 2 programs, with 32 splits it is 64 and a small second kernel that merges them. The
+number of splits follows from the room of the step, never from its contents, so a captured graph serves
+contexts of any length. On the CPU it runs in Triton's interpreter (TRITON_INTERPRET=1), for tests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from engine.attention import triton_kernels as kernels
+from engine.attention.metadata import PagedMetadata
+from engine.attention.paged import PagedBackend
+
+DTYPES = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
+MAX_HEAD_DIM = 256
+MAX_SPLITS = 64
+PROGRAMS_PER_PROCESSOR = 2
+TILE_BYTES = 16384
+LOG2_E = math.log2(math.e)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How kernels are launched; `benchmarks/gpu_attention_launches.py` measures others than these.
+
+    Attributes:
+        num_splits: parts of a decode's context, a power of two; None chooses by the device and the step.
+        tile: positions per step of a loop, a power of two from 16; None: as many as make 16 KiB of keys.
+        prefill_rows: queries times heads per tile of a prefill, a power of two from 16; None: 64, but 16 in
+            fp32, whose products run in registers that would spill.
+        *_warps, *_stages: warps of a program, and loads in flight in its loop.
+    """
+
+    num_splits: int | None = None
+    tile: int | None = None
+    decode_warps: int = 4
+    decode_stages: int = 3
+    prefill_rows: int | None = None
+    prefill_warps: int = 4
+    prefill_stages: int = 3
+
+
+class TritonBackend(PagedBackend):
+    """See `PagedBackend`."""
+
+    name = "triton"
+
+    def __init__(
+        self,
+        device: torch.device | str,
+        dtype: torch.dtype,
+        block_size: int,
+        launch: Launch | None = None,
+    ) -> None:
+        super().__init__(device, dtype, block_size)
+        self._launch = launch or Launch()
+        self._processors = 1
+        if self._device.type == "cuda":
+            self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
+        # The interpreter holds bfloat16 as bits, which it can convert but not multiply.
+        self._operand = tl.float32 if kernels.INTERPRETED else DTYPES.get(dtype)
+
+    def supports(
+        self, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
+    ) -> str | None:
+        if device.type != "cuda" and not kernels.INTERPRETED:
+            return f"needs CUDA, not {device.type}"
+        if dtype not in DTYPES:
+            return f"{dtype} is not one of {', '.join(map(str, DTYPES))}"
+        if head_dim > MAX_HEAD_DIM:
+            return f"head_dim {head_dim} is above {MAX_HEAD_DIM}"
+        return self._built_for(device, dtype, block_size)
+
+    def decode(
+        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
+    ) -> None:
+        """One launch, storing included; a second one merges when contexts are split."""
+        (num_rows, num_heads, head_dim), num_kv_heads = q.shape, k.shape[1]
+        group = num_heads // num_kv_heads
+        block_d, block_n = self._tile(head_dim)
+        splits = self._splits(num_rows * num_kv_heads, step.shape.max_context, block_n)
+        partial, partial_lse = out, out
+        if splits > 1:
+            cells = (num_rows, num_heads, splits)
+            partial = torch.empty(*cells, head_dim, dtype=torch.float32, device=q.device)
+            partial_lse = torch.empty(cells, dtype=torch.float32, device=q.device)
+        rows = step.decodes
+        kernels.decode_kernel[(num_rows, num_kv_heads, splits)](
+            q, k, v, cache, out, partial, partial_lse,
+            rows.block_tables, rows.context_lens, rows.block_tables.stride(0), LOG2_E / math.sqrt(head_dim),
+            *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
+            BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HEAD_DIM=head_dim,
+            SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n, BLOCK_D=block_d,
+            OPERAND=self._operand, num_warps=self._launch.decode_warps, num_stages=self._launch.decode_stages,
+        )  # fmt: skip
+        if splits > 1:
+            kernels.combine_kernel[(num_rows * num_heads,)](
+                out, partial, partial_lse, HEAD_DIM=head_dim, SPLITS=splits, BLOCK_D=block_d
+            )
+
+    def prefill(
+        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
+    ) -> None:
+        """Stores, then attends from the cache."""
+        store(k, v, cache, step.slots[step.shape.num_decodes :])
+        (num_tokens, num_heads, head_dim), num_kv_heads = q.shape, k.shape[1]
+        group = num_heads // num_kv_heads
+        block_d, block_n = self._tile(head_dim)
+        fitting = 16 if self._dtype is torch.float32 else 64
+        block_m = max(self._launch.prefill_rows or fitting, triton.next_power_of_2(group))
+        block_q = block_m // group
+        rows = step.chunks
+        num_rows = len(rows.context_lens)
+        kernels.prefill_kernel[(num_tokens // block_q + num_rows, num_kv_heads)](
+            q, cache, out, rows.block_tables, rows.context_lens, rows.cu_queries,
+            rows.block_tables.stride(0), num_rows, LOG2_E / math.sqrt(head_dim),
+            *q.stride()[:2], cache.stride(0),
+            BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HEAD_DIM=head_dim,
+            BLOCK_Q=block_q, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d,
+            BLOCK_R=triton.next_power_of_2(num_rows), OPERAND=self._operand,
+            num_warps=self._launch.prefill_warps, num_stages=self._launch.prefill_stages,
+        )  # fmt: skip
+
+    def _splits(self, num_programs: int, max_context: int, block_n: int) -> int:
+        """Parts of each context: enough to fill the device, none without at least one tile."""
+        if self._launch.num_splits is not None:
+            return self._launch.num_splits
+        wanted = self._processors * PROGRAMS_PER_PROCESSOR // num_programs
+        useful = min(wanted, -(-max_context // block_n), MAX_SPLITS)
+        return 1 << max(0, useful.bit_length() - 1)
+
+    def _tile(self, head_dim: int) -> tuple[int, int]:
+        """Width of a vector, and positions per tile."""
+        block_d = max(16, triton.next_power_of_2(head_dim))
+        fitting = min(64, max(16, TILE_BYTES // (block_d * self._dtype.itemsize)))
+        return block_d, self._launch.tile or fitting
+
+
+def store(k: Tensor, v: Tensor, cache: Tensor, slots: Tensor) -> None:
+    """Writes k, v [T, Hkv, D] to `slots` [T] int32 of a cache layer; tokens with a negative slot nowhere.
+
+    The last dimension of k and v must be contiguous.
+    """
+    num_tokens, num_kv_heads, head_dim = k.shape
+    kernels.store_kernel[(num_tokens,)](
+        k, v, cache, slots, *k.stride()[:2], *v.stride()[:2], cache.stride(0),
+        KV_HEADS=num_kv_heads, HEAD_DIM=head_dim, BLOCK=triton.next_power_of_2(num_kv_heads * head_dim),
+    )  # fmt: skip

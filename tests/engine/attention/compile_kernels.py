@@ -1,0 +1,56 @@
+"""Compiles every Triton kernel for compute capability 9.0, which needs no GPU; prints a line per kernel.
+
+    python -m tests.engine.attention.compile_kernels
+
+The interpreter runs kernels as NumPy code and so accepts what the compiler would refuse. It has to be off
+here (TRITON_INTERPRET unset), hence a program of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from engine.attention import triton_kernels as kernels
+
+HOPPER = GPUTarget("cuda", 90, 32)
+LAYOUT = {"BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HEAD_DIM": 128, "BLOCK_N": 64, "BLOCK_D": 128}
+INTS = {"tables", "contexts", "cu_queries", "slots"}
+POINTERS = INTS | {"q", "k", "v", "cache", "out", "partial", "partial_lse"}
+
+
+def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ...] = ()) -> None:
+    """Compiles for bf16 inputs; the pointers named in `single` are fp32."""
+
+    def type_of(name: str) -> str:
+        if name in constants:
+            return "constexpr"
+        if name in POINTERS:
+            return "*i32" if name in INTS else "*fp32" if name in single else "*bf16"
+        return "fp32" if name == "scale" else "i32"
+
+    names = kernel.arg_names
+    values = {(names.index(name),): value for name, value in constants.items()}
+    source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
+    compiled = triton.compile(source, target=HOPPER)
+    print(kernel.__name__, constants.get("SPLITS", ""), compiled.metadata.shared, "bytes of shared memory")
+
+
+def main() -> None:
+    operand = {"OPERAND": tl.bfloat16}
+    compile_kernel(kernels.store_kernel, {"KV_HEADS": 2, "HEAD_DIM": 128, "BLOCK": 256})
+    for splits, single in ((1, ()), (16, ("partial", "partial_lse"))):
+        constants = {**LAYOUT, **operand, "SPLITS": splits, "BLOCK_M": 16}
+        compile_kernel(kernels.decode_kernel, constants, single)
+    combine = {"HEAD_DIM": 128, "SPLITS": 16, "BLOCK_D": 128}
+    compile_kernel(kernels.combine_kernel, combine, ("partial", "partial_lse"))
+    prefill = {**LAYOUT, **operand, "BLOCK_Q": 8, "BLOCK_M": 64, "BLOCK_R": 4}
+    compile_kernel(kernels.prefill_kernel, prefill)
+
+
+if __name__ == "__main__":
+    main()
