@@ -21,10 +21,15 @@ class EngineConfig:
         max_num_seqs: sequences running at once.
         max_num_batched_tokens: positions computed by one step, decodes included.
         max_prefill_tokens: positions of prompts computed by one step that also decodes.
+        max_decodes: decodes in one step, None for every running sequence. Where more run, those that are
+            furthest ahead of their listeners wait.
+        max_step_seconds: time for the decodes of a step, by the measured pace of earlier ones. Those wait for
+            whom there is no time, unless their listeners would run dry before the step after this one.
         enable_prefix_caching: share blocks between sequences with the same beginning.
 
     Raises:
-        ValueError: a limit below 1, or fewer batched tokens than sequences (some stream would starve).
+        ValueError: a limit below 1 (a time of 0), or fewer batched tokens than sequences (some stream would
+            starve).
     """
 
     num_blocks: int
@@ -34,6 +39,8 @@ class EngineConfig:
     max_num_batched_tokens: int = 2048
     max_prefill_tokens: int = 512
     enable_prefix_caching: bool = True
+    max_decodes: int | None = None
+    max_step_seconds: float | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -46,6 +53,10 @@ class EngineConfig:
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.max_decodes is not None and self.max_decodes < 1:
+            raise ValueError(f"max_decodes must be at least 1, got {self.max_decodes}")
+        if self.max_step_seconds is not None and not self.max_step_seconds > 0:
+            raise ValueError(f"max_step_seconds must be above 0, got {self.max_step_seconds}")
         if self.max_num_batched_tokens < self.max_num_seqs:
             raise ValueError(
                 f"max_num_batched_tokens {self.max_num_batched_tokens} is below max_num_seqs "

@@ -11,6 +11,8 @@ fails the sequences of that batch, and the engine goes on with the others.
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.config import EngineConfig
@@ -42,11 +44,16 @@ class SequenceOutput:
 class LLMEngine:
     """Continuous batching over one runner.
 
+    Args:
+        clock: seconds, from any origin; see `Scheduler`.
+
     Raises:
         EngineError: `config` asks for more than the runner has.
     """
 
-    def __init__(self, runner: ModelRunner, config: EngineConfig) -> None:
+    def __init__(
+        self, runner: ModelRunner, config: EngineConfig, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         if config.block_size != runner.block_size:
             raise EngineError(f"block_size is {config.block_size}, the runner's {runner.block_size}")
         for limit in ("num_blocks", "max_model_len"):
@@ -56,7 +63,8 @@ class LLMEngine:
                 )
         self.runner = runner
         self.config = config
-        self.scheduler = Scheduler(config)
+        self.scheduler = Scheduler(config, clock)
+        self._clock = clock
         self.step_count = 0
 
     def add(self, sequence: Sequence) -> None:
@@ -84,12 +92,14 @@ class LLMEngine:
         if not batch:
             return []
         self.step_count += 1
+        began = self._clock()
         try:
             results = self.runner.run(batch)
             _check_results(batch, results)
         except Exception as error:
             logger.exception("step %d failed with %d sequences", self.step_count, len(batch))
             return [self._fail(scheduled.sequence, error) for scheduled in batch]
+        self.scheduler.observe(batch, self._clock() - began)
         outputs = []
         for scheduled, result in zip(batch, results, strict=True):
             self.scheduler.commit(scheduled)
@@ -99,7 +109,7 @@ class LLMEngine:
 
     def _advance(self, scheduled: ScheduledSequence, result: StepResult) -> SequenceOutput:
         sequence = scheduled.sequence
-        sequence.token_ids.append(result.token)
+        self.scheduler.append(sequence, result.token)
         reason = None
         if result.stopped:
             reason = result.finish_reason or "stop"

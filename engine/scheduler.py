@@ -1,8 +1,10 @@
-"""What the next step computes: every decode first, then as much prefill as the budget allows.
+"""What the next step computes: the decodes first, then as much prefill as the budget allows.
 
 One step of a busy engine, with `max_prefill_tokens=256`: five decoding sequences get one position each, a
 sixth computes the last 188 positions of its prompt and so yields a token, and a seventh leaves the queue and
-gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt.
+gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. A decode waits
+only where more of them run than a step may hold (`max_decodes`, `max_step_seconds`): then those whose
+listeners are about to run dry go first, see `engine.playback`.
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
@@ -11,14 +13,17 @@ is refused at `add` when it could not even run alone, so the oldest sequence alw
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from engine.block_manager import BlockManager
 from engine.config import EngineConfig
 from engine.errors import RequestError
+from engine.playback import lead_seconds, most_urgent, record_arrival, record_token
 from engine.sequence import Sequence, SequenceStatus
+from engine.step_time import StepTimeModel
 
 
 @dataclass(frozen=True)
@@ -36,10 +41,16 @@ class ScheduledSequence:
 
 
 class Scheduler:
-    """The queue, the running set, and the rule that moves sequences between them."""
+    """The queue, the running set, and the rule that moves sequences between them.
 
-    def __init__(self, config: EngineConfig) -> None:
+    Args:
+        clock: seconds, from any origin; it decides only which decodes go first when not all fit.
+    """
+
+    def __init__(self, config: EngineConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self.config = config
+        self._clock = clock
+        self._step_times = StepTimeModel()
         self.block_manager = BlockManager(config.num_blocks, config.block_size, config.enable_prefix_caching)
         self._waiting: OrderedDict[str, Sequence] = OrderedDict()
         self._running: dict[str, Sequence] = {}
@@ -76,6 +87,7 @@ class Scheduler:
             raise RequestError(
                 f"request {sequence.request_id!r} is already being served", "request_id", "duplicate"
             )
+        record_arrival(sequence, self._clock())
         self._waiting[sequence.request_id] = sequence
 
     def remove(self, sequence: Sequence) -> None:
@@ -89,20 +101,44 @@ class Scheduler:
         """Records that the scheduled positions have been computed."""
         self.block_manager.commit(scheduled.sequence, scheduled.start + scheduled.count)
 
+    def append(self, sequence: Sequence, token: int | bytes) -> None:
+        """Adds the token that a step yielded for a sequence."""
+        sequence.token_ids.append(token)
+        record_token(sequence, self._clock())
+
+    def observe(self, batch: list[ScheduledSequence], seconds: float) -> None:
+        """Learns from the time a step took how many decodes fit into one."""
+        if self.config.max_step_seconds is not None and all(scheduled.count == 1 for scheduled in batch):
+            self._step_times.observe(len(batch), seconds)
+
     def schedule(self) -> list[ScheduledSequence]:
         """The batch of the next step; empty only when nothing is waiting or running."""
         batch = list(self._schedule_decodes())
         budget = self.config.max_num_batched_tokens - len(batch)
         if batch:
             budget = min(budget, self.config.max_prefill_tokens)
-        batch.extend(self._schedule_prefills(budget))
+        batch.extend(self._schedule_prefills(budget, alone=not batch))
         return batch
 
     def _schedule_decodes(self) -> Iterator[ScheduledSequence]:
-        for sequence in self.running:
-            if sequence.num_uncomputed_tokens == 1 and self._make_room(sequence):
+        decodes = [sequence for sequence in self.running if sequence.num_uncomputed_tokens == 1]
+        limit = self._max_decodes(decodes)
+        if len(decodes) > limit:
+            decodes = most_urgent(decodes, limit, self._clock())
+        for sequence in decodes:
+            if self._make_room(sequence):
                 self.block_manager.append(sequence)
                 yield ScheduledSequence(sequence, sequence.num_computed_tokens, 1)
+
+    def _max_decodes(self, decodes: list[Sequence]) -> int:
+        """How many of these the next step may hold."""
+        limit = len(decodes)
+        budget = self.config.max_step_seconds
+        if budget is not None and (rows := self._step_times.rows_within(budget)) is not None and rows < limit:
+            # Who waits now gets its token with the next step at the earliest.
+            now, horizon = self._clock(), 2 * budget
+            limit = max(rows, sum(lead_seconds(sequence, now) < horizon for sequence in decodes))
+        return limit if self.config.max_decodes is None else min(limit, self.config.max_decodes)
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Preempts from the young end until `sequence` can go on; False when it went itself."""
@@ -118,14 +154,14 @@ class Scheduler:
         self._waiting.move_to_end(sequence.request_id, last=False)
         self.num_preemptions += 1
 
-    def _schedule_prefills(self, budget: int) -> Iterator[ScheduledSequence]:
+    def _schedule_prefills(self, budget: int, alone: bool) -> Iterator[ScheduledSequence]:
         for sequence in self.running:
             if budget and sequence.num_uncomputed_tokens > 1:
-                scheduled = _chunk(sequence, budget)
+                scheduled = _chunk(sequence, budget, alone)
                 budget -= scheduled.count
                 yield scheduled
         while budget and (sequence := self._admit()) is not None:
-            scheduled = _chunk(sequence, budget)
+            scheduled = _chunk(sequence, budget, alone)
             budget -= scheduled.count
             yield scheduled
 
@@ -171,6 +207,11 @@ def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
         raise RequestError(f"{parts}, the KV cache holds {capacity}", "max_new_tokens", "too_long")
 
 
-def _chunk(sequence: Sequence, budget: int) -> ScheduledSequence:
+def _chunk(sequence: Sequence, budget: int, alone: bool) -> ScheduledSequence:
+    """The next positions of a prefill. `alone`: no stream waits for it, so a resumed one may be exact."""
     start = sequence.num_computed_tokens
-    return ScheduledSequence(sequence, start, min(sequence.num_uncomputed_tokens, budget))
+    count = min(sequence.num_uncomputed_tokens, budget)
+    if alone and sequence.num_resumed_tokens:
+        resumed_from = sequence.num_prompt_tokens - sequence.num_resumed_tokens
+        count = min(count, max(1, resumed_from - start))
+    return ScheduledSequence(sequence, start, count)

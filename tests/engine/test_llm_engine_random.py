@@ -29,6 +29,7 @@ requests = st.lists(
     num_blocks=st.integers(10, 14),
     max_num_seqs=st.integers(2, 5),
     max_prefill_tokens=st.integers(1, 9),
+    max_decodes=st.none() | st.integers(1, 3),
     caching=st.booleans(),
 )
 def test_any_traffic_gives_each_request_what_it_gets_alone(
@@ -36,6 +37,7 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
     num_blocks: int,
     max_num_seqs: int,
     max_prefill_tokens: int,
+    max_decodes: int | None,
     caching: bool,
 ) -> None:
     """Prompts over two tokens collide often; requests arrive at, and some are cancelled at, given steps."""
@@ -44,11 +46,13 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=max_num_seqs + 6,
         max_prefill_tokens=max_prefill_tokens,
+        max_decodes=max_decodes,
         enable_prefix_caching=caching,
     )
     due = defaultdict(list)
     for number, (prompt, count, salt, arrival, cancelled_after) in enumerate(requests):
-        due[arrival].append((Sequence(str(number), prompt, count, salt=salt), cancelled_after))
+        sequence = Sequence(str(number), prompt, count, salt=salt, token_seconds=0.1 * (number % 2))
+        due[arrival].append((sequence, cancelled_after))
     sequences = play(engine, due)
     for sequence in sequences:
         tokens = generated(sequence)

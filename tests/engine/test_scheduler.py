@@ -57,6 +57,28 @@ def test_prefill_beside_decodes_is_bounded_and_alone_it_is_not() -> None:
     assert [step(scheduler)[1:] for _ in range(3)] == [[("next", 0, 8)], [("next", 8, 8)], [("next", 16, 4)]]
 
 
+def resumed(name: str, prompt: int, generated: int) -> Sequence:
+    """A sequence whose earlier attempt had generated some tokens after the prompt."""
+    sequence = seq(name, prompt + generated)
+    sequence.num_resumed_tokens = generated
+    return sequence
+
+
+def test_what_was_generated_before_is_computed_one_by_one_as_it_was_then() -> None:
+    scheduler = make()
+    scheduler.add(resumed("a", 5, 3))
+    rows = [step(scheduler) for _ in range(5)]
+    assert rows == [[("a", 0, 5)], [("a", 5, 1)], [("a", 6, 1)], [("a", 7, 1)], [("a", 8, 1)]]
+
+
+def test_beside_a_running_stream_what_was_generated_before_is_computed_at_once() -> None:
+    scheduler = make()
+    scheduler.add(seq("a", 3))
+    step(scheduler)
+    scheduler.add(resumed("b", 5, 3))
+    assert step(scheduler) == [("a", 3, 1), ("b", 0, 8)]
+
+
 def test_a_running_stream_gets_a_token_in_every_step_while_prompts_arrive() -> None:
     scheduler = make(max_num_batched_tokens=16, max_prefill_tokens=8, max_num_seqs=12, num_blocks=200)
     scheduler.add(seq("stream", 2, max_new_tokens=100))
