@@ -42,6 +42,9 @@ class ModelInfo:
     features: tuple[str, ...] = ()
     """What else a request may use, such as "reference" and "prompt"."""
     max_text_characters: int = 4096
+    """Of one request to the engine."""
+    part_characters: int | None = None
+    """Longer text is spoken in parts of at most this many characters (`models.sentences`); None: never."""
     default_cfg_value: float = 2.0
     default_inference_timesteps: int = 10
 

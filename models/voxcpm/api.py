@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +25,7 @@ import numpy as np
 from engine.errors import EngineError
 from engine.loop import EngineLoop
 from engine.output_stream import OutputStream
+from models.sentences import parts
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import read_audio
 from models.voxcpm.checkpoint import Progress
@@ -33,27 +36,35 @@ Audio = str | Path | tuple[np.ndarray, int]
 
 
 class SpeechStream:
-    """The audio of one request while it is generated: iterate it, or iterate it asynchronously.
+    """The audio of one text while it is generated: iterate it, or iterate it asynchronously.
 
-    Yields float32 [samples] in [-1, 1], one patch each. `finish_reason` is set after the last one. An
-    abandoned iteration cancels the request. Raises engine.errors.EngineError when generation fails.
+    Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.
+    `finish_reason` is set after the last patch. An abandoned iteration cancels the request. Raises
+    engine.errors.EngineError when generation fails.
     """
 
-    def __init__(self, stream: OutputStream, seed: int) -> None:
-        self._stream = stream
-        self.seed = seed
+    def __init__(self, loop: EngineLoop, request: SpeechRequest, texts: list[str], info: ModelInfo) -> None:
+        """texts: the parts of `request.text`. Raises RequestError."""
+        self._loop, self._request, self._info = loop, request, info
+        self._texts = deque(texts or [request.text])
+        self._patches = 0
+        self.seed = request.seed
         self.finish_reason: str | None = None
+        self._stream: OutputStream | None = self._submit_next()
 
     def cancel(self) -> None:
         """Stop generating; the iteration ends."""
-        self._stream.cancel()
+        self._texts.clear()
+        if self._stream is not None:
+            self._stream.cancel()
 
     def outputs(self) -> Iterator[SpeechOutput]:
         """Patches with their latents, for callers that keep them."""
         try:
-            for output in self._stream:
-                self._note(output)
-                yield output
+            while (stream := self._stream) is not None:
+                for output in stream:
+                    yield self._note(output)
+                self._end(stream)
         finally:
             self._leave()
 
@@ -62,22 +73,59 @@ class SpeechStream:
 
     async def __aiter__(self) -> AsyncIterator[np.ndarray]:
         try:
-            async for output in self._stream:
-                self._note(output)
-                if len(output.audio):
-                    yield output.audio
+            while (stream := self._stream) is not None:
+                async for output in stream:
+                    if len(self._note(output).audio):
+                        yield output.audio
+                self._end(stream)
         finally:
             self._leave()
 
-    def _note(self, output: SpeechOutput) -> None:
-        self.finish_reason = output.finish_reason
+    def _submit_next(self) -> OutputStream:
+        """Start the next part, within what is left of the bounds of the clip's length."""
+        seconds = self._patches * self._info.patch_seconds
+        shortest, longest = self._request.min_seconds, self._request.max_seconds
+        part = replace(
+            self._request,
+            request_id=uuid.uuid4().hex,
+            text=self._texts.popleft(),
+            min_seconds=None if shortest is None or self._texts else max(0.0, shortest - seconds),
+            max_seconds=None if longest is None else longest - seconds,
+        )
+        self._patches_before = self._patches
+        return self._loop.submit(part)
+
+    def _note(self, output: SpeechOutput) -> SpeechOutput:
+        """The output as one of the whole clip; starts the next part where one ends."""
         if output.finish_reason == "error":
+            self.finish_reason = "error"
             raise EngineError(output.error or "generation failed")
+        output.index += self._patches_before
+        self._patches += len(output.audio) > 0
+        if output.finish_reason is None:
+            return output
+        if self._goes_on(output.finish_reason):
+            output.finish_reason = None
+            self._stream = self._submit_next()
+        self.finish_reason = output.finish_reason
+        return output
+
+    def _goes_on(self, finish_reason: str) -> bool:
+        longest = self._request.max_seconds
+        patch_seconds = self._info.patch_seconds
+        time_left = longest is None or longest - self._patches * patch_seconds >= patch_seconds
+        return bool(self._texts) and time_left and finish_reason != "cancelled"
+
+    def _end(self, stream: OutputStream) -> None:
+        """After the last output of `stream`: unless the next part has begun, that was all."""
+        if self._stream is stream:
+            self._stream = None
 
     def _leave(self) -> None:
         if self.finish_reason is None:
             self.finish_reason = "cancelled"
-            self._stream.cancel()
+            if self._stream is not None:
+                self._stream.cancel()
 
 
 class VoxCPM:
@@ -128,7 +176,7 @@ class VoxCPM:
         min_seconds: float | None = None,
         max_seconds: float | None = None,
     ) -> SpeechStream:
-        """Start speaking `text`; returns at once.
+        """Start speaking `text`; returns at once. Long text is spoken in parts, see `models.sentences`.
 
         voice: a name of `info.voices`. reference_audio: speak with this voice. prompt_audio and
         prompt_text: continue this recording. seed: same seed, same audio; random when not given.
@@ -136,7 +184,7 @@ class VoxCPM:
         """
         seed = secrets.randbits(32) if seed is None else seed
         request = SpeechRequest(
-            request_id=uuid.uuid4().hex,
+            request_id="",
             text=text,
             seed=seed,
             voice=voice,
@@ -149,7 +197,8 @@ class VoxCPM:
             min_seconds=min_seconds,
             max_seconds=max_seconds,
         )
-        return SpeechStream(self._loop.submit(request), seed)
+        texts = parts(text, self.info.part_characters, self.info.languages)
+        return SpeechStream(self._loop, request, texts, self.info)
 
     def synthesize(self, text: str, **options: Any) -> np.ndarray:
         """The whole clip, float32 [samples]; `options` as in `generate`."""

@@ -38,7 +38,8 @@ class EngineOptions:
     """Sizes and switches of one engine.
 
     kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of
-    `typical_seconds` of speech fit, and at least one of full length.
+    `typical_seconds` of speech fit, and at least one of full length. part_characters: longer text is
+    spoken in parts; None leaves it to the checkpoint.
     """
 
     max_num_seqs: int = 8
@@ -48,7 +49,10 @@ class EngineOptions:
     typical_seconds: float = 60.0
     max_num_batched_tokens: int = 2048
     max_prefill_tokens: int = 512
+    max_decodes: int | None = None
+    max_step_seconds: float | None = None
     max_text_characters: int = 4096
+    part_characters: int | None = None
     enable_prefix_caching: bool = True
     attention_backend: str = "auto"
     silence_guard: bool = True
@@ -91,6 +95,8 @@ class VoxCPMEngine:
                 max_num_seqs=self.options.max_num_seqs,
                 max_num_batched_tokens=self.options.max_num_batched_tokens,
                 max_prefill_tokens=self.options.max_prefill_tokens,
+                max_decodes=self.options.max_decodes,
+                max_step_seconds=self.options.max_step_seconds,
                 block_size=self.options.block_size,
                 num_blocks=num_blocks,
                 max_model_len=self.max_model_len,
@@ -145,6 +151,7 @@ class VoxCPMEngine:
             voices=(DEFAULT_VOICE, *(name for name in self.checkpoint.voices if name != DEFAULT_VOICE)),
             features=tuple(features),
             max_text_characters=self._max_text_characters,
+            part_characters=self.options.part_characters or self.checkpoint.generation.get("part_characters"),
             default_cfg_value=self._defaults["cfg_value"],
             default_inference_timesteps=self._defaults["inference_timesteps"],
         )
@@ -215,7 +222,16 @@ class VoxCPMEngine:
             generated=request.resume_latents,
         )
         state = self._state(request, num_text_tokens, len(keys) - request.resume_patches)
-        return Sequence(request.request_id, keys, state.max_patches - state.index, state, self._salt)
+        new_patches = state.max_patches - state.index
+        return Sequence(
+            request.request_id,
+            keys,
+            new_patches,
+            state,
+            self._salt,
+            num_resumed_tokens=request.resume_patches,
+            token_seconds=self.config.patch_seconds,
+        )
 
     def _state(self, request: SpeechRequest, num_text_tokens: int, prompt_length: int) -> GenerationState:
         max_patches, reason = self.max_model_len - prompt_length, "length"

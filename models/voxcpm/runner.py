@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.attention.backend import AttentionBatch, PagedAttention, select_backend
+from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -67,7 +67,10 @@ class VoxCPMRunner:
         self.device, self.dtype = weight.device, weight.dtype
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
         lm = self.config.lm_config
-        self._backend = select_backend(attention_backend, self.device, self.dtype, lm.head_dim, block_size)
+        heads = (lm.num_attention_heads, lm.num_key_value_heads)
+        self._backend = select_backend(
+            attention_backend, self.device, self.dtype, lm.head_dim, block_size, heads
+        )
         self._pool = KVPool(
             model.num_kv_layers,
             num_blocks,

@@ -84,3 +84,43 @@ def test_a_closed_voice_says_so() -> None:
     voice.close()
     with pytest.raises(EngineError):
         voice.generate("hello")
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[VoxCPM]:
+    with VoxCPM.from_pretrained(CHECKPOINT, silence_guard=False, part_characters=12) as loaded:
+        yield loaded
+
+
+LONG, PARTS = "Hello world. Good day. Bye now.", ["Hello world.", "Good day.", "Bye now."]
+
+
+async def test_long_text_is_the_audio_of_its_parts_in_order(reader: VoxCPM) -> None:
+    expected = np.concatenate([reader.synthesize(part, seed=5) for part in PARTS])
+    stream = reader.generate(LONG, seed=5)
+    outputs = list(stream.outputs())
+    assert [output.index for output in outputs] == list(range(len(outputs)))
+    assert [output.finish_reason for output in outputs[:-1]] == [None] * (len(outputs) - 1)
+    assert stream.finish_reason == outputs[-1].finish_reason == "stop"
+    chunks = [chunk async for chunk in reader.generate(LONG, seed=5)]
+    for audio in (np.concatenate([output.audio for output in outputs]), np.concatenate(chunks)):
+        assert audio.shape == expected.shape
+        assert np.abs(audio - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+def test_the_longest_time_is_that_of_the_whole_text(reader: VoxCPM) -> None:
+    first = len(reader.synthesize(PARTS[0], seed=5)) / reader.sample_rate
+    longest = first + 2 * reader.info.patch_seconds
+    stream = reader.generate(LONG, seed=5, max_seconds=longest)
+    seconds = sum(len(chunk) for chunk in stream) / reader.sample_rate
+    assert seconds == pytest.approx(longest) and stream.finish_reason == "length"
+
+
+def test_cancelling_a_long_text_starts_no_further_part(reader: VoxCPM) -> None:
+    stream = reader.generate(LONG, seed=5)
+    outputs = stream.outputs()
+    next(outputs)
+    stream.cancel()
+    first_part = len(list(reader.generate(PARTS[0], seed=5).outputs()))
+    assert 1 + len(list(outputs)) <= first_part
+    assert stream.finish_reason == "cancelled"

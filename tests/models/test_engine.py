@@ -81,6 +81,14 @@ def test_a_clip_resumed_from_its_latents_continues_the_uninterrupted_one(
     assert resumed[-1].finish_reason == whole[-1].finish_reason
 
 
+@pytest.mark.parametrize("name", ["zero-shot", "continued", "both"])
+def test_a_clip_resumed_where_nothing_else_runs_has_the_same_bits(make_engine: Engines, name: str) -> None:
+    item = next(item for item in varied_requests() if item.request_id == name)
+    whole = run(make_engine(), item)[name]
+    resumed = run(make_engine(), replace(item, resume_latents=latents(whole[:7])))[name]
+    assert np.array_equal(latents(resumed), latents(whole[7:]))
+
+
 def test_the_same_prompt_twice_hits_the_prefix_cache_and_sounds_the_same(make_engine: Engines) -> None:
     engine = make_engine()
     item = request("first", reference_latents=clip(3, 20))

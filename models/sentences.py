@@ -1,0 +1,59 @@
+"""Long text in parts that a model speaks well, cut where a reader would breathe.
+
+    parts("Dr. Smith came in. He sat down.", most_characters=20) == ["Dr. Smith came in.", "He sat down."]
+
+Sentences are found by sentencex (its rules know abbreviations and some 300 languages). Whole sentences share
+a part as long as they fit; a sentence that doesn't fit is cut after a comma or the like, else between words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sentencex import segment
+
+_PAUSE = re.compile(r"[,;:)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
+_SPACE = re.compile(r"\s+")
+
+
+def parts(text: str, most_characters: int | None, languages: Sequence[str] = ()) -> list[str]:
+    """`text` in order, in parts of at most `most_characters` without space around them; all of it if None.
+
+    languages: ISO 639 codes of the model, of which the first decides what is an abbreviation; English if
+    there is none. A text without words gives no part.
+    """
+    if most_characters is None or len(text) <= most_characters:
+        return [text] if text.strip() else []
+    found: list[str] = []
+    for sentence in segment(languages[0] if languages else "en", text):
+        for piece in _pieces(sentence.strip(), most_characters):
+            if found and len(found[-1]) + 1 + len(piece) <= most_characters:
+                found[-1] = f"{found[-1]} {piece}"
+            else:
+                found.append(piece)
+    return found
+
+
+def _pieces(sentence: str, most_characters: int) -> list[str]:
+    """A sentence cut into pieces that fit."""
+    pieces = []
+    while len(sentence) > most_characters:
+        cut = _cut(sentence, most_characters)
+        pieces.append(sentence[:cut].rstrip())
+        sentence = sentence[cut:].lstrip()
+    return [piece for piece in (*pieces, sentence) if piece]
+
+
+def _cut(sentence: str, most_characters: int) -> int:
+    """Where to cut: after the last pause of the later two thirds, else after the last space, else here."""
+    head = sentence[: most_characters + 1]
+    for boundary in (_PAUSE, _SPACE):
+        ends = [
+            match.end()
+            for match in boundary.finditer(head)
+            if len(head[: match.end()].rstrip()) <= most_characters
+        ]
+        if ends and ends[-1] >= most_characters // 3:
+            return ends[-1]
+    return most_characters

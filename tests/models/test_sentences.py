@@ -1,0 +1,57 @@
+"""Long text is cut into parts where a reader would breathe, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.sentences import parts
+
+STORY = 'Dr. Smith paid $12.50 for 3 apples. Then he left! Did he? "Yes," said J. R. Tolkien. It was 6 p.m.'
+
+
+def test_text_that_fits_stays_as_it_is() -> None:
+    assert parts("  One. Two.\n", 20) == ["  One. Two.\n"]
+    assert parts(STORY * 50, None) == [STORY * 50]
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_text_without_words_has_no_parts(text: str) -> None:
+    assert parts(text, 10) == []
+
+
+def test_abbreviations_and_decimals_end_no_sentence() -> None:
+    assert parts(STORY, 39) == [
+        "Dr. Smith paid $12.50 for 3 apples.",
+        "Then he left! Did he?",
+        '"Yes," said J. R. Tolkien.',
+        "It was 6 p.m.",
+    ]
+
+
+def test_a_long_sentence_is_cut_at_a_comma_rather_than_between_words() -> None:
+    sentence = "The train leaves from platform two, calling at every station on the coast."
+    assert parts(sentence, 50) == [
+        "The train leaves from platform two,",
+        "calling at every station on the coast.",
+    ]
+
+
+def test_without_a_pause_a_sentence_is_cut_between_words_and_a_word_only_when_it_must() -> None:
+    assert parts("alpha beta gamma delta", 12) == ["alpha beta", "gamma delta"]
+    assert parts("a" * 25, 10) == ["a" * 10, "a" * 10, "a" * 5]
+
+
+def test_text_without_spaces_is_cut_after_its_own_full_stops() -> None:
+    assert parts("你好。我是谁？再见，朋友。", 6, ["zh"]) == ["你好。", "我是谁？", "再见，朋友。"]
+
+
+@given(st.text(alphabet="ab .,!?;:\n-—。，é'\"3", max_size=300), st.integers(1, 60))
+def test_every_part_fits_and_together_they_are_the_text(text: str, most_characters: int) -> None:
+    found = parts(text, most_characters)
+    if len(text) > most_characters:
+        assert all(0 < len(part) <= most_characters for part in found)
+    assert re.sub(r"\s", "", "".join(found)) == re.sub(r"\s", "", text)
