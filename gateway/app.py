@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway.api import admin, catalog, events, health, pages, stream, tts
+from gateway.api import admin, catalog, events, health, pages, registration, stream, tts
 from gateway.errors import install_error_handlers
 from gateway.middleware import EdgeMiddleware
 from gateway.service import Gateway
@@ -35,7 +35,8 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.gateway = gateway
     install_error_handlers(app)
     app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, settings=settings)
-    for room in (tts, stream, admin, events, catalog, health, pages):
+    for room in (tts, stream, admin, events, catalog, health, registration, pages):
         app.include_router(room.router)
+    app.include_router(admin.tickets)
     pages.mount_static_files(app, settings.frontend_dir)
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from pydantic import ValidationError
 
 from gateway.app import create_app
+from gateway.connections import http_protocol, websocket_protocol
 from gateway.log import configure_logging
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings, load_settings
@@ -37,6 +39,8 @@ class DrainingServer(uvicorn.Server):
         """As uvicorn's, and says where: with port 0 only the socket knows."""
         await super().startup(sockets)
         if self.started:
+            gc.collect()
+            gc.freeze()  # modules and schemas stay; going through them again and again would hold up audio
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             logger.info("listening", host=host, port=port, workers=self._gateway.settings.worker_urls)
 
@@ -63,8 +67,8 @@ def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Con
         gateway_app,
         host=settings.host,
         port=settings.port,
-        http="httptools",
-        ws="websockets-sansio",
+        http=http_protocol(settings),
+        ws=websocket_protocol(settings),
         ws_max_size=settings.max_message_bytes,
         ws_per_message_deflate=False,
         ws_ping_interval=_PING_SECONDS,
@@ -102,8 +106,9 @@ def run(
     except (OSError, ValueError, yaml.YAMLError) as error:
         print(f"voxfleet gateway: {error}", file=sys.stderr)
         return 2
-    if not settings.worker_urls:
-        print("voxfleet gateway: no workers; give --workers URL,URL", file=sys.stderr)
+    if not settings.worker_urls and settings.worker_secret is None:
+        message = "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
+        print(f"voxfleet gateway: {message}", file=sys.stderr)
         return 2
     return serve(settings)
 

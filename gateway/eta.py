@@ -1,24 +1,21 @@
 """How long a request at position n will wait, by simulating the queue ahead of it.
 
 A slot that is free in r seconds and then serves one request every s seconds takes requests at r, r + s, r +
-2s, ... The n-th request starts at the n-th smallest of these times over all slots. That time is found by
-bisection on "how many starts happen until t", which costs O(slots) whatever n is:
+2s, ... The n-th request starts at the n-th smallest of these times over all slots:
 
-    estimate_wait([SlotForecast(1.0, 4.0), SlotForecast(2.0, 4.0)], position=3) == 5.0
+    Outlook([SlotForecast(1.0, 4.0), SlotForecast(2.0, 4.0)]).wait(position=3) == 5.0
 """
 
 from __future__ import annotations
 
 import heapq
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 DEFAULT_SERVICE_SECONDS = 5.0
 """Assumed before anything was measured."""
 _SMOOTHING = 0.3
 _OVERDUE_SHARE = 0.25
-_BISECTION_STEPS = 40
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,11 @@ class ServiceTime:
             self._seconds += _SMOOTHING * (seconds - self._seconds)
 
     @property
+    def measured(self) -> bool:
+        """Whether anything was observed."""
+        return self._seconds is not None
+
+    @property
     def seconds(self) -> float:
         """The average, never zero."""
         return DEFAULT_SERVICE_SECONDS if self._seconds is None else max(self._seconds, 1e-3)
@@ -52,38 +54,31 @@ class ServiceTime:
         return max(self.seconds - elapsed_seconds, _OVERDUE_SHARE * self.seconds)
 
 
-def estimate_wait(slots: Sequence[SlotForecast], position: int) -> float | None:
-    """Seconds until the request at `position` (1 = head of the queue) gets a slot; None without slots."""
-    if not slots:
-        return None
-    latest = min(slot.free_in_seconds + (position - 1) * slot.service_seconds for slot in slots)
-    earliest = 0.0
-    if _starts_until(slots, earliest) >= position:
-        return earliest
-    for _ in range(_BISECTION_STEPS):
-        middle = (earliest + latest) / 2
-        if _starts_until(slots, middle) >= position:
-            latest = middle
-        else:
-            earliest = middle
-    return latest
+class Outlook:
+    """When the requests in line will start, as known at one moment.
 
+    The start of position n is simulated when somebody asks for it, in O(log slots), and remembered. Beyond
+    `EXACT_POSITIONS` it follows from the rate at which the slots take requests, wrong by less than the time
+    of one request.
+    """
 
-def _starts_until(slots: Sequence[SlotForecast], seconds: float) -> int:
-    return sum(
-        math.floor((seconds - slot.free_in_seconds) / slot.service_seconds) + 1
-        for slot in slots
-        if seconds >= slot.free_in_seconds
-    )
+    EXACT_POSITIONS = 512
 
+    def __init__(self, slots: Iterable[SlotForecast], measured: bool = True) -> None:
+        self.measured = measured
+        """Some request has been timed; otherwise all is a guess."""
+        self._free = [(slot.free_in_seconds, slot.service_seconds) for slot in slots]
+        heapq.heapify(self._free)
+        self._rate = sum(1.0 / service_seconds for _, service_seconds in self._free)
+        self._waits: list[float] = []
 
-def simulate_waits(slots: Sequence[SlotForecast], count: int) -> list[float]:
-    """The waits of positions 1 to `count` at once, in O(count log slots); empty without slots."""
-    free = [(slot.free_in_seconds, slot.service_seconds) for slot in slots]
-    heapq.heapify(free)
-    waits: list[float] = []
-    while free and len(waits) < count:
-        starts_in, service_seconds = free[0]
-        waits.append(starts_in)
-        heapq.heapreplace(free, (starts_in + service_seconds, service_seconds))
-    return waits
+    def wait(self, position: int) -> float | None:
+        """Seconds until the request at `position` (1 = head of the queue) gets a slot; None without slots."""
+        if not self._free:
+            return None
+        exact = min(position, self.EXACT_POSITIONS)
+        while len(self._waits) < exact:
+            starts_in, service_seconds = self._free[0]
+            self._waits.append(starts_in)
+            heapq.heapreplace(self._free, (starts_in + service_seconds, service_seconds))
+        return self._waits[exact - 1] + (position - exact) / self._rate

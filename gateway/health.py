@@ -39,7 +39,10 @@ class HealthMonitor:
         """Probe for ever."""
         while True:
             self._wanted.clear()
-            await self.probe()
+            try:
+                await self.probe()
+            except Exception:
+                logger.exception("probe failed", id=self._worker.id)
             try:
                 async with asyncio.timeout(self._interval_seconds()):
                     await self._wanted.wait()
@@ -49,7 +52,7 @@ class HealthMonitor:
     async def probe(self) -> None:
         """Ask once and tell the pool."""
         before = (self._worker.health, self._worker.state)
-        boot_id = self._worker.status.boot_id if self._worker.status else None
+        boot_id = self._worker.boot_id
         try:
             status = await self._client.status()
         except WorkerUnreachable as error:

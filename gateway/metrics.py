@@ -4,9 +4,17 @@ formats.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily
 
 from gateway.pool import WorkerPool
@@ -22,6 +30,7 @@ class Metrics:
     def __init__(self, pool: WorkerPool) -> None:
         self.registry = registry = CollectorRegistry()
         registry.register(_PoolCollector(pool))
+        ProcessCollector(registry=registry)
         build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
         build.labels(VERSION).set(1)
         self.http_requests = Counter(
@@ -58,6 +67,14 @@ class Metrics:
             "voxfleet_migration_gap_seconds", "Last audio of one worker to first audio of the next.",
             buckets=_SECONDS, registry=registry,
         )  # fmt: skip
+        self.audible_gap_seconds = Histogram(
+            "voxfleet_audible_gap_seconds", "The part of that gap that outlasted the audio the client had.",
+            buckets=(0, *_SECONDS), registry=registry,
+        )  # fmt: skip
+        self.client_lead_seconds = Histogram(
+            "voxfleet_client_lead_seconds", "Audio that the client had not played yet when a stream broke.",
+            buckets=(0, *_SECONDS), registry=registry,
+        )  # fmt: skip
         self.worker_failures = Counter(
             "voxfleet_worker_failures_total", "Attempts that failed on a worker.", ["worker", "reason"],
             registry=registry,
@@ -86,6 +103,8 @@ class _PoolCollector:
         yield GaugeMetricFamily("voxfleet_queue_length", "Requests waiting.", value=len(self._pool.queue))
         running = sum(len(worker.leases) for worker in workers)
         yield GaugeMetricFamily("voxfleet_running_requests", "Requests that hold a slot.", value=running)
+        tasks = len(asyncio.all_tasks())
+        yield GaugeMetricFamily("voxfleet_tasks", "Tasks of the event loop.", value=tasks)
         up = GaugeMetricFamily("voxfleet_worker_up", "1 when the worker may be routed to.", labels=["worker"])
         total = GaugeMetricFamily("voxfleet_worker_slots", "Slots of the worker.", labels=["worker"])
         used = GaugeMetricFamily("voxfleet_worker_slots_used", "Slots leased.", labels=["worker"])

@@ -86,6 +86,17 @@ class EdgeMiddleware:
 class _Exchange:
     """One HTTP request and its response."""
 
+    __slots__ = (
+        "_body_bytes",
+        "_body_complete",
+        "_body_timeout_seconds",
+        "_max_body_bytes",
+        "_receive",
+        "_request_id",
+        "_send",
+        "status",
+    )
+
     def __init__(self, receive: Receive, send: Send, request_id: str, settings: GatewaySettings) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
@@ -108,9 +119,10 @@ class _Exchange:
 
     async def receive(self) -> Message:
         """The server's receive, with limits of size and patience while the body comes."""
-        limit_seconds = None if self._body_complete else self._body_timeout_seconds
+        if self._body_complete:
+            return await self._receive()
         try:
-            async with asyncio.timeout(limit_seconds):
+            async with asyncio.timeout(self._body_timeout_seconds):
                 message = await self._receive()
         except TimeoutError:
             raise ApiError(408, "body_timeout", "the body did not come in time") from None

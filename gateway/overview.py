@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.pool import WorkerPool
-from gateway.queue import Requirement
 
 MAX_LISTED = 1000
 """Waiting tickets that are listed; `length` counts all."""
@@ -19,20 +18,17 @@ def describe_workers(pool: WorkerPool) -> dict[str, Any]:
 def describe_queue(pool: WorkerPool) -> dict[str, Any]:
     """`GET /api/queue`: waiting tickets by position, running ones by worker."""
     now = pool.now()
-    waits: dict[Requirement, list[float]] = {}
     queue = []
     for position, ticket in zip(range(1, MAX_LISTED + 1), pool.queue, strict=False):
-        if ticket.requirement not in waits:
-            waits[ticket.requirement] = pool.estimate_waits(
-                ticket.requirement, min(len(pool.queue), MAX_LISTED)
-            )
-        estimates = waits[ticket.requirement]
+        wait_seconds = pool.estimate_wait(ticket.requirement, position)
         queue.append(
             {
                 "ticket_id": ticket.id,
                 "request_id": ticket.request_id,
+                "tenant": ticket.standing.tenant,
+                "priority": ticket.standing.priority,
                 "position": position,
-                "eta_seconds": round(estimates[position - 1], 3) if estimates else None,
+                "eta_seconds": None if wait_seconds is None else round(wait_seconds, 3),
                 "waited_seconds": round(now - ticket.enqueued_at, 3),
             }
         )
@@ -40,6 +36,8 @@ def describe_queue(pool: WorkerPool) -> dict[str, Any]:
         {
             "ticket_id": lease.ticket.id,
             "request_id": lease.ticket.request_id,
+            "tenant": lease.ticket.standing.tenant,
+            "priority": lease.ticket.standing.priority,
             "worker_id": worker.id,
             "attempt": lease.epoch,
             "running_seconds": round(now - lease.granted_at, 3),

@@ -5,8 +5,8 @@ block lasts:
 
     with pool.admit(request_id, requirement) as ticket:
         async with pool.lease(ticket) as lease:        # waits for its turn
-            ...                                        # lease.worker is ours pool.requeue(ticket,
-            exclude=lease.worker) # it failed: to the front of the queue, then lease again
+            ...                                        # lease.worker is ours
+            pool.requeue(ticket, exclude=lease.worker) # it failed: back to the front, then lease again
 
 There is no other way to hold a slot, so none can leak: whatever ends the block (an answer, an error, a client
 that left between two awaits) gives it back, and giving back twice, late, or to a worker that has restarted
@@ -17,33 +17,27 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 
+from gateway.admission import too_many_streams, who_must_go, why_unservable
+from gateway.dispatch import next_grant
 from gateway.errors import ApiError
-from gateway.eta import SlotForecast, estimate_wait, simulate_waits
-from gateway.positions import CallLater, PositionAnnouncer
+from gateway.eta import Outlook
+from gateway.grace import GracePeriod
+from gateway.leases import Lease
+from gateway.outlooks import Outlooks
+from gateway.positions import CallLater, PositionAnnouncer, call_later
 from gateway.queue import Requirement, Ticket, TicketQueue
+from gateway.standing import Standing
 from gateway.workers import Worker
 from worker.protocol import WorkerStatus
 
-
-@dataclass(frozen=True, eq=False)
-class Lease:
-    """The right to one slot. `epoch` counts the leases of its ticket and fences off earlier ones."""
-
-    id: str
-    epoch: int
-    worker: Worker
-    ticket: Ticket
-    granted_at: float
-
-
-def _call_later(delay_seconds: float, callback: Callable[[], None]) -> object:
-    return asyncio.get_running_loop().call_later(delay_seconds, callback)
+_NOBODY = Standing()
 
 
 class WorkerPool:
@@ -55,23 +49,27 @@ class WorkerPool:
         *,
         max_queue: int,
         no_worker_grace_seconds: float,
+        max_wait_seconds: float = math.inf,
+        ageing_seconds: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
-        call_later: CallLater = _call_later,
+        call_later: CallLater = call_later,
     ) -> None:
         self.workers: dict[str, Worker] = {worker.id: worker for worker in workers}
-        self.queue = TicketQueue()
+        self.queue = TicketQueue(ageing_seconds)
         self.tickets: dict[str, Ticket] = {}
         """Every admitted ticket, waiting, running or between two attempts."""
         self.on_change: list[Callable[[], None]] = []
         """Called after every change of workers, leases or queue."""
         self.max_queue = max_queue
-        self._grace_seconds = no_worker_grace_seconds
+        self._max_wait_seconds = max_wait_seconds
         self._clock = clock
         self._call_later = call_later
         self._lease_numbers = itertools.count(1)
         self._positions = PositionAnnouncer(self.queue, call_later)
-        self._watched: set[Requirement] = set()
-        """Requirements that are checked again, and given up, after the grace period."""
+        self._grace = GracePeriod(no_worker_grace_seconds, call_later, self.why_unservable, self._give_up)
+        self.streams: Counter[str] = Counter()
+        """Open tickets by tenant."""
+        self._outlooks = Outlooks(self.workers.values(), clock)
 
     # ---------------------------------------------------------------------------------------------- admission
 
@@ -81,56 +79,54 @@ class WorkerPool:
         request_id: str,
         requirement: Requirement,
         on_move: Callable[[Ticket], None] = lambda ticket: None,
+        standing: Standing = _NOBODY,
     ) -> Iterator[Ticket]:
         """Queue a request and dispatch. `on_move` hears of changes of `ticket.position` while it waits.
 
+        A clip that was begun elsewhere (its requirement names a revision) waits in front of newcomers.
+
         Raises ApiError: 404 for a model or voice that nobody has, 503 when no worker is there, 429
-        when the queue is full.
+        when its client has too many requests, its wait would be too long, or the queue is full.
         """
         if problem := self.why_unservable(requirement):
             raise problem
+        if 0 < standing.max_streams <= self.streams[standing.tenant]:
+            raise too_many_streams(standing.max_streams, self.outlook(requirement))
         ticket = Ticket(
             id=f"q_{secrets.token_hex(6)}",
             request_id=request_id,
             requirement=requirement,
             enqueued_at=self._clock(),
             future=asyncio.Future(),
+            standing=standing,
             on_move=on_move,
         )
         self.tickets[ticket.id] = ticket
+        self.streams[standing.tenant] += 1
         try:
-            self.queue.push_back(ticket)
+            begun = requirement.revision is not None
+            (self.queue.push_front if begun else self.queue.push_back)(ticket)
             self._dispatch()
             if ticket.lease is None:
-                if len(self.queue) > self.max_queue:
-                    wait = self.estimate_wait(requirement, 1)
-                    message = f"the queue is full: {self.max_queue} requests may wait"
-                    raise ApiError(429, "queue_full", message, retry_after_seconds=wait)
-                ticket.position = len(self.queue)
+                ticket.position = self.queue.place(ticket)
+                if not begun:
+                    self._check_room(ticket)
             yield ticket
         finally:
             self._leave(ticket)
 
+    def _check_room(self, newcomer: Ticket) -> None:
+        limits = self.max_queue, self._max_wait_seconds
+        if refusal := who_must_go(self.queue, newcomer, self.outlook(newcomer.requirement), *limits):
+            ticket, problem = refusal
+            if ticket is newcomer:
+                raise problem
+            self.queue.remove(ticket)
+            self._fail(ticket, problem)
+
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
-        workers = self.workers.values()
-        if any(worker.serving and worker.offers(requirement) for worker in workers):
-            return None
-        if any(worker.pending and (worker.model is None or worker.offers(requirement)) for worker in workers):
-            return None
-        known = [worker for worker in workers if worker.model is not None]
-        begun = requirement.revision is not None
-        if (
-            begun
-            or any(worker.offers(requirement) for worker in known)
-            or not any(w.serving for w in workers)
-        ):
-            return ApiError(
-                503, "no_worker", "no worker is up that can serve this request", retry_after_seconds=5
-            )
-        if any(worker.offers(Requirement(model=requirement.model)) for worker in known):
-            return ApiError(404, "unknown_voice", f"there is no voice {requirement.voice!r}", param="voice")
-        return ApiError(404, "unknown_model", f"there is no model {requirement.model!r}", param="model")
+        return why_unservable(self.workers.values(), requirement)
 
     # ------------------------------------------------------------------------------------------------- leases
 
@@ -148,7 +144,7 @@ class WorkerPool:
     ) -> None:
         """Give the ticket's slot back and put it at the front of the queue, for another worker."""
         if exclude is not None:
-            ticket.excluded.add(exclude.id)
+            ticket.excluded |= {exclude.id}
         if requirement is not None:
             ticket.requirement = requirement
         ticket.future = asyncio.Future()
@@ -156,8 +152,9 @@ class WorkerPool:
         if ticket.lease is not None:
             ticket.lease.worker.leases.pop(ticket.lease.id, None)
             ticket.lease = None
+        self._outlooks.changed()
         self._dispatch()
-        self._watch(ticket.requirement)
+        self._grace.watch(ticket.requirement)
 
     def end(self, ticket_id: str, reason: ApiError) -> bool:
         """End a request, waiting or running; its client hears `reason`. False when there is none."""
@@ -175,11 +172,16 @@ class WorkerPool:
         if lease.ticket.lease is lease:
             lease.ticket.lease = None
         if lease.worker.leases.pop(lease.id, None) is not None:
+            self._outlooks.changed()
             self._dispatch()
 
     def _leave(self, ticket: Ticket) -> None:
         del self.tickets[ticket.id]
+        self.streams[ticket.standing.tenant] -= 1
+        if not self.streams[ticket.standing.tenant]:
+            del self.streams[ticket.standing.tenant]
         self.queue.remove(ticket)
+        self.queue.settle(ticket)
         if not ticket.future.cancel() and not ticket.future.cancelled():
             ticket.future.exception()  # retrieved, or asyncio would report it as lost
         if ticket.lease is not None:
@@ -188,44 +190,19 @@ class WorkerPool:
             self._changed()
 
     def _dispatch(self) -> None:
-        """Give free slots to the earliest tickets; the only place that grants a lease."""
-        while grant := self._next_grant():
-            ticket, worker = grant
-            self.queue.remove(ticket)
-            if not ticket.future.done():
-                self._grant(ticket, worker)
+        """Give free slots to the tickets that are next; the only place that grants a lease."""
+        while grant := next_grant(self.queue, self.workers.values(), self._clock()):
+            self.queue.take(grant.ticket, grant.rank)
+            if not grant.ticket.future.done():
+                self._grant(grant.ticket, grant.worker)
         self._changed()
-
-    def _next_grant(self) -> tuple[Ticket, Worker] | None:
-        """The earliest ticket that a worker with room can take, and the least loaded such worker."""
-        if not self.queue:
-            return None
-        best: tuple[int, float] | None = None
-        grant = None
-        for worker in self.workers.values():
-            if not worker.has_room():
-                continue
-            ticket = self.queue.first(
-                worker.offers, lambda ticket, worker=worker: self._may_take(ticket, worker)
-            )
-            if ticket is not None:
-                rank = (ticket.sequence, len(worker.leases) / worker.slots_total)
-                if best is None or rank < best:
-                    best, grant = rank, (ticket, worker)
-        return grant
-
-    def _may_take(self, ticket: Ticket, worker: Worker) -> bool:
-        """Not a worker that failed this request, unless there is no other."""
-        return worker.id not in ticket.excluded or not any(
-            other.serving and other.id not in ticket.excluded and other.offers(ticket.requirement)
-            for other in self.workers.values()
-        )
 
     def _grant(self, ticket: Ticket, worker: Worker) -> None:
         ticket.attempts += 1
         lease = Lease(f"l_{next(self._lease_numbers)}", ticket.attempts, worker, ticket, self._clock())
         worker.leases[lease.id] = lease
         ticket.lease = lease
+        self._outlooks.changed()
         ticket.future.set_result(lease)
 
     # ------------------------------------------------------------------------------------------------- health
@@ -240,11 +217,33 @@ class WorkerPool:
         with self._health_changes(worker):
             worker.missed(reason)
 
+    def report_gone(self, worker: Worker, reason: str) -> None:
+        """The worker is known to be away: it said so, or its registration ran out."""
+        with self._health_changes(worker):
+            worker.gone(reason)
+
+    def add_worker(self, worker: Worker) -> None:
+        """A worker dialled in; it is used once a probe of it succeeds."""
+        self.workers[worker.id] = worker
+        self._changed()
+
+    def remove_worker(self, worker: Worker) -> None:
+        """Forget a worker that is gone and holds no lease."""
+        self.workers.pop(worker.id, None)
+        self._outlooks.changed()
+        self._changed()
+
     def report_suspect(self, worker: Worker, reason: str) -> None:
         """A request failed on the worker in a way that the worker is to blame for."""
         with self._health_changes(worker):
             worker.suspected(reason)
             self._hold(worker)
+
+    def report_audio(self, worker: Worker) -> None:
+        """An attempt on the worker brought its first audio."""
+        if worker.on_trial:
+            worker.proved()
+            self._dispatch()
 
     def report_refused(self, worker: Worker) -> None:
         """The worker said that it has no slot for us just now."""
@@ -262,26 +261,18 @@ class WorkerPool:
     def _health_changes(self, worker: Worker) -> Iterator[None]:
         was_serving = worker.serving
         yield
+        self._outlooks.changed()
         self._dispatch()
         for requirement in self.queue.requirements:
-            self._watch(requirement)
+            self._grace.watch(requirement)
         if worker.serving != was_serving:
             self._positions.outlook_changed()
 
-    def _watch(self, requirement: Requirement) -> None:
-        """Let tickets that nobody can serve wait for the grace period, in case a worker comes back."""
-        if requirement not in self._watched and (problem := self.why_unservable(requirement)):
-            self._watched.add(requirement)
-            delay_seconds = self._grace_seconds if problem.status_code == 503 else 0.0
-            self._call_later(delay_seconds, lambda: self._give_up(requirement))
-
-    def _give_up(self, requirement: Requirement) -> None:
-        self._watched.discard(requirement)
-        if problem := self.why_unservable(requirement):
-            for ticket in self.queue.lane(requirement):
-                self.queue.remove(ticket)
-                self._fail(ticket, problem)
-            self._changed()
+    def _give_up(self, requirement: Requirement, problem: ApiError) -> None:
+        for ticket in self.queue.lane(requirement):
+            self.queue.remove(ticket)
+            self._fail(ticket, problem)
+        self._changed()
 
     def _fail(self, ticket: Ticket, problem: ApiError) -> None:
         if not ticket.future.done():
@@ -291,20 +282,11 @@ class WorkerPool:
 
     def estimate_wait(self, requirement: Requirement, position: int) -> float | None:
         """Seconds until the request at `position` (1 = head) starts; None when no worker for it is up."""
-        return estimate_wait(self._forecast(requirement), position)
+        return self.outlook(requirement).wait(position)
 
-    def estimate_waits(self, requirement: Requirement, count: int) -> list[float]:
-        """The same for the first `count` positions; empty when no worker for them is up."""
-        return simulate_waits(self._forecast(requirement), count)
-
-    def _forecast(self, requirement: Requirement) -> list[SlotForecast]:
-        now = self._clock()
-        return [
-            slot
-            for worker in self.workers.values()
-            if worker.serving and worker.offers(requirement)
-            for slot in worker.forecast(now)
-        ]
+    def outlook(self, requirement: Requirement) -> Outlook:
+        """When requests with that requirement will start."""
+        return self._outlooks.of(requirement)
 
     def now(self) -> float:
         """The clock that `enqueued_at` and `granted_at` are read from."""

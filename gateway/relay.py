@@ -5,6 +5,9 @@ there, and how many samples went to the client. `relay` runs one attempt: it tak
 the latents, and only then hands the audio on. When it raises `StreamBroken`, the clip is whole up to its last
 patch and the next attempt starts with `clip.start_request(...)`. The listener hears one voice; no patch is
 lost, sent twice, or made by a worker that lost its lease.
+
+A text longer than the model speaks in one breath is several requests to the worker, one part after the other
+on one lease. To everyone else it is one clip.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from gateway.pool import Lease
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
 from gateway.worker_client import FrameStream, StreamBroken, WorkerClient
-from worker.protocol import FrameKind, Latents, ModelDescription, StartRequest
+from models.sentences import parts
+from worker.protocol import Frame, FrameKind, Latents, ModelDescription, StartRequest
 
 _ENDINGS = ("stop", "length", "runaway")
 
@@ -29,11 +33,22 @@ class Clip:
         self.seed = seed
         self.max_audio_seconds = max_audio_seconds
         self.model: ModelDescription | None = None
-        """The model that made the first patch; every other patch comes from the same."""
+        """The model that makes every patch; known from the first attempt on."""
         self.latents: list[bytes] = []
         """float32 [P, D] of each committed patch."""
         self.samples = 0
         self.finish_reason: str | None = None
+        self.part = 0
+        """Which part of the text is being spoken."""
+        self.part_start = 0
+        """Its first patch."""
+        self._texts = [request.text]
+
+    def begin(self, model: ModelDescription) -> None:
+        """Say which model speaks, as soon as that is known."""
+        if self.model is None:
+            self.model = model
+            self._texts = parts(self.request.text, model.part_characters, model.languages)
 
     @property
     def audio_seconds(self) -> float:
@@ -45,28 +60,48 @@ class Clip:
         self.latents.append(latents)
         self.samples += samples
 
+    def end_part(self, finish_reason: str) -> None:
+        """The present part is spoken: the next one's turn, or the clip is complete."""
+        seconds_left = self._longest_seconds - self.audio_seconds
+        if self.part + 1 < len(self._texts) and seconds_left >= self.model.patch_seconds:
+            self.part += 1
+            self.part_start = len(self.latents)
+        else:
+            self.finish_reason = finish_reason
+
+    @property
+    def _longest_seconds(self) -> float:
+        return self.request.max_seconds or self.max_audio_seconds
+
     def start_request(self, wire_id: str, attempt: int) -> StartRequest:
-        """The message that makes a worker generate what is missing."""
+        """The message that makes a worker generate what is missing of the present part."""
         request = self.request
+        is_last = self.part + 1 == len(self._texts)
+        before = self.part_start * self.model.patch_seconds if self.part_start else 0.0
         return StartRequest(
             request_id=wire_id,
             attempt=attempt,
-            text=request.text,
+            text=self._texts[self.part],
             seed=self.seed,
             voice=request.voice,
             cfg_value=request.cfg_value,
             inference_timesteps=request.inference_timesteps,
             temperature=request.temperature,
-            min_seconds=request.min_seconds,
-            max_seconds=request.max_seconds or self.max_audio_seconds,
+            min_seconds=max(request.min_seconds - before, 0.0) if request.min_seconds and is_last else None,
+            max_seconds=self._longest_seconds - before,
             resume_latents=self._resume_latents(),
         )
 
     def _resume_latents(self) -> Latents | None:
-        if not self.latents or self.model is None:
+        latents = self.latents[self.part_start :]
+        if not latents:
             return None
-        shape = (len(self.latents), self.model.patch_size, self.model.latent_dim)
-        return Latents(shape=shape, data=b"".join(self.latents))
+        shape = (len(latents), self.model.patch_size, self.model.latent_dim)
+        return Latents(shape=shape, data=b"".join(latents))
+
+
+class StreamMoved(Exception):
+    """The attempt was ended on purpose, to be continued on another worker."""
 
 
 async def relay(
@@ -76,56 +111,65 @@ async def relay(
     settings: GatewaySettings,
     on_start: Callable[[], None],
     deliver: Callable[[bytes], None],
+    may_leave: Callable[[], bool] = lambda: False,
 ) -> None:
-    """One attempt on the leased worker: returns when the clip is complete.
+    """One attempt on the leased worker: returns when the present part of the clip is complete.
 
-    `on_start` is called once the worker took the request, `deliver` with each patch of PCM. Raises
-    StreamBroken, `ticket.ended_by`, and what `WorkerClient.generate` raises.
+    `on_start` is called once the worker took the request, `deliver` with each patch of PCM, and `may_leave`
+    when the worker is being emptied: whether there is room elsewhere. Raises StreamBroken, StreamMoved,
+    `ticket.ended_by`, and what `WorkerClient.generate` raises.
     """
-    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}", lease.epoch)
+    if lease.worker.model is not None:
+        clip.begin(lease.worker.model)
+    part = clip.part
+    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{part}", lease.epoch)
     async with client.generate(start) as stream:
         lease.worker.accepted()
         _check_model(clip, lease.worker.model, stream)
         on_start()
         watch = _EngineWatch(settings.stall_timeout_seconds)
-        while clip.finish_reason is None:
+        while clip.part == part and clip.finish_reason is None:
             frame = await stream.next_frame()
             if lease.ticket.ended_by is not None:
                 raise lease.ticket.ended_by
-            if frame.sequence != len(clip.latents):
-                raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {len(clip.latents)}")
+            if lease.worker.moving_out and may_leave():
+                raise StreamMoved
+            expected = len(clip.latents) - clip.part_start
+            if frame.sequence != expected:
+                raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
             elif frame.kind is FrameKind.HEARTBEAT:
                 watch.see(frame.step)
             else:
                 watch.see(frame.step)
-                _take(clip, frame.latents, frame.pcm, deliver)
-                if frame.last:
-                    _finish(clip, frame.finish_reason, stream)
+                _take(clip, frame, stream, deliver)
 
 
 def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream) -> None:
     """A clip stays with the model it was begun with."""
     if model is None or (model.revision, model.sample_rate) != (stream.model_revision, stream.sample_rate):
         raise StreamBroken("model", "the worker changed its model")
-    if clip.model is not None and clip.model.revision != model.revision:
+    clip.begin(model)
+    if clip.model.revision != model.revision:
         raise StreamBroken("model", "the worker serves another model than the one that began the clip")
-    clip.model = model
 
 
-def _take(clip: Clip, latents: bytes, pcm: bytes, deliver: Callable[[bytes], None]) -> None:
-    if not pcm:
-        return
-    if len(latents) != 4 * clip.model.patch_size * clip.model.latent_dim:
-        raise StreamBroken("corrupt", "a patch has latents of another shape")
-    clip.commit(latents, len(pcm) // 2)
-    deliver(pcm)
+def _take(clip: Clip, frame: Frame, stream: FrameStream, deliver: Callable[[bytes], None]) -> None:
+    """Commit, then forward. Who hears the last patch knows already that it is the last."""
+    if frame.pcm:
+        if len(frame.latents) != 4 * clip.model.patch_size * clip.model.latent_dim:
+            raise StreamBroken("corrupt", "a patch has latents of another shape")
+        clip.commit(frame.latents, frame.samples)
+    if frame.last:
+        _finish(clip, frame.finish_reason, stream)
+    if frame.pcm:
+        deliver(frame.pcm)
 
 
 def _finish(clip: Clip, reason: str | None, stream: FrameStream) -> None:
     if reason not in _ENDINGS:
         message = stream.failure.message if stream.failure else f"the worker ended the request: {reason}"
         raise StreamBroken("failed", message)
-    clip.finish_reason = reason
+    clip.end_part(reason)
 
 
 class _EngineWatch:

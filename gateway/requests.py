@@ -26,6 +26,8 @@ from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 
 MAX_SEED = 2**63 - 1
+_CHARACTERS_PER_SECOND = 15.0
+_SHORTEST_CLIP_SECONDS = 0.5
 
 
 def _check_unicode(text: str) -> str:
@@ -57,6 +59,8 @@ class TtsRequest(BaseModel):
     cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
     inference_timesteps: Annotated[int, Field(ge=1, le=100)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    priority: Literal["interactive", "default", "bulk"] | None = None
+    """Class in the queue; None: default, or the highest that the client may ask for when that is lower."""
     min_seconds: Annotated[float, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(gt=0)] | None = None
 
@@ -86,6 +90,15 @@ class StreamRequest(TtsRequest):
     """The first message of a WebSocket: as `TtsRequest`, always answered with raw PCM."""
 
     format: Literal["pcm"] = "pcm"
+    resume: bool = False
+    """Send resume tokens, with which any gateway can go on with the clip."""
+
+    @model_validator(mode="after")
+    def _resumable(self) -> Self:
+        if self.resume and self.sample_rate is not None:
+            message = "a clip that can be resumed comes at the model's own rate: leave sample_rate out"
+            raise FieldError("sample_rate", "invalid_value", message)
+        return self
 
 
 class OpenAiSpeechRequest(BaseModel):
@@ -126,6 +139,13 @@ def check_limits(request: TtsRequest, settings: GatewaySettings) -> None:
         if seconds is not None and seconds > settings.max_audio_seconds:
             message = f"{name} is at most {settings.max_audio_seconds:g}"
             raise ApiError(422, "invalid_value", message, param=name)
+
+
+def expected_audio_seconds(request: TtsRequest) -> float:
+    """A guess at the length of the clip, which counts until the length is known."""
+    seconds = max(len(request.text) / _CHARACTERS_PER_SECOND, _SHORTEST_CLIP_SECONDS)
+    seconds = max(seconds, request.min_seconds or 0.0)
+    return min(seconds, request.max_seconds or seconds)
 
 
 def random_seed() -> int:

@@ -1,4 +1,4 @@
-"""Who may use the admin API, and whose pages may open sockets.
+"""Who may use the admin API, who may cancel a ticket, and whose pages may open sockets.
 
 With a token configured, the admin API asks for it (`Authorization: Bearer TOKEN` or `X-Admin-Token: TOKEN`).
 Without one it answers this machine alone, and takes care not to be fooled: a request that a proxy forwarded,
@@ -9,14 +9,14 @@ this machine.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from gateway.errors import ApiError
-from gateway.service import GatewayDep
+from gateway.service import Gateway, GatewayDep
+from worker.protocol import is_loopback
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 
@@ -34,6 +34,17 @@ def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
         raise ApiError(401, "invalid_admin_token", "the admin API needs the admin token")
 
 
+def owns_ticket(connection: HTTPConnection, gateway: Gateway, ticket_id: str) -> bool:
+    """Whether the ticket is of the same client, and the request is not another site's page's."""
+    ticket = gateway.pool.tickets.get(ticket_id)
+    if ticket is None or not is_same_origin(connection.headers):
+        return False
+    try:
+        return gateway.callers.identify(connection).tenant == ticket.standing.tenant
+    except ApiError:
+        return False
+
+
 def _given_token(headers: Headers) -> str | None:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
@@ -48,7 +59,7 @@ def is_local(connection: HTTPConnection) -> bool:
         return False
     host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
     peer = connection.client.host if connection.client else ""
-    return _is_loopback(peer) and _is_loopback(host) and is_same_origin(headers)
+    return is_loopback(peer) and is_loopback(host) and is_same_origin(headers)
 
 
 def is_same_origin(headers: Headers) -> bool:
@@ -62,14 +73,3 @@ def is_same_origin(headers: Headers) -> bool:
 def may_open_socket(connection: HTTPConnection, allowed_origins: list[str]) -> bool:
     """Whether a WebSocket is opened by no page, by a page of this host, or by one that is allowed by name."""
     return connection.headers.get("origin") in allowed_origins or is_same_origin(connection.headers)
-
-
-def _is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback

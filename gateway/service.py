@@ -11,14 +11,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
-import httpx
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from gateway.callers import Callers
 from gateway.errors import ApiError
-from gateway.health import HealthMonitor
 from gateway.metrics import Metrics
 from gateway.pool import WorkerPool
+from gateway.queue import Ticket
+from gateway.registration import Registry
+from gateway.resume_token import ResumeTokens
+from gateway.retry_budget import RetryBudget
+from gateway.roster import Roster
 from gateway.settings import GatewaySettings
 from gateway.worker_client import WorkerClient, WorkerUnreachable
 from gateway.workers import Worker
@@ -40,29 +44,38 @@ class Gateway:
             for index, url in enumerate(settings.worker_urls)
         ]
         self.pool = WorkerPool(
-            workers, max_queue=settings.max_queue, no_worker_grace_seconds=settings.no_worker_grace_seconds
+            workers,
+            max_queue=settings.max_queue,
+            no_worker_grace_seconds=settings.no_worker_grace_seconds,
+            max_wait_seconds=settings.queue_timeout_seconds,
+            ageing_seconds=settings.bulk_ageing_seconds,
         )
+        self.callers = Callers(settings)
         self.metrics = Metrics(self.pool)
-        self.clients: dict[str, WorkerClient] = {}
-        self._monitors: dict[str, HealthMonitor] = {}
+        self.roster = Roster(self.pool, settings)
+        self.registry = Registry(self.pool, self.roster, settings)
+        secret = settings.resume_secret
+        self.resume_tokens = ResumeTokens(
+            secret.get_secret_value().encode() if secret else None, settings.resume_seconds
+        )
+        self.retry_budget = RetryBudget(settings.retry_ratio, self._slots_of_largest_worker)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Watch the workers for as long as the block lasts."""
-        async with httpx.AsyncClient(trust_env=False) as http:
-            for worker in self.pool.workers.values():
-                client = WorkerClient(worker.url, self.settings, http)
-                self.clients[worker.id] = client
-                self._monitors[worker.id] = HealthMonitor(worker, client, self.pool, self.settings)
-            tasks = [asyncio.create_task(monitor.run()) for monitor in self._monitors.values()]
+        async with self.roster.running():
             try:
                 yield
             finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                for client in self.clients.values():
-                    client.drop_connections()
+                self.registry.close()
+
+    @property
+    def clients(self) -> dict[str, WorkerClient]:
+        """The wire to each worker, by id."""
+        return self.roster.clients
+
+    def _slots_of_largest_worker(self) -> int:
+        return max((worker.slots_total for worker in self.pool.workers.values()), default=0)
 
     def check_open(self) -> None:
         """Raise ApiError when the gateway is shutting down."""
@@ -74,10 +87,20 @@ class Gateway:
 
     def check_worker(self, worker: Worker) -> None:
         """Have the worker's health looked at now."""
-        self._monitors[worker.id].check_now()
+        self.roster.check_now(worker.id)
 
-    async def set_draining(self, worker_id: str, draining: bool) -> Worker:
-        """Drain or resume a worker. Raises ApiError: 404 unknown, 502 when it cannot be reached."""
+    def has_room_beside(self, worker: Worker, ticket: Ticket) -> bool:
+        """Whether the request could go on at once on another worker."""
+        return any(
+            other is not worker and other.has_room() and other.offers(ticket.requirement)
+            for other in self.pool.workers.values()
+        )
+
+    async def set_draining(self, worker_id: str, draining: bool, move_streams: bool = False) -> Worker:
+        """Drain or resume a worker; with `move_streams`, what it streams goes on elsewhere as room allows.
+
+        Raises ApiError: 404 unknown, 502 when it cannot be reached.
+        """
         worker = self.pool.workers.get(worker_id)
         if worker is None:
             raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
@@ -87,6 +110,7 @@ class Gateway:
         except WorkerUnreachable as error:
             raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
         self.pool.report_status(worker, status)
+        worker.moving_out = draining and move_streams
         return worker
 
     async def close(self) -> None:

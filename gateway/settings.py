@@ -8,22 +8,62 @@ ignored.
 
 from __future__ import annotations
 
+import hashlib
+import ipaddress
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import structlog
 import yaml
-from pydantic import Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
+
+from gateway.standing import Priority
 
 logger = structlog.get_logger(__name__)
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 REPOSITORY = Path(__file__).resolve().parent.parent
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_SHORTEST_KEY = 16
+
+
+class ApiKey(BaseModel):
+    """One entry of `api_keys`: a client that is known by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    key: SecretStr
+    """The key itself, or `sha256:` and the hexadecimal digest of it."""
+    priority: Priority = Priority.INTERACTIVE
+    """The highest class that its requests may ask for."""
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    """Its share of the audio when there is not enough for all, against 1 of everybody else."""
+    max_streams: Annotated[int, Field(ge=0)] = 0
+    """Requests it may have at once, waiting ones included; 0: any number."""
+
+    @field_validator("key", mode="after")
+    @classmethod
+    def _hard_to_guess(cls, key: SecretStr) -> SecretStr:
+        value = key.get_secret_value()
+        if value.startswith("sha256:") and not _DIGEST.fullmatch(value):
+            raise ValueError("sha256: must be followed by 64 hexadecimal digits")
+        if len(value) < _SHORTEST_KEY:
+            raise ValueError(f"a key has at least {_SHORTEST_KEY} characters")
+        return key
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the key, hexadecimal."""
+        value = self.key.get_secret_value()
+        if value.startswith("sha256:"):
+            return value.removeprefix("sha256:")
+        return hashlib.sha256(value.encode()).hexdigest()
 
 
 class GatewaySettings(BaseSettings):
@@ -39,6 +79,16 @@ class GatewaySettings(BaseSettings):
     """Sent to workers as a bearer token."""
     admin_token: SecretStr | None = None
     """What the admin API asks for. Without one it answers clients on this machine only."""
+    api_keys: dict[str, ApiKey] = Field(default_factory=dict)
+    """Clients known by name: `{name: {key, priority, weight, max_streams}}`, in the environment as JSON."""
+    anonymous: bool = True
+    """Serve clients without an API key too, each address being one client."""
+    anonymous_priority: Priority = Priority.DEFAULT
+    """The highest class that requests without a key may ask for."""
+    anonymous_max_streams: Annotated[int, Field(ge=0)] = 0
+    """Requests that one address may have at once without a key, waiting ones included; 0: any number."""
+    trusted_proxies: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    """Networks of reverse proxies whose X-Forwarded-For tells one client from another."""
     allowed_origins: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Further origins, such as https://example.org, whose pages may open WebSockets."""
     frontend_dir: Path = REPOSITORY / "frontend"
@@ -57,15 +107,23 @@ class GatewaySettings(BaseSettings):
     """Longest silence of a client in the middle of its body."""
     max_message_bytes: Bytes = 1 << 16
     """Size of a WebSocket message of a client."""
+    max_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20.0
+    """Messages and pings of one WebSocket; more close it with 1008."""
 
     queue_timeout_seconds: Seconds = 300.0
-    """How long a request may wait for its first slot."""
+    """How long a request may wait for its first slot; refused at once when the wait would be longer."""
+    bulk_ageing_seconds: Seconds = 30.0
+    """After this wait, bulk requests get every other free slot, whatever waits in higher classes."""
+    request_timeout_seconds: Seconds = 1800.0
+    """How long a request may take from its arrival to its last audio."""
     no_worker_grace_seconds: Seconds = 10.0
     """How long waiting requests are kept when no worker is left that could serve them."""
     failover_timeout_seconds: Seconds = 10.0
-    """How long a broken stream may wait for a slot on another worker."""
+    """How long a broken stream may wait for a slot once its client has played what it has."""
     max_migrations: Annotated[int, Field(ge=0)] = 3
-    """How often one clip may move to another worker."""
+    """How often one clip may move to another worker because of a fault."""
+    retry_ratio: Annotated[float, Field(ge=0, le=1)] = 0.2
+    """Retries per request, over ten seconds, that the gateway affords on top of the loss of one worker."""
 
     connect_timeout_seconds: Seconds = 1.0
     """Bound of opening a connection to a worker."""
@@ -86,15 +144,22 @@ class GatewaySettings(BaseSettings):
     """Failed probes in a row after which a suspect worker counts as down."""
 
     first_message_timeout_seconds: Seconds = 10.0
-    """How long a WebSocket may stay open without a request."""
+    """How long a connection may stay open without a request."""
     client_buffer_bytes: Bytes = 4 << 20
     """Audio held for a client that reads slower than it is generated; more ends the stream."""
     client_stall_seconds: Seconds = 30.0
-    """How long one write to a client may take."""
+    """How long a client may leave unread what was written to it."""
     shutdown_seconds: Seconds = 10.0
     """How long running requests may go on after SIGTERM."""
 
-    @field_validator("worker_urls", "allowed_origins", mode="before")
+    resume_secret: SecretStr | None = None
+    """What resume tokens are sealed with; the same at all gateways. None: of this process's own making."""
+    resume_seconds: Seconds = 300.0
+    """How long after its last audio a clip can be resumed."""
+    max_resume_bytes: Bytes = 8 << 20
+    """Size of a resume token; ten minutes of speech fit."""
+
+    @field_validator("worker_urls", "allowed_origins", "trusted_proxies", mode="before")
     @classmethod
     def _split_commas(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -113,7 +178,26 @@ class GatewaySettings(BaseSettings):
             raise ValueError("a worker is named twice")
         return cleaned
 
-    @field_validator("worker_secret", "admin_token", mode="after")
+    @field_validator("trusted_proxies", mode="after")
+    @classmethod
+    def _networks(cls, networks: list[str]) -> list[str]:
+        return [str(ipaddress.ip_network(network, strict=False)) for network in networks]
+
+    @field_validator("api_keys", mode="after")
+    @classmethod
+    def _distinct_keys(cls, keys: dict[str, ApiKey]) -> dict[str, ApiKey]:
+        if len({key.digest for key in keys.values()}) != len(keys):
+            raise ValueError("two names have the same key")
+        return keys
+
+    @field_validator("resume_secret", mode="after")
+    @classmethod
+    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and 0 < len(secret.get_secret_value()) < _SHORTEST_KEY:
+            raise ValueError(f"a secret has at least {_SHORTEST_KEY} characters")
+        return secret
+
+    @field_validator("worker_secret", "admin_token", "resume_secret", mode="after")
     @classmethod
     def _empty_is_none(cls, secret: SecretStr | None) -> SecretStr | None:
         return secret if secret is not None and secret.get_secret_value() else None

@@ -10,94 +10,75 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
 from gateway.audio import Resampler, output_sample_rate
 from gateway.errors import ApiError
-from gateway.pool import Lease
+from gateway.failover import Failover
+from gateway.leases import Lease
+from gateway.listener import Hearing, Listener, Outcome
 from gateway.queue import Requirement, Ticket
-from gateway.relay import Clip, relay
+from gateway.relay import Clip, StreamMoved, relay
 from gateway.requests import TtsRequest, check_limits, random_seed
+from gateway.resume_token import TokenWriter
 from gateway.service import Gateway
+from gateway.standing import Standing
 from gateway.worker_client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
+from gateway.workers import Worker
+
+__all__ = ["Listener", "Outcome", "Synthesis"]
 
 logger = structlog.get_logger(__name__)
 
+_NOBODY = Standing()
 _BLAMELESS = ("failed", "model")
 """Reasons for which a stream broke although its worker may be well."""
-MAX_UNREACHABLE = 5
-"""Workers that may refuse the connection before a request is given up."""
-_DEADLY = ("closed", "failed", "stalled")
-"""Reasons that a request itself may be the cause of."""
-MAX_DEATHS = 2
-"""Workers that may fail so on one request before an attempt without a single patch ends it."""
-
-
-class Listener(Protocol):
-    """What a request's client hears of it."""
-
-    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """The request waits; called again whenever its position changes."""
-
-    def started(self, worker_id: str, sample_rate: int) -> None:
-        """A worker took it. Called once, also when other workers go on with it later."""
-
-    def audio(self, pcm: bytes) -> None:
-        """The next s16le samples. May raise ApiError to end the request."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a request ended that was served to its end."""
-
-    sample_rate: int
-    audio_seconds: float
-    queue_seconds: float
-    first_audio_seconds: float
-    generation_seconds: float
-    finish_reason: str
-    seed: int
-    migrations: int
-
-    @property
-    def real_time_factor(self) -> float:
-        """Seconds of generation per second of audio."""
-        return self.generation_seconds / self.audio_seconds
 
 
 class Synthesis:
     """Serves one request. `run` is called once."""
 
-    def __init__(self, gateway: Gateway, request: TtsRequest, request_id: str, listener: Listener) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        request: TtsRequest,
+        request_id: str,
+        listener: Listener,
+        standing: Standing = _NOBODY,
+        clip: Clip | None = None,
+        token: TokenWriter | None = None,
+    ) -> None:
+        """`clip`: what there is of it already. `token`: told to the listener, a `ResumableListener`."""
         self._gateway = gateway
         self._request = request
         self._request_id = request_id
         self._listener = listener
+        self._standing = standing
         self._settings = gateway.settings
         self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
-        self.clip = Clip(request, seed, self._settings.max_audio_seconds)
+        self.clip = clip or Clip(request, seed, self._settings.max_audio_seconds)
+        self._audio_seconds_before = self.clip.audio_seconds
+        self._token = token
         self._began_at = time.monotonic()
         self._started_at: float | None = None
         """When the first worker took the request."""
-        self._first_audio_at: float | None = None
-        self._broken_at: float | None = None
-        """When the stream broke; None while it flows."""
+        self._hearing = Hearing()
+        self._patience_until: float | None = None
+        """When a broken stream is given up; None while it flows."""
+        self._silent_worker: Worker | None = None
+        """Whose attempt has brought no audio yet."""
+        self._failover = Failover(gateway.retry_budget, self._settings.max_migrations, gateway.roster.probe)
         self._resampler: Resampler | None = None
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
-        self.migrations = 0
-        self._unreachable = 0
-        self._deaths = 0
 
     async def run(self) -> Outcome:
         """Returns when the clip is complete. Raises ApiError."""
         outcome = "client_gone"
         try:
-            result = await self._run()
+            result = await self._run_in_time()
             outcome = result.finish_reason
         except ApiError as error:
             outcome = error.code
@@ -109,11 +90,23 @@ class Synthesis:
             self._record(outcome)
         return result
 
+    async def _run_in_time(self) -> Outcome:
+        try:
+            async with asyncio.timeout(self._settings.request_timeout_seconds) as deadline:
+                return await self._run()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            limit = self._settings.request_timeout_seconds
+            raise ApiError(504, "request_timeout", f"the request took more than {limit:g} s") from None
+
     async def _run(self) -> Outcome:
         self._gateway.check_open()
         check_limits(self._request, self._settings)
-        requirement = Requirement(self._request.model, self._request.voice)
-        with self._gateway.pool.admit(self._request_id, requirement, self._tell_position) as ticket:
+        requirement = self._same_model() or Requirement(self._request.model, self._request.voice)
+        self._gateway.retry_budget.add_request()
+        pool = self._gateway.pool
+        with pool.admit(self._request_id, requirement, self._tell_position, self._standing) as ticket:
             if ticket.lease is None:
                 self._tell_position(ticket)
             while self.clip.finish_reason is None:
@@ -138,14 +131,14 @@ class Synthesis:
             raise self._waited_too_long() from None
 
     def _wait_seconds(self) -> float:
-        if self._broken_at is not None:
-            deadline = self._broken_at + self._settings.failover_timeout_seconds
-        else:
+        """Until the request is given up for lack of a slot."""
+        deadline = self._patience_until
+        if deadline is None:
             deadline = self._began_at + self._settings.queue_timeout_seconds
         return deadline - time.monotonic()
 
     def _waited_too_long(self) -> ApiError:
-        if self._broken_at is not None:
+        if self._patience_until is not None:
             return ApiError(503, "worker_lost", "the worker failed and no other was free in time")
         return ApiError(503, "queue_timeout", "the request waited too long for a free worker")
 
@@ -153,7 +146,40 @@ class Synthesis:
         """One attempt; what goes wrong with the worker ends in a ticket at the front of the queue."""
         worker, pool = lease.worker, self._gateway.pool
         patches_before = len(self.clip.latents)
+        self._silent_worker = worker
         try:
+            await self._relay_parts(ticket, lease)
+            worker.service_time.observe(time.monotonic() - lease.granted_at)
+        except StreamMoved:
+            self._interrupted()
+            self._failover.moved()
+            pool.requeue(ticket, exclude=worker, requirement=self._same_model())
+        except WorkerRefused:
+            pool.report_refused(worker)
+            self._gateway.check_worker(worker)
+            pool.requeue(ticket)
+        except WorkerUnreachable as error:
+            self._blame(lease, "unreachable", str(error))
+            await self._failover.after_unreachable(error, self._wait_seconds())
+            pool.requeue(ticket, exclude=worker)
+        except StreamBroken as error:
+            self._blame(lease, error.reason, str(error))
+            self._interrupted()
+            progress = len(self.clip.latents) > patches_before
+            await self._failover.after_break(
+                worker, error.reason, progress=progress, patience_seconds=self._wait_seconds()
+            )
+            pool.requeue(ticket, exclude=worker, requirement=self._same_model())
+        except RequestRejected as error:
+            detail = error.detail
+            raise ApiError(422, detail.code, detail.message, param=detail.param) from error
+        finally:
+            ticket.audio_seconds = self._audio_seconds_here
+
+    async def _relay_parts(self, ticket: Ticket, lease: Lease) -> None:
+        """What is missing of the clip, one part of its text after the other."""
+        worker = lease.worker
+        while self.clip.finish_reason is None:
             await relay(
                 self.clip,
                 lease,
@@ -161,25 +187,8 @@ class Synthesis:
                 self._settings,
                 on_start=lambda: self._start(lease),
                 deliver=self._deliver,
+                may_leave=lambda: self._gateway.has_room_beside(worker, ticket),
             )
-            worker.service_time.observe(time.monotonic() - lease.granted_at)
-        except WorkerRefused:
-            pool.report_refused(worker)
-            self._gateway.check_worker(worker)
-            pool.requeue(ticket)
-        except WorkerUnreachable as error:
-            self._unreachable += 1
-            self._blame(lease, "unreachable", str(error))
-            if self._unreachable >= MAX_UNREACHABLE:
-                raise ApiError(503, "worker_unreachable", "no worker could be reached") from error
-            pool.requeue(ticket, exclude=worker)
-        except StreamBroken as error:
-            self._blame(lease, error.reason, str(error))
-            self._check_another_try(error.reason, progress=len(self.clip.latents) > patches_before)
-            pool.requeue(ticket, exclude=worker, requirement=self._same_model())
-        except RequestRejected as error:
-            detail = error.detail
-            raise ApiError(422, detail.code, detail.message, param=detail.param) from error
 
     def _blame(self, lease: Lease, reason: str, message: str) -> None:
         worker = lease.worker
@@ -192,17 +201,19 @@ class Synthesis:
             self._gateway.pool.report_suspect(worker, reason)
         self._gateway.check_worker(worker)
 
-    def _check_another_try(self, reason: str, progress: bool) -> None:
-        """A request that ends workers without getting anywhere is refused before it has ended them all."""
-        if self._broken_at is None:
-            self._broken_at = time.monotonic()
-        self.migrations += 1
-        if reason in _DEADLY:
-            self._deaths += 1
-        deadly = self._deaths >= MAX_DEATHS and not progress
-        if deadly or self.migrations > self._settings.max_migrations:
-            raise ApiError(500, "worker_failed", "the workers that took this request failed")
+    def _interrupted(self) -> None:
+        """The stream broke off. The client has its lead to play before it hears a pause."""
         self._metrics.migrations.inc()
+        if self._patience_until is None:
+            now = time.monotonic()
+            lead_seconds = self._hearing.lead_seconds(now)
+            self._metrics.client_lead_seconds.observe(lead_seconds)
+            self._patience_until = now + lead_seconds + self._settings.failover_timeout_seconds
+
+    @property
+    def _audio_seconds_here(self) -> float:
+        """What was generated of the clip in this request, not before a resumption."""
+        return self.clip.audio_seconds - self._audio_seconds_before
 
     def _same_model(self) -> Requirement | None:
         model = self.clip.model
@@ -212,8 +223,9 @@ class Synthesis:
 
     def _tell_position(self, ticket: Ticket) -> None:
         if self._started_at is None:
-            eta_seconds = self._gateway.pool.estimate_wait(ticket.requirement, ticket.position)
-            self._listener.queued(ticket.id, ticket.position, eta_seconds)
+            position = max(ticket.position, 1)  # 0 for one that had a slot at once and lost its worker
+            eta_seconds = self._gateway.pool.estimate_wait(ticket.requirement, position)
+            self._listener.queued(ticket.id, position, eta_seconds)
 
     def _start(self, lease: Lease) -> None:
         if self._started_at is not None:
@@ -227,13 +239,26 @@ class Synthesis:
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         now = time.monotonic()
-        if self._first_audio_at is None:
-            self._first_audio_at = now
-        if self._broken_at is not None:
-            self._metrics.migration_gap_seconds.observe(now - self._broken_at)
-            self._broken_at = None
+        if self._silent_worker is not None:
+            self._gateway.pool.report_audio(self._silent_worker)
+            self._silent_worker = None
+        if self._patience_until is not None:
+            self._patience_until = None
+            self._resumed(now)
+        if pcm:
+            self._hearing.take(len(pcm) / 2 / self.clip.model.sample_rate, now)
         if ready := self._resampler.process(pcm, last):
             self._listener.audio(ready)
+        if self._token is not None and self.clip.finish_reason is None:
+            self._listener.resumable(self._token.extend(self.clip), self.clip.samples)
+
+    def _resumed(self, now: float) -> None:
+        """The first audio after an interruption: how long the pause was, and how much of it was heard."""
+        if self._hearing.last_audio_at is not None:
+            gap_seconds = now - self._hearing.last_audio_at
+            lead_seconds = self._hearing.lead_seconds(self._hearing.last_audio_at)
+            self._metrics.migration_gap_seconds.observe(gap_seconds)
+            self._metrics.audible_gap_seconds.observe(max(0.0, gap_seconds - lead_seconds))
 
     # --------------------------------------------------------------------------------------------- accounting
 
@@ -242,22 +267,22 @@ class Synthesis:
             sample_rate=self.sample_rate,
             audio_seconds=self.clip.audio_seconds,
             queue_seconds=self._started_at - self._began_at,
-            first_audio_seconds=self._first_audio_at - self._began_at,
+            first_audio_seconds=self._hearing.first_audio_at - self._began_at,
             generation_seconds=time.monotonic() - self._started_at,
             finish_reason=self.clip.finish_reason,
             seed=self.clip.seed,
-            migrations=self.migrations,
+            migrations=self._failover.migrations,
         )
 
     def _record(self, outcome: str) -> None:
         """One line and one count per request, however it ended. The text is nobody's business."""
         seconds = time.monotonic() - self._began_at
-        metrics, audio_seconds = self._metrics, self.clip.audio_seconds
+        metrics, audio_seconds = self._metrics, self._audio_seconds_here
         metrics.requests.labels(outcome).inc()
         metrics.audio_seconds.inc(audio_seconds)
         first_audio_seconds = None
-        if self._first_audio_at is not None:
-            first_audio_seconds = round(self._first_audio_at - self._began_at, 4)
+        if self._hearing.first_audio_at is not None:
+            first_audio_seconds = round(self._hearing.first_audio_at - self._began_at, 4)
             metrics.first_audio_seconds.observe(first_audio_seconds)
             metrics.request_seconds.observe(seconds)
             metrics.real_time_factor.observe((time.monotonic() - self._started_at) / audio_seconds)
@@ -270,5 +295,5 @@ class Synthesis:
             audio_seconds=round(audio_seconds, 3),
             seconds=round(seconds, 4),
             first_audio_seconds=first_audio_seconds,
-            migrations=self.migrations,
+            migrations=self._failover.migrations,
         )

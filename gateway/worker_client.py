@@ -18,8 +18,10 @@ import httpx
 from pydantic import ValidationError
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.frames import CloseCode
 from websockets.protocol import State
 
+from gateway.metronome import Metronome
 from gateway.settings import GatewaySettings
 from worker.protocol import (
     GENERATE_PATH,
@@ -69,7 +71,11 @@ class FrameStream:
     """The frames of one accepted request."""
 
     def __init__(
-        self, connection: ClientConnection, request: StartRequest, settings: GatewaySettings
+        self,
+        connection: ClientConnection,
+        request: StartRequest,
+        settings: GatewaySettings,
+        metronome: Metronome,
     ) -> None:
         self.finished = False
         """The last frame was received: the connection can be used again."""
@@ -80,6 +86,7 @@ class FrameStream:
         self._connection = connection
         self._request = request
         self._settings = settings
+        self._metronome = metronome
 
     async def start(self) -> None:
         """Send the request, wait until it is accepted. Raises this module's errors, ConnectionClosed."""
@@ -102,6 +109,8 @@ class FrameStream:
         except TimeoutError as error:
             raise StreamBroken("silence", "the worker fell silent") from error
         except ConnectionClosed as error:
+            if error.rcvd is not None and error.rcvd.code == CloseCode.SERVICE_RESTART:
+                raise StreamBroken("leaving", "the worker ends") from error
             raise StreamBroken("closed", "the connection to the worker broke") from error
         except ProtocolError as error:
             raise StreamBroken("corrupt", f"a frame could not be read: {error}") from error
@@ -131,22 +140,32 @@ class FrameStream:
             self.failure = answer.error
 
     async def _receive(self) -> str | bytes:
-        """The next message. A gateway that was held up itself looks twice before it blames the worker."""
+        """The next message. A gateway that is held up itself looks twice before it blames the worker."""
+        limit_seconds = self._settings.frame_timeout_seconds
         try:
-            async with asyncio.timeout(self._settings.frame_timeout_seconds):
+            async with asyncio.timeout(limit_seconds):
                 return await self._connection.recv()
         except TimeoutError:
-            async with asyncio.timeout(_SECOND_LOOK_SECONDS):
+            async with asyncio.timeout(_SECOND_LOOK_SECONDS + self._metronome.allowance(limit_seconds)):
                 return await self._connection.recv()
+
+
+def _renamed(request: StartRequest, tries: int) -> StartRequest:
+    if not tries:
+        return request
+    return request.model_copy(update={"request_id": f"{request.request_id}-{tries}"})
 
 
 class WorkerClient:
     """Everything the gateway says to one worker."""
 
-    def __init__(self, url: str, settings: GatewaySettings, http: httpx.AsyncClient) -> None:
+    def __init__(
+        self, url: str, settings: GatewaySettings, http: httpx.AsyncClient, metronome: Metronome
+    ) -> None:
         self._url = url
         self._settings = settings
         self._http = http
+        self._metronome = metronome
         self._idle: list[ClientConnection] = []
         secret = settings.worker_secret
         self._headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
@@ -170,22 +189,28 @@ class WorkerClient:
             self._give_back(connection, reusable=stream.finished)
 
     async def _open(self, request: StartRequest) -> tuple[ClientConnection, FrameStream]:
+        """On an idle connection if there is one. Where that turns out to be closed, nothing was generated.
+
+        The worker may still have read the request, so each try has an id of its own.
+        """
+        tries = 0
         while self._idle:
             try:
-                return await self._start(self._idle.pop(), request)
+                return await self._start(self._idle.pop(), _renamed(request, tries))
             except ConnectionClosed:
-                continue  # the worker closed it while it was idle: nothing was generated
+                tries += 1
         try:
-            return await self._start(await self._connect(), request)
+            return await self._start(await self._connect(), _renamed(request, tries))
         except ConnectionClosed as error:
             raise WorkerUnreachable(f"the worker closed the connection: {error}") from error
 
     async def _start(
         self, connection: ClientConnection, request: StartRequest
     ) -> tuple[ClientConnection, FrameStream]:
-        stream = FrameStream(connection, request, self._settings)
+        stream = FrameStream(connection, request, self._settings, self._metronome)
+        limit_seconds = self._settings.accept_timeout_seconds
         try:
-            async with asyncio.timeout(self._settings.accept_timeout_seconds):
+            async with asyncio.timeout(limit_seconds + self._metronome.allowance(limit_seconds)):
                 await stream.start()
         except TimeoutError as error:
             connection.transport.abort()
@@ -199,11 +224,12 @@ class WorkerClient:
         return connection, stream
 
     async def _connect(self) -> ClientConnection:
+        limit_seconds = self._settings.connect_timeout_seconds
         try:
             return await connect(
                 self._socket_url,
                 additional_headers=self._headers,
-                open_timeout=self._settings.connect_timeout_seconds,
+                open_timeout=limit_seconds + self._metronome.allowance(limit_seconds),
                 ping_interval=None,
                 compression=None,
                 max_size=MAX_FRAME_BYTES,

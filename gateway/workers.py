@@ -17,7 +17,7 @@ from gateway.queue import Requirement
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
 if TYPE_CHECKING:
-    from gateway.pool import Lease
+    from gateway.leases import Lease
 
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 _FIRST_HOLD_SECONDS = 0.05
@@ -53,6 +53,17 @@ class Worker:
     """Nothing is dispatched to it just now: it had no slot, or failed a request, a moment ago."""
     hold_seconds: float = 0.0
     """How long the last hold was; zero after a request went well."""
+    moving_out: bool = False
+    """It drains, and its streams are to go on elsewhere as soon as there is room."""
+    on_trial: bool = False
+    """It failed a request: one at a time is given to it until one has brought audio."""
+    _before_trial: frozenset[str] = frozenset()
+    """Leases that were out already when the trial began."""
+
+    @property
+    def boot_id(self) -> str | None:
+        """Of the process that answered last; None before that."""
+        return self.status.boot_id if self.status else None
 
     @property
     def slots_total(self) -> int:
@@ -84,7 +95,9 @@ class Worker:
 
     def has_room(self) -> bool:
         """Whether a lease may be given out now."""
-        return self.serving and len(self.leases) < self.slots_total and not self.held
+        if not self.serving or self.held or len(self.leases) >= self.slots_total:
+            return False
+        return not self.on_trial or self.leases.keys() <= self._before_trial
 
     def offers(self, requirement: Requirement) -> bool:
         """Whether its model is what the requirement asks for."""
@@ -103,6 +116,7 @@ class Worker:
         same_process = previous is not None and previous.boot_id == status.boot_id
         if not same_process:
             self.leases.clear()
+            self.on_trial = self.moving_out = False
         self.failures = 0
         frozen = same_process and status.slots_used > 0 and status.step == previous.step
         if not (self.health is Health.SUSPECT and frozen):
@@ -115,11 +129,22 @@ class Worker:
         self.last_failure = reason
         self.health = Health.DOWN if self.failures >= self.failures_down else Health.SUSPECT
 
+    def gone(self, reason: str) -> None:
+        """It is known to be away: down at once."""
+        self.failures = max(self.failures, self.failures_down)
+        self.last_failure = reason
+        self.health = Health.DOWN
+
     def suspected(self, reason: str) -> None:
         """A request failed on it in a way that it may be to blame for: no lease until a probe succeeds."""
         self.last_failure = reason
+        self.on_trial, self._before_trial = True, frozenset(self.leases)
         if self.health is Health.UP:
             self.health = Health.SUSPECT
+
+    def proved(self) -> None:
+        """It brought audio: the trial is over."""
+        self.on_trial = False
 
     def hold(self) -> float:
         """Hold it back for a moment, longer each time in a row. Returns the seconds until `end_hold`."""

@@ -25,6 +25,7 @@ from worker.engines import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
 from worker.lifecycle import Worker
 from worker.protocol import GENERATE_PATH, EncodeResponse, ErrorCode, WorkerStatus
+from worker.registrar import Registrar
 from worker.settings import WorkerSettings
 
 logger = structlog.get_logger(__name__)
@@ -35,11 +36,14 @@ RETRY_AFTER_SECONDS = 1
 def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_engine) -> FastAPI:
     """The application of one worker; its `state.worker` loads when it starts up and closes when it ends."""
     worker = Worker(settings, engine_factory)
+    registrar = Registrar(worker, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         worker.start()
+        registrar.start()
         yield
+        await registrar.close()
         await worker.close()
 
     app = FastAPI(title="VoxFleet worker", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)

@@ -15,8 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from worker.errors import WorkerError, status_and_detail
-from worker.protocol import ErrorCode
-from worker.settings import is_loopback
+from worker.protocol import ErrorCode, is_loopback
 
 OPEN_PATHS = frozenset({"/health"})
 _BEARER = "bearer "

@@ -20,6 +20,8 @@ def run(
     slots: int | None = None,
     step_ms: float | None = None,
     worker_id: str | None = None,
+    gateway_urls: str | None = None,
+    advertised_url: str | None = None,
     log_format: str | None = None,
 ) -> int:
     """Run a worker until SIGTERM or SIGINT; the exit status of the process.
@@ -38,6 +40,8 @@ def run(
             slots=slots,
             step_ms=step_ms,
             worker_id=worker_id,
+            gateway_urls=gateway_urls,
+            advertised_url=advertised_url,
             log_format=log_format,
         )
     except SettingsError as error:

@@ -12,6 +12,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -63,6 +64,8 @@ class Worker:
         self.worker_id = settings.worker_id or f"worker-{settings.port}"
         self.boot_id = secrets.token_hex(8)
         self.counters = Counters()
+        self.on_state_change: list[Callable[[], None]] = []
+        """Called on the event loop when the worker begins or ceases to drain."""
         self._engine_factory = engine_factory
         self._started_at = time.monotonic()
         self._loading = LoadingProgress(stage="starting", progress=0.0)
@@ -161,13 +164,18 @@ class Worker:
         """Finish open requests and refuse new ones until `resume`."""
         if not self._draining:
             logger.info("draining", slots_used=self._slots_used)
-        self._draining = True
+            self._set_draining(True)
 
     def resume(self) -> None:
         """Take new requests again."""
         if self._draining:
             logger.info("resumed")
-        self._draining = False
+            self._set_draining(False)
+
+    def _set_draining(self, draining: bool) -> None:
+        self._draining = draining
+        for listener in self.on_state_change:
+            listener()
 
     async def finish_open_requests(self, timeout_seconds: float) -> bool:
         """Drain and wait; False when requests were still open at the end."""

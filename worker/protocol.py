@@ -46,6 +46,20 @@ from worker.frames import (
     decode_frame,
     encode_frame,
 )
+from worker.status import (
+    REGISTRATION_LEASE_SECONDS,
+    REGISTRATION_PATH,
+    REGISTRATION_SECONDS,
+    Counters,
+    LoadingProgress,
+    ModelDescription,
+    Registration,
+    RegistrationLease,
+    WorkerState,
+    WorkerStatus,
+    check_base_url,
+    is_loopback,
+)
 
 __all__ = [
     "FINISH_REASONS",
@@ -55,6 +69,9 @@ __all__ = [
     "MAX_FRAME_BYTES",
     "MAX_REQUEST_BYTES",
     "PROTOCOL_VERSION",
+    "REGISTRATION_LEASE_SECONDS",
+    "REGISTRATION_PATH",
+    "REGISTRATION_SECONDS",
     "Accepted",
     "CancelRequest",
     "Counters",
@@ -69,32 +86,23 @@ __all__ = [
     "LoadingProgress",
     "ModelDescription",
     "ProtocolError",
+    "Registration",
+    "RegistrationLease",
     "StartRequest",
     "WorkerState",
     "WorkerStatus",
+    "check_base_url",
     "decode_client_message",
     "decode_frame",
     "decode_server_message",
     "encode_frame",
+    "is_loopback",
 ]
 
 GENERATE_PATH = "/ws/generate"
 HEARTBEAT_SECONDS = 0.25
 MAX_REQUEST_BYTES = 8 << 20
 """No `StartRequest` is larger; the latents of ten minutes of speech fit."""
-
-
-class WorkerState(StrEnum):
-    """What a worker says of itself. The gateway adds DOWN for a worker that says nothing."""
-
-    LOADING = "LOADING"
-    IDLE = "IDLE"
-    BUSY = "BUSY"
-    """At least one slot is used; there may be room for more."""
-    DRAINING = "DRAINING"
-    """Open requests are finished, new ones are refused."""
-    ERROR = "ERROR"
-    """Loading failed or the engine died; `WorkerStatus.error` says why."""
 
 
 class ErrorCode(StrEnum):
@@ -122,70 +130,6 @@ class ErrorDetail(BaseModel):
     type: Literal["invalid_request_error", "authentication_error", "capacity_error", "server_error"]
     param: str | None = None
     code: str
-
-
-class ModelDescription(BaseModel):
-    """The model a worker serves: `models.speech.ModelInfo` as JSON."""
-
-    model_config = ConfigDict(frozen=True, protected_namespaces=())
-
-    name: str
-    revision: str
-    sample_rate: int
-    patch_samples: int
-    patch_size: int
-    latent_dim: int
-    reference_sample_rate: int
-    languages: tuple[str, ...] = ()
-    voices: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    max_text_characters: int
-    default_cfg_value: float
-    default_inference_timesteps: int
-
-    @property
-    def patch_seconds(self) -> float:
-        """Seconds of audio per patch."""
-        return self.patch_samples / self.sample_rate
-
-
-class Counters(BaseModel):
-    """Totals since the process started."""
-
-    requests: int = 0
-    patches: int = 0
-    audio_seconds: float = 0.0
-    errors: int = 0
-    cancelled: int = 0
-
-
-class LoadingProgress(BaseModel):
-    """How far loading is; `progress` runs from 0 to 1 within the stage."""
-
-    stage: str
-    progress: float
-
-
-class WorkerStatus(BaseModel):
-    """`GET /health`, and the answer of `POST /drain` and `POST /resume`."""
-
-    worker_id: str
-    boot_id: str
-    """New for every process: tells a restarted worker from one that was only unreachable."""
-    state: WorkerState
-    slots_total: int
-    slots_used: int
-    model: ModelDescription | None = None
-    device: str
-    pid: int
-    step: int
-    """Engine steps so far. Standing still while a request is open means that the engine hangs."""
-    uptime_seconds: float
-    memory_bytes: int
-    device_memory_bytes: int | None = None
-    counters: Counters = Field(default_factory=Counters)
-    loading: LoadingProgress | None = None
-    error: str | None = None
 
 
 def _decode_base64(value: object) -> object:

@@ -7,15 +7,20 @@ three; an option that is None was not given.
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
-from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES
+from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
@@ -37,6 +42,10 @@ class WorkerSettings(BaseSettings):
     """What clients send as a bearer token. Without one, clients on this machine alone are served."""
     worker_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,64}\z")] = ""
     """Empty: "worker-" and the port."""
+    gateway_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    """Gateways to dial in at, once a second; a comma-separated string is split."""
+    advertised_url: str = ""
+    """Where gateways reach this worker. Empty: "http://", the host and the port."""
 
     model: str = "bundled"
     """"bundled", "synthetic", a directory, or a repository id of the Hugging Face hub."""
@@ -64,6 +73,29 @@ class WorkerSettings(BaseSettings):
     """auto: pretty on a terminal, else one JSON object per line."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    @field_validator("gateway_urls", mode="before")
+    @classmethod
+    def _split_commas(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return [part.strip() for part in value.split(",") if part.strip()]
+        return value
+
+    @field_validator("gateway_urls", mode="after")
+    @classmethod
+    def _base_urls(cls, urls: list[str]) -> list[str]:
+        return [check_base_url(url) for url in urls]
+
+    @field_validator("advertised_url", mode="after")
+    @classmethod
+    def _base_url(cls, url: str) -> str:
+        return check_base_url(url) if url else ""
+
+    @model_validator(mode="after")
+    def _gateways_need_an_address(self) -> Self:
+        if self.gateway_urls and not self.advertised_url and self.host in ("0.0.0.0", "::"):
+            raise ValueError("listening on every address, gateways need to be told one: set advertised_url")
+        return self
+
     @model_validator(mode="after")
     def _open_network_needs_a_secret(self) -> Self:
         if self.secret is not None and not self.secret.get_secret_value():
@@ -71,16 +103,6 @@ class WorkerSettings(BaseSettings):
         if self.secret is None and not is_loopback(self.host):
             raise ValueError("listening beyond this machine needs a secret (VOXFLEET_WORKER_SECRET)")
         return self
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address, or the name localhost, means this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def load_settings(config_file: Path | str | None = None, **options: Any) -> WorkerSettings:

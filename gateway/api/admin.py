@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 
 from gateway.errors import ApiError
 from gateway.overview import describe_queue, describe_workers
-from gateway.security import require_admin
+from gateway.security import owns_ticket, require_admin
 from gateway.service import GatewayDep
 
 router = APIRouter(prefix="/api", dependencies=[Depends(require_admin)])
+tickets = APIRouter(prefix="/api")
 
 
 @router.get("/workers")
@@ -21,9 +22,11 @@ async def get_workers(gateway: GatewayDep) -> dict[str, Any]:
 
 
 @router.post("/workers/{id}/drain")
-async def drain_worker(id: str, gateway: GatewayDep) -> dict[str, Any]:
-    """Let a worker finish what it has and give it nothing new."""
-    return (await gateway.set_draining(id, True)).describe()
+async def drain_worker(
+    id: str, gateway: GatewayDep, streams: Literal["finish", "move"] = "finish"
+) -> dict[str, Any]:
+    """Give a worker nothing new. It finishes what it has, or that moves to others as they have room."""
+    return (await gateway.set_draining(id, True, move_streams=streams == "move")).describe()
 
 
 @router.post("/workers/{id}/resume")
@@ -38,10 +41,14 @@ async def get_queue(gateway: GatewayDep) -> dict[str, Any]:
     return describe_queue(gateway.pool)
 
 
-@router.delete("/queue/{ticket}")
-async def cancel_ticket(ticket: str, gateway: GatewayDep) -> dict[str, Any]:
-    """End a waiting or running request."""
-    reason = ApiError(409, "cancelled", "the request was cancelled by an administrator")
+@tickets.delete("/queue/{ticket}")
+async def cancel_ticket(ticket: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """End a waiting or running request: one's own, or as an administrator anybody's."""
+    by = "its client"
+    if not owns_ticket(request, gateway, ticket):
+        require_admin(request, gateway)
+        by = "an administrator"
+    reason = ApiError(409, "cancelled", f"the request was cancelled by {by}")
     if not gateway.pool.end(ticket, reason):
         raise ApiError(404, "unknown_ticket", f"there is no ticket {ticket!r}", param="ticket")
     return {"ticket_id": ticket, "cancelled": True}

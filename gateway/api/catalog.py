@@ -39,6 +39,8 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
     loaded = (worker.model for worker in gateway.pool.workers.values() if worker.model)
     model = next(loaded, None)
     limit = settings.max_text_characters
+    if model and not model.part_characters:
+        limit = min(limit, model.max_text_characters)
     return {
         "model": model.name if model else None,
         "sample_rate": model.sample_rate if model else None,
@@ -47,7 +49,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "features": model.features if model else [],
         "default_cfg_value": model.default_cfg_value if model else None,
         "default_inference_timesteps": model.default_inference_timesteps if model else None,
-        "max_text_characters": min(limit, model.max_text_characters) if model else limit,
+        "max_text_characters": limit,
         "max_audio_seconds": settings.max_audio_seconds,
         "formats": list(AUDIO_FORMATS),
         "admin_token_required": settings.admin_token is not None,

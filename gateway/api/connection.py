@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from gateway.interruption import Interruption
+
 Result = TypeVar("Result")
 
 CLIENT_GONE = 499
@@ -20,19 +22,16 @@ class ClientGoneError(Exception):
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
     """The result of `work`, which is cancelled when the client leaves. Raises ClientGoneError."""
-    working = asyncio.create_task(work)
-    leaving = asyncio.create_task(_until_gone(request))
+    interruption = Interruption()
+    watcher = asyncio.create_task(_watch(request, interruption))
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientGoneError
-        return working.result()
+        async with interruption:
+            return await work
     finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        watcher.cancel()
 
 
-async def _until_gone(request: Request) -> None:
+async def _watch(request: Request, interruption: Interruption) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+    interruption.end_with(ClientGoneError())

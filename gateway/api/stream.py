@@ -1,8 +1,8 @@
 """`WS /ws/tts`: queue news, then PCM while it is generated, then how it went.
 
-Three tasks per connection: the synthesis, which puts messages into an outbox and never waits for the client;
-a sender that empties the outbox; and a reader, active from the first to the last moment, that notices
-`{"type": "cancel"}` and a client that leaves, queued or streaming. Whichever ends first decides.
+The connection's task runs the synthesis, which puts messages into an outbox and never waits for the client. A
+reader beside it, active from the first to the last moment, notices `{"type": "cancel"}` and a client that
+leaves, queued or streaming, and interrupts the synthesis.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections import deque
 from typing import Any
 
 import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
+from gateway.callers import SUBPROTOCOL
 from gateway.errors import ApiError
-from gateway.requests import parse_stream_request
+from gateway.interruption import Interruption
+from gateway.opening import Opening, read_opening
+from gateway.outbox import SLOW_CLIENT, Outbox
 from gateway.security import may_open_socket
 from gateway.service import Gateway
 from gateway.synthesis import Outcome, Synthesis
@@ -29,16 +31,19 @@ logger = structlog.get_logger(__name__)
 DONE = 1000
 
 
-@router.websocket("/ws/tts")
 async def stream(websocket: WebSocket) -> None:
     """Serve one request on this socket."""
     gateway: Gateway = websocket.app.state.gateway
     if not may_open_socket(websocket, gateway.settings.allowed_origins):
         await websocket.close(1008, "origin not allowed")
         return
-    await websocket.accept()
+    offered: list[str] = websocket.scope.get("subprotocols", [])
+    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
     with contextlib.suppress(WebSocketDisconnect):
         await StreamSession(websocket, gateway).run()
+
+
+router.add_websocket_route("/ws/tts", stream, "stream")
 
 
 class CancelledByClient(Exception):
@@ -46,15 +51,20 @@ class CancelledByClient(Exception):
 
 
 class StreamSession:
-    """One connection; also the `Listener` of its synthesis."""
+    """One connection; also the `ResumableListener` of its synthesis."""
 
     def __init__(self, websocket: WebSocket, gateway: Gateway) -> None:
         self._websocket = websocket
         self._gateway = gateway
         self._settings = gateway.settings
         self._request_id: str = websocket.state.request_id
-        self._outbox = Outbox(gateway.settings.client_buffer_bytes)
+        self._interruption = Interruption()
+        self._outbox = Outbox(
+            self._send, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
+        )
         self._announced = False
+        self._samples_before: int | None = None
+        """Of a clip that is resumed: what its client has."""
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
@@ -75,28 +85,39 @@ class StreamSession:
     async def _serve(self) -> Outcome:
         try:
             async with asyncio.timeout(self._settings.first_message_timeout_seconds):
-                message = await self._receive_text()
+                opening = await self._read_opening()
         except TimeoutError:
             raise ApiError(408, "no_request", "no request came in time") from None
-        order = parse_stream_request(message)
-        synthesis = asyncio.create_task(Synthesis(self._gateway, order, self._request_id, self).run())
+        self._samples_before = opening.clip.samples if opening.clip else None
+        synthesis = Synthesis(
+            self._gateway, opening.request, self._request_id, self, opening.standing,
+            clip=opening.clip, token=opening.token,
+        )  # fmt: skip
         reader = asyncio.create_task(self._read_until_cancel())
-        sender = asyncio.create_task(self._send_outbox())
-        tasks = {synthesis, reader, sender}
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if synthesis.done():
-                outcome = synthesis.result()
-                self._outbox.close()
-                await asyncio.wait({reader, sender}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (reader, sender):
-                if task.done():
-                    task.result()
-            return outcome
+            async with self._interruption:
+                return await self._run_and_flush(synthesis)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            reader.cancel()
+            self._outbox.drop()
+
+    async def _read_opening(self) -> Opening:
+        gateway = self._gateway
+        message = await self._receive_text()
+        caller = gateway.callers.identify(self._websocket)
+        limit = self._settings.max_resume_bytes
+        return await read_opening(message, self._receive_text, gateway.resume_tokens, caller, limit)
+
+    async def _run_and_flush(self, synthesis: Synthesis) -> Outcome:
+        """What was generated before a failure reaches the client, unless it is the one that is too slow."""
+        try:
+            outcome = await synthesis.run()
+        except ApiError as error:
+            if error.code != SLOW_CLIENT:
+                await self._outbox.flush()
+            raise
+        await self._outbox.flush()
+        return outcome
 
     # ------------------------------------------------------------------------------------------ what is heard
 
@@ -114,10 +135,15 @@ class StreamSession:
             "worker_id": worker_id,
             "sample_rate": sample_rate,
         }
+        if self._samples_before is not None:
+            message["resumed_at_sample"] = self._samples_before
         self._outbox.put(json.dumps(message))
 
     def audio(self, pcm: bytes) -> None:
         self._outbox.put(pcm)
+
+    def resumable(self, token: str, samples: int) -> None:
+        self._outbox.put(json.dumps({"type": "resume_token", "token": token, "samples": samples}))
 
     # --------------------------------------------------------------------------------------------- the socket
 
@@ -130,25 +156,17 @@ class StreamSession:
         return message["text"]
 
     async def _read_until_cancel(self) -> None:
-        """Raises CancelledByClient, WebSocketDisconnect, and ApiError for any other message."""
-        text = await self._receive_text()
+        """Read one message, whatever it is, and end the synthesis because of it."""
         try:
-            message = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ApiError(400, "invalid_json", "the message is not JSON") from error
-        if message == {"type": "cancel"}:
-            raise CancelledByClient
-        raise ApiError(
-            422, "invalid_message", 'after the request only {"type": "cancel"} is understood', param="type"
-        )
-
-    async def _send_outbox(self) -> None:
-        while (message := await self._outbox.get()) is not None:
-            try:
-                async with asyncio.timeout(self._settings.client_stall_seconds):
-                    await self._send(message)
-            except TimeoutError:
-                raise WebSocketDisconnect(1006, "the client stopped reading") from None
+            text = await self._receive_text()
+            if json.loads(text) == {"type": "cancel"}:
+                raise CancelledByClient
+            message = 'after the request only {"type": "cancel"} is understood'
+            raise ApiError(422, "invalid_message", message, param="type")
+        except (ValueError, RecursionError):
+            self._interruption.end_with(ApiError(400, "invalid_json", "the message is not JSON"))
+        except (CancelledByClient, ApiError, WebSocketDisconnect) as cause:
+            self._interruption.end_with(cause)
 
     async def _send(self, message: str | bytes) -> None:
         if isinstance(message, str):
@@ -166,47 +184,8 @@ class StreamSession:
         await self._end(body, error.close_code, error.code)
 
     async def _end(self, message: dict[str, Any], close_code: int, reason: str = "") -> None:
-        try:
-            async with asyncio.timeout(self._settings.client_stall_seconds):
-                await self._send(json.dumps(message))
-                await self._websocket.close(close_code, reason)
-        except TimeoutError:
-            logger.info("client stopped reading", request_id=self._request_id)
-
-
-class Outbox:
-    """Messages that wait for the client, bounded in bytes."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._messages: deque[str | bytes] = deque()
-        self._filled = asyncio.Event()
-        self._closed = False
-
-    def put(self, message: str | bytes) -> None:
-        """Append. Raises ApiError when the client has left too much unread."""
-        self._bytes += len(message)
-        if self._bytes > self._max_bytes:
-            raise ApiError(408, "slow_client", "the audio was not read fast enough")
-        self._messages.append(message)
-        self._filled.set()
-
-    def close(self) -> None:
-        """No message follows."""
-        self._closed = True
-        self._filled.set()
-
-    async def get(self) -> str | bytes | None:
-        """The next message; None after the last."""
-        while not self._messages:
-            if self._closed:
-                return None
-            self._filled.clear()
-            await self._filled.wait()
-        message = self._messages.popleft()
-        self._bytes -= len(message)
-        return message
+        await self._send(json.dumps(message))
+        await self._websocket.close(close_code, reason)
 
 
 def _done_message(outcome: Outcome) -> dict[str, Any]:

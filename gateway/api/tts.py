@@ -20,8 +20,10 @@ router = APIRouter()
 class _Collector:
     """Keeps the audio of a clip until it is complete."""
 
+    __slots__ = ("chunks",)
+
     def __init__(self) -> None:
-        self.pcm = bytearray()
+        self.chunks: list[bytes] = []
 
     def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
         """Nobody to tell: the client of a plain request hears the answer only."""
@@ -30,7 +32,7 @@ class _Collector:
         """Nobody to tell."""
 
     def audio(self, pcm: bytes) -> None:
-        self.pcm += pcm
+        self.chunks.append(pcm)
 
 
 @router.post("/tts", response_class=Response)
@@ -47,13 +49,14 @@ async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: G
 
 async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Response:
     collector = _Collector()
-    synthesis = Synthesis(gateway, order, request.state.request_id, collector)
+    standing = gateway.callers.identify(request).standing(order)
+    synthesis = Synthesis(gateway, order, request.state.request_id, collector, standing)
     try:
         outcome = await while_connected(request, synthesis.run())
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
     began_at = time.monotonic()
-    pcm = bytes(collector.pcm)
+    pcm = b"".join(collector.chunks)
     file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format)
     gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
     return Response(file, headers=_headers(outcome, order.format))

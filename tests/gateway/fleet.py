@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable
 
 from gateway.pool import WorkerPool
+from gateway.queue import TicketQueue
 from gateway.workers import Worker
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
@@ -35,7 +37,10 @@ class ManualClock:
 
 
 def describe_model(
-    name: str = "alpha", revision: str = "1", voices: tuple[str, ...] = ()
+    name: str = "alpha",
+    revision: str = "1",
+    voices: tuple[str, ...] = (),
+    part_characters: int | None = None,
 ) -> ModelDescription:
     return ModelDescription(
         name=name,
@@ -47,6 +52,7 @@ def describe_model(
         reference_sample_rate=16000,
         voices=("default", *voices),
         max_text_characters=4096,
+        part_characters=part_characters,
         default_cfg_value=2.0,
         default_inference_timesteps=10,
     )
@@ -78,13 +84,22 @@ def status(
 class Fleet:
     """A pool of workers that are up, with one slot each unless said otherwise."""
 
-    def __init__(self, *slots: int, max_queue: int = 100, grace_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        *slots: int,
+        max_queue: int = 100,
+        grace_seconds: float = 10.0,
+        max_wait_seconds: float = math.inf,
+        ageing_seconds: float = 30.0,
+    ) -> None:
         self.clock = ManualClock()
         self.workers = [Worker(f"w{index}", f"http://w{index}") for index in range(len(slots))]
         self.pool = WorkerPool(
             self.workers,
             max_queue=max_queue,
             no_worker_grace_seconds=grace_seconds,
+            max_wait_seconds=max_wait_seconds,
+            ageing_seconds=ageing_seconds,
             clock=self.clock,
             call_later=self.clock.call_later,
         )
@@ -96,3 +111,25 @@ class Fleet:
         """Fail as many probes as it takes."""
         for _ in range(worker.failures_down):
             self.pool.report_missed(worker, "refused")
+
+
+def check_queue(queue: TicketQueue) -> None:
+    """All that the queue's parts must agree on, and nothing kept of whoever is gone."""
+    in_order = list(queue)
+    assert len(in_order) == len(queue) == len({ticket.id for ticket in in_order})
+    assert all(ticket in queue for ticket in in_order)
+    assert {ticket.requirement for ticket in in_order} == set(queue.requirements)
+    by_lane = [ticket for requirement in queue.requirements for ticket in queue.lane(requirement)]
+    assert {ticket.id for ticket in by_lane} == {ticket.id for ticket in in_order}
+    for line in queue._classes.values():
+        shares = line._shares.values()
+        assert len(line) == sum(len(share.tickets) for share in shares)
+        assert line.tenants == sum(bool(share.tickets) for share in shares)
+        longest = max((len(share.tickets) for share in shares), default=0)
+        latest = line.latest_of_longest()
+        assert (latest is None) == (not longest)
+        assert latest is None or len(latest.share.tickets) == longest
+        if not len(line):
+            assert not line.lanes
+            assert not shares
+            assert not line._idle

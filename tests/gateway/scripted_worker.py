@@ -59,6 +59,7 @@ class ScriptedWorker:
     requests: list[StartRequest] = field(default_factory=list)
     cancelled: int = 0
     healthy: bool = True
+    part_characters: int | None = None
     connections: int = 0
     _boots: int = 0
 
@@ -76,7 +77,7 @@ class ScriptedWorker:
             return None
         if not self.healthy:
             return connection.respond(http.HTTPStatus.INTERNAL_SERVER_ERROR, "ill")
-        model = describe_model(revision=self.revision)
+        model = describe_model(revision=self.revision, part_characters=self.part_characters)
         said = worker_status(WorkerState.IDLE, slots=4, boot_id=f"boot-{id(self)}", model=model)
         return connection.respond(http.HTTPStatus.OK, said.model_dump_json())
 
@@ -121,6 +122,8 @@ class ScriptedWorker:
             socket.transport.abort()
         elif fault == "close":
             await socket.close(1011)
+        elif fault == "leave":
+            await socket.close(1012)
         elif fault == "silence":
             await socket.wait_closed()
         elif fault == "hang":

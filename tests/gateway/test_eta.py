@@ -6,25 +6,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.eta import DEFAULT_SERVICE_SECONDS, ServiceTime, SlotForecast, estimate_wait, simulate_waits
+from gateway.eta import DEFAULT_SERVICE_SECONDS, Outlook, ServiceTime, SlotForecast
 
 slots = st.lists(st.builds(SlotForecast, st.floats(0, 60), st.floats(0.05, 60)), min_size=1, max_size=8)
 
 
-@given(slots, st.integers(1, 200))
-def test_bisection_and_simulation_agree(forecast: list[SlotForecast], position: int) -> None:
-    simulated = simulate_waits(forecast, position)
-    assert estimate_wait(forecast, position) == pytest.approx(simulated[-1], abs=1e-5)
-    assert simulated == sorted(simulated)
+def starts(forecast: list[SlotForecast], count: int) -> list[float]:
+    """Every slot's next `count` starts, sorted: the first `count` of them are what happens."""
+    every = [slot.free_in_seconds + n * slot.service_seconds for slot in forecast for n in range(count)]
+    return sorted(every)[:count]
+
+
+@given(slots, st.lists(st.integers(1, 200), min_size=1, max_size=5))
+def test_an_outlook_is_the_simulation_of_the_queue(
+    forecast: list[SlotForecast], positions: list[int]
+) -> None:
+    outlook = Outlook(forecast)
+    simulated = starts(forecast, max(positions))
+    for position in positions:
+        assert outlook.wait(position) == pytest.approx(simulated[position - 1], abs=1e-6)
+
+
+@given(slots, st.integers(513, 2000))
+def test_far_from_the_head_the_rate_is_used_and_errs_by_less_than_one_request_and_start(
+    forecast: list[SlotForecast], position: int
+) -> None:
+    longest = max(max(slot.service_seconds, slot.free_in_seconds) for slot in forecast)
+    expected = starts(forecast, position)[-1]
+    assert abs(Outlook(forecast).wait(position) - expected) <= 2 * longest
 
 
 def test_a_free_slot_means_no_wait() -> None:
-    assert estimate_wait([SlotForecast(0.0, 4.0), SlotForecast(3.0, 4.0)], 1) == 0.0
+    assert Outlook([SlotForecast(0.0, 4.0), SlotForecast(3.0, 4.0)]).wait(1) == 0.0
 
 
 def test_without_slots_a_wait_is_unknown() -> None:
-    assert estimate_wait([], 1) is None
-    assert simulate_waits([], 3) == []
+    assert Outlook([]).wait(1) is None
 
 
 def test_service_time_follows_what_was_observed() -> None:

@@ -1,9 +1,9 @@
 """The pool under anything that can happen, in any order.
 
-Requests arrive, leave at any moment, finish, or fail and come back; workers die, hang, drain, refuse,
-recover, restart; time passes. Each request is a real task that uses the pool as the gateway does. After every
-event: no worker has more leases than slots, nobody who could run waits, nobody was overtaken, and what is
-over has left nothing behind.
+Requests of several tenants and classes arrive, leave at any moment, finish, or fail and come back; workers
+die, hang, drain, refuse, recover, restart as another process; time passes. Each request is a real task that
+uses the pool as the gateway does. After every event: no worker has more leases than slots, nobody who could
+run waits, nobody was overtaken within a tenant or by a lower class, and what is over has left nothing behind.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gateway.errors import ApiError
 from gateway.queue import Requirement, Ticket
+from gateway.standing import Priority, Standing
 from gateway.workers import Worker
-from tests.gateway.fleet import Fleet, describe_model, status
+from tests.gateway.fleet import Fleet, check_queue, describe_model, status
 from worker.protocol import WorkerState
 
 MODELS = ("alpha", "beta")
 SLOTS = (1, 2, 2)
 MODEL_OF = ("alpha", "alpha", "beta")
+TENANTS = ("ann", "bob")
 MAX_QUEUE = 6
+MAX_STREAMS = 5
+AGEING_SECONDS = 20.0
 
 
 @dataclass(eq=False)
@@ -32,20 +36,23 @@ class Client:
     """One request: a task that waits for its turn and then for the test to say how it ends."""
 
     requirement: Requirement
+    standing: Standing
     ticket: Ticket | None = None
     task: asyncio.Task[str] | None = None
     end: asyncio.Event = field(default_factory=asyncio.Event)
     fails: bool = False
+    heard_seconds: float = 0.0
     grants: list[Worker] = field(default_factory=list)
 
     async def run(self, fleet: Fleet, name: str) -> str:
         try:
-            with fleet.pool.admit(name, self.requirement) as self.ticket:
+            with fleet.pool.admit(name, self.requirement, standing=self.standing) as self.ticket:
                 while True:
                     async with fleet.pool.lease(self.ticket) as lease:
                         self.grants.append(lease.worker)
                         await self.end.wait()
                         self.end.clear()
+                        self.ticket.audio_seconds += self.heard_seconds
                         if not self.fails:
                             return "served"
                         fleet.pool.requeue(self.ticket, exclude=lease.worker)
@@ -57,7 +64,7 @@ class PoolMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.fleet = Fleet(*(0 for _ in SLOTS), max_queue=MAX_QUEUE)
+        self.fleet = Fleet(*(0 for _ in SLOTS), max_queue=MAX_QUEUE, ageing_seconds=AGEING_SECONDS)
         self.clients: list[Client] = []
         self.boots = [0 for _ in SLOTS]
         self.steps = 0
@@ -72,6 +79,8 @@ class PoolMachine(RuleBasedStateMachine):
         assert not pool.tickets
         assert not len(pool.queue)
         assert not any(worker.leases for worker in pool.workers.values())
+        check_queue(pool.queue)
+        assert not pool.streams
         self.loop.close()
 
     # ------------------------------------------------------------------------------------------ the machinery
@@ -93,17 +102,34 @@ class PoolMachine(RuleBasedStateMachine):
         waiting = [client.ticket for client in self.clients if self.waits(client)]
         for client in self.clients:
             if len(client.grants) > before.get(id(client), 0):
-                overtaken = [
-                    ticket
-                    for ticket in waiting
-                    if client.grants[-1].offers(ticket.requirement)
-                    and ticket.sequence < client.ticket.sequence
-                    and not ticket.excluded
-                ]
-                assert not overtaken
+                assert [ticket for ticket in waiting if self.has_been_overtaken(ticket, client)] == []
         self.clients = [
             client for client in self.clients if not client.task.done() or not client.task.result()
         ]
+
+    def has_been_overtaken(self, ticket: Ticket, by: Client) -> bool:
+        """Whether the ticket could have had the slot that `by` has got, and had the better claim."""
+        worker, winner = by.grants[-1], by.ticket
+        if not worker.offers(ticket.requirement) or worker.id in ticket.excluded:
+            return False
+        if ticket.attempts or winner.attempts > 1:
+            return ticket.attempts > 0 and (winner.attempts == 1 or ticket.sequence < winner.sequence)
+        if ticket.standing.priority is not winner.standing.priority:
+            aged = self.aged(winner)
+            return ticket.standing.priority.exceeds(winner.standing.priority) and not aged
+        same_tenant = ticket.standing.tenant == winner.standing.tenant
+        return same_tenant and ticket.sequence < winner.sequence
+
+    def aged(self, ticket: Ticket) -> bool:
+        """Whether somebody in bulk, waiting or just served, had waited long enough to go before its class."""
+        if ticket.standing.priority is not Priority.BULK:
+            return False
+        now = self.fleet.clock.now
+        tickets = (client.ticket for client in self.clients)
+        return any(
+            other.standing.priority is Priority.BULK and now - other.enqueued_at >= AGEING_SECONDS
+            for other in tickets
+        )
 
     def waits(self, client: Client) -> bool:
         return client.ticket is not None and client.ticket in self.fleet.pool.queue
@@ -123,9 +149,14 @@ class PoolMachine(RuleBasedStateMachine):
 
     # --------------------------------------------------------------------------------------------- the events
 
-    @rule(model=st.sampled_from((None, *MODELS)))
-    def arrive(self, model: str | None) -> None:
-        client = Client(Requirement(model))
+    @rule(
+        model=st.sampled_from((None, *MODELS)),
+        tenant=st.sampled_from(TENANTS),
+        priority=st.sampled_from(Priority),
+        audio_seconds=st.sampled_from([0.5, 1.0, 4.0]),
+    )
+    def arrive(self, model: str | None, tenant: str, priority: Priority, audio_seconds: float) -> None:
+        client = Client(Requirement(model), Standing(tenant, priority, audio_seconds, 1.0, MAX_STREAMS))
 
         def start() -> None:
             name = f"r{len(self.clients)}"
@@ -135,7 +166,7 @@ class PoolMachine(RuleBasedStateMachine):
         self.clients.append(client)
         self.apply(start)
         if client.task.done():
-            assert client.task.result() in ("queue_full", "no_worker")
+            assert client.task.result() in ("queue_full", "no_worker", "too_many_streams")
             assert client.task.result() != "queue_full" or waiting >= MAX_QUEUE
 
     @precondition(lambda self: self.clients)
@@ -156,12 +187,13 @@ class PoolMachine(RuleBasedStateMachine):
         assert client.task.cancelled()
 
     @precondition(lambda self: any(client.ticket.lease for client in self.clients))
-    @rule(data=st.data(), fails=st.booleans())
-    def end_attempt(self, data: st.DataObject, fails: bool) -> None:
+    @rule(data=st.data(), fails=st.booleans(), heard_seconds=st.sampled_from([0.0, 1.0, 9.0]))
+    def end_attempt(self, data: st.DataObject, fails: bool, heard_seconds: float) -> None:
         client = data.draw(st.sampled_from([client for client in self.clients if client.ticket.lease]))
 
         def end() -> None:
             client.fails = fails
+            client.heard_seconds = heard_seconds
             client.end.set()
 
         self.apply(end)
@@ -248,10 +280,23 @@ class PoolMachine(RuleBasedStateMachine):
         return worker.id not in ticket.excluded or not others
 
     @invariant()
+    def the_queue_is_bounded_and_agrees_with_itself(self) -> None:
+        queue = self.fleet.pool.queue
+        check_queue(queue)
+        assert sum(not ticket.attempts for ticket in queue) <= MAX_QUEUE
+
+    @invariant()
+    def no_tenant_has_more_than_it_may(self) -> None:
+        streams = self.fleet.pool.streams
+        tenants = [ticket.standing.tenant for ticket in self.fleet.pool.tickets.values()]
+        assert {tenant: tenants.count(tenant) for tenant in tenants} == dict(streams)
+        assert all(count <= MAX_STREAMS for count in streams.values())
+
+    @invariant()
     def a_ticket_waits_or_runs(self) -> None:
         for ticket in self.fleet.pool.tickets.values():
             assert (ticket in self.fleet.pool.queue) != (ticket.lease is not None)
 
 
 TestPool = PoolMachine.TestCase
-TestPool.settings = settings(max_examples=60, stateful_step_count=30)
+TestPool.settings = settings(max_examples=100, stateful_step_count=40)

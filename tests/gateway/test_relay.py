@@ -26,6 +26,7 @@ CLIP = b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", te
 FAULTS = (
     "cut",
     "close",
+    "leave",
     "silence",
     "hang",
     "corrupt",
@@ -97,9 +98,9 @@ def prefer_the_first(gateway: Gateway) -> None:
     gateway.pool.report_refused(gateway.pool.workers["w1"])
 
 
-async def speak(gateway: Gateway, ear: Ear) -> Outcome:
+async def speak(gateway: Gateway, ear: Ear, text: str = TEXT) -> Outcome:
     async with asyncio.timeout(30):
-        return await Synthesis(gateway, TtsRequest(text=TEXT, seed=SEED), "r1", ear).run()
+        return await Synthesis(gateway, TtsRequest(text=text, seed=SEED), "r1", ear).run()
 
 
 @pytest.mark.parametrize("patches", [1, 3])
@@ -236,3 +237,33 @@ async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worke
         await asyncio.gather(running, return_exceptions=True)
         assert running.cancelled()
         assert not gateway.pool.workers["w0"].leases
+
+
+async def test_a_worker_that_ends_in_order_hands_over_as_often_as_it_takes() -> None:
+    worker = ScriptedWorker([*[Act(1, "leave")] * (PATCHES - 1), Act()])
+    async with gateway_of(worker, max_migrations=0) as gateway:
+        outcome = await speak(gateway, ear := Ear())
+    assert ear.pcm == CLIP
+    assert outcome.migrations == PATCHES - 1
+
+
+async def test_streams_leave_a_worker_that_is_emptied_when_there_is_room_elsewhere() -> None:
+    slow, other = ScriptedWorker([Act(2, "hang")]), ScriptedWorker([Act()])
+    async with gateway_of(slow, other, stall_timeout_seconds=60) as gateway:
+        prefer_the_first(gateway)
+        speaking = asyncio.create_task(speak(gateway, ear := Ear()))
+        await ear.on_audio.wait()
+        gateway.pool.workers["w0"].moving_out = True
+        outcome = await speaking
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 1
+    assert other.requests[0].resume_latents is not None
+
+
+async def test_what_a_broken_stream_cost_its_listener_is_in_the_metrics() -> None:
+    worker = ScriptedWorker([Act(2, "cut"), Act()])
+    async with gateway_of(worker) as gateway:
+        await speak(gateway, Ear())
+        metrics = gateway.metrics.render().decode()
+    for name in ("migration_gap_seconds", "audible_gap_seconds", "client_lead_seconds"):
+        assert f"voxfleet_{name}_count 1.0" in metrics

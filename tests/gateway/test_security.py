@@ -40,6 +40,8 @@ ADMIN = {
     ("POST", "/api/workers/{id}/resume"),
 }
 
+WORKERS = {("POST", "/api/registrations")}
+
 
 def routes_of(routes: list[BaseRoute]) -> Iterator[tuple[str, str]]:
     """Method and path of every route, those of included routers too."""
@@ -60,7 +62,7 @@ def make_app(**options: object) -> FastAPI:
 
 
 def test_every_route_is_in_the_table() -> None:
-    assert set(routes_of(make_app().routes)) == PUBLIC | ADMIN
+    assert set(routes_of(make_app().routes)) == PUBLIC | ADMIN | WORKERS
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.settings import SettingsError, is_loopback, load_settings
+from worker.protocol import is_loopback
+from worker.settings import SettingsError, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,10 @@ def test_a_variable_of_the_gateway_is_none_of_the_worker(monkeypatch: pytest.Mon
         {"log_format": "xml"},
         {"max_audio_seconds": float("inf")},
         {"prot": 1},
+        {"gateway_urls": "ftp://a"},
+        {"gateway_urls": "http://a/path"},
+        {"advertised_url": "here"},
+        {"gateway_urls": "http://a", "host": "0.0.0.0", "secret": "s"},
     ],
 )
 def test_a_wrong_setting_is_refused(options: dict) -> None:
@@ -68,6 +73,10 @@ def test_a_file_without_the_section_is_fine(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("gateway: {max_queue: 3}\n")
     assert load_settings(path).slots == load_settings().slots
+
+
+def test_gateways_to_dial_in_at_may_be_given_with_commas_between_them() -> None:
+    assert load_settings(gateway_urls="http://a:1/, http://b:2").gateway_urls == ["http://a:1", "http://b:2"]
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
@@ -94,6 +103,8 @@ def test_errors_quote_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("127.0.0.1", True),
         ("127.3.2.1", True),
         ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("::ffff:10.0.0.1", False),
         ("localhost", True),
         ("0.0.0.0", False),
         ("::", False),

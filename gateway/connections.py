@@ -1,0 +1,184 @@
+"""Deadlines and limits of one connection that only its protocol can keep: uvicorn's, with bounds added.
+
+* A connection that has not sent the whole head of a request in time is cut: a silent one, one that sends a
+  header a minute, one that goes silent in the middle. Between two requests uvicorn's keep-alive bound holds.
+* A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike.
+* A WebSocket that says too much, pings included, is closed with 1008.
+
+Cut means aborted: a polite close would wait for the very client that does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+from gateway.settings import GatewaySettings
+
+
+class Deadline:
+    """Aborts a transport unless stopped within `seconds` of its start."""
+
+    __slots__ = ("_seconds", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, transport: asyncio.Transport) -> None:
+        """Begin to count, unless it does already."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._seconds, transport.abort)
+
+    def stop(self) -> None:
+        """It was in time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class MessageRate:
+    """A token bucket that holds the messages of one second."""
+
+    __slots__ = ("_at", "_per_second", "_tokens")
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._tokens = per_second
+        self._at = 0.0
+
+    def exceeded(self, now: float) -> bool:
+        """Count one message at `now`; True when it is one too many."""
+        self._tokens = min(self._per_second, self._tokens + (now - self._at) * self._per_second)
+        self._at = now
+        self._tokens -= 1
+        return self._tokens < 0
+
+
+class BoundedFlow(FlowControl):
+    """uvicorn's, with the deadline of a client that does not read; an event exists while somebody waits."""
+
+    def __init__(self, transport: asyncio.Transport, stall_seconds: float) -> None:
+        self._transport = transport
+        self._stall = Deadline(stall_seconds)
+        self._resumed: asyncio.Event | None = None
+        self.read_paused = False
+        self.write_paused = False
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough, or is gone."""
+        if self.write_paused:
+            self._resumed = self._resumed or asyncio.Event()
+            await self._resumed.wait()
+
+    def pause_writing(self) -> None:
+        """The client does not keep up."""
+        if not self.write_paused:
+            self.write_paused = True
+            self._stall.start(self._transport)
+
+    def resume_writing(self) -> None:
+        """It has read, or the connection is lost."""
+        self.write_paused = False
+        self._stall.stop()
+        if self._resumed is not None:
+            self._resumed.set()
+            self._resumed = None
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """HTTP/1.1; subclasses name the seconds."""
+
+    head_seconds: float
+    stall_seconds: float
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        self._head = Deadline(self.head_seconds)
+        super().connection_made(transport)
+        self.flow = BoundedFlow(transport, self.stall_seconds)
+        self._head.start(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head.stop()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        self._head.start(self.transport)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head.stop()
+        super().on_headers_complete()
+
+
+class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
+    """A WebSocket; subclasses name the bounds."""
+
+    stall_seconds: float
+    messages_per_second: float
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        self._stall = Deadline(self.stall_seconds)
+        self._rate = MessageRate(self.messages_per_second)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stall.stop()
+        super().connection_lost(exc)
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        del self.request  # its headers are in the scope; a connection that waits needs them once
+
+    def pause_writing(self) -> None:
+        self._stall.start(self.transport)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._stall.stop()
+        super().resume_writing()
+
+    def handle_ping(self) -> None:
+        if not self._refuse_flood():
+            super().handle_ping()
+
+    def send_receive_event_to_app(self) -> None:
+        if not self._refuse_flood():
+            super().send_receive_event_to_app()
+
+    def _refuse_flood(self) -> bool:
+        """Whether the message is one too many; the connection is then closed and the application told."""
+        if self.close_sent or not self._rate.exceeded(self.loop.time()):
+            return self.close_sent
+        self.conn.send_close(1008, "too many messages")
+        self.handle_parser_exception()
+        return True
+
+
+def http_protocol(settings: GatewaySettings) -> type[BoundedHttpProtocol]:
+    """The HTTP protocol with the bounds of `settings`."""
+    return type(
+        "HttpProtocol",
+        (BoundedHttpProtocol,),
+        {
+            "head_seconds": settings.first_message_timeout_seconds,
+            "stall_seconds": settings.client_stall_seconds,
+        },
+    )
+
+
+def websocket_protocol(settings: GatewaySettings) -> type[BoundedWebSocketProtocol]:
+    """The WebSocket protocol with the bounds of `settings`."""
+    return type(
+        "WebSocketProtocol",
+        (BoundedWebSocketProtocol,),
+        {
+            "stall_seconds": settings.client_stall_seconds,
+            "messages_per_second": settings.max_messages_per_second,
+        },
+    )

@@ -1,0 +1,65 @@
+"""Messages on their way to one client, who may read more slowly than they come.
+
+`put` never waits, so a slow client cannot hold up the relay. A task that sends exists only while there is
+something to send: a connection that waits in the queue costs none. What waits is bounded in bytes here and in
+seconds by the connection (`gateway/connections.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from gateway.errors import ApiError
+
+SLOW_CLIENT = "slow_client"
+"""Code of the error for a client that left too much unread."""
+
+
+class Outbox:
+    """Sends what is put, in order."""
+
+    def __init__(
+        self,
+        send: Callable[[str | bytes], Awaitable[None]],
+        max_bytes: int,
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self._send = send
+        self._max_bytes = max_bytes
+        self._on_failure = on_failure
+        self._bytes = 0
+        self._messages: list[str | bytes] = []
+        self._sender: asyncio.Task[None] | None = None
+
+    def put(self, message: str | bytes) -> None:
+        """Append. Raises ApiError when the client has left too much unread."""
+        self._bytes += len(message)
+        if self._bytes > self._max_bytes:
+            raise ApiError(408, SLOW_CLIENT, "the audio was not read fast enough")
+        self._messages.append(message)
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_all())
+
+    async def flush(self) -> None:
+        """Wait until everything is on its way."""
+        if self._sender is not None:
+            await asyncio.wait({self._sender})
+
+    def drop(self) -> None:
+        """Send nothing more."""
+        self._messages.clear()
+        if self._sender is not None:
+            self._sender.cancel()
+
+    async def _send_all(self) -> None:
+        try:
+            while self._messages:
+                messages, self._messages = self._messages, []
+                for message in messages:
+                    await self._send(message)
+                    self._bytes -= len(message)
+        except Exception as error:
+            self._on_failure(error)
+        finally:
+            self._sender = None

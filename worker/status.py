@@ -1,0 +1,136 @@
+"""What a worker says of itself: its state, its model, its slots; and how it makes itself known to a gateway.
+
+A gateway asks for the status (`GET /health`). A worker that dials in sends it unasked, once a second, inside
+a `Registration`; the gateway holds a lease on it that lasts `REGISTRATION_LEASE_SECONDS` from each one, so a
+worker that falls silent is out after three seconds. Imported through `worker.protocol`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+REGISTRATION_PATH = "/api/registrations"
+REGISTRATION_SECONDS = 1.0
+"""Between two registrations."""
+REGISTRATION_LEASE_SECONDS = 3.0
+
+
+class WorkerState(StrEnum):
+    """What a worker says of itself. The gateway adds DOWN for a worker that says nothing."""
+
+    LOADING = "LOADING"
+    IDLE = "IDLE"
+    BUSY = "BUSY"
+    """At least one slot is used; there may be room for more."""
+    DRAINING = "DRAINING"
+    """Open requests are finished, new ones are refused."""
+    ERROR = "ERROR"
+    """Loading failed or the engine died; `WorkerStatus.error` says why."""
+
+
+class ModelDescription(BaseModel):
+    """The model a worker serves: `models.speech.ModelInfo` as JSON."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    name: str
+    revision: str
+    sample_rate: int
+    patch_samples: int
+    patch_size: int
+    latent_dim: int
+    reference_sample_rate: int
+    languages: tuple[str, ...] = ()
+    voices: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    max_text_characters: int
+    part_characters: int | None = None
+    default_cfg_value: float
+    default_inference_timesteps: int
+
+    @property
+    def patch_seconds(self) -> float:
+        """Seconds of audio per patch."""
+        return self.patch_samples / self.sample_rate
+
+
+class Counters(BaseModel):
+    """Totals since the process started."""
+
+    requests: int = 0
+    patches: int = 0
+    audio_seconds: float = 0.0
+    errors: int = 0
+    cancelled: int = 0
+
+
+class LoadingProgress(BaseModel):
+    """How far loading is; `progress` runs from 0 to 1 within the stage."""
+
+    stage: str
+    progress: float
+
+
+class WorkerStatus(BaseModel):
+    """`GET /health`, and the answer of `POST /drain` and `POST /resume`."""
+
+    worker_id: str
+    boot_id: str
+    """New for every process: tells a restarted worker from one that was only unreachable."""
+    state: WorkerState
+    slots_total: int
+    slots_used: int
+    model: ModelDescription | None = None
+    device: str
+    pid: int
+    step: int
+    """Engine steps so far. Standing still while a request is open means that the engine hangs."""
+    uptime_seconds: float
+    memory_bytes: int
+    device_memory_bytes: int | None = None
+    counters: Counters = Field(default_factory=Counters)
+    loading: LoadingProgress | None = None
+    error: str | None = None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or the name localhost, means this machine alone; IPv4 in IPv6 counts too."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def check_base_url(url: str) -> str:
+    """`url` without a slash at its end. Raises ValueError for anything but scheme, host and port."""
+    parts = urlsplit(url.rstrip("/"))
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
+        raise ValueError(f"not a base URL such as http://host:22400: {url}")
+    return url.rstrip("/")
+
+
+class Registration(BaseModel):
+    """`POST /api/registrations` at a gateway: here I am, at `url`. The answer is a `RegistrationLease`."""
+
+    url: Annotated[str, AfterValidator(check_base_url)]
+    """Where the gateway reaches this worker."""
+    status: WorkerStatus
+    leaving: bool = False
+    """The process ends: the lease is over, without waiting for its end."""
+
+
+class RegistrationLease(BaseModel):
+    """The gateway counts on the worker for so long."""
+
+    worker_id: str
+    """What the gateway calls it: its own id, unless another worker has it."""
+    lease_seconds: float
