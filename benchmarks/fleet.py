@@ -1,0 +1,175 @@
+"""Real worker and gateway processes for benchmarks, started with the commands that users start.
+
+    async with Fleet(workers=3, slots=20, step_ms=40) as fleet:
+        fleet.gateway_url, fleet.worker_urls, fleet.gateway.memory_bytes()
+
+Figures of a process come from /proc: unique memory, open files, CPU time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from benchmarks.http_client import get
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+START_SECONDS = 60.0
+
+
+class Process:
+    """`voxfleet ARGUMENTS` with settings from `environment`; its log is dropped."""
+
+    def __init__(self, *arguments: str, port: int, **environment: Any) -> None:
+        self.port = port
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
+        variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in environment.items()}
+        variables |= {"OMP_NUM_THREADS": "1", "VOXFLEET_WORKER_LOG_LEVEL": "error"}
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "voxfleet", *arguments, "--port", str(port)],
+            cwd=REPOSITORY,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def memory_bytes(self) -> int:
+        """Memory that is this process's alone (unique set size)."""
+        fields = Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()
+        kibibytes = (
+            int(line.split()[1]) for line in fields if line.startswith(("Private_Clean", "Private_Dirty"))
+        )
+        return 1024 * sum(kibibytes)
+
+    def open_files(self) -> int:
+        """File descriptors."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        """SIGKILL, and wait."""
+        self._popen.send_signal(signal.SIGKILL)
+        self._popen.wait()
+
+
+class Fleet:
+    """Workers of the synthetic model and a gateway in front of them, for as long as the block lasts."""
+
+    def __init__(
+        self, *, workers: int = 3, slots: int = 20, step_ms: float = 40.0, **gateway_settings: Any
+    ) -> None:
+        self._slots = slots
+        self._step_ms = step_ms
+        self._settings = {"log_level": "error", **gateway_settings}
+        self._count = workers
+        self.workers: list[Process] = []
+        self.gateway: Process
+
+    @property
+    def slots(self) -> int:
+        """Of all workers."""
+        return self._slots * self._count
+
+    async def __aenter__(self) -> Self:
+        allow_many_files()
+        try:
+            self.workers = [self._worker(free_port()) for _ in range(self._count)]
+            urls = ",".join(worker.url for worker in self.workers)
+            self.gateway = Process("gateway", "--workers", urls, port=free_port(), **self._settings)
+            await self.until_serving()
+        except BaseException:
+            self._kill_all()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._kill_all()
+
+    def _kill_all(self) -> None:
+        for process in [*self.workers, *([self.gateway] if hasattr(self, "gateway") else [])]:
+            process.kill()
+
+    def _worker(self, port: int) -> Process:
+        options = ("--slots", str(self._slots), "--step-ms", str(self._step_ms))
+        return Process("worker", "--model", "synthetic", "--device", "cpu", *options, port=port)
+
+    def restart_worker(self, index: int) -> None:
+        """Kill a worker and start another at the same address, without waiting for it."""
+        port = self.workers[index].port
+        self.workers[index].kill()
+        self.workers[index] = self._worker(port)
+
+    async def until_serving(self) -> None:
+        """Until the gateway counts every worker as up."""
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                try:
+                    status, ready = await get(self.gateway.port, "/ready")
+                    if status == 200 and ready["workers"] == self._count:
+                        return
+                except OSError:
+                    pass  # nobody listens yet
+                await asyncio.sleep(0.1)
+
+    async def held(self) -> dict[str, int]:
+        """What the gateway holds: waiting and running requests, slots in use at the workers, tasks, files."""
+        _, queue = await get(self.gateway.port, "/api/queue")
+        _, metrics = await get(self.gateway.port, "/metrics")
+        used = 0
+        for worker in self.workers:
+            _, health = await get(worker.port, "/health")
+            used += health["slots_used"]
+        tasks = next(line for line in metrics.splitlines() if line.startswith("voxfleet_tasks "))
+        return {
+            "waiting": queue["length"],
+            "running": len(queue["running"]),
+            "worker_slots_used": used,
+            "tasks": int(float(tasks.split()[1])),
+            "files": self.gateway.open_files(),
+        }
+
+    async def until_idle(self, seconds: float = 20.0) -> dict[str, int]:
+        """`held()` once nothing waits or runs, or after `seconds`."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while True:
+            held = await self.held()
+            idle = not (held["waiting"] or held["running"] or held["worker_slots_used"])
+            if idle or asyncio.get_running_loop().time() > deadline:
+                return held
+            await asyncio.sleep(0.1)
+
+
+def free_port() -> int:
+    """A port that nobody listens on at the moment."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def allow_many_files() -> None:
+    """Raise this process's limit of open files, which children inherit, as far as it goes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,115 @@
+"""What the gateway adds: to every chunk at many streams, and to the first audio when idle.
+
+A chunk's lateness is counted from the moment at which a probe, connected to the same worker directly and
+served first in each of its steps, got its chunk of that step. Streams through the gateway and direct ones are
+measured in turns, as many of each; the difference of their percentiles is what the gateway adds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import time
+from typing import Any
+
+from benchmarks.fleet import Fleet
+from benchmarks.speech_clients import listen, listen_directly, percentile, text_of
+
+
+async def chunk_latency(
+    *, streams: int = 128, patches: int = 50, rounds: int = 3, step_ms: float = 160.0
+) -> dict[str, Any]:
+    """Milliseconds per chunk, gateway against direct, interleaved."""
+    workers = 3
+    late: dict[str, list[float]] = {"direct": [], "gateway": []}
+    added: list[dict[str, float]] = []
+    cores = []
+    async with Fleet(workers=workers, slots=streams // workers + 2, step_ms=step_ms) as fleet:
+        for round_number in range(rounds):
+            rates = {}
+            for kind in late:
+                cpu, began = fleet.gateway.cpu_seconds(), time.perf_counter()
+                rates[kind] = await _one_round(fleet, kind, streams, patches, round_number, step_ms)
+                late[kind] += rates[kind]
+                if kind == "gateway":
+                    cores.append((fleet.gateway.cpu_seconds() - cpu) / (time.perf_counter() - began))
+            added.append(
+                {
+                    f"p{p}": 1000 * (percentile(rates["gateway"], p) - percentile(rates["direct"], p))
+                    for p in (50, 99)
+                }
+            )
+    result = {
+        f"{kind}_late_ms_p{p}": round(1000 * percentile(values, p), 2)
+        for kind, values in late.items()
+        for p in (50, 99)
+    }
+    for p in (50, 99):
+        result[f"added_ms_p{p}"] = round(sorted(entry[f"p{p}"] for entry in added)[len(added) // 2], 2)
+        result[f"added_ms_p{p}_rounds"] = [round(entry[f"p{p}"], 2) for entry in added]
+    result["gateway_cores"] = round(sum(cores) / len(cores), 3)
+    return result | {"streams": streams, "chunks": len(late["gateway"])}
+
+
+async def _one_round(
+    fleet: Fleet, kind: str, streams: int, patches: int, round_number: int, step_ms: float
+) -> list[float]:
+    """Lateness in seconds of every chunk of `streams` listeners, not counting the first and last steps."""
+    ports = [worker.port for worker in fleet.workers]
+    probes = [
+        asyncio.create_task(listen_directly(port, f"probe-{round_number}", text_of(patches + 12), seed=1))
+        for port in ports
+    ]
+    await asyncio.sleep(3 * step_ms / 1000)
+    text = text_of(patches)
+    if kind == "direct":
+        listeners = [
+            listen_directly(ports[n % len(ports)], f"direct-{round_number}-{n}", text, seed=n)
+            for n in range(streams)
+        ]
+    else:
+        listeners = [listen(fleet.gateway.port, {"text": text, "seed": n}) for n in range(streams)]
+    heard = await asyncio.gather(*listeners)
+    steps = [sorted(at for _, at in await probe) for probe in probes]
+    late: list[float] = []
+    for n, clip in enumerate(heard):
+        if kind == "direct":
+            late += _lateness([at for _, at in clip], steps[n % len(ports)])
+        else:
+            arrivals, last = clip
+            if last["type"] != "done":
+                raise RuntimeError(f"a stream failed: {last}")
+            late += min((_lateness(arrivals, step_times) for step_times in steps), key=sum)
+    return late
+
+
+def _lateness(arrivals: list[float], step_times: list[float]) -> list[float]:
+    """Time since the latest step before each arrival, for arrivals within the steps that were seen."""
+    late = []
+    for at in arrivals[2:]:
+        place = bisect.bisect_right(step_times, at)
+        if 0 < place < len(step_times):
+            late.append(at - step_times[place - 1])
+    return late
+
+
+async def first_audio(*, requests: int = 300, step_ms: float = 5.0) -> dict[str, Any]:
+    """Milliseconds from a new connection to the first chunk when idle, direct and gateway in turns."""
+    text = text_of(3)
+    seconds: dict[str, list[float]] = {"direct": [], "gateway": []}
+    async with Fleet(workers=1, slots=4, step_ms=step_ms) as fleet:
+        for n in range(requests):
+            began = time.perf_counter()
+            arrivals = await listen_directly(fleet.workers[0].port, f"first-{n}", text, seed=n)
+            seconds["direct"].append(arrivals[0][1] - began)
+            began = time.perf_counter()
+            heard, _ = await listen(fleet.gateway.port, {"text": text, "seed": n})
+            seconds["gateway"].append(heard[0] - began)
+    result = {
+        f"{kind}_ms_p{p}": round(1000 * percentile(values, p), 2)
+        for kind, values in seconds.items()
+        for p in (50, 99)
+    }
+    for p in (50, 99):
+        result[f"added_ms_p{p}"] = round(result[f"gateway_ms_p{p}"] - result[f"direct_ms_p{p}"], 2)
+    return result | {"requests": requests}

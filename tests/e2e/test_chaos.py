@@ -1,0 +1,37 @@
+"""A short run of the chaos benchmark with a fixed seed: whatever is done to the fleet, no clip suffers."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.chaos import SCENARIOS, Size
+
+SHORT = {
+    "kill": Size(60, clients=12, fault_every_seconds=1.5),
+    "stop": Size(40, clients=12, fault_every_seconds=2.5, pause_seconds=1.5),
+    "refuse": Size(60),
+    "network": Size(60, clients=12, fault_every_seconds=0.7),
+    "rolling": Size(60, clients=12),
+    "gateways": Size(60, clients=12, fault_every_seconds=1.5),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+async def test_nothing_is_lost_and_every_byte_is_right(name: str) -> None:
+    scenario, _ = SCENARIOS[name]
+    result = await scenario(SHORT[name], seed=3)
+    assert (result["lost"], result["wrong"], result["errors"]) == (0, 0, {}), result
+    assert result["requests"] == SHORT[name].requests
+    if name in ("kill", "stop", "network"):
+        assert result["migrations"] > 0, result
+    if name == "gateways":
+        assert result["resumed"] > 0, result
+
+
+async def test_the_bundled_voice_goes_on_as_if_nothing_had_happened() -> None:
+    scenario, _ = SCENARIOS["bundled"]
+    result = await scenario(Size(1), seed=3)
+    assert result["migrations"] == 1
+    assert result["same_length"]
+    assert result["latents_max_relative_difference"] < 1e-3
+    assert result["seam_jump_over_percentile_99_9"] <= 1.0
