@@ -1,4 +1,4 @@
-"""Imports run one way: gateway -> worker.protocol, worker -> models -> engine.
+"""Imports run one way: gateway -> worker.protocol and models.sentences, worker -> models -> engine.
 
 Only voxfleet, which starts everything, may know them all.
 """
@@ -20,7 +20,7 @@ ALLOWED = {
     "engine": {"engine"},
     "models": {"models", "engine"},
     "worker": {"worker", "models", "engine"},
-    "gateway": {"gateway", "worker.protocol"},
+    "gateway": {"gateway", "worker.protocol", "models.sentences"},
     "voxfleet": set(PACKAGES),
 }
 MAY_NOT_IMPORT = {
@@ -32,10 +32,11 @@ MAY_NOT_IMPORT = {
     "engine/loop.py": {"torch"},
     "engine/errors.py": {"torch"},
     "models/speech.py": {"torch", "models.voxcpm"},
+    "models/sentences.py": {"torch", "numpy", "models", "engine"},
     "worker/protocol.py": {"torch", "numpy", "engine", "models", "fastapi"},
 }
 LIGHT_IMPORTS = {
-    "gateway.app": ("torch", "engine", "models"),
+    "gateway.app": ("torch", "engine", "models.speech", "models.voxcpm"),
     "worker.protocol": ("torch", "engine", "models", "numpy", "fastapi"),
     "voxfleet.cli": ("torch", "engine", "models", "gateway", "worker", "fastapi"),
     "engine.scheduler": ("torch", "models"),

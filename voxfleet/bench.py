@@ -130,7 +130,7 @@ async def measure(url: str, text: str, voice: str, seed: int, preroll_seconds: f
     sample_rate = 0
     first_audio_seconds = 0.0
     started = time.perf_counter()
-    async for item in stream_speech(url, text, voice=voice, seed=seed):
+    async for item in stream_speech(url, text, resume=False, voice=voice, seed=seed):
         elapsed_seconds = time.perf_counter() - started
         if isinstance(item, bytes):
             first_audio_seconds = first_audio_seconds or elapsed_seconds

@@ -130,6 +130,12 @@ def worker(
     step_ms: Annotated[
         float | None, typer.Option(help="Synthetic model: milliseconds per step. [default: 40]")
     ] = None,
+    gateways: Annotated[
+        str | None, typer.Option(help="Base URLs of gateways to dial in at, with commas between them.")
+    ] = None,
+    advertise: Annotated[
+        str | None, typer.Option(help="Where gateways reach this worker. [default: its host and port]")
+    ] = None,
 ) -> None:
     """Run one worker. Its secret comes from the environment alone: VOXFLEET_WORKER_SECRET."""
     from voxfleet.settings import config_path
@@ -144,6 +150,8 @@ def worker(
             model=model,
             slots=slots,
             step_ms=step_ms,
+            gateway_urls=gateways,
+            advertised_url=advertise,
         )
     )
 

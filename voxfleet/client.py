@@ -1,24 +1,39 @@
-"""A small asynchronous client of the streaming API, `WS /ws/tts`.
+"""A small asynchronous client of the streaming API, `WS /ws/tts`, that outlives connections and gateways.
 
     async for item in stream_speech("http://127.0.0.1:8006", "Hello.", voice="default", seed=7):
         if isinstance(item, bytes):
             play(item)          # PCM, signed 16-bit little-endian, mono, at the rate "started" named
         else:
-            print(item["type"])  # queued, queue_update, started, done
+            print(item["type"])  # queued, queue_update, started, reconnecting, resumed, done
 
-Leaving the loop early closes the socket, which cancels the request on the server.
+When the connection breaks or the gateway ends, it goes on with the next of the addresses given (or the same
+one again) from the sample where it stopped; the caller gets one clip without a gap or a repetition. Leaving
+the loop early closes the socket, which cancels the request on the server.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
-from collections.abc import AsyncIterator
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 MAX_MESSAGE_BYTES = 16 << 20
+PATIENCE_SECONDS = 30.0
+_SAMPLE_BYTES = 2
+_TOKEN_PART = 60_000
+_PARTS_AT_ONCE = 10
+_PART_PAUSE_SECONDS = 0.07
+"""Beyond the first, parts of a long token are sent no faster than gateways take messages."""
+_FIRST_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 2.0
 
 
 class SpeechError(RuntimeError):
@@ -31,24 +46,165 @@ class SpeechError(RuntimeError):
         self.code = code
 
 
-async def stream_speech(base_url: str, text: str, **options: Any) -> AsyncIterator[dict[str, Any] | bytes]:
+class _ConnectionLost(Exception):
+    """This connection is over, and another may bring the rest. `error` is for when none does."""
+
+    def __init__(self, error: SpeechError, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retry_after_seconds = retry_after_seconds
+
+
+async def stream_speech(
+    base_url: str | Sequence[str],
+    text: str,
+    *,
+    resume: bool = True,
+    patience_seconds: float = PATIENCE_SECONDS,
+    api_key: str | None = None,
+    **options: Any,
+) -> AsyncIterator[dict[str, Any] | bytes]:
     """Yields the server's messages as dicts and the audio as bytes; ends after "done". Raises SpeechError.
 
-    `options` are the other fields of a request, such as `voice`, `seed` and `cfg_value`.
+    `options` are the other fields of a request, such as `voice`, `seed` and `cfg_value`. With `resume`, a
+    break is bridged for up to `patience_seconds`; a request with a `sample_rate` cannot be resumed.
     """
-    url = base_url.rstrip("/").replace("http", "ws", 1) + "/ws/tts"
+    urls = [base_url] if isinstance(base_url, str) else list(base_url)
+    resume = resume and "sample_rate" not in options
+    clip = _Clip({"text": text, "format": "pcm", **options}, resume)
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    pauses = _Pauses(len(urls), patience_seconds)
+    for url in itertools.cycle(urls):
+        try:
+            async with aclosing(_hear(url, clip, headers)) as items:
+                async for item in items:
+                    if isinstance(item, bytes):
+                        pauses.reset()
+                    yield item
+            return
+        except _ConnectionLost as lost:
+            if not resume:
+                raise lost.error from lost
+            pause_seconds = pauses.next(lost, was_reached=clip.was_sent)
+            yield {"type": "reconnecting", "reason": str(lost), "pause_seconds": pause_seconds}
+        await asyncio.sleep(pause_seconds)
+
+
+class _Clip:
+    """What was asked for and what has come of it."""
+
+    def __init__(self, request: dict[str, Any], resume: bool) -> None:
+        self._request = request
+        self._token = ""
+        self._samples = 0
+        self._repeated_bytes = 0
+        """Audio that comes a second time and is dropped."""
+        self._started = False
+        self.was_sent = False
+        """Some gateway got the request."""
+        if resume:
+            # The same words with another seed would be another clip.
+            self._request = {"seed": random.randrange(2**32), **request, "resume": True}
+
+    async def ask(self, socket: ClientConnection) -> None:
+        """Send what makes the server speak the rest."""
+        self.was_sent = True
+        self._repeated_bytes = _SAMPLE_BYTES * self._samples
+        if not self._token:
+            await socket.send(json.dumps(self._request))
+            return
+        starts = range(0, len(self._token), _TOKEN_PART)
+        for number, start in enumerate(starts):
+            if number >= _PARTS_AT_ONCE:
+                await asyncio.sleep(_PART_PAUSE_SECONDS)
+            part = self._token[start : start + _TOKEN_PART]
+            await socket.send(json.dumps({"resume_token": part, "more": start != starts[-1]}))
+
+    def take(self, message: str | bytes) -> dict[str, Any] | bytes | None:
+        """What the caller gets of a message. Raises SpeechError, _ConnectionLost."""
+        if isinstance(message, bytes):
+            return self._take_audio(message)
+        item = json.loads(message)
+        kind = item.get("type")
+        if kind == "error":
+            raise self._failure(item)
+        if kind == "resume_token":
+            self._token += item["token"]
+            return None
+        if kind == "started":
+            self._repeated_bytes -= _SAMPLE_BYTES * item.get("resumed_at_sample", 0)
+            if self._started:
+                return item | {"type": "resumed"}
+            self._started = True
+        return item
+
+    def _take_audio(self, pcm: bytes) -> bytes | None:
+        repeated = min(self._repeated_bytes, len(pcm))
+        self._repeated_bytes -= repeated
+        self._samples += (len(pcm) - repeated) // _SAMPLE_BYTES
+        return pcm[repeated:] or None
+
+    def _failure(self, item: dict[str, Any]) -> Exception:
+        """An ending gateway is one to leave; a busy one is waited for by a clip that was begun."""
+        detail = item["error"]
+        error = SpeechError(detail["message"], detail.get("code"))
+        if error.code == "shutting_down" or (self._samples and detail.get("type") == "capacity_error"):
+            return _ConnectionLost(error, item.get("retry_after_seconds", 0.0))
+        return error
+
+
+class _Pauses:
+    """How long to wait before the next connection, and when to give up."""
+
+    def __init__(self, gateways: int, patience_seconds: float) -> None:
+        self._gateways = gateways
+        self._patience_seconds = patience_seconds
+        self._losses = 0
+        self._lost_at = 0.0
+
+    def reset(self) -> None:
+        """Audio came."""
+        self._losses = 0
+
+    def next(self, lost: _ConnectionLost, was_reached: bool) -> float:
+        """Seconds; none before every gateway was tried once. Raises SpeechError when patience is over.
+
+        There is none for gateways of which not one was ever reached: their address is wrong.
+        """
+        now = time.monotonic()
+        if not self._losses:
+            self._lost_at = now
+        rounds, tried = divmod(self._losses, self._gateways)
+        self._losses += 1
+        if now - self._lost_at > self._patience_seconds or (not was_reached and tried == self._gateways - 1):
+            raise lost.error from lost
+        if self._gateways > 1 and tried != self._gateways - 1:
+            return 0.0
+        pause_seconds = min(_FIRST_PAUSE_SECONDS * 2 ** min(rounds, 10), _LONGEST_PAUSE_SECONDS)
+        pause_seconds = max(pause_seconds, min(lost.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
+        return pause_seconds * random.uniform(0.5, 1.0)
+
+
+async def _hear(url: str, clip: _Clip, headers: dict[str, str]) -> AsyncIterator[dict[str, Any] | bytes]:
+    """One connection, to its "done". Raises SpeechError, _ConnectionLost."""
+    url = url.rstrip("/").replace("http", "ws", 1) + "/ws/tts"
     try:
-        async with connect(url, max_size=MAX_MESSAGE_BYTES, proxy=None) as socket:
-            await socket.send(json.dumps({"text": text, "format": "pcm", **options}))
+        async with connect(
+            url, max_size=MAX_MESSAGE_BYTES, proxy=None, additional_headers=headers, close_timeout=1
+        ) as socket:
+            await clip.ask(socket)
             async for message in socket:
-                item = message if isinstance(message, bytes) else json.loads(message)
-                if isinstance(item, dict) and item.get("type") == "error":
-                    raise SpeechError(item["error"]["message"], item["error"].get("code"))
-                yield item
+                item = clip.take(message)
+                if item is not None:
+                    yield item
                 if isinstance(item, dict) and item.get("type") == "done":
                     return
-    except (OSError, InvalidHandshake) as error:
-        raise SpeechError(f"cannot reach {url}: {error}") from error
+    except InvalidStatus as error:
+        if error.response.status_code < 500:
+            raise SpeechError(f"{url} refused the connection: {error}") from error
+        raise _ConnectionLost(SpeechError(f"cannot reach {url}: {error}")) from error
+    except (OSError, TimeoutError, InvalidHandshake) as error:
+        raise _ConnectionLost(SpeechError(f"cannot reach {url}: {error}")) from error
     except ConnectionClosed as error:
-        raise SpeechError(f"the server closed the stream: {error}") from error
-    raise SpeechError("the server ended the stream without saying that it is done")
+        raise _ConnectionLost(SpeechError(f"the server closed the stream: {error}")) from error
+    raise _ConnectionLost(SpeechError("the server ended the stream without saying that it is done"))

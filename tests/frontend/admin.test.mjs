@@ -232,5 +232,7 @@ test("a worker that needs attention says why", () => {
 test("a request is described by what is known of it", () => {
   assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: 4.2 }), "waited 3 s · starts in 5 s");
   assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: null }), "waited 3 s · start unknown");
+  assert.equal(requestFacts({ tenant: "key:shop", priority: "bulk", waited_seconds: 3 }), "of shop · bulk · waited 3 s");
+  assert.equal(requestFacts({ tenant: "10.0.0.7", priority: "default", waited_seconds: 3 }), "of 10.0.0.7 · waited 3 s");
   assert.equal(requestFacts({ worker_id: "w0", running_seconds: 65.2, attempt: 2 }), "on w0 · for 1 min 5 s · attempt 2");
 });

@@ -107,6 +107,120 @@ describe("SpeechSession", () => {
   });
 });
 
+describe("SpeechSession that resumes", () => {
+  const pcm = (...samples) => Int16Array.from(samples).buffer;
+  const heard = (events) =>
+    events.filter(([type]) => type === "audio").flatMap(([, bytes]) => [...new Int16Array(bytes)]);
+
+  /** A session whose connections are made when the clock moves on. */
+  function resuming(context, request = { text: "Hi.", seed: 5, resume: true }, urls = "ws://a") {
+    context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+    const sockets = [];
+    const createSocket = (url) => {
+      sockets.push(Object.assign(new FarEnd(), { url }));
+      return sockets.at(-1);
+    };
+    const speech = new SpeechSession(urls, request, { createSocket });
+    const events = [];
+    for (const type of ["started", "audio", "reconnecting", "done", "cancelled", "failed"]) {
+      speech.addEventListener(type, ({ detail }) => events.push([type, detail]));
+    }
+    return { speech, sockets, events, wait: (ms = 5000) => context.mock.timers.tick(ms) };
+  }
+
+  function begin(socket) {
+    socket.open();
+    socket.say({ type: "started", sample_rate: 16000 });
+    socket.say(pcm(1, 2));
+    socket.say({ type: "resume_token", token: "head.one", samples: 2 });
+    socket.say(pcm(3, 4));
+  }
+
+  test("goes on from the token, and drops what it has heard already", (context) => {
+    const { sockets, events, wait } = resuming(context, undefined, ["ws://a", "ws://b"]);
+    begin(sockets[0]);
+    sockets[0].say({ type: "resume_token", token: ".two", samples: 4 });
+    sockets[0].say(pcm(5, 6));
+    sockets[0].close(1006);
+    wait();
+    assert.deepEqual(sockets.map(({ url }) => url), ["ws://a", "ws://b"]);
+    sockets[1].open();
+    assert.deepEqual(sockets[1].sent, [{ resume_token: "head.one.two", more: false }]);
+    sockets[1].say({ type: "started", sample_rate: 16000, resumed_at_sample: 4 });
+    sockets[1].say(pcm(5, 6));
+    sockets[1].say(pcm(7));
+    sockets[1].say({ type: "done" });
+    assert.deepEqual(heard(events), [1, 2, 3, 4, 5, 6, 7]);
+    assert.equal(events.filter(([type]) => type === "started").length, 1);
+    assert.equal(events.at(-1)[0], "done");
+  });
+
+  test("asks again, with the same seed, when nothing was sealed yet", (context) => {
+    const { sockets, events, wait } = resuming(context, { text: "Hi.", resume: true });
+    sockets[0].open();
+    sockets[0].say({ type: "started", sample_rate: 16000 });
+    sockets[0].say(pcm(1, 2));
+    sockets[0].say({ type: "error", error: { code: "shutting_down", type: "capacity_error", message: "ends" } });
+    wait();
+    sockets[1].open();
+    assert.equal(typeof sockets[1].sent[0].seed, "number");
+    assert.deepEqual(sockets[1].sent, sockets[0].sent);
+    sockets[1].say({ type: "started", sample_rate: 16000 });
+    sockets[1].say(pcm(1, 2, 3));
+    assert.deepEqual(heard(events), [1, 2, 3]);
+  });
+
+  test("a long token goes out in parts that a gateway takes", (context) => {
+    const { sockets, wait } = resuming(context);
+    begin(sockets[0]);
+    sockets[0].say({ type: "resume_token", token: "x".repeat(900_000), samples: 4 });
+    sockets[0].close(1012);
+    wait(200);
+    sockets[1].open();
+    assert.equal(sockets[1].sent.length, 10);
+    wait();
+    const parts = sockets[1].sent;
+    assert.equal(parts.map((part) => part.resume_token).join("").length, "head.one".length + 900_000);
+    assert.deepEqual(parts.map((part) => part.more), [...parts.slice(1).map(() => true), false]);
+    assert.ok(parts.every((part) => JSON.stringify(part).length < 65536));
+  });
+
+  test("gives up after its patience, and at once when no gateway was ever reached", (context) => {
+    const { sockets, events, wait } = resuming(context);
+    begin(sockets[0]);
+    for (let second = 0; second < 40; second += 1) {
+      sockets.at(-1).close(1006);
+      wait(2000);
+    }
+    assert.equal(events.at(-1)[0], "failed");
+    const unreached = new FarEnd();
+    const outcomes = [];
+    const speech = new SpeechSession("ws://a", { text: "Hi.", resume: true }, { createSocket: () => unreached });
+    speech.addEventListener("failed", () => outcomes.push("failed"));
+    unreached.close(1006);
+    assert.deepEqual(outcomes, ["failed"]);
+  });
+
+  test("an error that is the request's own ends it", (context) => {
+    const { sockets, events, wait } = resuming(context);
+    begin(sockets[0]);
+    sockets[0].say({ type: "error", error: { code: "worker_failed", type: "server_error", message: "no" } });
+    wait();
+    assert.equal(sockets.length, 1);
+    assert.equal(events.at(-1)[0], "failed");
+  });
+
+  test("cancel between two connections ends it", (context) => {
+    const { speech, sockets, events, wait } = resuming(context);
+    begin(sockets[0]);
+    sockets[0].close(1006);
+    speech.cancel();
+    wait();
+    assert.equal(sockets.length, 1);
+    assert.equal(events.at(-1)[0], "cancelled");
+  });
+});
+
 describe("Utterance", () => {
   const pcm = (...samples) => Int16Array.from(samples).buffer;
 

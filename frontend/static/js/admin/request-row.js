@@ -7,6 +7,8 @@ import { duration } from "../shared/format.js";
 /** What is known of a request's progress, in words. */
 export function requestFacts({ eta_seconds: eta, waited_seconds: waited, ...rest }) {
   const facts = [
+    rest.tenant && `of ${rest.tenant.replace(/^key:/, "")}`,
+    rest.priority && rest.priority !== "default" && rest.priority,
     rest.worker_id && `on ${rest.worker_id}`,
     typeof rest.running_seconds === "number" && `for ${duration(rest.running_seconds)}`,
     rest.attempt > 1 && `attempt ${rest.attempt}`,

@@ -48,7 +48,7 @@ export class Speaker extends EventTarget {
     this.outcome = null;
     this.#report = null;
     this.#jitter.beginUtterance();
-    const session = new SpeechSession(this.url, request);
+    const session = new SpeechSession(this.url, { ...request, resume: true });
     this.#session = session;
     this.#listen(session);
     this.#emit("state", "connecting");

@@ -4,8 +4,19 @@
  * Events: "queued" {ticket_id, position, eta_seconds}, "started" {request_id, worker_id, sample_rate},
  * "audio" (ArrayBuffer of PCM s16le), then exactly one of "done" {audio_seconds, ...}, "cancelled" {asked: by us, not by an
  * administrator}, "failed" {message, code}. Nothing follows the outcome, and no audio follows cancel().
+ *
+ * A request with `resume: true` outlives its connection: when that breaks or the gateway ends, "reconnecting"
+ * {message} is told and the clip goes on over the next connection from the sample where it stopped.
  */
+import { ClipProgress } from "./clip-progress.js";
+
 const CANCEL_PATIENCE_MS = 2000;
+const RECONNECT_PATIENCE_MS = 10_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2000;
+/** Beyond the first ten, parts of a long token are sent no faster than gateways take messages. */
+const PARTS_AT_ONCE = 10;
+const PART_PAUSE_MS = 70;
 
 const CLOSE_MESSAGES = {
   1006: "The connection to the gateway was lost.",
@@ -15,23 +26,31 @@ const CLOSE_MESSAGES = {
   1012: "The gateway is restarting. Try again in a moment.",
   1013: "The gateway is at capacity. Try again in a moment.",
 };
+/** Closes after which another connection may bring the rest. */
+const LOST = new Set([1001, 1005, 1006, 1012]);
 
 export class SpeechSession extends EventTarget {
+  #urls;
+  #createSocket;
   #socket;
+  #clip;
   #cancelling = false;
   #finished = false;
+  #started = false;
+  #reached = false;
+  #losses = 0;
+  #lostAt = 0;
 
   /**
-   * @param {string} url ws:// or wss:// address of /ws/tts
+   * @param {string | string[]} urls ws:// or wss:// address of /ws/tts, or of several gateways in turn
    * @param {object} request the body of POST /tts
    */
-  constructor(url, request, { createSocket = (address) => new WebSocket(address) } = {}) {
+  constructor(urls, request, { createSocket = (address) => new WebSocket(address) } = {}) {
     super();
-    this.#socket = createSocket(url);
-    this.#socket.binaryType = "arraybuffer";
-    this.#socket.onopen = () => this.#socket.send(JSON.stringify({ ...request, format: "pcm" }));
-    this.#socket.onmessage = ({ data }) => this.#receive(data);
-    this.#socket.onclose = ({ code }) => this.#closed(code);
+    this.#urls = [urls].flat();
+    this.#createSocket = createSocket;
+    this.#clip = new ClipProgress(request);
+    this.#connect();
   }
 
   /** Leaves the queue or stops the speech; "cancelled" follows, from the server or without it. */
@@ -46,23 +65,77 @@ export class SpeechSession extends EventTarget {
     setTimeout(() => this.#finish("cancelled"), CANCEL_PATIENCE_MS);
   }
 
+  #connect() {
+    if (this.#finished) return;
+    const socket = this.#createSocket(this.#urls[this.#losses % this.#urls.length]);
+    this.#socket = socket;
+    const ifCurrent = (action) => (event) => {
+      if (socket === this.#socket) action(event);
+    };
+    socket.binaryType = "arraybuffer";
+    socket.onopen = ifCurrent(() => this.#open(socket));
+    socket.onmessage = ifCurrent(({ data }) => this.#receive(data));
+    socket.onclose = ifCurrent(({ code }) => this.#closed(code));
+  }
+
+  #open(socket) {
+    this.#reached = true;
+    this.#clip.opening().forEach((message, number) => {
+      const send = () => socket.readyState === 1 && socket.send(JSON.stringify(message));
+      if (number < PARTS_AT_ONCE) send();
+      else setTimeout(send, (number - PARTS_AT_ONCE + 1) * PART_PAUSE_MS);
+    });
+  }
+
   #receive(data) {
     if (this.#finished) return;
     if (typeof data !== "string") {
-      if (!this.#cancelling) this.#emit("audio", data);
+      const news = this.#clip.receive(data);
+      this.#losses = 0;
+      if (news && !this.#cancelling) this.#emit("audio", news);
       return;
     }
     const message = JSON.parse(data);
     if (message.type === "queued" || message.type === "queue_update") this.#emit("queued", message);
-    else if (message.type === "started") this.#emit("started", message);
-    else if (message.type === "error") this.#finish("failed", message.error);
+    else if (message.type === "started") this.#start(message);
+    else if (message.type === "resume_token") this.#clip.seal(message);
+    else if (message.type === "error") this.#failed(message.error);
     else if (message.type === "cancelled") this.#finish("cancelled", message);
     else if (message.type === "done") this.#finish(this.#cancelling ? "cancelled" : "done", message);
   }
 
+  #start(message) {
+    this.#clip.start(message);
+    if (!this.#started) this.#emit("started", message);
+    this.#started = true;
+  }
+
+  /** An ending gateway is one to leave; a busy one is waited for by a clip that was begun. */
+  #failed(error) {
+    const passing = error.code === "shutting_down" || (this.#clip.begun && error.type === "capacity_error");
+    if (!passing || !this.#reconnect(error.message)) this.#finish("failed", error);
+  }
+
   #closed(code) {
+    const message = CLOSE_MESSAGES[code] ?? `The connection closed (${code}).`;
     if (this.#cancelling) this.#finish("cancelled");
-    else this.#finish("failed", { message: CLOSE_MESSAGES[code] ?? `The connection closed (${code}).`, code });
+    else if (!LOST.has(code) || !this.#reconnect(message)) this.#finish("failed", { message, code });
+  }
+
+  /** @returns {boolean} whether there will be another connection */
+  #reconnect(message) {
+    if (!this.#clip.resumable || !this.#reached || this.#cancelling) return false;
+    if (!this.#losses) this.#lostAt = Date.now();
+    if (Date.now() - this.#lostAt > RECONNECT_PATIENCE_MS) return false;
+    const round = Math.floor(this.#losses / this.#urls.length);
+    this.#losses += 1;
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(round, 10), LONGEST_PAUSE_MS);
+    const old = this.#socket;
+    this.#socket = { readyState: 0, close: () => {} }; // between two connections
+    old.close();
+    setTimeout(() => this.#connect(), pause * (0.5 + Math.random() / 2));
+    this.#emit("reconnecting", { message });
+    return true;
   }
 
   #finish(type, detail = {}) {
