@@ -4,8 +4,8 @@
 #   ./run_tests.sh               everything
 #   ./run_tests.sh tests/engine  lint, and the Python tests under that path (pytest options work too)
 #
-# The page tests need Chromium and Node.js, the speech tests flite. Where apt-get and root are at hand they are
-# installed; elsewhere they are named here and the tests that need them fail.
+# The page tests need Chromium and Node.js, the speech tests flite, the database tests PostgreSQL. Where apt-get and
+# root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)} TOKENIZERS_PARALLELISM=false
@@ -16,6 +16,7 @@ missing_packages() {
     command -v flite >/dev/null || echo flite
     has_chromium || echo chromium
     command -v node >/dev/null || echo nodejs
+    compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || echo postgresql
 }
 
 install_packages() {

@@ -76,7 +76,7 @@ async def speak(fleet: ChaosFleet, text: str, seed: int, kill_after_chunks: int 
 async def bundled_voice(seed: int, sentences: int = len(SENTENCES)) -> dict[str, Any]:
     """Every sentence twice, once left alone and once with a kill; the worst of the differences."""
     cases = []
-    settings = {"resume_secret": SECRET}
+    settings = {"resume_secret": SECRET, "log_level": "info"}
     async with ChaosFleet(workers=2, slots=2, model="bundled", seed=seed, gateway_settings=settings) as fleet:
         for number, text in enumerate(SENTENCES[:sentences]):
             whole = await speak(fleet, text, seed + number)

@@ -73,6 +73,8 @@ class ChaosFleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for server in [*self.edges, *self.servers]:
+            if error is not None:
+                error.add_note(server.log_tail())
             server.kill()
         await self._stack.aclose()
 
@@ -87,7 +89,8 @@ class ChaosFleet:
 
     def _start_gateway(self, port: int) -> Server:
         urls = ",".join(f"http://127.0.0.1:{proxy.port}" for proxy in self.proxies)
-        return Server("gateway", "--workers", urls, port=port, log_level="error", **self.gateway_settings)
+        settings = {"log_level": "error", **self.gateway_settings}
+        return Server("gateway", "--workers", urls, port=port, **settings)
 
     # ------------------------------------------------------------------------------------------------- faults
 

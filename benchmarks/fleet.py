@@ -12,39 +12,52 @@ import asyncio
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.http_client import get
+from voxfleet.ports import any_free
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 START_SECONDS = 60.0
+_LOG_TAIL_BYTES = 4096
 
 
 class Process:
-    """`voxfleet ARGUMENTS` with settings from `environment`; its log is dropped."""
+    """`voxfleet ARGUMENTS` with settings from `environment`; `log_tail()` is what it complained of."""
 
     def __init__(self, *arguments: str, port: int, **environment: Any) -> None:
         self.port = port
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in environment.items()}
         variables |= {"OMP_NUM_THREADS": "1", "VOXFLEET_WORKER_LOG_LEVEL": "error"}
+        self._data = tempfile.TemporaryDirectory(prefix="voxfleet-", ignore_cleanup_errors=True)
+        variables.setdefault("VOXFLEET_DATA_DIR", self._data.name)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
         self._popen = subprocess.Popen(
             [sys.executable, "-m", "voxfleet", *arguments, "--port", str(port)],
             cwd=REPOSITORY,
             env=variables,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
         )
 
     @property
     def pid(self) -> int:
         return self._popen.pid
+
+    def log_tail(self) -> str:
+        """How it ended, if it did, and the end of its log."""
+        size = os.fstat(self._log.fileno()).st_size
+        tail = os.pread(self._log.fileno(), _LOG_TAIL_BYTES, max(0, size - _LOG_TAIL_BYTES))
+        status = self._popen.poll()
+        state = "running" if status is None else f"ended with {status}"
+        return f"process at port {self.port}, {state}:\n{tail.decode(errors='replace')}"
 
     @property
     def url(self) -> str:
@@ -164,9 +177,7 @@ class Fleet:
 
 def free_port() -> int:
     """A port that nobody listens on at the moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    return any_free("127.0.0.1")
 
 
 def allow_many_files() -> None:

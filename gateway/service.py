@@ -15,6 +15,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.callers import Callers
+from gateway.database import Database
 from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.pool import WorkerPool
@@ -51,6 +52,7 @@ class Gateway:
             ageing_seconds=settings.bulk_ageing_seconds,
         )
         self.callers = Callers(settings)
+        self.database = Database(settings.database)
         self.metrics = Metrics(self.pool)
         self.roster = Roster(self.pool, settings)
         self.registry = Registry(self.pool, self.roster, settings)
@@ -62,12 +64,14 @@ class Gateway:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Watch the workers for as long as the block lasts."""
-        async with self.roster.running():
-            try:
+        """Open the database, and watch the workers for as long as the block lasts. Raises DatabaseError."""
+        await self.database.open()
+        try:
+            async with self.roster.running():
                 yield
-            finally:
-                self.registry.close()
+        finally:
+            self.registry.close()
+            await self.database.close()
 
     @property
     def clients(self) -> dict[str, WorkerClient]:

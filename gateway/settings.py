@@ -92,6 +92,10 @@ class GatewaySettings(BaseSettings):
     allowed_origins: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Further origins, such as https://example.org, whose pages may open WebSockets."""
     frontend_dir: Path = REPOSITORY / "frontend"
+    data_dir: Path = Path("data")
+    """Where voices, sessions and the database are kept."""
+    database_url: SecretStr | None = None
+    """postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///PATH. None: a SQLite file in `data_dir`."""
     expose_openapi: bool = False
     """Serve /openapi.json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -197,7 +201,14 @@ class GatewaySettings(BaseSettings):
             raise ValueError(f"a secret has at least {_SHORTEST_KEY} characters")
         return secret
 
-    @field_validator("worker_secret", "admin_token", "resume_secret", mode="after")
+    @property
+    def database(self) -> str:
+        """The URL of the database."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return f"sqlite:///{self.data_dir / 'voxfleet.db'}"
+
+    @field_validator("worker_secret", "admin_token", "resume_secret", "database_url", mode="after")
     @classmethod
     def _empty_is_none(cls, secret: SecretStr | None) -> SecretStr | None:
         return secret if secret is not None and secret.get_secret_value() else None

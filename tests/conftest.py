@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -28,3 +29,7 @@ if not Path("/dev/nvidia0").exists():
 
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
     del os.environ[name]
+
+# Gateways of tests that name no data folder share one that goes with the run.
+_data = tempfile.TemporaryDirectory(prefix="voxfleet-tests-", ignore_cleanup_errors=True)
+os.environ["VOXFLEET_DATA_DIR"] = _data.name

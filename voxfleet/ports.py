@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import socket
+from pathlib import Path
 
 PORT_SPAN = 1000
+_LOWEST = 10_000
+_OUTGOING_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_OUTGOING_FROM = 32_768
+"""Where the system's own choice of ports begins, if it does not say."""
+_TRIES = 100
 
 
 class PortError(RuntimeError):
@@ -38,8 +45,20 @@ def find_free(host: str, first: int, count: int) -> list[int]:
 
 
 def any_free(host: str) -> int:
-    """A free port of the system's choice."""
-    return _listen(host, 0)
+    """A free port that the system gives to nobody meanwhile: below those of outgoing connections.
+
+    Raises PortError when none was found.
+    """
+    try:
+        outgoing_from = int(_OUTGOING_RANGE.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        outgoing_from = _OUTGOING_FROM
+    for _ in range(_TRIES):
+        try:
+            return _listen(host, random.randrange(_LOWEST, max(outgoing_from, _LOWEST + PORT_SPAN)))
+        except OSError:
+            continue
+    raise PortError(f"no free port found on {host}")
 
 
 def _listen(host: str, port: int) -> int:

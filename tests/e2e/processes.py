@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,8 @@ from typing import IO, Any, TypeVar
 
 import httpx
 
+from voxfleet.ports import any_free
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -32,9 +33,7 @@ Answer = TypeVar("Answer")
 
 def free_port() -> int:
     """A TCP port of the loopback that nobody listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return any_free("127.0.0.1")
 
 
 def eventually(probe: Callable[[], Answer], seconds: float = START_SECONDS) -> Answer:

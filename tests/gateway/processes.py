@@ -37,6 +37,7 @@ class GatewayProcess:
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in settings.items()}
         variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
+        variables.setdefault("VOXFLEET_DATA_DIR", os.environ["VOXFLEET_DATA_DIR"])
         self.log: list[str] = []
         self.process = subprocess.Popen(
             command,

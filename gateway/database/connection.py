@@ -1,0 +1,101 @@
+"""The database of one gateway: SQLite in the data folder, or PostgreSQL by URL.
+
+    database = Database("sqlite+aiosqlite:///data/voxfleet.db")
+    await database.open()                       # creates or migrates the tables
+    async with database.transaction() as rows:  # commits at the end, rolls back on an exception
+        rows.add(Voice(...))
+    await database.close()
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, event, make_url, text
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+
+_MIGRATIONS = Path(__file__).with_name("migrations")
+_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
+_BUSY_SECONDS = 10
+_MIGRATION_LOCK = 0x766F78  # any number that nobody else locks
+
+
+class DatabaseError(RuntimeError):
+    """The database cannot be used; the message says why and names no secret."""
+
+
+class Database:
+    """Connections to one database."""
+
+    def __init__(self, url: str) -> None:
+        """`url`: sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME. Raises DatabaseError."""
+        try:
+            parsed = make_url(url)
+        except ArgumentError:
+            raise DatabaseError("not the URL of a database") from None
+        backend = parsed.get_backend_name()
+        if backend not in _DRIVERS:
+            raise DatabaseError(f"no such kind of database: {backend}; sqlite and postgresql are known")
+        self._url = parsed.set(drivername=_DRIVERS[backend])
+        self._is_sqlite = backend == "sqlite"
+        self._engine: AsyncEngine | None = None
+        self._sessions: async_sessionmaker[AsyncSession] | None = None
+
+    async def open(self) -> None:
+        """Connect, and bring the tables to this version. Raises DatabaseError."""
+        if self._is_sqlite and self._url.database:
+            await asyncio.to_thread(Path(self._url.database).parent.mkdir, parents=True, exist_ok=True)
+        options: dict[str, Any] = {"connect_args": {"timeout": _BUSY_SECONDS}} if self._is_sqlite else {}
+        self._engine = create_async_engine(self._url, pool_pre_ping=not self._is_sqlite, **options)
+        if self._is_sqlite:
+            event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
+        try:
+            async with self._engine.begin() as connection:
+                await connection.run_sync(_migrate)
+        except (SQLAlchemyError, OSError) as error:
+            await self.close()
+            reason = getattr(error, "orig", None) or error
+            shown = self._url.render_as_string(hide_password=True)
+            raise DatabaseError(f"cannot use {shown}: {type(reason).__name__}: {reason}") from error
+        self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
+
+    async def close(self) -> None:
+        """Cut the connections."""
+        if self._engine is not None:
+            await self._engine.dispose()
+        self._engine = self._sessions = None
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncSession]:
+        """Rows to read and write; one commit at the end, none after an exception."""
+        if self._sessions is None:
+            raise DatabaseError("the database is not open")
+        async with self._sessions.begin() as session:
+            yield session
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:
+    """Readers beside one writer, foreign keys, and patience with other processes."""
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _migrate(connection: Connection) -> None:
+    """Upgrade to the newest version; of several gateways that start at once, one after the other."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

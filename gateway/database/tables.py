@@ -1,0 +1,122 @@
+"""The tables, one class per row. A change here needs a migration beside it (`migrations/versions/`).
+
+Times are UTC; JSON columns hold plain lists and mappings. Audio is not in the database: files are, by the
+hash of their content.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Double, String, Text, TypeDecorator
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A point in time: aware in Python, UTC in the database, also where that keeps no time zone (SQLite)."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuses naive times."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Back to an aware time."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def now() -> datetime:
+    """The present, as the tables keep it."""
+    return datetime.now(UTC)
+
+
+class Base(DeclarativeBase):
+    """Base of all tables."""
+
+    type_annotation_map = {float: Double, datetime: UtcDateTime, dict[str, Any]: JSON, list[str]: JSON}
+
+
+class Voice(Base):
+    """A voice that somebody recorded or uploaded."""
+
+    __tablename__ = "voices"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128))
+    language: Mapped[str | None] = mapped_column(String(16))
+    description: Mapped[str] = mapped_column(Text, default="")
+    tags: Mapped[list[str]] = mapped_column(default=list)
+    owner: Mapped[str] = mapped_column(String(160), index=True)
+    """The tenant that made it."""
+    audio_sha256: Mapped[str] = mapped_column(String(64), index=True)
+    """Names the file of its reference audio."""
+    audio_seconds: Mapped[float]
+    loudness_lufs: Mapped[float]
+    transcript: Mapped[str | None] = mapped_column(Text)
+    """The words of the audio, which make it a prompt to be continued."""
+    parameters: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Values of `TtsRequest` fields that hold where a request says nothing."""
+    consent_by: Mapped[str | None] = mapped_column(String(160))
+    consent_statement: Mapped[str | None] = mapped_column(Text)
+    consent_at: Mapped[datetime | None]
+    consent_sha256: Mapped[str | None] = mapped_column(String(64))
+    """Of statement, person, time and audio together: what was consented to can't be changed unseen."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Session(Base):
+    """A recorded session; its files are in a folder named by its id."""
+
+    __tablename__ = "sessions"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    """"clip" or "live"."""
+    title: Mapped[str] = mapped_column(String(160), default="")
+    owner: Mapped[str] = mapped_column(String(160), index=True)
+    state: Mapped[str] = mapped_column(String(16), default="active", index=True)
+    """"active", "complete" or "interrupted"."""
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    ended_at: Mapped[datetime | None]
+    used_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    """When it was last written or looked at; the least recently used goes first."""
+    utterances: Mapped[int] = mapped_column(default=0)
+    audio_seconds: Mapped[float] = mapped_column(default=0.0)
+    size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    voice: Mapped[str] = mapped_column(String(128), default="default")
+    comment: Mapped[str] = mapped_column(Text, default="")
+    share_key: Mapped[str | None] = mapped_column(String(64), unique=True)
+    """Who knows it may look at the session without owning it."""
+
+
+class Setting(Base):
+    """A setting changed at run time: it outlives a restart and holds for every gateway."""
+
+    __tablename__ = "settings"
+
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[dict[str, Any]]
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Event(Base):
+    """One line of the operators' log: a worker came or went, somebody drained one or changed a setting."""
+
+    __tablename__ = "events"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    at: Mapped[datetime] = mapped_column(default=now, index=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    subject: Mapped[str] = mapped_column(String(160), default="")
+    message: Mapped[str] = mapped_column(Text, default="")

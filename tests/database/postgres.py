@@ -1,0 +1,63 @@
+"""A PostgreSQL server from Debian's package, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from voxfleet.ports import any_free
+
+_ACCOUNT = "postgres"
+
+
+class PostgresServer:
+    """Listens on the loopback and trusts every client. As root, it runs as its account."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._port = any_free("127.0.0.1")
+        self._numbers = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+        if not binaries:
+            raise FileNotFoundError("PostgreSQL is not installed; ./run_tests.sh installs it where it can")
+        self._binaries = binaries[-1]
+        if os.geteuid() == 0:
+            for path in (self._directory, *self._directory.parents[:2]):
+                path.chmod(0o755)
+            shutil.chown(self._directory, _ACCOUNT)
+        data = self._directory / "data"
+        self._run("initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "-U", _ACCOUNT, "-D", str(data))
+        options = f"-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -p {self._port}"
+        log = str(self._directory / "log")
+        self._run("pg_ctl", "-D", str(data), "-o", options, "-l", log, "-w", "start")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._run("pg_ctl", "-D", str(self._directory / "data"), "-m", "immediate", "-w", "stop")
+
+    def create_database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"test_{next(self._numbers)}"
+        server = ("-h", "127.0.0.1", "-p", str(self._port), "-U", _ACCOUNT)
+        self._run("psql", *server, "-q", "-c", f"CREATE DATABASE {name}")
+        return f"postgresql://{_ACCOUNT}@127.0.0.1:{self._port}/{name}"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        account = pwd.getpwnam(_ACCOUNT).pw_uid if os.geteuid() == 0 else None
+        command = [str(self._binaries / program), *arguments]
+        result = subprocess.run(
+            command, user=account, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False, timeout=60,
+        )  # fmt: skip
+        if result.returncode:
+            raise RuntimeError(f"{program} failed:\n{result.stdout.decode(errors='replace')}")

@@ -1,0 +1,77 @@
+"""Tables, migrations and transactions, on both kinds of database."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, select
+
+from gateway.database import Database, DatabaseError, Setting
+from gateway.database.tables import Base
+
+
+async def test_the_migrations_make_exactly_the_tables(database: Database) -> None:
+    def differences(connection: Connection) -> list[object]:
+        return compare_metadata(MigrationContext.configure(connection), Base.metadata)
+
+    async with database.transaction() as rows:
+        assert await (await rows.connection()).run_sync(differences) == []
+
+
+async def test_what_was_written_is_there_after_a_restart(database_url: str) -> None:
+    for expected in (None, {"on": ["studio"]}):
+        database = Database(database_url)
+        await database.open()
+        async with database.transaction() as rows:
+            found = await rows.get(Setting, "pages")
+            assert (found and found.value) == expected
+            if found is None:
+                rows.add(Setting(key="pages", value={"on": ["studio"]}))
+        await database.close()
+
+
+async def test_an_exception_undoes_the_transaction(database: Database) -> None:
+    with pytest.raises(RuntimeError, match="half way"):
+        async with database.transaction() as rows:
+            rows.add(Setting(key="eta", value={}))
+            await rows.flush()
+            raise RuntimeError("half way")
+    async with database.transaction() as rows:
+        assert (await rows.scalars(select(Setting))).all() == []
+
+
+async def test_times_keep_their_moment(database: Database) -> None:
+    moment = datetime(2026, 5, 1, 12, tzinfo=timezone(timedelta(hours=8)))
+    async with database.transaction() as rows:
+        rows.add(Setting(key="eta", value={}, updated_at=moment))
+    async with database.transaction() as rows:
+        found = await rows.get(Setting, "eta")
+        assert found.updated_at == moment and found.updated_at.tzinfo is UTC
+
+
+async def test_several_gateways_may_start_at_once(database_url: str) -> None:
+    gateways = [Database(database_url) for _ in range(4)]
+    await asyncio.gather(*(gateway.open() for gateway in gateways))
+    async with gateways[0].transaction() as rows:
+        rows.add(Setting(key="eta", value={}))
+    async with gateways[3].transaction() as rows:
+        assert await rows.get(Setting, "eta") is not None
+    for gateway in gateways:
+        await gateway.close()
+
+
+@pytest.mark.parametrize("url", ["", "data/voxfleet.db", "mysql://root@localhost/voxfleet"])
+def test_a_wrong_url_is_refused(url: str) -> None:
+    with pytest.raises(DatabaseError):
+        Database(url)
+
+
+async def test_an_unreachable_database_says_why_and_keeps_the_password() -> None:
+    database = Database("postgresql://user:hunter2secret@127.0.0.1:1/voxfleet")
+    with pytest.raises(DatabaseError) as caught:
+        await database.open()
+    assert "127.0.0.1" in str(caught.value) and "hunter2secret" not in str(caught.value)
