@@ -29,6 +29,24 @@ async def admin(gateway: GatewayDep) -> FileResponse:
     return _page(gateway.settings.frontend_dir / "admin.html")
 
 
+@router.get("/live", response_class=FileResponse)
+async def live(gateway: GatewayDep) -> FileResponse:
+    """Text goes in as it is written, speech comes out meanwhile."""
+    return _page(gateway.settings.frontend_dir / "live.html")
+
+
+@router.get("/sessions", response_class=FileResponse)
+async def sessions(gateway: GatewayDep) -> FileResponse:
+    """What was recorded. The page is public, what it shows is not."""
+    return _page(gateway.settings.frontend_dir / "sessions.html")
+
+
+@router.get("/sessions/{id}", response_class=FileResponse)
+async def session(id: str, gateway: GatewayDep) -> FileResponse:
+    """One recording: the same file for every id, which the page reads from its own address."""
+    return _page(gateway.settings.frontend_dir / "session.html")
+
+
 def _page(path: Path) -> FileResponse:
     if not path.is_file():
         raise ApiError(404, "not_found", "this gateway serves no pages")
