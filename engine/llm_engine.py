@@ -83,7 +83,25 @@ class LLMEngine:
         self._finish(sequence, "cancelled")
         return True
 
+    def pause(self, request_id: str) -> bool:
+        """Keeps an unfinished sequence out of the following steps; False when there is none of this name.
+
+        Once resumed it yields what it would have yielded anyway. Pausing twice is a no-op.
+        """
+        sequence = self.scheduler.get(request_id)
+        if sequence is not None:
+            self.scheduler.pause(sequence)
+        return sequence is not None
+
+    def resume(self, request_id: str) -> bool:
+        """Undoes `pause`; False when there is no sequence of this name."""
+        sequence = self.scheduler.get(request_id)
+        if sequence is not None:
+            self.scheduler.resume(sequence)
+        return sequence is not None
+
     def has_unfinished(self) -> bool:
+        """Whether `step` has anything to do; paused sequences are nothing to do."""
         return len(self.scheduler) > 0
 
     def step(self) -> list[SequenceOutput]:

@@ -6,7 +6,8 @@
     for output in stream: ...                   # or, inside an event loop: async for output in stream
     loop.close()
 
-Requests and cancellations are handed over in order and take effect between two steps.
+Requests, cancellations, pauses and resumptions are handed over in order and take effect between two steps.
+While everything is paused the thread sleeps.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from engine.errors import EngineError, RequestError
-from engine.output_stream import OutputStream, Reader, StepOutput, wake
+from engine.output_stream import Command, OutputStream, PauseChange, Reader, StepOutput, wake
 
-__all__ = ["EngineLoop", "OutputStream", "StepOutput", "SteppingEngine"]
+__all__ = ["EngineLoop", "OutputStream", "PauseChange", "StepOutput", "SteppingEngine"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +36,19 @@ class SteppingEngine(Protocol):
         """Takes up a request, which has a `request_id`; raises RequestError."""
 
     def cancel(self, request_id: str) -> bool:
-        """Drops an unfinished request; False when there is none."""
+        """Drops an unfinished request, paused or not; False when there is none."""
+
+    def pause(self, request_id: str) -> bool:
+        """Keeps an unfinished request out of the following steps; False when there is none."""
+
+    def resume(self, request_id: str) -> bool:
+        """Undoes `pause`; False when there is no such request."""
 
     def step(self) -> Sequence[StepOutput]:
-        """Advances every running request; errors of single requests are outputs, not exceptions."""
+        """Advances every request that is not paused; errors of single requests are outputs."""
 
     def has_unfinished(self) -> bool:
-        """Whether `step` has anything to do."""
+        """Whether `step` has anything to do: some request is not paused."""
 
 
 class EngineLoop:
@@ -57,7 +64,7 @@ class EngineLoop:
         self.step_count = 0
         self.error: BaseException | None = None
         self._streams: dict[str, OutputStream] = {}
-        self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a request to add, None to cancel
+        self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a Command, or a request to add
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -89,7 +96,7 @@ class EngineLoop:
             EngineError: the loop is closed or dead.
         """
         self.engine.validate(request)
-        stream = OutputStream(request.request_id, self._request_cancel)
+        stream = OutputStream(request.request_id, self._hand_over)
         with self._changed:
             if self._closing or self.error is not None:
                 raise self._end_error()
@@ -102,10 +109,10 @@ class EngineLoop:
             self._changed.notify()
         return stream
 
-    def _request_cancel(self, stream: OutputStream) -> None:
+    def _hand_over(self, stream: OutputStream, command: Command) -> None:
         with self._changed:
             if self._streams.get(stream.request_id) is stream:
-                self._commands.append((stream, None))
+                self._commands.append((stream, command))
                 self._changed.notify()
 
     def _run(self) -> None:
@@ -129,8 +136,11 @@ class EngineLoop:
                 return False
             commands, self._commands = self._commands, deque()
         readers: list[Reader] = []
-        for stream, request in commands:
-            readers += self._cancel(stream) if request is None else self._add(stream, request)
+        for stream, command in commands:
+            if isinstance(command, Command):
+                readers += self._obey(stream, command)
+            else:
+                readers += self._add(stream, command)
         self._wake(readers)
         return True
 
@@ -144,11 +154,15 @@ class EngineLoop:
             return self._end(stream, EngineError(f"taking up the request failed: {error!r}"))
         return []
 
-    def _cancel(self, stream: OutputStream) -> list[Reader]:
+    def _obey(self, stream: OutputStream, command: Command) -> list[Reader]:
         if self._streams.get(stream.request_id) is not stream:
             return []
-        self.engine.cancel(stream.request_id)
-        return self._end(stream)
+        if command is Command.CANCEL:
+            self.engine.cancel(stream.request_id)
+            return self._end(stream)
+        paused = command is Command.PAUSE
+        obeyed = (self.engine.pause if paused else self.engine.resume)(stream.request_id)
+        return stream.put(PauseChange(stream.request_id, paused)) if obeyed else []
 
     def _deliver(self, outputs: Sequence[StepOutput]) -> None:
         readers: list[Reader] = []

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 
@@ -20,6 +21,23 @@ class StepOutput(Protocol):
 
     request_id: str
     finish_reason: str | None
+
+
+@dataclass(frozen=True)
+class PauseChange:
+    """Comes among the outputs where a `pause` or `resume` of the stream took effect."""
+
+    request_id: str
+    paused: bool
+    finish_reason: None = None
+
+
+class Command(Enum):
+    """What a reader may ask of the engine."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
 
 
 @dataclass(frozen=True)
@@ -40,13 +58,13 @@ class OutputStream:
 
     Args:
         request_id: of the request.
-        on_cancel: called with the stream by every `cancel`.
+        on_command: called with the stream and the command by every `cancel`, `pause` and `resume`.
     """
 
-    def __init__(self, request_id: str, on_cancel: Callable[[OutputStream], None]) -> None:
+    def __init__(self, request_id: str, on_command: Callable[[OutputStream, Command], None]) -> None:
         self.request_id = request_id
         self.cancelled = False
-        self._on_cancel = on_cancel
+        self._on_command = on_command
         self._changed = threading.Condition()
         self._outputs: deque[StepOutput] = deque()
         self._ended = False
@@ -56,7 +74,15 @@ class OutputStream:
     def cancel(self) -> None:
         """Asks for the request to be dropped at the next step boundary; safe from any thread, at any time."""
         self.cancelled = True
-        self._on_cancel(self)
+        self._on_command(self, Command.CANCEL)
+
+    def pause(self) -> None:
+        """Asks for no more outputs until `resume`; a `PauseChange` after the last one says that it is so."""
+        self._on_command(self, Command.PAUSE)
+
+    def resume(self) -> None:
+        """Undoes `pause`; a `PauseChange` comes before the next output."""
+        self._on_command(self, Command.RESUME)
 
     def __iter__(self) -> Iterator[StepOutput]:
         return self

@@ -32,6 +32,23 @@ def record_token(sequence: Sequence, now: float) -> None:
         sequence.first_token_at = now
 
 
+def record_pause(sequence: Sequence, now: float) -> None:
+    """Its listener has stopped playing too."""
+    sequence.paused_at = now
+
+
+def record_resumption(sequence: Sequence, now: float) -> None:
+    """It goes on with the lead that it had: all its times move by the length of the pause."""
+    if sequence.paused_at is None:
+        return
+    paused_seconds = now - sequence.paused_at
+    sequence.paused_at = None
+    sequence.arrived_at += paused_seconds
+    sequence.served_at += paused_seconds
+    if sequence.first_token_at is not None:
+        sequence.first_token_at += paused_seconds
+
+
 def lead_seconds(sequence: Sequence, now: float) -> float:
     """Audio sent less the time since the first of it; below 0 its listener is waiting."""
     if not sequence.token_seconds:

@@ -9,6 +9,10 @@ listeners are about to run dry go first, see `engine.playback`.
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
 is refused at `add` when it could not even run alone, so the oldest sequence always makes progress.
+
+A paused sequence is in no batch. It keeps its blocks until somebody else needs them, to go on or to be
+admitted; paused ones give way before running ones, the longest paused first. With its blocks it resumes at
+once, without them as a preempted sequence does.
 """
 
 from __future__ import annotations
@@ -21,7 +25,14 @@ from dataclasses import dataclass
 from engine.block_manager import BlockManager
 from engine.config import EngineConfig
 from engine.errors import RequestError
-from engine.playback import lead_seconds, most_urgent, record_arrival, record_token
+from engine.playback import (
+    lead_seconds,
+    most_urgent,
+    record_arrival,
+    record_pause,
+    record_resumption,
+    record_token,
+)
 from engine.sequence import Sequence, SequenceStatus
 from engine.step_time import StepTimeModel
 
@@ -54,6 +65,7 @@ class Scheduler:
         self.block_manager = BlockManager(config.num_blocks, config.block_size, config.enable_prefix_caching)
         self._waiting: OrderedDict[str, Sequence] = OrderedDict()
         self._running: dict[str, Sequence] = {}
+        self._paused: dict[str, Sequence] = {}
         self.num_preemptions = 0
 
     @property
@@ -62,19 +74,27 @@ class Scheduler:
         return list(self._waiting.values())
 
     @property
+    def paused(self) -> list[Sequence]:
+        """Sequences that wait for `resume`, with blocks or without, the longest paused first."""
+        return list(self._paused.values())
+
+    @property
     def running(self) -> list[Sequence]:
         """Sequences with blocks, longest running first."""
         return list(self._running.values())
 
     def __contains__(self, request_id: str) -> bool:
-        return request_id in self._waiting or request_id in self._running
+        return self.get(request_id) is not None
 
     def __len__(self) -> int:
+        """Sequences that a step may advance: all but the paused ones."""
         return len(self._waiting) + len(self._running)
 
     def get(self, request_id: str) -> Sequence | None:
         """The unfinished sequence of this name, None when there is none."""
-        return self._waiting.get(request_id) or self._running.get(request_id)
+        return (
+            self._waiting.get(request_id) or self._running.get(request_id) or self._paused.get(request_id)
+        )
 
     def add(self, sequence: Sequence) -> None:
         """Queues a sequence.
@@ -93,9 +113,32 @@ class Scheduler:
     def remove(self, sequence: Sequence) -> None:
         """Takes a sequence out, finished or not, and frees its blocks; no-op when it is not here."""
         self._waiting.pop(sequence.request_id, None)
-        if self._running.pop(sequence.request_id, None) is not None:
+        self._running.pop(sequence.request_id, None)
+        self._paused.pop(sequence.request_id, None)
+        if sequence.block_table:
             self.block_manager.free(sequence)
         sequence.status = SequenceStatus.FINISHED
+
+    def pause(self, sequence: Sequence) -> None:
+        """Takes a sequence out of the following steps until `resume`; it keeps what it has computed."""
+        if sequence.request_id in self._paused:
+            return
+        self._waiting.pop(sequence.request_id, None)
+        self._running.pop(sequence.request_id, None)
+        self._paused[sequence.request_id] = sequence
+        sequence.status = SequenceStatus.PAUSED
+        record_pause(sequence, self._clock())
+
+    def resume(self, sequence: Sequence) -> None:
+        """Lets a paused sequence go on: where it was, or from the front of the queue if it has no blocks."""
+        if self._paused.pop(sequence.request_id, None) is None:
+            return
+        record_resumption(sequence, self._clock())
+        if sequence.block_table and len(self._running) < self.config.max_num_seqs:
+            self._running[sequence.request_id] = sequence
+            sequence.status = SequenceStatus.RUNNING
+            return
+        self._queue_in_front(sequence)
 
     def commit(self, scheduled: ScheduledSequence) -> None:
         """Records that the scheduled positions have been computed."""
@@ -143,16 +186,31 @@ class Scheduler:
     def _make_room(self, sequence: Sequence) -> bool:
         """Preempts from the young end until `sequence` can go on; False when it went itself."""
         while sequence.status is SequenceStatus.RUNNING and not self.block_manager.can_append(sequence):
-            self._preempt(self._running[next(reversed(self._running))])
+            if not self._reclaim_paused():
+                self._preempt(self._running[next(reversed(self._running))])
         return sequence.status is SequenceStatus.RUNNING
 
     def _preempt(self, sequence: Sequence) -> None:
         del self._running[sequence.request_id]
-        self.block_manager.free(sequence)
+        self._queue_in_front(sequence)
+        self.num_preemptions += 1
+
+    def _queue_in_front(self, sequence: Sequence) -> None:
+        """Without blocks, since waiting sequences have none."""
+        if sequence.block_table:
+            self.block_manager.free(sequence)
         sequence.status = SequenceStatus.WAITING
         self._waiting[sequence.request_id] = sequence
         self._waiting.move_to_end(sequence.request_id, last=False)
+
+    def _reclaim_paused(self) -> bool:
+        """Takes the blocks of the sequence that has been paused longest; False when none has any."""
+        holder = next((sequence for sequence in self._paused.values() if sequence.block_table), None)
+        if holder is None:
+            return False
+        self.block_manager.free(holder)
         self.num_preemptions += 1
+        return True
 
     def _schedule_prefills(self, budget: int, alone: bool) -> Iterator[ScheduledSequence]:
         for sequence in self.running:
@@ -171,8 +229,9 @@ class Scheduler:
             return None
         sequence = next(iter(self._waiting.values()))
         # One block for each that runs, or the newcomer would be preempted as soon as one of them grows.
-        if not self.block_manager.allocate(sequence, reserve=len(self._running)):
-            return None
+        while not self.block_manager.allocate(sequence, reserve=len(self._running)):
+            if not self._reclaim_paused():
+                return None
         del self._waiting[sequence.request_id]
         self._running[sequence.request_id] = sequence
         sequence.status = SequenceStatus.RUNNING

@@ -19,6 +19,7 @@ from typing import Any
 class SequenceStatus(Enum):
     WAITING = "waiting"
     RUNNING = "running"
+    PAUSED = "paused"
     FINISHED = "finished"
 
 
@@ -43,7 +44,9 @@ class Sequence:
         stopped: the model said so, or a limit was reached; no further step runs.
         finish_reason: why it ended, None while it lives.
         arrived_at, served_at, first_token_at: when it was queued, got its latest token (or was queued) and
-            its first, in seconds of the engine's clock; see `engine.playback`.
+            its first, in seconds of the engine's clock, later by as long as it was paused; see
+            `engine.playback`.
+        paused_at: when it was paused, None while it is not.
     """
 
     request_id: str
@@ -63,6 +66,7 @@ class Sequence:
     arrived_at: float = 0.0
     served_at: float = 0.0
     first_token_at: float | None = None
+    paused_at: float | None = None
 
     def __post_init__(self) -> None:
         self.token_ids = list(self.token_ids)

@@ -121,8 +121,9 @@ class SpeechOutput:
 class SpeechEngine(Protocol):
     """A model that generates speech patch by patch for many requests at once.
 
-    One thread owns the engine and calls `add_request`, `cancel`, `step` and `has_unfinished`
-    (see `engine.loop.EngineLoop`). `validate` and `encode_audio` may be called from any thread meanwhile.
+    One thread owns the engine and calls `add_request`, `cancel`, `pause`, `resume`, `step` and
+    `has_unfinished` (see `engine.loop.EngineLoop`). `validate` and `encode_audio` may be called from
+    any thread meanwhile.
     """
 
     info: ModelInfo
@@ -136,11 +137,20 @@ class SpeechEngine(Protocol):
     def cancel(self, request_id: str) -> bool:
         """Drop a request and free what it holds; no output follows. False when there is no such request."""
 
+    def pause(self, request_id: str) -> bool:
+        """Keep a request out of the following steps until `resume`; it goes on as if nothing had been.
+
+        False when there is no such request.
+        """
+
+    def resume(self, request_id: str) -> bool:
+        """Undo `pause`. False when there is no such request."""
+
     def step(self) -> list[SpeechOutput]:
         """Advance every running request by at most one patch."""
 
     def has_unfinished(self) -> bool:
-        """Whether a request waits or runs."""
+        """Whether a request waits or runs; one that is paused does neither."""
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """Latents float32 [n, P, D] of mono audio float32 [samples]; the role decides how it is padded.

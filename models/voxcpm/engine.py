@@ -115,6 +115,12 @@ class VoxCPMEngine:
     def cancel(self, request_id: str) -> bool:
         return self._llm.cancel(request_id)
 
+    def pause(self, request_id: str) -> bool:
+        return self._llm.pause(request_id)
+
+    def resume(self, request_id: str) -> bool:
+        return self._llm.resume(request_id)
+
     def step(self) -> list[SpeechOutput]:
         return [self._output(output) for output in self._llm.step() if _is_visible(output)]
 
@@ -139,6 +145,8 @@ class VoxCPMEngine:
     def _describe(self) -> ModelInfo:
         config, vae = self.config, self.config.audio_vae_config
         features = ["prompt", "reference"] if config.supports_reference else ["prompt"]
+        # A checkpoint may say what it was trained for: one that saw no prompts babbles after them.
+        features = self.checkpoint.generation.get("features", features)
         return ModelInfo(
             name=self.checkpoint.generation.get("name", self.checkpoint.name),
             revision=self.checkpoint.revision,

@@ -105,7 +105,7 @@ def generated(sequence: Sequence) -> list[Token]:
 def check(engine: LLMEngine) -> None:
     """Every invariant of the blocks, against all sequences that the engine knows."""
     scheduler = engine.scheduler
-    scheduler.block_manager.check_invariants([*scheduler.waiting, *scheduler.running])
+    scheduler.block_manager.check_invariants([*scheduler.waiting, *scheduler.running, *scheduler.paused])
 
 
 def run_all(engine: LLMEngine, max_steps: int = 5000) -> list[SequenceOutput]:

@@ -54,6 +54,14 @@ class Adapter:
         self.threads.add(threading.get_ident())
         return self.llm.cancel(request_id)
 
+    def pause(self, request_id: str) -> bool:
+        self.threads.add(threading.get_ident())
+        return self.llm.pause(request_id)
+
+    def resume(self, request_id: str) -> bool:
+        self.threads.add(threading.get_ident())
+        return self.llm.resume(request_id)
+
     def step(self) -> list[Output]:
         self.threads.add(threading.get_ident())
         self.in_step.set()

@@ -106,7 +106,8 @@ def main() -> None:
         "--part-characters", type=int, default=160, help="longer text is spoken in parts of this length"
     )
     args = parser.parse_args()
-    generation = {"name": args.name, "languages": ["en"]} | {name: getattr(args, name) for name in DEFAULTS}
+    generation = {"name": args.name, "languages": ["en"], "features": ["reference"]}
+    generation |= {name: getattr(args, name) for name in DEFAULTS}
     size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
     print(f"{args.out}: {size / 2**20:.2f} MiB")
 
