@@ -1,8 +1,8 @@
 """Messages on their way to one client, who may read more slowly than they come.
 
-`put` never waits, so a slow client cannot hold up the relay. A task that sends exists only while there is
-something to send: a connection that waits in the queue costs none. What waits is bounded in bytes here and in
-seconds by the connection (`gateway/connections.py`).
+`put` never waits, so a slow client cannot hold up the relay. A task that sends exists only while a client is
+slow: what can be sent at once is, and a connection that waits in the queue costs none. What waits is bounded
+in bytes here and in seconds by the connection (`gateway/connections.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from gateway.eager import start_eagerly
 from gateway.errors import ApiError
 
 SLOW_CLIENT = "slow_client"
@@ -39,7 +40,7 @@ class Outbox:
             raise ApiError(408, SLOW_CLIENT, "the audio was not read fast enough")
         self._messages.append(message)
         if self._sender is None:
-            self._sender = asyncio.create_task(self._send_all())
+            self._sender = start_eagerly(self._send_all())
 
     async def flush(self) -> None:
         """Wait until everything is on its way."""

@@ -121,27 +121,47 @@ async def relay(
     """
     if lease.worker.model is not None:
         clip.begin(lease.worker.model)
-    part = clip.part
-    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{part}", lease.epoch)
+    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{clip.part}", lease.epoch)
     async with client.generate(start) as stream:
         lease.worker.accepted()
         _check_model(clip, lease.worker.model, stream)
         on_start()
-        watch = _EngineWatch(settings.stall_timeout_seconds)
-        while clip.part == part and clip.finish_reason is None:
-            frame = await stream.next_frame()
-            if lease.ticket.ended_by is not None:
-                raise lease.ticket.ended_by
-            if lease.worker.moving_out and may_leave():
-                raise StreamMoved
-            expected = len(clip.latents) - clip.part_start
-            if frame.sequence != expected:
-                raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
-            elif frame.kind is FrameKind.HEARTBEAT:
-                watch.see(frame.step)
-            else:
-                watch.see(frame.step)
-                _take(clip, frame, stream, deliver)
+        attempt = _Attempt(clip, lease, stream, settings, deliver, may_leave)
+        await stream.each_frame(attempt.take)
+
+
+class _Attempt:
+    """Takes the frames of one request to a worker: one part of the clip, or the rest of it."""
+
+    def __init__(
+        self,
+        clip: Clip,
+        lease: Lease,
+        stream: FrameStream,
+        settings: GatewaySettings,
+        deliver: Callable[[bytes], None],
+        may_leave: Callable[[], bool],
+    ) -> None:
+        self._clip = clip
+        self._lease = lease
+        self._stream = stream
+        self._deliver = deliver
+        self._may_leave = may_leave
+        self._watch = _EngineWatch(settings.stall_timeout_seconds)
+
+    def take(self, frame: Frame) -> None:
+        """Take in one frame. Raises StreamBroken, StreamMoved, `ticket.ended_by`, what `deliver` raises."""
+        clip = self._clip
+        if self._lease.ticket.ended_by is not None:
+            raise self._lease.ticket.ended_by
+        if self._lease.worker.moving_out and self._may_leave():
+            raise StreamMoved
+        expected = len(clip.latents) - clip.part_start
+        if frame.sequence != expected:
+            raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
+        self._watch.see(frame.step)
+        if frame.kind is not FrameKind.HEARTBEAT:
+            _take(clip, frame, self._stream, self._deliver)
 
 
 def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream) -> None:

@@ -36,6 +36,8 @@ class FrameKind(IntEnum):
     """The end of a request without a patch."""
 
 
+_KINDS = {int(kind): kind for kind in FrameKind}
+
 FINISH_REASONS = ("", "stop", "length", "cancelled", "runaway", "error")
 """Index = code on the wire; 0 is none."""
 
@@ -48,7 +50,7 @@ HEADER_BYTES = _HEADER.size + _CHECKSUM.size
 _REQUEST_ID = re.compile(REQUEST_ID_PATTERN)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Frame:
     """One binary message. `sequence` is the patch number of AUDIO, and of HEARTBEAT and FINAL the next one's.
 
@@ -123,10 +125,10 @@ def decode_frame(data: bytes) -> Frame:
         raise ProtocolError("the checksum does not match")
     if len(payload) != 4 * latent_values + 2 * samples:
         raise ProtocolError("the payload is not as long as the header says")
-    if flags & ~_FLAG_LAST or reason >= len(FINISH_REASONS) or kind not in tuple(FrameKind):
+    if flags & ~_FLAG_LAST or reason >= len(FINISH_REASONS) or kind not in _KINDS:
         raise ProtocolError("a field of the header has an unknown value")
     frame = Frame(
-        kind=FrameKind(kind),
+        kind=_KINDS[kind],
         request_id=raw_id.rstrip(b"\0").decode("ascii", "replace"),
         attempt=attempt,
         sequence=sequence,

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -114,7 +115,7 @@ def test_whatever_a_correct_checksum_covers_is_a_frame_that_could_be_sent_or_ref
 )
 def test_a_frame_that_breaks_a_rule_is_not_encoded(changes: dict) -> None:
     with pytest.raises(ProtocolError):
-        encode_frame(Frame(**{**vars(PATCH), **changes}))
+        encode_frame(replace(PATCH, **changes))
 
 
 def test_the_header_has_the_documented_size() -> None:

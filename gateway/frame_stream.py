@@ -1,0 +1,285 @@
+"""What a worker sends for one request, handled in the moment in which it arrives.
+
+A gateway relays thousands of frames a second. So no task is woken for each and no timer started: the socket's
+callback hands the message to the `FrameStream` of the request, that decodes it and calls whoever takes the
+frames. One timer per stream watches for silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import DATA_OPCODES, CloseCode, Opcode
+from websockets.frames import Frame as WebSocketFrame
+
+from gateway.metronome import Metronome
+from gateway.settings import GatewaySettings
+from worker.protocol import (
+    CancelRequest,
+    ErrorCode,
+    ErrorDetail,
+    ErrorMessage,
+    Frame,
+    ProtocolError,
+    StartRequest,
+    decode_frame,
+    decode_server_message,
+)
+
+_SECOND_LOOK_SECONDS = 0.05
+_NO_SLOT = (ErrorCode.BUSY, ErrorCode.LOADING, ErrorCode.DRAINING)
+
+
+class WorkerUnreachable(Exception):
+    """No answer to a request or a probe: refused, timed out, not authorised, or not of this protocol."""
+
+
+class WorkerRefused(Exception):
+    """The worker lives and has no slot just now: all are used, it loads, or it drains."""
+
+
+class RequestRejected(Exception):
+    """The worker says that the request itself is wrong."""
+
+    def __init__(self, detail: ErrorDetail) -> None:
+        self.detail = detail
+        super().__init__(detail.message)
+
+
+class StreamBroken(Exception):
+    """An accepted request will not be finished by this worker. `reason` is one of a few words."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+class MessageListener(Protocol):
+    """Who hears what comes over a `WorkerConnection`."""
+
+    def received(self, message: str | bytes) -> None:
+        """A whole message has arrived."""
+
+    def lost(self, error: ConnectionClosed) -> None:
+        """Nothing more will."""
+
+
+class WorkerConnection(ClientConnection):
+    """A WebSocket whose messages go to a listener by plain calls. Without one, nobody may say anything."""
+
+    listener: MessageListener | None = None
+
+    def process_event(self, event: Any) -> None:
+        """Called by websockets for the answer to the handshake, then for each frame."""
+        if not isinstance(event, WebSocketFrame) or event.opcode not in DATA_OPCODES:
+            super().process_event(event)
+        elif self.listener is None or not event.fin or event.opcode is Opcode.CONT:
+            self.transport.abort()  # a worker sends whole messages, and only when asked
+        elif event.opcode is Opcode.TEXT:
+            self.listener.received(bytes(event.data).decode(errors="replace"))
+        else:
+            self.listener.received(bytes(event.data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the event loop."""
+        super().connection_lost(exc)
+        if self.listener is not None:
+            self.listener.lost(self.protocol.close_exc)
+
+
+class FrameStream:
+    """The frames of one request: `start` it, then take `each_frame`."""
+
+    def __init__(
+        self,
+        connection: WorkerConnection,
+        request: StartRequest,
+        settings: GatewaySettings,
+        metronome: Metronome,
+    ) -> None:
+        self.finished = False
+        """The last frame was received: the connection can be used again."""
+        self.failure: ErrorDetail | None = None
+        """What the worker said about a failure before its last frame."""
+        self.sample_rate = 0
+        self.model_revision = ""
+        self._connection = connection
+        self._request = request
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._answer: asyncio.Future[str | bytes] = self._loop.create_future()
+        self._waiting: deque[str | bytes] = deque()
+        """Messages that arrived while nobody took frames."""
+        self._lost: ConnectionClosed | None = None
+        self._take: Callable[[Frame], None] | None = None
+        self._end: asyncio.Future[None] | None = None
+        limit_seconds = settings.frame_timeout_seconds
+        self._silence = _SilenceWatch(self._loop, limit_seconds, metronome, self._fell_silent)
+        connection.listener = self
+
+    async def start(self) -> None:
+        """Send the request, wait until it is accepted. Raises this module's errors, ConnectionClosed."""
+        await self._connection.send(self._request.model_dump_json(exclude_none=True))
+        message = await self._answer
+        if isinstance(message, bytes):
+            raise ProtocolError("a frame came instead of an answer")
+        answer = decode_server_message(message)
+        if isinstance(answer, ErrorMessage):
+            self.finished = True
+            if answer.error.code in _NO_SLOT:
+                raise WorkerRefused(answer.error.message)
+            if answer.error.type == "invalid_request_error":
+                raise RequestRejected(answer.error)
+            raise WorkerUnreachable(answer.error.message)
+        self.sample_rate = answer.sample_rate
+        self.model_revision = answer.model_revision
+
+    async def each_frame(self, take: Callable[[Frame], None]) -> None:
+        """Call `take` with every frame, heartbeats included, and return after the last.
+
+        Raises StreamBroken, and what `take` raises; the frames after that wait for the next call.
+        """
+        if self.finished:
+            return
+        self._end, self._take = self._loop.create_future(), take
+        try:
+            while self._waiting and not self._end.done():
+                self._handle(self._waiting.popleft())
+            if self._lost is not None:
+                self._break_off(_as_broken(self._lost))
+            self._silence.start()
+            await self._end
+        finally:
+            self._silence.stop()
+            self._take = None
+
+    async def cancel(self) -> None:
+        """Ask the worker to drop the request, and skip frames until it confirms.
+
+        Raises StreamBroken, TimeoutError.
+        """
+        if self.finished or self._lost is not None:
+            return
+        async with asyncio.timeout(self._settings.cancel_timeout_seconds):
+            await self.send(CancelRequest())
+            await self.each_frame(lambda frame: None)
+
+    async def send(self, message: CancelRequest) -> None:
+        """Send a message about the open request. Raises StreamBroken."""
+        try:
+            await self._connection.send(message.model_dump_json())
+        except ConnectionClosed as error:
+            raise _as_broken(error) from error
+
+    # --------------------------------------------------------------------------------------- in the callback
+
+    def received(self, message: str | bytes) -> None:
+        """From the connection."""
+        self._silence.heard()
+        if not self._answer.done():
+            self._answer.set_result(message)
+        elif self._take is None or self._end.done():
+            self._waiting.append(message)
+        else:
+            self._handle(message)
+
+    def lost(self, error: ConnectionClosed) -> None:
+        """From the connection."""
+        self._lost = error
+        if not self._answer.done():
+            self._answer.set_exception(error)
+        elif self._take is not None:
+            self._break_off(_as_broken(error))
+
+    def _handle(self, message: str | bytes) -> None:
+        try:
+            frame = self._read(message)
+            if frame is None:
+                return
+            self.finished = frame.last
+            self._take(frame)
+        except Exception as error:
+            self._break_off(error)
+        else:
+            if frame.last and not self._end.done():
+                self._end.set_result(None)
+
+    def _read(self, message: str | bytes) -> Frame | None:
+        """A frame of this attempt; None for the reason of a failure, which precedes its last frame."""
+        try:
+            if isinstance(message, str):
+                answer = decode_server_message(message)
+                if not isinstance(answer, ErrorMessage):
+                    raise ProtocolError("a second answer to one request")
+                self.failure = answer.error
+                return None
+            frame = decode_frame(message)
+        except ProtocolError as error:
+            raise StreamBroken("corrupt", f"a frame could not be read: {error}") from error
+        if (frame.request_id, frame.attempt) != (self._request.request_id, self._request.attempt):
+            raise StreamBroken("stale", "a frame of another attempt arrived")
+        return frame
+
+    def _fell_silent(self) -> None:
+        self._break_off(StreamBroken("silence", "the worker fell silent"))
+
+    def _break_off(self, error: Exception) -> None:
+        if not self._end.done():
+            self._end.set_exception(error)
+
+
+def _as_broken(error: ConnectionClosed) -> StreamBroken:
+    if error.rcvd is not None and error.rcvd.code == CloseCode.SERVICE_RESTART:
+        return StreamBroken("leaving", "the worker ends")
+    return StreamBroken("closed", "the connection to the worker broke")
+
+
+class _SilenceWatch:
+    """Calls back when nothing was heard for too long; a gateway that is held up itself looks twice."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        limit_seconds: float,
+        metronome: Metronome,
+        on_silence: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._limit_seconds = limit_seconds
+        self._metronome = metronome
+        self._on_silence = on_silence
+        self._heard_at = loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def heard(self) -> None:
+        self._heard_at = self._loop.time()
+
+    def start(self) -> None:
+        self._heard_at = self._loop.time()
+        self._timer = self._loop.call_later(self._limit_seconds, self._look)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        if (left_seconds := self._left()) > 0:
+            self._timer = self._loop.call_later(left_seconds, self._look)
+        else:
+            patience_seconds = _SECOND_LOOK_SECONDS + self._metronome.allowance(self._limit_seconds)
+            self._timer = self._loop.call_later(patience_seconds, self._look_again)
+
+    def _look_again(self) -> None:
+        if (left_seconds := self._left()) > 0:
+            self._timer = self._loop.call_later(left_seconds, self._look)
+        else:
+            self._on_silence()
+
+    def _left(self) -> float:
+        return self._heard_at + self._limit_seconds - self._loop.time()
