@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway.api import admin, catalog, events, health, pages, registration, stream, tts
+from gateway.api import admin, catalog, events, health, operations, pages, registration, stream, tts, voices
 from gateway.errors import install_error_handlers
 from gateway.middleware import EdgeMiddleware
+from gateway.operations.page_gate import PageGate
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.version import VERSION
@@ -34,9 +35,11 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     install_error_handlers(app)
+    app.add_middleware(PageGate, pages=gateway.operations.pages)
     app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, settings=settings)
-    for room in (tts, stream, admin, events, catalog, health, registration, pages):
+    for room in (tts, stream, admin, operations, events, catalog, health, registration, pages, voices):
         app.include_router(room.router)
     app.include_router(admin.tickets)
+    app.include_router(operations.public)
     pages.mount_static_files(app, settings.frontend_dir)
     return app

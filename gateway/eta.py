@@ -13,9 +13,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 DEFAULT_SERVICE_SECONDS = 5.0
-"""Assumed before anything was measured."""
-_SMOOTHING = 0.3
-_OVERDUE_SHARE = 0.25
+
+
+@dataclass
+class EtaTuning:
+    """What estimates are made with. One object is shared by all workers of a gateway, so that a change holds
+    for every one at once.
+    """
+
+    prior_seconds: float = DEFAULT_SERVICE_SECONDS
+    """How long a request takes, as long as none was timed."""
+    alpha: float = 0.3
+    """Weight of the newest request in the moving average."""
+    overdue_share: float = 0.25
+    """What a request that takes longer than the average still needs, as a share of it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,8 @@ class SlotForecast:
 class ServiceTime:
     """Exponential moving average of how long a worker holds a slot for one request."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: EtaTuning | None = None) -> None:
+        self.tuning = tuning or EtaTuning()
         self._seconds: float | None = None
 
     def observe(self, seconds: float) -> None:
@@ -37,7 +49,7 @@ class ServiceTime:
         if self._seconds is None:
             self._seconds = seconds
         else:
-            self._seconds += _SMOOTHING * (seconds - self._seconds)
+            self._seconds += self.tuning.alpha * (seconds - self._seconds)
 
     @property
     def measured(self) -> bool:
@@ -47,11 +59,11 @@ class ServiceTime:
     @property
     def seconds(self) -> float:
         """The average, never zero."""
-        return DEFAULT_SERVICE_SECONDS if self._seconds is None else max(self._seconds, 1e-3)
+        return max(self.tuning.prior_seconds if self._seconds is None else self._seconds, 1e-3)
 
     def remaining(self, elapsed_seconds: float) -> float:
         """What a running request probably still needs; an overdue one a share of the average."""
-        return max(self.seconds - elapsed_seconds, _OVERDUE_SHARE * self.seconds)
+        return max(self.seconds - elapsed_seconds, self.tuning.overdue_share * self.seconds)
 
 
 class Outlook:

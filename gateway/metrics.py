@@ -79,6 +79,25 @@ class Metrics:
             "voxfleet_worker_failures_total", "Attempts that failed on a worker.", ["worker", "reason"],
             registry=registry,
         )  # fmt: skip
+        self.playback_clips = Counter(
+            "voxfleet_playback_clips_total", "Clips and live sessions whose player reported.",
+            registry=registry,
+        )  # fmt: skip
+        self.playback_clips_with_underruns = Counter(
+            "voxfleet_playback_clips_with_underruns_total", "Those that ran dry at least once.",
+            registry=registry,
+        )  # fmt: skip
+        self.playback_underruns = Counter(
+            "voxfleet_playback_underruns_total", "Times that a player had nothing to play.", registry=registry
+        )
+        self.played_seconds = Counter(
+            "voxfleet_played_seconds_total", "Seconds of audio that players reported as played.",
+            registry=registry,
+        )  # fmt: skip
+        self.playback_buffered_seconds = Histogram(
+            "voxfleet_playback_buffered_seconds", "Audio that lay ready when a player reported.",
+            buckets=_SECONDS, registry=registry,
+        )  # fmt: skip
         self.encode_seconds = Histogram(
             "voxfleet_encode_seconds",
             "Time to encode a clip.",

@@ -12,7 +12,12 @@ MAX_LISTED = 1000
 
 def describe_workers(pool: WorkerPool) -> dict[str, Any]:
     """`GET /api/workers`."""
-    return {"workers": [worker.describe() for worker in pool.workers.values()]}
+    lanes = [(requirement, len(pool.queue.lane(requirement))) for requirement in pool.queue.requirements]
+    workers = []
+    for worker in pool.workers.values():
+        waiting = sum(length for requirement, length in lanes if worker.offers(requirement))
+        workers.append(worker.describe() | {"queue_length": waiting})
+    return {"workers": workers}
 
 
 def describe_queue(pool: WorkerPool) -> dict[str, Any]:

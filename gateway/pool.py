@@ -8,9 +8,9 @@ block lasts:
             ...                                        # lease.worker is ours
             pool.requeue(ticket, exclude=lease.worker) # it failed: back to the front, then lease again
 
-There is no other way to hold a slot, so none can leak: whatever ends the block (an answer, an error, a client
-that left between two awaits) gives it back, and giving back twice, late, or to a worker that has restarted
-does nothing. Everything here runs on one event loop without awaiting, except for the wait itself.
+There is no other way to hold a slot, so none can leak: whatever ends the block gives it back, and giving back
+twice, late, or to a worker that has restarted does nothing. Everything here runs on one event loop without
+awaiting, except for the wait itself.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class WorkerPool:
         """Every admitted ticket, waiting, running or between two attempts."""
         self.on_change: list[Callable[[], None]] = []
         """Called after every change of workers, leases or queue."""
+        self.on_health: list[Callable[[Worker], None]] = []  # after all that is heard of a worker
         self.max_queue = max_queue
         self._max_wait_seconds = max_wait_seconds
         self._clock = clock
@@ -229,9 +230,8 @@ class WorkerPool:
 
     def remove_worker(self, worker: Worker) -> None:
         """Forget a worker that is gone and holds no lease."""
-        self.workers.pop(worker.id, None)
-        self._outlooks.changed()
-        self._changed()
+        with self._health_changes(worker):
+            self.workers.pop(worker.id, None)
 
     def report_suspect(self, worker: Worker, reason: str) -> None:
         """A request failed on the worker in a way that the worker is to blame for."""
@@ -267,6 +267,8 @@ class WorkerPool:
             self._grace.watch(requirement)
         if worker.serving != was_serving:
             self._positions.outlook_changed()
+        for listener in self.on_health:
+            listener(worker)
 
     def _give_up(self, requirement: Requirement, problem: ApiError) -> None:
         for ticket in self.queue.lane(requirement):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from gateway.errors import ApiError
+from gateway.eta import EtaTuning, ServiceTime
 from gateway.pool import WorkerPool
 from gateway.roster import Roster
 from gateway.settings import GatewaySettings
@@ -33,7 +34,11 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 class Registry:
     """The workers that dialled in, on top of the static list of `pool`."""
 
-    def __init__(self, pool: WorkerPool, roster: Roster, settings: GatewaySettings) -> None:
+    def __init__(
+        self, pool: WorkerPool, roster: Roster, settings: GatewaySettings, tuning: EtaTuning | None = None
+    ) -> None:
+        """`tuning`: of the estimates about workers that dial in."""
+        self._tuning = tuning or EtaTuning()
         self._pool = pool
         self._roster = roster
         self._settings = settings
@@ -71,7 +76,12 @@ class Registry:
     def _add(self, registration: Registration) -> Worker:
         if len(self._timers) >= MAX_REGISTERED:
             raise ApiError(503, "too_many_workers", f"{MAX_REGISTERED} workers have dialled in already")
-        worker = Worker(self._free_id(registration), registration.url, self._settings.health_failures_down)
+        worker = Worker(
+            self._free_id(registration),
+            registration.url,
+            self._settings.health_failures_down,
+            service_time=ServiceTime(self._tuning),
+        )
         logger.info("worker dialled in", id=worker.id, url=worker.url)
         self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
         self._pool.add_worker(worker)

@@ -34,6 +34,11 @@ def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
         raise ApiError(401, "invalid_admin_token", "the admin API needs the admin token")
 
 
+def who_administers(connection: HTTPConnection, gateway: Gateway) -> str:
+    """Who passed `require_admin`, for the event log: the address, since administrators share their token."""
+    return f"the administrator at {gateway.callers.address(connection)}"
+
+
 def owns_ticket(connection: HTTPConnection, gateway: Gateway, ticket_id: str) -> bool:
     """Whether the ticket is of the same client, and the request is not another site's page's."""
     ticket = gateway.pool.tickets.get(ticket_id)

@@ -17,7 +17,9 @@ from starlette.requests import HTTPConnection
 from gateway.callers import Callers
 from gateway.database import Database
 from gateway.errors import ApiError
+from gateway.eta import EtaTuning, ServiceTime
 from gateway.metrics import Metrics
+from gateway.operations import Operations
 from gateway.pool import WorkerPool
 from gateway.queue import Ticket
 from gateway.registration import Registry
@@ -25,6 +27,7 @@ from gateway.resume_token import ResumeTokens
 from gateway.retry_budget import RetryBudget
 from gateway.roster import Roster
 from gateway.settings import GatewaySettings
+from gateway.voices.service import Voices
 from gateway.worker_client import WorkerClient, WorkerUnreachable
 from gateway.workers import Worker
 
@@ -40,8 +43,9 @@ class Gateway:
         self.started_at = time.monotonic()
         self.closing = False
         """Shutting down: running requests go on, new ones are refused."""
+        tuning = EtaTuning()
         workers = [
-            Worker(f"w{index}", url, settings.health_failures_down)
+            Worker(f"w{index}", url, settings.health_failures_down, service_time=ServiceTime(tuning))
             for index, url in enumerate(settings.worker_urls)
         ]
         self.pool = WorkerPool(
@@ -55,7 +59,9 @@ class Gateway:
         self.database = Database(settings.database)
         self.metrics = Metrics(self.pool)
         self.roster = Roster(self.pool, settings)
-        self.registry = Registry(self.pool, self.roster, settings)
+        self.voices = Voices(settings, self.database, self.pool, self.roster.clients)
+        self.registry = Registry(self.pool, self.roster, settings, tuning)
+        self.operations = Operations(self.pool, self.database, tuning)
         secret = settings.resume_secret
         self.resume_tokens = ResumeTokens(
             secret.get_secret_value().encode() if secret else None, settings.resume_seconds
@@ -67,10 +73,11 @@ class Gateway:
         """Open the database, and watch the workers for as long as the block lasts. Raises DatabaseError."""
         await self.database.open()
         try:
-            async with self.roster.running():
+            async with self.operations.running(), self.roster.running():
                 yield
         finally:
             self.registry.close()
+            await self.voices.close()
             await self.database.close()
 
     @property
@@ -120,6 +127,7 @@ class Gateway:
     async def close(self) -> None:
         """Refuse new requests, give the others `shutdown_seconds`, and tell the rest that it is over."""
         self.closing = True
+        self.operations.log.record("shutdown", "", f"the gateway ends; {len(self.pool.tickets)} open")
         await self._until_no_tickets(self.settings.shutdown_seconds)
         for ticket_id in list(self.pool.tickets):
             self.pool.end(ticket_id, self._shutting_down())

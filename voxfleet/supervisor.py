@@ -29,6 +29,7 @@ from worker.protocol import WorkerState, WorkerStatus
 LOOPBACK = "127.0.0.1"
 PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_VARIABLE = "VOXFLEET_WORKER_SECRET"
+SUPERVISED_VARIABLE = "VOXFLEET_WORKER_SUPERVISED"
 LAST_WORDS_SECONDS = 3.0
 """What the gateway gets on top, to tell its last clients that it goes."""
 WORKER_GRACE_SECONDS = 5.0
@@ -95,7 +96,7 @@ class Supervisor:
         command = voxfleet_command(
             "worker", host=LOOPBACK, port=port, device=placement.device, model=plan.model, config=plan.config
         )
-        environment = {SECRET_VARIABLE: secret, **placement.environment}
+        environment = {SECRET_VARIABLE: secret, SUPERVISED_VARIABLE: "1", **placement.environment}
         return Service(f"worker-{index}", command, environment, self._probe_worker(port), self, plan.policy)
 
     def _gateway_service(self, secret: str) -> Service:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Annotated, Literal
 
 import structlog
-from fastapi import FastAPI, Request, WebSocket
+from fastapi import FastAPI, Query, Request, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -71,6 +71,13 @@ def _add_control_routes(app: FastAPI, worker: Worker) -> None:
         worker.drain()
         return worker.status()
 
+    @app.post("/shutdown")
+    async def shut_down(
+        wait_seconds: Annotated[float, Query(ge=0, le=3600, allow_inf_nan=False)] = 0.0,
+    ) -> WorkerStatus:
+        worker.shut_down(wait_seconds)
+        return worker.status()
+
     @app.post("/resume")
     async def resume() -> WorkerStatus:
         worker.resume()
@@ -87,7 +94,12 @@ def _add_encode_route(app: FastAPI, worker: Worker) -> None:
         async with one_at_a_time:
             samples, rate = await asyncio.to_thread(decode_audio, data, worker.settings.max_audio_seconds)
             latents = await asyncio.to_thread(engine.encode_audio, samples, rate, role)
-        return EncodeResponse(role=role, latents=from_array(latents), audio_seconds=len(samples) / rate)
+        return EncodeResponse(
+            role=role,
+            latents=from_array(latents),
+            audio_seconds=len(samples) / rate,
+            model_revision=engine.info.revision,
+        )
 
 
 async def _read_body(request: Request, max_bytes: int) -> bytes:

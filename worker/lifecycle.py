@@ -48,9 +48,17 @@ class Slot:
 
     def __init__(self, worker: Worker) -> None:
         self._worker: Worker | None = worker
+        self._paused = False
+
+    def set_paused(self, paused: bool) -> None:
+        """Say that the request in it stands still, or goes on."""
+        if self._worker is not None and paused != self._paused:
+            self._paused = paused
+            self._worker.count_paused(1 if paused else -1)
 
     def release(self) -> None:
         """Give the slot back."""
+        self.set_paused(False)
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.take_back_slot()
@@ -66,6 +74,9 @@ class Worker:
         self.counters = Counters()
         self.on_state_change: list[Callable[[], None]] = []
         """Called on the event loop when the worker begins or ceases to drain."""
+        self.end_within: Callable[[float], None] | None = None
+        """Ends the process within so many seconds; None where no server runs that could."""
+        self._ending = False
         self._engine_factory = engine_factory
         self._started_at = time.monotonic()
         self._loading = LoadingProgress(stage="starting", progress=0.0)
@@ -74,6 +85,7 @@ class Worker:
         self._draining = False
         self._closed = False
         self._slots_used = 0
+        self._slots_paused = 0
         self._all_slots_free = asyncio.Event()
         self._all_slots_free.set()
         self._loader = threading.Thread(target=self._load, name="load-engine", daemon=True)
@@ -122,6 +134,7 @@ class Worker:
             state=state,
             slots_total=self.settings.slots,
             slots_used=self._slots_used,
+            slots_paused=self._slots_paused,
             model=model,
             device=str(device),
             pid=os.getpid(),
@@ -130,6 +143,7 @@ class Worker:
             memory_bytes=resident_memory_bytes(),
             device_memory_bytes=None if serving is None else device_memory_bytes(str(device)),
             counters=self.counters,
+            supervised=self.settings.supervised,
             loading=self._loading if state is WorkerState.LOADING else None,
             error=self.error,
         )
@@ -160,6 +174,10 @@ class Worker:
         if self._slots_used == 0:
             self._all_slots_free.set()
 
+    def count_paused(self, change: int) -> None:
+        """For `Slot.set_paused`."""
+        self._slots_paused += change
+
     def drain(self) -> None:
         """Finish open requests and refuse new ones until `resume`."""
         if not self._draining:
@@ -167,10 +185,18 @@ class Worker:
             self._set_draining(True)
 
     def resume(self) -> None:
-        """Take new requests again."""
-        if self._draining:
+        """Take new requests again, unless the process is about to end."""
+        if self._draining and not self._ending:
             logger.info("resumed")
             self._set_draining(False)
+
+    def shut_down(self, wait_seconds: float) -> None:
+        """End the process once nothing is open, or after `wait_seconds`. Raises WorkerError."""
+        if not self.settings.supervised or self.end_within is None:
+            raise WorkerError(ErrorCode.NOT_SUPERVISED, "nobody would start this worker again")
+        self._ending = True
+        self.drain()
+        self.end_within(wait_seconds)
 
     def _set_draining(self, draining: bool) -> None:
         self._draining = draining

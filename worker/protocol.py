@@ -1,13 +1,18 @@
 """The one contract between gateway and worker: every message and every frame that crosses the wire.
 
 HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/generate` carries speech. On a socket the
-gateway sends `StartRequest` as text and may send `CancelRequest` later; the worker answers `Accepted` or
-`ErrorMessage` as text and then binary frames, each a header, latents and PCM. For a clip of two patches:
+gateway sends `StartRequest` as text and may send `CancelRequest`, `PauseRequest` and `ResumeRequest` later; the
+worker answers `Accepted` or `ErrorMessage` as text and then binary frames, each a header, latents and PCM. For
+a clip of two patches:
 
     -> {"type":"start","request_id":"r1","attempt":1,"text":"Hi.","seed":7}
     <- {"type":"accepted",...}
     <- AUDIO sequence=0
     <- AUDIO sequence=1, last, finish_reason="stop"
+
+A pause takes effect between two patches: `Paused` follows the last patch before it, `Resumed` precedes the next
+one. In between the request keeps its slot and heartbeats go on, of an engine that may stand still; a cancel is
+obeyed as ever. Neither is confirmed when the request ended first.
 
 Every accepted request ends with exactly one frame marked last: AUDIO, or FINAL when no patch goes with the
 end (cancelled, failed). When it failed, an `ErrorMessage` directly before FINAL says why. The connection then
@@ -16,22 +21,17 @@ takes the next request. Standard library and pydantic only: the gateway imports 
 
 from __future__ import annotations
 
-import base64
-import binascii
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     StrictFloat,
     StrictInt,
     TypeAdapter,
     ValidationError,
-    model_validator,
 )
 
 from worker.frames import (
@@ -46,6 +46,7 @@ from worker.frames import (
     decode_frame,
     encode_frame,
 )
+from worker.latents import Latents
 from worker.status import (
     REGISTRATION_LEASE_SECONDS,
     REGISTRATION_PATH,
@@ -74,6 +75,7 @@ __all__ = [
     "REGISTRATION_SECONDS",
     "Accepted",
     "CancelRequest",
+    "ClientMessage",
     "Counters",
     "EncodeResponse",
     "ErrorCode",
@@ -85,9 +87,14 @@ __all__ = [
     "Latents",
     "LoadingProgress",
     "ModelDescription",
+    "PauseRequest",
+    "Paused",
     "ProtocolError",
     "Registration",
     "RegistrationLease",
+    "ResumeRequest",
+    "Resumed",
+    "ServerMessage",
     "StartRequest",
     "WorkerState",
     "WorkerStatus",
@@ -117,6 +124,7 @@ class ErrorCode(StrEnum):
     BUSY = "busy"
     LOADING = "loading"
     DRAINING = "draining"
+    NOT_SUPERVISED = "not_supervised"
     WORKER_FAILED = "worker_failed"
     ENGINE_FAILED = "engine_failed"
     SLOW_READER = "slow_reader"
@@ -132,44 +140,14 @@ class ErrorDetail(BaseModel):
     code: str
 
 
-def _decode_base64(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return base64.b64decode(value, validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"not base64: {error}") from error
-
-
-Base64Data = Annotated[
-    bytes,
-    BeforeValidator(_decode_base64),
-    PlainSerializer(lambda raw: base64.b64encode(raw).decode("ascii"), return_type=str, when_used="json"),
-]
-
-
-class Latents(BaseModel):
-    """Latent patches [n, P, D]: float32 little-endian bytes in Python, base64 in JSON."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    shape: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
-    data: Base64Data
-
-    @model_validator(mode="after")
-    def _data_fills_shape(self) -> Self:
-        patches, patch_size, latent_dim = self.shape
-        if len(self.data) != 4 * patches * patch_size * latent_dim:
-            raise ValueError(f"{len(self.data)} bytes do not fill float32 {list(self.shape)}")
-        return self
-
-
 class EncodeResponse(BaseModel):
     """`POST /encode?role=reference|prompt`, raw audio file as body: the latents to put into requests."""
 
     role: Literal["reference", "prompt"]
     latents: Latents
     audio_seconds: float
+    model_revision: str
+    """Of the model whose latents they are."""
 
 
 RequestId = Annotated[str, Field(pattern=rf"^{REQUEST_ID_PATTERN}\z", strict=True)]
@@ -209,6 +187,22 @@ class CancelRequest(BaseModel):
     type: Literal["cancel"] = "cancel"
 
 
+class PauseRequest(BaseModel):
+    """Asks for no more patches of the open request until `ResumeRequest`. Does nothing when none is open."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["pause"] = "pause"
+
+
+class ResumeRequest(BaseModel):
+    """Undoes `PauseRequest`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["resume"] = "resume"
+
+
 class Accepted(BaseModel):
     """A slot was taken; frames follow."""
 
@@ -219,6 +213,22 @@ class Accepted(BaseModel):
     boot_id: str
     model_revision: str
     sample_rate: int
+
+
+class Paused(BaseModel):
+    """No patch follows before `Resumed`."""
+
+    type: Literal["paused"] = "paused"
+    request_id: str
+    attempt: int
+
+
+class Resumed(BaseModel):
+    """Patches follow again."""
+
+    type: Literal["resumed"] = "resumed"
+    request_id: str
+    attempt: int
 
 
 class ErrorMessage(BaseModel):
@@ -241,15 +251,17 @@ class InvalidFieldError(ProtocolError):
         self.param = param
 
 
-_client_messages: TypeAdapter[StartRequest | CancelRequest] = TypeAdapter(
-    Annotated[StartRequest | CancelRequest, Field(discriminator="type")]
+ClientMessage = StartRequest | CancelRequest | PauseRequest | ResumeRequest
+ServerMessage = Accepted | ErrorMessage | Paused | Resumed
+_client_messages: TypeAdapter[ClientMessage] = TypeAdapter(
+    Annotated[ClientMessage, Field(discriminator="type")]
 )
-_server_messages: TypeAdapter[Accepted | ErrorMessage] = TypeAdapter(
-    Annotated[Accepted | ErrorMessage, Field(discriminator="type")]
+_server_messages: TypeAdapter[ServerMessage] = TypeAdapter(
+    Annotated[ServerMessage, Field(discriminator="type")]
 )
 
 
-def decode_client_message(text: str) -> StartRequest | CancelRequest:
+def decode_client_message(text: str) -> ClientMessage:
     """Parse a text message of the gateway. Raises ProtocolError, InvalidFieldError if it names a field."""
     try:
         return _client_messages.validate_json(text)
@@ -262,7 +274,7 @@ def decode_client_message(text: str) -> StartRequest | CancelRequest:
         raise InvalidFieldError(f"{param}: {first['msg']}", param) from None
 
 
-def decode_server_message(text: str) -> Accepted | ErrorMessage:
+def decode_server_message(text: str) -> ServerMessage:
     """Parse a text message of the worker. Raises ProtocolError."""
     try:
         return _server_messages.validate_json(text)

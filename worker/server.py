@@ -34,6 +34,8 @@ class WorkerServer(uvicorn.Server):
         super().__init__(config)
         self._worker = worker
         self._stopping: asyncio.Task[None] | None = None
+        self._restarting: asyncio.Task[None] | None = None
+        worker.end_within = self._end_within
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -51,12 +53,18 @@ class WorkerServer(uvicorn.Server):
     def _stop(self, sig: int) -> None:
         if self._stopping is None:
             logger.info("stopping", signal=signal.Signals(sig).name)
-            self._stopping = asyncio.create_task(self._finish())
+            self._stopping = asyncio.create_task(self._finish(self._worker.settings.shutdown_seconds))
         elif sig == signal.SIGINT:
             self.should_exit = True
 
-    async def _finish(self) -> None:
-        await self._worker.finish_open_requests(self._worker.settings.shutdown_seconds)
+    def _end_within(self, wait_seconds: float) -> None:
+        """For a restart; a signal that comes meanwhile is not kept waiting."""
+        if self._stopping is None and self._restarting is None:
+            logger.info("ending, to be started again", wait_seconds=wait_seconds)
+            self._restarting = asyncio.create_task(self._finish(wait_seconds))
+
+    async def _finish(self, wait_seconds: float) -> None:
+        await self._worker.finish_open_requests(wait_seconds)
         self.should_exit = True
 
 

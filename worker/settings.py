@@ -69,6 +69,9 @@ class WorkerSettings(BaseSettings):
     shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0
     """How long open requests may take to finish after SIGTERM."""
 
+    supervised: bool = False
+    """Whoever started this process starts it again when it ends, so that it may be told to restart."""
+
     log_format: Literal["auto", "json", "pretty"] = "auto"
     """auto: pretty on a terminal, else one JSON object per line."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -85,15 +85,19 @@ class WorkerStatus(BaseModel):
     state: WorkerState
     slots_total: int
     slots_used: int
+    slots_paused: int = 0
+    """Of the used ones, those whose request is paused: an engine with nothing else stands still rightly."""
     model: ModelDescription | None = None
     device: str
     pid: int
     step: int
-    """Engine steps so far. Standing still while a request is open means that the engine hangs."""
+    """Engine steps so far. Standing still while a request is open and not paused means that the engine hangs."""
     uptime_seconds: float
     memory_bytes: int
     device_memory_bytes: int | None = None
     counters: Counters = Field(default_factory=Counters)
+    supervised: bool = False
+    """Somebody starts it again when it ends."""
     loading: LoadingProgress | None = None
     error: str | None = None
 

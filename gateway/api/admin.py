@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 
 from gateway.errors import ApiError
 from gateway.overview import describe_queue, describe_workers
-from gateway.security import owns_ticket, require_admin
+from gateway.security import owns_ticket, require_admin, who_administers
 from gateway.service import GatewayDep
 
 router = APIRouter(prefix="/api", dependencies=[Depends(require_admin)])
@@ -23,16 +23,20 @@ async def get_workers(gateway: GatewayDep) -> dict[str, Any]:
 
 @router.post("/workers/{id}/drain")
 async def drain_worker(
-    id: str, gateway: GatewayDep, streams: Literal["finish", "move"] = "finish"
+    id: str, request: Request, gateway: GatewayDep, streams: Literal["finish", "move"] = "finish"
 ) -> dict[str, Any]:
     """Give a worker nothing new. It finishes what it has, or that moves to others as they have room."""
-    return (await gateway.set_draining(id, True, move_streams=streams == "move")).describe()
+    worker = await gateway.set_draining(id, True, move_streams=streams == "move")
+    gateway.operations.log.record("admin", id, f"drain, by {who_administers(request, gateway)}")
+    return worker.describe()
 
 
 @router.post("/workers/{id}/resume")
-async def resume_worker(id: str, gateway: GatewayDep) -> dict[str, Any]:
+async def resume_worker(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Take a drained worker back."""
-    return (await gateway.set_draining(id, False)).describe()
+    worker = await gateway.set_draining(id, False)
+    gateway.operations.log.record("admin", id, f"resume, by {who_administers(request, gateway)}")
+    return worker.describe()
 
 
 @router.get("/queue")
@@ -51,4 +55,6 @@ async def cancel_ticket(ticket: str, request: Request, gateway: GatewayDep) -> d
     reason = ApiError(409, "cancelled", f"the request was cancelled by {by}")
     if not gateway.pool.end(ticket, reason):
         raise ApiError(404, "unknown_ticket", f"there is no ticket {ticket!r}", param="ticket")
+    if by == "an administrator":
+        gateway.operations.log.record("admin", ticket, f"cancel, by {who_administers(request, gateway)}")
     return {"ticket_id": ticket, "cancelled": True}

@@ -1,4 +1,4 @@
-"""What there is to choose from: voices, models, formats and limits. Public; the pages build their forms from
+"""What there is to choose from: models, formats and limits. Public; the pages build their forms from
 it.
 """
 
@@ -10,16 +10,9 @@ from fastapi import APIRouter
 
 from gateway.audio import AUDIO_FORMATS
 from gateway.service import GatewayDep
-from gateway.voices import list_voices, served_models
+from gateway.voices.catalog import served_models
 
 router = APIRouter()
-
-
-@router.get("/api/voices")
-@router.get("/v1/audio/voices")
-async def voices(gateway: GatewayDep) -> dict[str, Any]:
-    """The named voices."""
-    return {"voices": list_voices(gateway.pool)}
 
 
 @router.get("/v1/models")
@@ -52,5 +45,6 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "max_text_characters": limit,
         "max_audio_seconds": settings.max_audio_seconds,
         "formats": list(AUDIO_FORMATS),
+        "pages": gateway.operations.pages.enabled(),
         "admin_token_required": settings.admin_token is not None,
     }

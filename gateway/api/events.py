@@ -1,19 +1,22 @@
 """`GET /api/events`: the admin page's live view, as server-sent events.
 
 Event "workers" carries what `GET /api/workers` answers, "queue" what `GET /api/queue` does; on every change,
-bundled over a fifth of a second, and once a second anyway.
+bundled over a fifth of a second, and once a second anyway. Event "log" brings new lines of the event log, at
+first the newest of this gateway.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Depends
 from starlette.responses import StreamingResponse
 
+from gateway.operations.event_log import RING_LINES, Line
 from gateway.overview import describe_queue, describe_workers
 from gateway.pool import WorkerPool
 from gateway.security import require_admin
@@ -23,6 +26,7 @@ router = APIRouter(dependencies=[Depends(require_admin)])
 
 _BUNDLE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 1.0
+_FIRST_LINES = 50
 
 
 @router.get("/api/events", response_class=StreamingResponse)
@@ -35,10 +39,21 @@ async def events(gateway: GatewayDep) -> StreamingResponse:
 
 async def _events(gateway: Gateway) -> AsyncIterator[str]:
     changed = asyncio.Event()
+    log = gateway.operations.log
+    lines = deque(log.recent()[-_FIRST_LINES:], maxlen=RING_LINES)
+
+    def hear(line: Line) -> None:
+        lines.append(line)
+        changed.set()
+
     gateway.pool.on_change.append(changed.set)
+    log.on_line.append(hear)
     try:
         while not gateway.closing:
             changed.clear()
+            if lines:
+                yield _event("log", {"events": [line.describe() for line in lines]})
+                lines.clear()
             yield _both(gateway.pool)
             await asyncio.sleep(_BUNDLE_SECONDS)
             try:
@@ -48,6 +63,7 @@ async def _events(gateway: Gateway) -> AsyncIterator[str]:
                 continue
     finally:
         gateway.pool.on_change.remove(changed.set)
+        log.on_line.remove(hear)
 
 
 def _both(pool: WorkerPool) -> str:

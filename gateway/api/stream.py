@@ -20,6 +20,7 @@ from gateway.callers import SUBPROTOCOL
 from gateway.errors import ApiError
 from gateway.interruption import Interruption
 from gateway.opening import Opening, read_opening
+from gateway.operations.playback import PlaybackReports
 from gateway.outbox import SLOW_CLIENT, Outbox
 from gateway.security import may_open_socket
 from gateway.service import Gateway
@@ -63,6 +64,8 @@ class StreamSession:
             self._send, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
         )
         self._announced = False
+        self._playback: PlaybackReports | None = None
+        self._sample_rate = 0
         self._samples_before: int | None = None
         """Of a clip that is resumed: what its client has."""
 
@@ -129,6 +132,7 @@ class StreamSession:
         self._outbox.put(json.dumps(message))
 
     def started(self, worker_id: str, sample_rate: int) -> None:
+        self._sample_rate = sample_rate
         message = {
             "type": "started",
             "request_id": self._request_id,
@@ -156,13 +160,19 @@ class StreamSession:
         return message["text"]
 
     async def _read_until_cancel(self) -> None:
-        """Read one message, whatever it is, and end the synthesis because of it."""
+        """Read reports of the playback until another message comes, and end the synthesis because of it."""
         try:
-            text = await self._receive_text()
-            if json.loads(text) == {"type": "cancel"}:
+            while True:
+                message = json.loads(await self._receive_text())
+                if not isinstance(message, dict) or message.get("type") != "stats":
+                    break
+                if self._playback is None:
+                    self._playback = PlaybackReports(self._gateway.metrics)
+                self._playback.take(message, self._sample_rate)
+            if message == {"type": "cancel"}:
                 raise CancelledByClient
-            message = 'after the request only {"type": "cancel"} is understood'
-            raise ApiError(422, "invalid_message", message, param="type")
+            problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'
+            raise ApiError(422, "invalid_message", problem, param="type")
         except (ValueError, RecursionError):
             self._interruption.end_with(ApiError(400, "invalid_json", "the message is not JSON"))
         except (CancelledByClient, ApiError, WebSocketDisconnect) as cause:

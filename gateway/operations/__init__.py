@@ -1,0 +1,5 @@
+"""What operators change and see at run time: pages on and off, estimates, the event log, restarts."""
+
+from gateway.operations.operations import Operations
+
+__all__ = ["Operations"]

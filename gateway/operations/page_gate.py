@@ -1,0 +1,86 @@
+"""What a page that is switched off answers, in one place, whoever serves its routes.
+
+| page     | its page           | its socket          | its API                                       |
+|----------|--------------------|---------------------|-----------------------------------------------|
+| studio   | `/`: 404           |                     |                                               |
+| live     | `/live`: 302 to /  | `/ws/live`: 1008    |                                               |
+| sessions | `/sessions`: 302   |                     | `/api/sessions`: 403, but not `.../storage`   |
+| voices   | `/voices`: 302     |                     | `/api/voices`: 403 for whatever is not a GET  |
+
+Speech itself (`/tts`, `/ws/tts`, `/v1`) is no page's. Only the beginning of an exchange is looked at: what
+runs when a page is switched off runs to its end.
+"""
+
+from __future__ import annotations
+
+import json
+
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.callers import SUBPROTOCOL
+from gateway.errors import ApiError, error_response
+from gateway.operations.pages import PageId, Pages, page_disabled
+
+_READING = ("GET", "HEAD")
+_PAGES: dict[str, PageId] = {"/live": "live", "/sessions": "sessions", "/voices": "voices"}
+_SOCKETS: dict[str, PageId] = {"/ws/live": "live"}
+
+
+class PageGate:
+    """ASGI middleware: lets through what no switched-off page owns."""
+
+    def __init__(self, app: ASGIApp, pages: Pages) -> None:
+        self._app = app
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer in the page's stead, or pass on."""
+        pages = self._pages
+        if scope["type"] == "websocket":
+            page = _SOCKETS.get(scope["path"])
+            if page is not None and not pages.is_on(page):
+                await _refuse_socket(page_disabled(page), scope, receive, send)
+                return
+        elif scope["type"] == "http":
+            owner = page_of(scope["path"])
+            if owner is not None and not pages.is_on(owner):
+                await RedirectResponse("/", 302)(scope, receive, send)
+                return
+            owner = api_of(scope["method"], scope["path"])
+            if owner is not None and not pages.is_on(owner):
+                await error_response(page_disabled(owner))(scope, receive, send)
+                return
+            if scope["path"] == "/" and not pages.is_on("studio"):
+                problem = ApiError(404, "page_disabled", "this gateway serves no studio page")
+                await error_response(problem)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def page_of(path: str) -> PageId | None:
+    """The page that a path shows, if it redirects to / when that is off."""
+    return _PAGES.get("/" + path.lstrip("/").partition("/")[0])
+
+
+def api_of(method: str, path: str) -> PageId | None:
+    """The page whose API a request uses."""
+    if _is_below(path, "/api/sessions"):
+        return None if path == "/api/sessions/storage" else "sessions"
+    if _is_below(path, "/api/voices"):
+        return None if method in _READING else "voices"
+    return None
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root}/")
+
+
+async def _refuse_socket(problem: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Open the socket, for only an open one can say why it is closed."""
+    await receive()
+    offered: list[str] = scope.get("subprotocols", [])
+    subprotocol = SUBPROTOCOL if SUBPROTOCOL in offered else None
+    await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
+    await send({"type": "websocket.send", "text": json.dumps({"type": "error", **problem.to_dict()})})
+    await send({"type": "websocket.close", "code": problem.close_code, "reason": problem.code})
