@@ -19,7 +19,9 @@ from worker.protocol import (
     CancelRequest,
     ErrorMessage,
     InvalidFieldError,
+    PauseRequest,
     ProtocolError,
+    ResumeRequest,
     StartRequest,
     decode_client_message,
 )
@@ -88,11 +90,14 @@ class Connection:
         except InvalidFieldError as error:
             await self._send_error(error)
             return
-        if isinstance(message, CancelRequest):
-            if self._stream is not None:
-                self._stream.cancel()
-        else:
+        if isinstance(message, StartRequest):
             await self._start(message)
+        elif self._stream is None:
+            return
+        elif isinstance(message, CancelRequest):
+            self._stream.cancel()
+        elif isinstance(message, PauseRequest | ResumeRequest):
+            self._stream.set_paused(isinstance(message, PauseRequest))
 
     async def _start(self, message: StartRequest) -> None:
         if self._stream is not None and self._running is not None:

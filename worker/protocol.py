@@ -1,18 +1,18 @@
 """The one contract between gateway and worker: every message and every frame that crosses the wire.
 
 HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/generate` carries speech. On a socket the
-gateway sends `StartRequest` as text and may send `CancelRequest`, `PauseRequest` and `ResumeRequest` later; the
-worker answers `Accepted` or `ErrorMessage` as text and then binary frames, each a header, latents and PCM. For
-a clip of two patches:
+gateway sends `StartRequest` as text and may send `CancelRequest`, `PauseRequest` and `ResumeRequest` later;
+the worker answers `Accepted` or `ErrorMessage` as text and then binary frames, each a header, latents and
+PCM. For a clip of two patches:
 
     -> {"type":"start","request_id":"r1","attempt":1,"text":"Hi.","seed":7}
     <- {"type":"accepted",...}
     <- AUDIO sequence=0
     <- AUDIO sequence=1, last, finish_reason="stop"
 
-A pause takes effect between two patches: `Paused` follows the last patch before it, `Resumed` precedes the next
-one. In between the request keeps its slot and heartbeats go on, of an engine that may stand still; a cancel is
-obeyed as ever. Neither is confirmed when the request ended first.
+A pause takes effect between two patches: `Paused` follows the last patch before it, `Resumed` precedes the
+next one. In between the request keeps its slot and heartbeats go on, of an engine that may stand still; a
+cancel is obeyed as ever. Neither is confirmed when the request ended first.
 
 Every accepted request ends with exactly one frame marked last: AUDIO, or FINAL when no patch goes with the
 end (cancelled, failed). When it failed, an `ErrorMessage` directly before FINAL says why. The connection then

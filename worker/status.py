@@ -91,7 +91,7 @@ class WorkerStatus(BaseModel):
     device: str
     pid: int
     step: int
-    """Engine steps so far. Standing still while a request is open and not paused means that the engine hangs."""
+    """Engine steps so far. Standing still while an open request is not paused means that the engine hangs."""
     uptime_seconds: float
     memory_bytes: int
     device_memory_bytes: int | None = None

@@ -17,7 +17,7 @@ import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from engine.errors import EngineError, RequestError
-from engine.loop import OutputStream
+from engine.loop import OutputStream, PauseChange
 from models.speech import FinishReason, ModelInfo, SpeechOutput
 from worker.conversion import to_frame, to_speech_request
 from worker.errors import WorkerError, status_and_detail
@@ -27,7 +27,9 @@ from worker.protocol import (
     ErrorMessage,
     Frame,
     FrameKind,
+    Paused,
     ProtocolError,
+    Resumed,
     StartRequest,
     encode_frame,
 )
@@ -86,6 +88,8 @@ class RequestStream:
         self._outbox = Outbox()
         self._outputs: OutputStream | None = None
         self._cancelled = False
+        self._early_pauses: list[bool] = []
+        """What the peer asked for before the engine had the request: True to pause, False to resume."""
         self._next_index = 0
         self._log = logger.bind(request_id=start.request_id, attempt=start.attempt)
         self.ended = False
@@ -98,6 +102,13 @@ class RequestStream:
         self._cancelled = True
         if self._outputs is not None:
             self._outputs.cancel()
+
+    def set_paused(self, paused: bool) -> None:
+        """Ask the engine to let the request rest, or go on; `Paused` and `Resumed` say when it does."""
+        if self._outputs is None:
+            self._early_pauses.append(paused)
+        else:
+            (self._outputs.pause if paused else self._outputs.resume)()
 
     def abandon(self) -> None:
         """The peer is gone: cancel, and send nothing more."""
@@ -135,6 +146,8 @@ class RequestStream:
         self._log.info("accepted", characters=len(request.text), resumed_patches=self._next_index)
         if self._cancelled:
             self._outputs.cancel()
+        for paused in self._early_pauses:
+            self.set_paused(paused)
         self._put_accepted(serving.engine.info)
         return serving, slot
 
@@ -159,7 +172,7 @@ class RequestStream:
         """Outputs to the outbox until the engine is done with the request, then how it ended."""
         error: Exception | None = None
         try:
-            ending = await self._take_patches(serving)
+            ending = await self._take_patches(serving, slot)
         except (RequestError, EngineError) as failure:
             await self._wait_until_dropped()
             error, ending = failure, self._ending("error")
@@ -176,13 +189,21 @@ class RequestStream:
         self._outbox.close()
         self._log.info("finished", reason=ending.finish_reason, patches=self._next_index, lost=self.peer_lost)
 
-    async def _take_patches(self, serving: Serving) -> SpeechOutput:
+    async def _take_patches(self, serving: Serving, slot: Slot) -> SpeechOutput:
         """Outputs to the outbox but for the last, which is returned."""
         async for output in self._outputs:
-            if output.finish_reason is not None:
+            if isinstance(output, PauseChange):
+                slot.set_paused(output.paused)
+                self._put_pause(output.paused)
+            elif output.finish_reason is not None:
                 return output
-            self._put_output(output, serving)
+            else:
+                self._put_output(output, serving)
         return self._ending("cancelled")
+
+    def _put_pause(self, paused: bool) -> None:
+        message = Paused if paused else Resumed
+        self._put(message(request_id=self._start.request_id, attempt=self._start.attempt).model_dump_json())
 
     async def _wait_until_dropped(self) -> None:
         self._outputs.cancel()

@@ -64,6 +64,7 @@ class SyntheticEngine:
         self._step_seconds = step_ms / 1000.0
         self._slots = slots
         self._requests: OrderedDict[str, _Running] = OrderedDict()
+        self._paused: dict[str, _Running] = {}
 
     def validate(self, request: SpeechRequest) -> None:
         """Raise RequestError for a bad field, or for `resume_latents` that are not of (text, seed)."""
@@ -83,7 +84,7 @@ class SyntheticEngine:
     def add_request(self, request: SpeechRequest) -> None:
         """Take a request in. Raises RequestError."""
         self.validate(request)
-        if request.request_id in self._requests:
+        if request.request_id in self._requests or request.request_id in self._paused:
             raise RequestError("a request of this id is open", "request_id", "duplicate_request")
         num_patches, finish_reason = plan(request)
         self._requests[request.request_id] = _Running(
@@ -92,10 +93,23 @@ class SyntheticEngine:
 
     def cancel(self, request_id: str) -> bool:
         """Drop a request; False when there is no such one."""
-        return self._requests.pop(request_id, None) is not None
+        paused = self._paused.pop(request_id, None)
+        return (self._requests.pop(request_id, None) or paused) is not None
+
+    def pause(self, request_id: str) -> bool:
+        """Keep a request out of the steps that follow; False when there is no such one."""
+        if running := self._requests.pop(request_id, None):
+            self._paused[request_id] = running
+        return request_id in self._paused
+
+    def resume(self, request_id: str) -> bool:
+        """Undo `pause`; False when there is no such request."""
+        if paused := self._paused.pop(request_id, None):
+            self._requests[request_id] = paused
+        return request_id in self._requests
 
     def has_unfinished(self) -> bool:
-        """Whether a request waits or runs."""
+        """Whether a request waits or runs, paused ones left aside."""
         return bool(self._requests)
 
     def step(self) -> list[SpeechOutput]:
@@ -131,6 +145,7 @@ class SyntheticEngine:
     def close(self) -> None:
         """Drop all requests."""
         self._requests.clear()
+        self._paused.clear()
 
     @staticmethod
     def render(request: SpeechRequest) -> tuple[np.ndarray, np.ndarray]:
