@@ -28,6 +28,10 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
     if begun or offered or not any(worker.serving for worker in workers):
         message = "no worker is up that can serve this request"
         return ApiError(503, "no_worker", message, retry_after_seconds=_NO_WORKER_RETRY_SECONDS)
+    if any(worker.offers(Requirement(requirement.model, requirement.voice)) for worker in known):
+        wanted = " or ".join(sorted(requirement.features))
+        message = f"the model takes no {wanted} audio, which this voice needs"
+        return ApiError(422, "voice_not_supported", message, param="voice")
     if any(worker.offers(Requirement(model=requirement.model)) for worker in known):
         return ApiError(404, "unknown_voice", f"there is no voice {requirement.voice!r}", param="voice")
     return ApiError(404, "unknown_model", f"there is no model {requirement.model!r}", param="model")

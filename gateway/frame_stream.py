@@ -32,7 +32,7 @@ from worker.protocol import (
 )
 
 _SECOND_LOOK_SECONDS = 0.05
-_NO_SLOT = (ErrorCode.BUSY, ErrorCode.LOADING, ErrorCode.DRAINING)
+NO_SLOT = (ErrorCode.BUSY, ErrorCode.LOADING, ErrorCode.DRAINING)
 
 
 class WorkerUnreachable(Exception):
@@ -131,7 +131,7 @@ class FrameStream:
         answer = decode_server_message(message)
         if isinstance(answer, ErrorMessage):
             self.finished = True
-            if answer.error.code in _NO_SLOT:
+            if answer.error.code in NO_SLOT:
                 raise WorkerRefused(answer.error.message)
             if answer.error.type == "invalid_request_error":
                 raise RequestRejected(answer.error)

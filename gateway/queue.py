@@ -37,7 +37,12 @@ class Requirement:
 
     model: str | None = None
     voice: str = "default"
+    """A voice that the worker announces; "default" for a voice that comes with the request."""
     revision: str | None = None
+    features: frozenset[str] = frozenset()
+    """One of these is enough; empty: none is needed."""
+    affinity: str | None = field(default=None, compare=False)
+    """A voice that a worker serves faster when it served it recently: a wish, and no condition."""
 
 
 @dataclass(eq=False, slots=True)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from gateway.pool import Lease
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
+from gateway.voices.conditioning import Conditioning
 from gateway.worker_client import FrameStream, StreamBroken, WorkerClient
 from models.sentences import parts
 from worker.protocol import Frame, FrameKind, Latents, ModelDescription, StartRequest
@@ -42,7 +43,16 @@ class Clip:
         """Which part of the text is being spoken."""
         self.part_start = 0
         """Its first patch."""
+        self.conditioning = Conditioning(request.voice)
+        """What makes the worker speak with the voice."""
         self._texts = [request.text]
+
+    def adopt(self, request: TtsRequest) -> TtsRequest:
+        """The request with its voice's parameters, unless the clip was begun; the one that is in force."""
+        if self.model is None:
+            self.request = request
+            self.seed = self.seed if request.seed is None else request.seed
+        return self.request
 
     def begin(self, model: ModelDescription) -> None:
         """Say which model speaks, as soon as that is known."""
@@ -83,7 +93,10 @@ class Clip:
             attempt=attempt,
             text=self._texts[self.part],
             seed=self.seed,
-            voice=request.voice,
+            voice=self.conditioning.voice,
+            reference_latents=self.conditioning.reference_latents,
+            prompt_text=self.conditioning.prompt_text,
+            prompt_latents=self.conditioning.prompt_latents,
             cfg_value=request.cfg_value,
             inference_timesteps=request.inference_timesteps,
             temperature=request.temperature,

@@ -106,7 +106,13 @@ class GatewaySettings(BaseSettings):
     max_audio_seconds: Seconds = 600.0
     """Bound of `min_seconds` and `max_seconds` of a request, and of every clip."""
     max_body_bytes: Bytes = 1 << 16
-    """Size of an HTTP body."""
+    """Size of an HTTP body, but for the upload of a voice."""
+    max_voice_bytes: Bytes = 20 << 20
+    """Size of the audio file of a voice."""
+    max_voices: Annotated[int, Field(ge=0)] = 1000
+    """Custom voices that the service keeps."""
+    max_voices_per_owner: Annotated[int, Field(ge=0)] = 100
+    """Custom voices of one client."""
     body_timeout_seconds: Seconds = 10.0
     """Longest silence of a client in the middle of its body."""
     max_message_bytes: Bytes = 1 << 16

@@ -13,6 +13,7 @@ import time
 
 import structlog
 
+from gateway.accounting import Account, settle
 from gateway.audio import Resampler, output_sample_rate
 from gateway.errors import ApiError
 from gateway.failover import Failover
@@ -24,6 +25,7 @@ from gateway.requests import TtsRequest, check_limits, random_seed
 from gateway.resume_token import TokenWriter
 from gateway.service import Gateway
 from gateway.standing import Standing
+from gateway.voices.resolution import Speaker
 from gateway.worker_client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
 from gateway.workers import Worker
 
@@ -61,14 +63,15 @@ class Synthesis:
         self.clip = clip or Clip(request, seed, self._settings.max_audio_seconds)
         self._audio_seconds_before = self.clip.audio_seconds
         self._token = token
+        self._speaker = Speaker(request.voice)
         self._began_at = time.monotonic()
         self._started_at: float | None = None
         """When the first worker took the request."""
         self._hearing = Hearing()
         self._patience_until: float | None = None
         """When a broken stream is given up; None while it flows."""
-        self._silent_worker: Worker | None = None
-        """Whose attempt has brought no audio yet."""
+        self._silent: Lease | None = None
+        """Of an attempt that has brought no audio yet."""
         self._failover = Failover(gateway.retry_budget, self._settings.max_migrations, gateway.roster.probe)
         self._resampler: Resampler | None = None
         self.sample_rate = 0
@@ -103,7 +106,9 @@ class Synthesis:
     async def _run(self) -> Outcome:
         self._gateway.check_open()
         check_limits(self._request, self._settings)
-        requirement = self._same_model() or Requirement(self._request.model, self._request.voice)
+        self._speaker = await self._gateway.voices.resolve(self._request.voice)
+        self._request = self.clip.adopt(self._speaker.fill_in(self._request))
+        requirement = self._same_model() or self._speaker.requirement(self._request.model)
         self._gateway.retry_budget.add_request()
         pool = self._gateway.pool
         with pool.admit(self._request_id, requirement, self._tell_position, self._standing) as ticket:
@@ -145,13 +150,15 @@ class Synthesis:
     async def _use(self, ticket: Ticket, lease: Lease) -> None:
         """One attempt; what goes wrong with the worker ends in a ticket at the front of the queue."""
         worker, pool = lease.worker, self._gateway.pool
-        patches_before = len(self.clip.latents)
-        self._silent_worker = worker
+        patches_before, audio_seconds_before = len(self.clip.latents), self.clip.audio_seconds
+        self._silent = lease
         try:
             await self._relay_parts(ticket, lease)
-            worker.service_time.observe(time.monotonic() - lease.granted_at)
+            seconds = time.monotonic() - lease.granted_at
+            worker.service_time.observe(seconds)
+            worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
         except StreamMoved:
-            self._interrupted()
+            self._interrupted(worker)
             self._failover.moved()
             pool.requeue(ticket, exclude=worker, requirement=self._same_model())
         except WorkerRefused:
@@ -164,7 +171,7 @@ class Synthesis:
             pool.requeue(ticket, exclude=worker)
         except StreamBroken as error:
             self._blame(lease, error.reason, str(error))
-            self._interrupted()
+            self._interrupted(worker)
             progress = len(self.clip.latents) > patches_before
             await self._failover.after_break(
                 worker, error.reason, progress=progress, patience_seconds=self._wait_seconds()
@@ -178,12 +185,13 @@ class Synthesis:
 
     async def _relay_parts(self, ticket: Ticket, lease: Lease) -> None:
         """What is missing of the clip, one part of its text after the other."""
-        worker = lease.worker
+        worker, client = lease.worker, self._gateway.clients[lease.worker.id]
+        self.clip.conditioning = await self._speaker.conditioning(worker, client)
         while self.clip.finish_reason is None:
             await relay(
                 self.clip,
                 lease,
-                self._gateway.clients[worker.id],
+                client,
                 self._settings,
                 on_start=lambda: self._start(lease),
                 deliver=self._deliver,
@@ -197,13 +205,15 @@ class Synthesis:
             detail=message, patches=len(self.clip.latents),
         )  # fmt: skip
         self._metrics.worker_failures.labels(worker.id, reason).inc()
+        worker.figures.errors += 1
         if reason not in _BLAMELESS:
             self._gateway.pool.report_suspect(worker, reason)
         self._gateway.check_worker(worker)
 
-    def _interrupted(self) -> None:
+    def _interrupted(self, worker: Worker) -> None:
         """The stream broke off. The client has its lead to play before it hears a pause."""
         self._metrics.migrations.inc()
+        worker.figures.migrations += 1
         if self._patience_until is None:
             now = time.monotonic()
             lead_seconds = self._hearing.lead_seconds(now)
@@ -217,7 +227,7 @@ class Synthesis:
 
     def _same_model(self) -> Requirement | None:
         model = self.clip.model
-        return Requirement(model.name, self._request.voice, model.revision) if model else None
+        return self._speaker.requirement(model.name, model.revision) if model else None
 
     # ---------------------------------------------------------------------------------------- to the listener
 
@@ -239,9 +249,10 @@ class Synthesis:
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         now = time.monotonic()
-        if self._silent_worker is not None:
-            self._gateway.pool.report_audio(self._silent_worker)
-            self._silent_worker = None
+        if self._silent is not None:
+            self._gateway.pool.report_audio(self._silent.worker)
+            self._silent.worker.figures.first_audio(now - self._silent.granted_at)
+            self._silent = None
         if self._patience_until is not None:
             self._patience_until = None
             self._resumed(now)
@@ -275,25 +286,14 @@ class Synthesis:
         )
 
     def _record(self, outcome: str) -> None:
-        """One line and one count per request, however it ended. The text is nobody's business."""
-        seconds = time.monotonic() - self._began_at
-        metrics, audio_seconds = self._metrics, self._audio_seconds_here
-        metrics.requests.labels(outcome).inc()
-        metrics.audio_seconds.inc(audio_seconds)
-        first_audio_seconds = None
-        if self._hearing.first_audio_at is not None:
-            first_audio_seconds = round(self._hearing.first_audio_at - self._began_at, 4)
-            metrics.first_audio_seconds.observe(first_audio_seconds)
-            metrics.request_seconds.observe(seconds)
-            metrics.real_time_factor.observe((time.monotonic() - self._started_at) / audio_seconds)
-        logger.info(
-            "request",
+        now, first_audio_at = time.monotonic(), self._hearing.first_audio_at
+        account = Account(
             request_id=self._request_id,
             outcome=outcome,
-            voice=self._request.voice,
-            characters=len(self._request.text),
-            audio_seconds=round(audio_seconds, 3),
-            seconds=round(seconds, 4),
-            first_audio_seconds=first_audio_seconds,
+            seconds=now - self._began_at,
+            audio_seconds=self._audio_seconds_here,
+            first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
+            generation_seconds=0.0 if self._started_at is None else now - self._started_at,
             migrations=self._failover.migrations,
         )
+        settle(self._gateway, self._request, account)

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -21,6 +22,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.protocol import State
 
 from gateway.frame_stream import (
+    NO_SLOT,
     FrameStream,
     RequestRejected,
     StreamBroken,
@@ -30,7 +32,15 @@ from gateway.frame_stream import (
 )
 from gateway.metronome import Metronome
 from gateway.settings import GatewaySettings
-from worker.protocol import GENERATE_PATH, MAX_FRAME_BYTES, ProtocolError, StartRequest, WorkerStatus
+from worker.protocol import (
+    GENERATE_PATH,
+    MAX_FRAME_BYTES,
+    EncodeResponse,
+    ErrorDetail,
+    ProtocolError,
+    StartRequest,
+    WorkerStatus,
+)
 
 __all__ = [
     "FrameStream",
@@ -43,6 +53,8 @@ __all__ = [
 ]
 
 _IDLE_CONNECTIONS = 64
+_ENCODE_SECONDS = 60.0
+"""Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
 
 
 def _renamed(request: StartRequest, tries: int) -> StartRequest:
@@ -159,6 +171,34 @@ class WorkerClient:
     async def resume(self) -> WorkerStatus:
         """Undo `drain`. Raises WorkerUnreachable."""
         return await self._control("POST", "/resume")
+
+    async def encode(self, audio: bytes, role: Literal["reference", "prompt"]) -> EncodeResponse:
+        """`POST /encode` of an audio file. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
+        try:
+            async with asyncio.timeout(_ENCODE_SECONDS):
+                response = await self._http.post(
+                    f"{self._url}/encode",
+                    params={"role": role},
+                    content=audio,
+                    headers=self._headers,
+                    timeout=_ENCODE_SECONDS,
+                )
+            if response.is_success:
+                return EncodeResponse.model_validate_json(response.content)
+            detail = ErrorDetail.model_validate(response.json()["error"])
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise WorkerUnreachable("not a worker's answer") from error
+        if detail.code in NO_SLOT:
+            raise WorkerRefused(detail.message)
+        if detail.type == "invalid_request_error":
+            raise RequestRejected(detail)
+        raise WorkerUnreachable(detail.message)
+
+    async def shut_down(self, wait_seconds: float) -> WorkerStatus:
+        """Let open requests finish for so long, and have the process end. Raises WorkerUnreachable."""
+        return await self._control("POST", f"/shutdown?wait_seconds={wait_seconds:g}")
 
     async def _control(self, method: str, path: str) -> WorkerStatus:
         try:

@@ -8,11 +8,13 @@ back as a new process starts with no leases.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from gateway.eta import ServiceTime, SlotForecast
+from gateway.figures import WorkerFigures
 from gateway.queue import Requirement
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 _FIRST_HOLD_SECONDS = 0.05
 _LONGEST_HOLD_SECONDS = 1.0
+_RECENT_VOICES = 64
 
 
 class Health(StrEnum):
@@ -46,6 +49,7 @@ class Worker:
     """The model it serves, or served before it was restarted; None before it ever said."""
     leases: dict[str, Lease] = field(default_factory=dict)
     service_time: ServiceTime = field(default_factory=ServiceTime)
+    figures: WorkerFigures = field(default_factory=WorkerFigures)
     failures: int = 0
     """Failed probes in a row."""
     last_failure: str | None = None
@@ -55,10 +59,14 @@ class Worker:
     """How long the last hold was; zero after a request went well."""
     moving_out: bool = False
     """It drains, and its streams are to go on elsewhere as soon as there is room."""
+    restarting: bool = False
+    """It was told to end and is expected to be started again: requests may wait for it."""
     on_trial: bool = False
     """It failed a request: one at a time is given to it until one has brought audio."""
     _before_trial: frozenset[str] = frozenset()
     """Leases that were out already when the trial began."""
+    _recent_voices: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    """Voices that came with requests, the latest last."""
 
     @property
     def boot_id(self) -> str | None:
@@ -87,7 +95,7 @@ class Worker:
     @property
     def pending(self) -> bool:
         """Whether it may soon be serving: it loads, or it is not known yet how it is."""
-        if self.health in (Health.UNKNOWN, Health.SUSPECT):
+        if self.health in (Health.UNKNOWN, Health.SUSPECT) or self.restarting:
             return True
         return (
             self.health is Health.UP and self.status is not None and self.status.state is WorkerState.LOADING
@@ -107,7 +115,19 @@ class Worker:
             and requirement.model in (None, model.name)
             and requirement.revision in (None, model.revision)
             and (requirement.voice == "default" or requirement.voice in model.voices)
+            and (not requirement.features or not requirement.features.isdisjoint(model.features))
         )
+
+    def has_spoken(self, voice: str) -> bool:
+        """Whether its caches probably hold that voice."""
+        return voice in self._recent_voices
+
+    def remember_voice(self, voice: str) -> None:
+        """It is about to speak with that voice."""
+        self._recent_voices[voice] = None
+        self._recent_voices.move_to_end(voice)
+        if len(self._recent_voices) > _RECENT_VOICES:
+            self._recent_voices.popitem(last=False)
 
     def answered(self, status: WorkerStatus) -> None:
         """A probe succeeded. A suspect whose engine stands still on an open request stays suspect."""
@@ -116,9 +136,11 @@ class Worker:
         same_process = previous is not None and previous.boot_id == status.boot_id
         if not same_process:
             self.leases.clear()
-            self.on_trial = self.moving_out = False
+            self._recent_voices.clear()
+            self.on_trial = self.moving_out = self.restarting = False
         self.failures = 0
-        frozen = same_process and status.slots_used > 0 and status.step == previous.step
+        at_work = status.slots_used > status.slots_paused
+        frozen = same_process and at_work and status.step == previous.step
         if not (self.health is Health.SUSPECT and frozen):
             self.health = Health.UP
             self.last_failure = None
@@ -186,5 +208,8 @@ class Worker:
             "health": self.health.value,
             "last_failure": self.last_failure,
             "service_seconds": round(self.service_time.seconds, 3),
+            "restarting": self.restarting,
+            "batch_size": self.status.slots_used if self.status else 0,
+            **self.figures.describe(),
             **said,
         }

@@ -12,7 +12,7 @@ from gateway.audio import CONTENT_TYPES, encode_clip
 from gateway.requests import OpenAiSpeechRequest, TtsRequest
 from gateway.service import Gateway, GatewayDep
 from gateway.synthesis import Outcome, Synthesis
-from gateway.voices import served_models
+from gateway.voices.catalog import served_models
 
 router = APIRouter()
 

@@ -1,35 +1,106 @@
-"""The named voices: what the workers announce, and "default", which every model has."""
+"""What there is to choose from: "default", which every model has, the voices that workers announce, and the
+custom ones.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
 
+from gateway.database import Voice
 from gateway.pool import WorkerPool
-
-
-@dataclass(frozen=True)
-class Voice:
-    """One entry of `GET /api/voices`."""
-
-    id: str
-    name: str
-    language: str | None
-    description: str
-
-
-def list_voices(pool: WorkerPool) -> list[dict[str, str | None]]:
-    """Every voice that some worker has, "default" first, then by name."""
-    voices = {"default": Voice("default", "Default", None, "The model's own voice")}
-    for worker in pool.workers.values():
-        model = worker.model
-        for voice in model.voices if model else ():
-            if voice != "default":
-                language = model.languages[0] if model.languages else None
-                voices[voice] = Voice(voice, voice, language, f"A voice of {model.name}")
-    ordered = sorted(voices.values(), key=lambda voice: (voice.id != "default", voice.id))
-    return [asdict(voice) for voice in ordered]
+from gateway.queue import Requirement
+from gateway.voices.resolution import features_for
 
 
 def served_models(pool: WorkerPool) -> set[str]:
     """Names of the models that workers serve."""
     return {worker.model.name for worker in pool.workers.values() if worker.model}
+
+
+def is_built_in(pool: WorkerPool, name: str) -> bool:
+    """Whether the name is one that workers announce."""
+    models = (worker.model for worker in pool.workers.values())
+    return name == "default" or any(model is not None and name in model.voices for model in models)
+
+
+def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
+    """Every voice that some worker has, "default" first, then by name."""
+    voices = {"default": _built_in("default", "Default", None, "The model's own voice")}
+    for worker in pool.workers.values():
+        model = worker.model
+        for name in model.voices if model else ():
+            if name != "default":
+                language = model.languages[0] if model.languages else None
+                voices[name] = _built_in(name, name, language, f"A voice of {model.name}")
+    return sorted(voices.values(), key=lambda voice: (voice["id"] != "default", voice["id"]))
+
+
+def custom_voices(pool: WorkerPool, voices: Iterable[Voice], tenant: str | None) -> list[dict[str, Any]]:
+    """The rows as `tenant` sees them, by name."""
+    described = [describe(pool, voice, tenant) for voice in voices]
+    return sorted(described, key=lambda voice: (voice["name"].casefold(), voice["id"]))
+
+
+def describe(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
+    """A custom voice as everybody may see it."""
+    return {
+        "id": voice.id,
+        "name": voice.name,
+        "language": voice.language,
+        "description": voice.description,
+        "kind": "custom",
+        "tags": voice.tags,
+        "has_transcript": voice.transcript is not None,
+        "audio_seconds": round(voice.audio_seconds, 3),
+        "owner_is_me": tenant is not None and voice.owner == tenant,
+        "usable": voice.consent_at is not None and _can_be_spoken(pool, voice),
+        "preview_url": f"/api/voices/{voice.id}/preview",
+        "parameters": voice.parameters,
+    }
+
+
+def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
+    """A custom voice as its owner and administrators see it."""
+    consent = None
+    if voice.consent_at is not None:
+        consent = {
+            "by": voice.consent_by,
+            "statement": voice.consent_statement,
+            "at": voice.consent_at.isoformat(),
+            "sha256": voice.consent_sha256,
+        }
+    return {
+        **describe(pool, voice, tenant),
+        "transcript": voice.transcript,
+        "loudness_lufs": round(voice.loudness_lufs, 1),
+        "audio_sha256": voice.audio_sha256,
+        "consent": consent,
+        "created_at": voice.created_at.isoformat(),
+        "updated_at": voice.updated_at.isoformat(),
+    }
+
+
+def _can_be_spoken(pool: WorkerPool, voice: Voice) -> bool:
+    """Whether a model takes it; as long as no model is known, that is assumed."""
+    known = [worker for worker in pool.workers.values() if worker.model is not None]
+    needed = Requirement(features=features_for(voice))
+    return not known or any(worker.offers(needed) for worker in known)
+
+
+def _built_in(id: str, name: str, language: str | None, description: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "name": name,
+        "language": language,
+        "description": description,
+        "kind": "built-in",
+        "tags": [],
+        "has_transcript": False,
+        "audio_seconds": None,
+        "owner_is_me": False,
+        "usable": True,
+        "preview_url": f"/api/voices/{quote(id, safe='')}/preview",
+        "parameters": {},
+    }

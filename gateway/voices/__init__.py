@@ -1,0 +1,13 @@
+"""Voices: those that the workers announce, and those that people record or upload.
+
+catalog.py       the list of both, as the API shows it
+registry.py      the rows of custom voices, owners and names
+store.py         their audio: files named by the hash of their content
+decoding.py      any upload to PCM, in a limited child process (decode.py)
+checks.py        what is wrong with a recording, and how to put it right
+loudness.py      how loud it is (ITU-R BS.1770)
+consent.py       what the speaker agreed to
+latents.py       the audio as a model takes it: encoded once by a worker, kept
+resolution.py    the voice of one request: `gateway.voices.resolve(request)`
+service.py       `Voices`, which holds them together and is `Gateway.voices`
+"""

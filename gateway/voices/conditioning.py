@@ -1,0 +1,18 @@
+"""What of a `StartRequest` makes a worker speak with a certain voice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from worker.protocol import Latents
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """A voice that the worker has by name, or "default" and the latents of one that it has not."""
+
+    voice: str = "default"
+    reference_latents: Latents | None = None
+    prompt_text: str | None = None
+    """The words of the prompt's audio; both or neither are given."""
+    prompt_latents: Latents | None = None

@@ -1,0 +1,152 @@
+"""Reference audio as a model takes it: encoded once by a worker, then kept in memory and on disk.
+
+Latents belong to a model's revision, an audio file and a role. Files are named by hashes of these and say of
+themselves what they hold; one that does not agree with itself is encoded anew. A worker that is asked again
+answers with the same latents, and equal latents share the engine's cache blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import struct
+from collections import OrderedDict
+from pathlib import Path
+from typing import Literal
+from weakref import WeakValueDictionary
+
+import numpy as np
+import structlog
+
+from gateway.errors import ApiError
+from gateway.voices.store import VoiceStore, write_atomically
+from gateway.worker_client import WorkerClient, WorkerUnreachable
+from worker.protocol import Latents, ModelDescription
+
+logger = structlog.get_logger(__name__)
+
+AudioRole = Literal["reference", "prompt"]
+Key = tuple[str, str, AudioRole]
+"""Revision, hash of the audio, role."""
+_MAGIC = b"voxfleet latents 1\n"
+_HEAD = struct.Struct("<I")
+
+
+class LatentCache:
+    """Latents by model, audio and role; `max_bytes` of them in memory, all of them on disk."""
+
+    def __init__(self, store: VoiceStore, directory: Path, max_bytes: int = 64 << 20) -> None:
+        self._store = store
+        self._directory = directory
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[Key, Latents] = OrderedDict()
+        self._held_bytes = 0
+        self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+
+    async def get(
+        self, audio_sha256: str, role: AudioRole, model: ModelDescription, client: WorkerClient
+    ) -> Latents:
+        """The latents; the worker behind `client`, which serves `model`, encodes what nobody encoded yet.
+
+        Raises ApiError 404 when the audio is gone, and what `WorkerClient.encode` raises.
+        """
+        key = (model.revision, audio_sha256, role)
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            if (held := self._held.get(key)) is not None:
+                self._held.move_to_end(key)
+                return held
+            path = self._path(key)
+            latents = await asyncio.to_thread(_load, path, key, model)
+            if latents is None:
+                latents = await self._encode(key, path, client)
+            self._hold(key, latents)
+            return latents
+
+    async def forget(self, audio_sha256: str) -> None:
+        """Drop everything about an audio file that is no longer used."""
+        for key in [key for key in self._held if key[1] == audio_sha256]:
+            self._held_bytes -= len(self._held.pop(key).data)
+        await asyncio.to_thread(self._delete_files, audio_sha256)
+
+    async def _encode(self, key: Key, path: Path, client: WorkerClient) -> Latents:
+        _, audio_sha256, role = key
+        audio = await asyncio.to_thread(self._store.read, audio_sha256)
+        if audio is None:
+            raise ApiError(404, "unknown_voice", "the audio of this voice was deleted", param="voice")
+        encoded = await client.encode(audio, role)
+        if encoded.model_revision != key[0]:
+            raise WorkerUnreachable("the worker changed its model")
+        latents = encoded.latents
+        try:
+            await asyncio.to_thread(write_atomically, path, _pack(key, latents))
+        except OSError as error:
+            logger.warning("latents were not kept", error=type(error).__name__)
+        return latents
+
+    def _hold(self, key: Key, latents: Latents) -> None:
+        self._held[key] = latents
+        self._held_bytes += len(latents.data)
+        while self._held_bytes > self._max_bytes and len(self._held) > 1:
+            _, dropped = self._held.popitem(last=False)
+            self._held_bytes -= len(dropped.data)
+
+    def _path(self, key: Key) -> Path:
+        revision, audio_sha256, role = key
+        model = hashlib.sha256(revision.encode()).hexdigest()[:32]
+        return self._directory / f"{audio_sha256}.{model}.{role}.latents"
+
+    def _delete_files(self, audio_sha256: str) -> None:
+        for path in self._directory.glob(f"{audio_sha256}.*.latents"):
+            path.unlink(missing_ok=True)
+
+
+def _pack(key: Key, latents: Latents) -> bytes:
+    """The file: magic, length and JSON of its head, float32 little-endian data."""
+    head = json.dumps(_head(key, latents.shape, latents.data)).encode()
+    return _MAGIC + _HEAD.pack(len(head)) + head + latents.data
+
+
+def _head(key: Key, shape: tuple[int, int, int], data: bytes) -> dict[str, object]:
+    revision, audio_sha256, role = key
+    return {
+        "revision": revision,
+        "audio": audio_sha256,
+        "role": role,
+        "shape": list(shape),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+
+
+def _load(path: Path, key: Key, model: ModelDescription) -> Latents | None:
+    """What a file holds; None when there is none, or it is not what its name says."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        logger.warning("latents cannot be read", error=type(error).__name__)
+        return None
+    try:
+        return _unpack(raw, key, model)
+    except (ValueError, TypeError, KeyError, struct.error) as error:
+        logger.warning("a file of latents is damaged and will be made anew", error=str(error)[:200])
+        return None
+
+
+def _unpack(raw: bytes, key: Key, model: ModelDescription) -> Latents:
+    if not raw.startswith(_MAGIC):
+        raise ValueError("not a file of latents")
+    (length,) = _HEAD.unpack_from(raw, len(_MAGIC))
+    start = len(_MAGIC) + _HEAD.size
+    head, data = json.loads(raw[start : start + length]), raw[start + length :]
+    latents = Latents(shape=head["shape"], data=data)
+    if head != _head(key, latents.shape, data):
+        raise ValueError("it holds something else")
+    patches, *shape = latents.shape
+    if not patches or shape != [model.patch_size, model.latent_dim]:
+        raise ValueError("its shape is not the model's")
+    if not np.isfinite(np.frombuffer(data, "<f4")).all():
+        raise ValueError("it has values that are no numbers")
+    return latents

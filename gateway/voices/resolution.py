@@ -1,0 +1,90 @@
+"""The voice of one request: what its worker must be able to do, and what is sent there.
+
+    speaker = await gateway.voices.resolve(request.voice)
+    request = speaker.fill_in(request)                    # the voice's own parameters, where nothing is said
+    ... a lease for speaker.requirement(request.model) ...
+    clip.conditioning = await speaker.conditioning(lease.worker, client)
+
+What a speaker has encoded it keeps, so a clip goes on when its voice is deleted meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.database import Voice
+from gateway.queue import Requirement
+from gateway.requests import TtsRequest
+from gateway.voices.conditioning import Conditioning
+from gateway.voices.latents import LatentCache
+from gateway.worker_client import WorkerClient
+from gateway.workers import Worker
+from worker.protocol import ModelDescription
+
+REFERENCE, PROMPT = "reference", "prompt"
+
+
+def features_for(voice: Voice) -> frozenset[str]:
+    """The features of a model of which one is enough for a custom voice."""
+    return frozenset((REFERENCE, PROMPT) if voice.transcript else (REFERENCE,))
+
+
+class Speaker:
+    """A voice that the workers have by name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def fill_in(self, request: TtsRequest) -> TtsRequest:
+        """The request with the voice's own parameters where it says nothing."""
+        return request
+
+    def requirement(self, model: str | None, revision: str | None = None) -> Requirement:
+        """What a worker must offer to speak with it."""
+        return Requirement(model, self.name, revision)
+
+    async def conditioning(self, worker: Worker, client: WorkerClient) -> Conditioning:
+        """What the worker is told. Raises what `WorkerClient.encode` raises, ApiError."""
+        return Conditioning(self.name)
+
+
+class CustomSpeaker(Speaker):
+    """A voice that comes with the request, as latents."""
+
+    def __init__(self, voice: Voice, latents: LatentCache) -> None:
+        super().__init__("default")
+        self._voice = voice
+        self._latents = latents
+        self._made: dict[str, Conditioning] = {}
+        """By revision of the model."""
+
+    def fill_in(self, request: TtsRequest) -> TtsRequest:
+        """The request with the voice's own parameters where it says nothing."""
+        missing: dict[str, Any] = {
+            name: value for name, value in self._voice.parameters.items() if getattr(request, name) is None
+        }
+        return request.model_copy(update=missing)
+
+    def requirement(self, model: str | None, revision: str | None = None) -> Requirement:
+        """A model that takes its audio; by preference a worker that did so recently."""
+        return Requirement(
+            model, self.name, revision, features_for(self._voice), affinity=self._voice.audio_sha256
+        )
+
+    async def conditioning(self, worker: Worker, client: WorkerClient) -> Conditioning:
+        """Its latents for the worker's model, encoded there if they never were."""
+        revision = worker.model.revision
+        if revision not in self._made:
+            self._made[revision] = await self.encode(worker.model, client)
+        worker.remember_voice(self._voice.audio_sha256)
+        return self._made[revision]
+
+    async def encode(self, model: ModelDescription, client: WorkerClient) -> Conditioning:
+        """Its latents for `model`, which the worker behind `client` serves."""
+        voice, get = self._voice, self._latents.get
+        reference = prompt = None
+        if REFERENCE in model.features:
+            reference = await get(voice.audio_sha256, REFERENCE, model, client)
+        if voice.transcript and PROMPT in model.features:
+            prompt = await get(voice.audio_sha256, PROMPT, model, client)
+        return Conditioning(self.name, reference, voice.transcript if prompt else None, prompt)

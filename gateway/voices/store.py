@@ -1,0 +1,62 @@
+"""The audio of custom voices: one file per content, named by its hash, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class VoiceStore:
+    """Files `DIRECTORY/<sha256>.wav`. Methods other than `save` and `delete` block."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, sha256: str) -> Path:
+        """Where the file with that content is, if there is one. Raises ValueError for what is no hash."""
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("not the hash of a file")
+        return self._directory / f"{sha256}.wav"
+
+    def read(self, sha256: str) -> bytes | None:
+        """The content; None when it was deleted."""
+        try:
+            return self.path(sha256).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    async def save(self, content: bytes) -> str:
+        """Keep a file; its hash. The same content is stored once. Raises OSError."""
+        return await asyncio.to_thread(self._save, content)
+
+    async def delete(self, sha256: str) -> None:
+        """Remove a file that no voice uses any more."""
+        await asyncio.to_thread(self.path(sha256).unlink, missing_ok=True)
+
+    def _save(self, content: bytes) -> str:
+        sha256 = hashlib.sha256(content).hexdigest()
+        path = self.path(sha256)
+        if not path.exists():
+            write_atomically(path, content)
+        return sha256
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that whoever opens it sees all of it, also after a crash. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
