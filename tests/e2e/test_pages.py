@@ -166,7 +166,7 @@ class TestQueue:
         with occupied(slow_fleet):
             open_studio(page, slow_fleet)
             page.click("#generate")
-            page.click("#queue button")
+            page.click(".queue-leave")
             expect_state(page, "cancelled")
             expect(page.locator("#queue")).to_be_hidden()
             eventually(lambda: slow_fleet.get_json("/api/queue")["queue"] == [])

@@ -21,9 +21,6 @@ describe("format", () => {
     [format.integer, 10482, "10\u202f482"],
     [format.integer, 999, "999"],
     [format.ratio, 0.2137, "0.21"],
-    [format.ordinal, 1, "1st"],
-    [format.ordinal, 12, "12th"],
-    [format.ordinal, 23, "23rd"],
   ];
   for (const [write, value, expected] of cases) {
     test(`${write.name}(${value}) is ${expected}`, () => assert.equal(write(value), expected));

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { describe, test } from "node:test";
-import { Countdown } from "../../frontend/static/js/studio/countdown.js";
+import { Countdown } from "../../frontend/static/js/shared/countdown.js";
 import { curlCommand, shellQuote } from "../../frontend/static/js/studio/curl.js";
 import { fileStem } from "../../frontend/static/js/studio/download.js";
 import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/estimate.js";
 import { drawSeed } from "../../frontend/static/js/studio/parameters.js";
-import { SpeechSession } from "../../frontend/static/js/studio/speech-session.js";
+import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
-import { voiceFigure } from "../../frontend/static/js/studio/voice-picker.js";
+import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";
 
 /** The far end of a WebSocket, driven by hand: nothing else stands in for the server. */
 class FarEnd {
@@ -38,7 +38,7 @@ class FarEnd {
 
 function session(request = { text: "Hi." }) {
   const socket = new FarEnd();
-  const speech = new SpeechSession("ws://host/ws/tts", request, { createSocket: () => socket });
+  const speech = new SpeechStream("ws://host/ws/tts", request, { createSocket: () => socket });
   const events = [];
   for (const type of ["queued", "started", "audio", "done", "cancelled", "failed"]) {
     speech.addEventListener(type, ({ detail }) => events.push([type, detail]));
@@ -46,7 +46,7 @@ function session(request = { text: "Hi." }) {
   return { socket, speech, events, types: () => events.map(([type]) => type) };
 }
 
-describe("SpeechSession", () => {
+describe("SpeechStream", () => {
   test("sends the request as PCM and tells the story of a whole utterance", () => {
     const { socket, types } = session({ text: "Hi.", voice: "slt" });
     socket.open();
@@ -107,7 +107,7 @@ describe("SpeechSession", () => {
   });
 });
 
-describe("SpeechSession that resumes", () => {
+describe("SpeechStream that resumes", () => {
   const pcm = (...samples) => Int16Array.from(samples).buffer;
   const heard = (events) =>
     events.filter(([type]) => type === "audio").flatMap(([, bytes]) => [...new Int16Array(bytes)]);
@@ -120,7 +120,7 @@ describe("SpeechSession that resumes", () => {
       sockets.push(Object.assign(new FarEnd(), { url }));
       return sockets.at(-1);
     };
-    const speech = new SpeechSession(urls, request, { createSocket });
+    const speech = new SpeechStream(urls, request, { createSocket });
     const events = [];
     for (const type of ["started", "audio", "reconnecting", "done", "cancelled", "failed"]) {
       speech.addEventListener(type, ({ detail }) => events.push([type, detail]));
@@ -195,7 +195,7 @@ describe("SpeechSession that resumes", () => {
     assert.equal(events.at(-1)[0], "failed");
     const unreached = new FarEnd();
     const outcomes = [];
-    const speech = new SpeechSession("ws://a", { text: "Hi.", resume: true }, { createSocket: () => unreached });
+    const speech = new SpeechStream("ws://a", { text: "Hi.", resume: true }, { createSocket: () => unreached });
     speech.addEventListener("failed", () => outcomes.push("failed"));
     unreached.close(1006);
     assert.deepEqual(outcomes, ["failed"]);
@@ -250,10 +250,10 @@ describe("Utterance", () => {
 });
 
 describe("Countdown", () => {
-  test("runs down with the clock and stays at zero", () => {
+  test("runs down with the clock, and below zero counts the overtime", () => {
     const countdown = new Countdown();
     countdown.update(3, 0);
-    assert.deepEqual([0, 0.5, 1.2, 2.9, 3, 9].map((now) => countdown.remaining(now)), [3, 3, 2, 1, 0, 0]);
+    assert.deepEqual([0, 0.5, 1.2, 2.9, 3, 3.5, 4, 9].map((now) => countdown.remaining(now)), [3, 3, 2, 1, 0, 0, -1, -6]);
   });
 
   test("never jumps up, whatever the server's estimates do", () => {
@@ -323,9 +323,9 @@ test("seeds are whole numbers that fit 31 bits", () => {
 });
 
 test("a voice always has the same figure, and others another", () => {
-  assert.deepEqual(voiceFigure("slt"), voiceFigure("slt"));
-  assert.notDeepEqual(voiceFigure("slt"), voiceFigure("rms"));
-  for (const height of voiceFigure("awb")) assert.ok(height >= 0.25 && height <= 1);
+  assert.deepEqual(figureBars("slt"), figureBars("slt"));
+  assert.notDeepEqual(figureBars("slt"), figureBars("rms"));
+  for (const height of figureBars("awb")) assert.ok(height >= 0.25 && height <= 1);
 });
 
 test("a file is named after the first words of its text", () => {

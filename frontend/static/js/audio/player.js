@@ -14,15 +14,33 @@ export class Player extends EventTarget {
   #context = null;
   #loading = null;
   #output = null;
+  #device = "";
+
+  /** Whether the reader can choose where audio comes out. */
+  static get canChooseOutput() {
+    return typeof globalThis.AudioContext?.prototype.setSinkId === "function";
+  }
+
+  /** @param {string} deviceId of an "audiooutput", "" is the system's own @throws when the device is gone or not allowed */
+  async setOutput(deviceId) {
+    if (Player.canChooseOutput) await this.#context?.setSinkId(deviceId);
+    this.#device = deviceId;
+  }
 
   /** Opens the audio device at a rate, and keeps it while the rate stays. */
   async prepare(sampleRate) {
     if (this.#context?.sampleRate !== sampleRate) {
       this.#context?.close();
       this.#context = new AudioContext({ sampleRate, latencyHint: "interactive" });
-      this.#loading = loadOutput(this.#context);
+      this.#loading = Promise.all([loadOutput(this.#context), this.#openDevice()]);
     }
     await Promise.all([this.#context.resume(), this.#loading]);
+  }
+
+  /** A device that was unplugged since is as good as the system's own. */
+  async #openDevice() {
+    if (!this.#device) return;
+    await this.#context.setSinkId(this.#device).catch(() => (this.#device = ""));
   }
 
   /** Starts a new, empty utterance. @throws when the browser can not open the device */
@@ -46,6 +64,11 @@ export class Player extends EventTarget {
     this.#output?.post({ type: "end" });
   }
 
+  /** Nothing is due until more is pushed: a live session waits for text. */
+  idle() {
+    this.#output?.post({ type: "idle" });
+  }
+
   play() {
     this.#context?.resume();
     this.#output?.post({ type: "play" });
@@ -58,6 +81,11 @@ export class Player extends EventTarget {
   /** @param {number} position sample of the clip */
   seek(position) {
     this.#output?.post({ type: "seek", position });
+  }
+
+  /** Barge-in: what has arrived is skipped, faded, and what comes next is heard after the pre-roll. */
+  flush() {
+    this.#output?.post({ type: "flush" });
   }
 
   /** @param {number} seconds to wait before the next start */

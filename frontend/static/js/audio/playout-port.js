@@ -1,7 +1,7 @@
 /**
  * A Playout driven by messages, for whichever thread makes the sound.
  *
- * Messages in:  {type: "push", samples: Float32Array}, {type: "end" | "play" | "pause" | "stop"},
+ * Messages in:  {type: "push", samples: Float32Array}, {type: "end" | "play" | "pause" | "idle" | "flush" | "stop"},
  *               {type: "seek", position}, {type: "preroll", seconds}
  * Messages out: Playout snapshots, at most 20 a second, and at once when the state changes.
  */

@@ -26,6 +26,7 @@ export class Playout {
   #underruns = 0;
   #complete = false;
   #stalled = false;
+  #idle = false;
   #fadeSamples;
   #level;
   #waitedSamples = 0;
@@ -48,6 +49,7 @@ export class Playout {
   /** @param {Float32Array} samples in [-1, 1] */
   push(samples) {
     this.#clip.append(samples);
+    this.#idle = false;
     this.#longestChunk = Math.max(this.#longestChunk, samples.length);
     if (this.#stalled && samples.length > 0) {
       this.#stalled = false;
@@ -59,6 +61,12 @@ export class Playout {
   /** The clip is complete. A stall that nothing followed was its end, and counts as no underrun. */
   end() {
     this.#complete = true;
+    this.#stalled = false;
+  }
+
+  /** Nothing is due until more is pushed (a live session waits for text): running out now is no underrun. */
+  idle() {
+    this.#idle = true;
     this.#stalled = false;
   }
 
@@ -91,6 +99,11 @@ export class Playout {
     } else if (this.#state !== "stopped") {
       this.#jump(target);
     }
+  }
+
+  /** Skips what has arrived and was not heard; positions go on counting it. */
+  flush() {
+    this.seek(this.#clip.length);
   }
 
   /** Fills one block of output, silence included. */
@@ -160,7 +173,7 @@ export class Playout {
       return;
     }
     this.#state = "buffering";
-    this.#stalled = true;
+    this.#stalled = !this.#idle;
     this.#waitedSamples = 0;
   }
 

@@ -1,14 +1,18 @@
 /**
  * One utterance over WS /ws/tts: the request goes out, queue news, audio and one outcome come back.
  *
- * Events: "queued" {ticket_id, position, eta_seconds}, "started" {request_id, worker_id, sample_rate},
+ * Events: "queued" {ticket_id, position, eta_seconds}, "started" {request_id, worker_id, sample_rate, session_id?},
  * "audio" (ArrayBuffer of PCM s16le), then exactly one of "done" {audio_seconds, ...}, "cancelled" {asked: by us, not by an
  * administrator}, "failed" {message, code}. Nothing follows the outcome, and no audio follows cancel().
  *
  * A request with `resume: true` outlives its connection: when that breaks or the gateway ends, "reconnecting"
  * {message} is told and the clip goes on over the next connection from the sample where it stopped.
+ *
+ * It can be read as well: `for await (const pcm of stream)` ends with the clip and throws when it fails.
  */
 import { ClipProgress } from "./clip-progress.js";
+import { closeProblem } from "./closes.js";
+import { ApiError } from "./http.js";
 
 const CANCEL_PATIENCE_MS = 2000;
 const RECONNECT_PATIENCE_MS = 10_000;
@@ -18,18 +22,10 @@ const LONGEST_PAUSE_MS = 2000;
 const PARTS_AT_ONCE = 10;
 const PART_PAUSE_MS = 70;
 
-const CLOSE_MESSAGES = {
-  1006: "The connection to the gateway was lost.",
-  1008: "The gateway refused the request.",
-  1009: "The request is too large.",
-  1011: "Speech generation failed.",
-  1012: "The gateway is restarting. Try again in a moment.",
-  1013: "The gateway is at capacity. Try again in a moment.",
-};
 /** Closes after which another connection may bring the rest. */
 const LOST = new Set([1001, 1005, 1006, 1012]);
 
-export class SpeechSession extends EventTarget {
+export class SpeechStream extends EventTarget {
   #urls;
   #createSocket;
   #socket;
@@ -51,6 +47,34 @@ export class SpeechSession extends EventTarget {
     this.#createSocket = createSocket;
     this.#clip = new ClipProgress(request);
     this.#connect();
+  }
+
+  /** Tells the server what the listener heard: {played_samples, underruns, buffered_ms}. Only where it takes that. */
+  report(figures) {
+    if (this.#finished || this.#cancelling || this.#socket.readyState !== 1) return;
+    this.#socket.send(JSON.stringify({ type: "stats", ...figures }));
+  }
+
+  /** The audio, piece by piece. Leaving the loop early cancels. @throws {ApiError} when the speech failed */
+  async *[Symbol.asyncIterator]() {
+    const pieces = [];
+    let outcome = null;
+    let wake = () => {};
+    const note = (action) => ({ detail }) => (action(detail), wake());
+    this.addEventListener("audio", note((pcm) => pieces.push(pcm)));
+    for (const type of ["done", "cancelled", "failed"]) {
+      this.addEventListener(type, note((detail) => (outcome = { type, ...detail })));
+    }
+    try {
+      for (;;) {
+        while (pieces.length > 0) yield pieces.shift();
+        if (outcome) break;
+        await new Promise((resolve) => (wake = resolve));
+      }
+    } finally {
+      this.cancel();
+    }
+    if (outcome.type === "failed") throw new ApiError(0, outcome);
   }
 
   /** Leaves the queue or stops the speech; "cancelled" follows, from the server or without it. */
@@ -117,9 +141,9 @@ export class SpeechSession extends EventTarget {
   }
 
   #closed(code) {
-    const message = CLOSE_MESSAGES[code] ?? `The connection closed (${code}).`;
+    const problem = closeProblem(code);
     if (this.#cancelling) this.#finish("cancelled");
-    else if (!LOST.has(code) || !this.#reconnect(message)) this.#finish("failed", { message, code });
+    else if (!LOST.has(code) || !this.#reconnect(problem.message)) this.#finish("failed", problem);
   }
 
   /** @returns {boolean} whether there will be another connection */

@@ -1,36 +1,4 @@
 /**
- * JSON over HTTP with the one error shape of the gateway: {"error": {message, type, param, code}}.
+ * JSON over HTTP for the pages; the client module holds how it is done.
  */
-export class ApiError extends Error {
-  /** @param {number} status HTTP status, 0 when no answer came */
-  constructor(status, { message, code = null, param = null }) {
-    super(message);
-    this.status = status;
-    this.code = code;
-    this.param = param;
-  }
-}
-
-/** The response, when it is a success. @throws {ApiError} */
-export async function request(path, options = {}) {
-  let response;
-  try {
-    response = await fetch(path, options);
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { message: "The gateway does not answer." });
-  }
-  if (!response.ok) throw await errorOf(response);
-  return response;
-}
-
-/** The JSON of a successful response. @throws {ApiError} */
-export async function requestJson(path, options = {}) {
-  return (await request(path, options)).json();
-}
-
-async function errorOf(response) {
-  const fallback = { message: `The gateway answered ${response.status}.` };
-  const body = await response.json().catch(() => null); // an error page of a proxy is not JSON
-  return new ApiError(response.status, body?.error?.message ? body.error : fallback);
-}
+export { ApiError, request, requestJson } from "../client/http.js";

@@ -3,12 +3,15 @@
  *
  *   h("button", { class: "button", type: "button", onclick: stop }, icon("stop"), "Stop")
  */
+import { translate } from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const SPRITE_URL = "/static/img/icons.svg";
 
 /**
  * An element with attributes and children. Functions become listeners ("onclick"), booleans toggle
- * an attribute, everything else is set as its string; null children are left out.
+ * an attribute, everything else is set as its string; null children are left out. An element that names a
+ * message (data-i18n, data-i18n-label, ...) says it at once.
  */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -18,6 +21,7 @@ export function h(tag, attributes = {}, ...children) {
     else if (value !== false && value != null) element.setAttribute(name, String(value));
   }
   element.append(...children.flat().filter((child) => child != null && child !== false));
+  if (Object.keys(attributes).some((name) => name.startsWith("data-i18n"))) translate(element);
   return element;
 }
 

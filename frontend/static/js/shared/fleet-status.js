@@ -3,7 +3,8 @@
  *
  * Event "ready" tells that it can, after it could not.
  */
-import { h, setText } from "../shared/dom.js";
+import { h } from "./dom.js";
+import { setMessage } from "./i18n.js";
 
 const INTERVAL_MS = 5000;
 
@@ -28,16 +29,16 @@ export class FleetStatus extends EventTarget {
   async #ask() {
     try {
       const { ok } = await fetch("/ready");
-      this.#show(ok ? "ready" : "waiting", ok ? "Ready" : "No worker ready");
+      this.#show(ok ? "ready" : "waiting");
     } catch {
-      this.#show("down", "Gateway unreachable");
+      this.#show("down");
     }
   }
 
-  #show(state, words) {
+  #show(state) {
     const before = this.lamp.dataset.state;
     this.lamp.dataset.state = state;
-    setText(this.#words, words);
+    setMessage(this.#words, `fleet.${state}`);
     if (state === "ready" && ["waiting", "down"].includes(before)) this.dispatchEvent(new Event("ready"));
   }
 }

@@ -54,13 +54,6 @@ export function ratio(value) {
   return present(value) ? value.toFixed(2) : MISSING;
 }
 
-/** 1 -> "1st", 12 -> "12th", 23 -> "23rd" */
-export function ordinal(value) {
-  const tens = value % 100;
-  const suffix = tens >= 11 && tens <= 13 ? "th" : ({ 1: "st", 2: "nd", 3: "rd" }[value % 10] ?? "th");
-  return `${value}${suffix}`;
-}
-
 /** (1, "worker") -> "1 worker", (3, "worker") -> "3 workers" */
 export function plural(count, noun) {
   return `${integer(count)} ${noun}${count === 1 ? "" : "s"}`;

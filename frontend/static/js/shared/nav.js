@@ -1,28 +1,38 @@
 /**
- * The bar on top of each page: mark, pages, a place for the page's own status, theme and help.
+ * The bar on top of each page: mark, pages, a place for the page's own status, and the tools: language, theme,
+ * API key and help.
  */
 import { h, icon, setIcon } from "./dom.js";
+import { apiKey, pageConfig } from "./fleet.js";
+import { LANGUAGES, language, setLabel, setLanguage, translatePage } from "./i18n.js";
+import { openKeySheet } from "./key-sheet.js";
 import { currentTheme, toggleTheme } from "./theme.js";
 
+/** Pages that can be switched off have an id of GET /api/config "pages". */
 const PAGES = [
-  { href: "/", label: "Studio" },
-  { href: "/admin", label: "Admin" },
+  { href: "/", key: "nav.studio" },
+  { href: "/live", key: "nav.live", id: "live" },
+  { href: "/sessions", key: "nav.sessions", id: "sessions" },
+  { href: "/admin", key: "nav.admin" },
 ];
 
 /**
- * Fills the page's <header>.
+ * Fills the page's <header> and says the page's messages.
  * @param {HTMLElement} header
  * @param {{onHelp?: () => void}} options help button, where the page has shortcuts to explain
  * @returns {HTMLElement} the status place
  */
 export function mountNav(header, { onHelp } = {}) {
   const status = h("div", { class: "nav-status" });
+  const pages = h("nav", { class: "nav-pages", "data-i18n-label": "nav.pages" }, PAGES.map(pageLink));
   header.append(
     h("a", { class: "nav-brand", href: "/", "aria-label": "VoxFleet" }, mark(), h("span", {}, "VoxFleet")),
-    h("nav", { class: "nav-pages", "aria-label": "Pages" }, PAGES.map(pageLink)),
+    pages,
     status,
-    h("div", { class: "nav-tools" }, themeButton(), onHelp ? helpButton(onHelp) : null),
+    h("div", { class: "nav-tools" }, languageButton(), themeButton(), keyButton(), onHelp ? helpButton(onHelp) : null),
   );
+  translatePage();
+  pageConfig().then(({ pages: open }) => showOpen(pages, open), () => null); // the page itself says what is wrong
   return status;
 }
 
@@ -30,9 +40,31 @@ function mark() {
   return h("img", { class: "nav-mark", src: "/static/img/mark.svg", alt: "", width: 28, height: 28 });
 }
 
-function pageLink({ href, label }) {
-  const here = location.pathname === href;
-  return h("a", { href, "aria-current": here ? "page" : null }, label);
+function pageLink({ href, key, id }) {
+  const here = href === "/" ? location.pathname === "/" : location.pathname.startsWith(href);
+  return h("a", { href, "aria-current": here ? "page" : null, "data-page": id ?? null, "data-i18n": key });
+}
+
+/** @param {string[] | undefined} open ids of the pages that are on; a gateway that does not tell has all */
+function showOpen(pages, open) {
+  for (const link of pages.querySelectorAll("[data-page]")) {
+    link.hidden = Array.isArray(open) && !open.includes(link.dataset.page);
+  }
+}
+
+function languageButton() {
+  const words = h("span", { class: "nav-language", "aria-hidden": "true" });
+  const other = () => Object.keys(LANGUAGES).find((code) => code !== language());
+  const button = h("button", { class: "button-icon", type: "button", id: "language" }, words);
+  button.addEventListener("click", () => setLanguage(other()));
+  const show = () => {
+    words.textContent = other() === "zh" ? "中" : "EN";
+    button.lang = other() === "zh" ? "zh-CN" : "en";
+    for (const attribute of ["label", "title"]) setLabel(button, "nav.language", { name: LANGUAGES[other()] }, attribute);
+  };
+  window.addEventListener("languageset", show);
+  show();
+  return button;
 }
 
 function themeButton() {
@@ -40,19 +72,30 @@ function themeButton() {
   const show = () => {
     const dark = currentTheme() === "dark";
     setIcon(button, dark ? "sun" : "moon");
-    button.setAttribute("aria-label", dark ? "Switch to light" : "Switch to dark");
-    button.title = button.getAttribute("aria-label");
+    for (const attribute of ["label", "title"]) setLabel(button, dark ? "nav.light" : "nav.dark", {}, attribute);
   };
   window.addEventListener("themechange", show);
   show();
   return button;
 }
 
+function keyButton() {
+  const button = h(
+    "button",
+    { class: "button-icon", type: "button", id: "key", "data-i18n-label": "key.title", "data-i18n-title": "key.title" },
+    icon("key"),
+  );
+  button.addEventListener("click", () => openKeySheet());
+  const show = () => button.classList.toggle("given", Boolean(apiKey()));
+  window.addEventListener("apikey", show);
+  show();
+  return button;
+}
+
 function helpButton(onHelp) {
-  const label = "Keyboard shortcuts";
   return h(
     "button",
-    { class: "button-icon", type: "button", "aria-label": label, title: `${label} (?)`, onclick: onHelp },
+    { class: "button-icon", type: "button", "data-i18n-label": "nav.keys", "data-i18n-title": "nav.keys", onclick: onHelp },
     icon("help"),
   );
 }

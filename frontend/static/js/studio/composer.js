@@ -1,21 +1,22 @@
 /**
  * The text being written: counter, sample texts, and the draft kept over a reload.
  */
-import { h, setText } from "../shared/dom.js";
+import { h } from "../shared/dom.js";
 import { clock, integer } from "../shared/format.js";
+import { setMessage, t } from "../shared/i18n.js";
 import { characterCount, estimateSeconds } from "./estimate.js";
 
 const NEARLY_FULL = 0.9;
 
 const SAMPLES = [
-  { label: "Pangram", text: "The quick brown fox jumps over the lazy dog." },
+  { name: "pangram", text: "The quick brown fox jumps over the lazy dog." },
   {
-    label: "Harbour",
+    name: "harbour",
     text: "The fog lifted a little after six. One by one the boats in the harbour lit their lamps, and someone on the pier began to sing.",
   },
-  { label: "Numbers", text: "Flight two forty one to Lisbon leaves at a quarter past nine from gate seventeen." },
+  { name: "numbers", text: "Flight two forty one to Lisbon leaves at a quarter past nine from gate seventeen." },
   {
-    label: "Story",
+    name: "story",
     text: "Nobody had wound the clock for years, and yet it was never wrong. On the morning it stopped, the whole street came out to ask what time it was. An old woman answered, without looking up from her knitting, that it was time somebody learned how to wind a clock.",
   },
 ];
@@ -39,11 +40,16 @@ export class Composer extends EventTarget {
     return this.#area.value.trim();
   }
 
-  /** Why the text cannot be spoken as it is, or null. */
+  set text(value) {
+    this.#area.value = value;
+    this.#changed();
+  }
+
+  /** Why the text cannot be spoken as it is, or null. @returns {(() => string) | null} */
   get problem() {
-    if (this.text === "") return "Write something first.";
+    if (this.text === "") return () => t("text.empty");
     const over = characterCount(this.text) - this.#limit;
-    return over > 0 ? `The text is ${integer(over)} characters too long.` : null;
+    return over > 0 ? () => t("text.tooLong", { count: integer(over) }) : null;
   }
 
   /** @param {number} characters the server's limit */
@@ -56,13 +62,12 @@ export class Composer extends EventTarget {
     this.#area.focus();
   }
 
-  #sampleButton({ label, text }) {
+  #sampleButton({ name, text }) {
     const write = () => {
-      this.#area.value = text;
-      this.#changed();
+      this.text = text;
       this.#area.focus();
     };
-    return h("button", { class: "chip", type: "button", onclick: write }, label);
+    return h("button", { class: "chip", type: "button", onclick: write, "data-i18n": `text.sample.${name}` });
   }
 
   #changed() {
@@ -72,10 +77,10 @@ export class Composer extends EventTarget {
 
   #show() {
     const count = characterCount(this.text);
-    const of = count > this.#limit * NEARLY_FULL ? ` of ${integer(this.#limit)}` : "";
     const seconds = estimateSeconds(this.text);
     const about = seconds >= 60 ? `${clock(seconds).slice(0, -2)} min` : `${Math.ceil(seconds)} s`;
-    setText(this.#counter, `${integer(count)}${of} characters · about ${about}`);
+    const key = count > this.#limit * NEARLY_FULL ? "text.counterOf" : "text.counter";
+    setMessage(this.#counter, key, { count: integer(count), limit: integer(this.#limit), seconds: about });
     this.#counter.classList.toggle("over", count > this.#limit);
   }
 }

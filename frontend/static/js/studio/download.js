@@ -2,8 +2,8 @@
  * Saving a clip: WAV from the samples that were heard, other formats made by the server from the
  * same request (the seed included, so it is the same audio).
  */
-import { request } from "../shared/api.js";
 import { h } from "../shared/dom.js";
+import { fleet } from "../shared/fleet.js";
 
 const NAME_WORDS = 6;
 const REVOKE_AFTER_MS = 30_000;
@@ -20,16 +20,12 @@ export async function downloadClip(utterance, format) {
   save(blob, `${fileStem(utterance.request.text)}.${format}`);
 }
 
-async function encodedByServer(body, format) {
-  const response = await request("/tts", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ ...body, format }),
-  });
-  return response.blob();
+function encodedByServer({ text, ...options }, format) {
+  return fleet.speak(text, { ...options, format });
 }
 
-function save(blob, name) {
+/** Hands a file to the reader. */
+export function save(blob, name) {
   const url = URL.createObjectURL(blob);
   h("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), REVOKE_AFTER_MS);

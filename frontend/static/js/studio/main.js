@@ -1,30 +1,27 @@
 /**
  * The studio page: wires text, voice and parameters to the speaker, and the speaker to the stage.
  */
-import { requestJson } from "../shared/api.js";
 import { copyButton } from "../shared/clipboard.js";
-import { byId, h, icon, setText } from "../shared/dom.js";
-import { duration, latency, plural, ratio } from "../shared/format.js";
+import { byId, setText } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { fleet, pageConfig } from "../shared/fleet.js";
+import { setMessage, t } from "../shared/i18n.js";
+import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
+import { needsKey, problemText } from "../shared/problems.js";
+import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { Remembered } from "../shared/storage.js";
 import { Composer } from "./composer.js";
 import { curlCommand } from "./curl.js";
 import { downloadClip } from "./download.js";
 import { estimateSeconds } from "./estimate.js";
-import { FleetStatus } from "./fleet-status.js";
+import { GenerateButton } from "./generate-button.js";
+import { narrate } from "./narration.js";
 import { Parameters, drawSeed } from "./parameters.js";
-import { QueueBanner } from "./queue-banner.js";
 import { Speaker } from "./speaker.js";
 import { Stage } from "./stage.js";
-import { VoicePicker } from "./voice-picker.js";
-
-const GENERATE_FACES = {
-  idle: ["spark", "Generate"],
-  connecting: ["stop", "Stop"],
-  queued: ["close", "Leave queue"],
-  streaming: ["stop", "Stop"],
-};
+import { VoicePicker } from "../voices/voice-picker.js";
 
 class Studio {
   #memory = new Remembered("studio");
@@ -32,12 +29,12 @@ class Studio {
   #config = {};
   #parameters = null;
   #state = "empty";
-  #speaker = new Speaker(`${location.origin.replace(/^http/, "ws")}/ws/tts`);
+  #speaker = new Speaker();
   #stage = new Stage();
   #voices = new VoicePicker(byId("voices"));
   #queue = new QueueBanner(byId("queue"), () => this.#speaker.stop());
   #format = byId("format");
-  #button = byId("generate");
+  #button = new GenerateButton(byId("generate"), () => (this.#speaker.busy ? this.#speaker.stop() : this.#generate()));
   #composer = new Composer(
     { area: byId("text"), counter: byId("counter"), samples: byId("samples") },
     this.#saved.text,
@@ -45,14 +42,13 @@ class Studio {
 
   async open() {
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
-    const fleet = new FleetStatus(status);
-    fleet.addEventListener("ready", () => this.#load());
-    fleet.start();
+    const lamp = new FleetStatus(status);
+    lamp.addEventListener("ready", () => this.#load());
+    lamp.start();
     this.#setParameters({});
     this.#format.value = this.#saved.format ?? "wav";
-    byId("copy").append(copyButton(() => byId("curl").textContent, "Copy the curl command"));
+    byId("copy").append(copyButton(() => byId("curl").textContent, "code.copy"));
     this.#bind();
-    this.#showButton("idle");
     this.#settingsChanged();
     await this.#load();
   }
@@ -63,7 +59,7 @@ class Studio {
   }
 
   #bind() {
-    this.#button.addEventListener("click", () => (this.#speaker.busy ? this.#speaker.stop() : this.#generate()));
+    window.addEventListener("apikey", () => this.#load());
     this.#composer.addEventListener("change", () => this.#settingsChanged());
     this.#voices.addEventListener("change", () => this.#settingsChanged());
     this.#format.addEventListener("change", () => this.#settingsChanged());
@@ -89,14 +85,15 @@ class Studio {
     on("queued", (news) => this.#queue.show(news));
     on("audio", () => this.#stage.received());
     on("report", (report) => this.#stage.played(report));
-    on("failed", ({ message }) => this.#stage.showError(message));
+    on("reconnecting", () => this.#stage.say(() => t("state.reconnecting")));
+    on("failed", (problem) => this.#showProblem(problem));
   }
 
   async #loadConfig() {
     try {
-      this.#config = await requestJson("/api/config");
+      this.#config = await pageConfig({ renew: true });
     } catch (error) {
-      this.#stage.showError(error.message);
+      this.#showProblem(error);
       return;
     }
     this.#composer.setLimit(this.#config.max_text_characters ?? Infinity);
@@ -107,10 +104,10 @@ class Studio {
     const chosen = this.#voices.voice?.id ?? this.#saved.voice;
     this.#voices.showLoading();
     try {
-      const { voices } = await requestJson("/api/voices");
-      this.#voices.show(voices, chosen);
+      this.#voices.show(await fleet.voices(), chosen);
     } catch (error) {
-      this.#voices.showError(error.message, () => this.#loadVoices());
+      this.#voices.showError(problemText(error), () => this.#loadVoices());
+      if (needsKey(error)) openKeySheet(error);
     }
     this.#settingsChanged();
   }
@@ -140,60 +137,21 @@ class Studio {
     this.#state = state;
     const { utterance, outcome } = this.#speaker;
     if (state === "connecting") this.#stage.begin(utterance, estimateSeconds(utterance.request.text));
-    if (state !== "queued") this.#queue.hide();
+    if (state !== "queued") this.#queue.hide({ turn: state === "streaming" });
     if (state === "done") this.#stage.showOutcome(outcome);
     this.#stage.setState(state);
-    this.#stage.say(this.#describe(state));
-    this.#showButton(this.#speaker.busy ? state : "idle");
+    this.#stage.say(() => narrate(state, utterance, outcome));
+    this.#button.show(this.#speaker.busy ? state : "idle");
   }
 
-  #describe(state) {
-    const { utterance, outcome } = this.#speaker;
-    const heard = utterance.samples ? duration(Math.round(utterance.audioSeconds)) : null;
-    switch (state) {
-      case "connecting":
-        return "Connecting";
-      case "queued":
-        return "Waiting in line";
-      case "streaming":
-        return `Speaking on ${utterance.workerId}`;
-      case "cancelled":
-        return [outcome.asked ? "Stopped." : "Cancelled by an administrator.", heard && `${heard} can be played.`]
-          .filter(Boolean)
-          .join(" ");
-      case "failed":
-        return heard ? `Failed after ${heard} of audio.` : "Failed.";
-      default:
-        return this.#summary(utterance, outcome);
-    }
-  }
-
-  #summary({ request, audioSeconds, firstAudioSeconds }, { rtf, finish_reason: reason, migrations }) {
-    const cut = { length: "reached the longest allowed clip", runaway: "cut where the speech ran away" }[reason];
-    const moved = migrations > 0 ? `moved ${plural(migrations, "time")} to another worker` : null;
-    const facts = [
-      `${audioSeconds.toFixed(1)} s of speech`,
-      `first audio after ${latency(firstAudioSeconds)}`,
-      `real-time factor ${ratio(rtf)}`,
-      `seed ${request.seed}`,
-      cut,
-      moved,
-    ];
-    return facts.filter(Boolean).join(" · ");
-  }
-
-  #showButton(state) {
-    const [name, words] = GENERATE_FACES[state];
-    if (this.#button.dataset.face === words) return;
-    this.#button.dataset.face = words;
-    this.#button.dataset.state = state;
-    const keys = state === "idle" ? h("kbd", { "aria-hidden": "true" }, "Ctrl ↵") : null;
-    this.#button.replaceChildren(icon(name), words, ...(keys ? [keys] : []));
+  #showProblem(problem) {
+    this.#stage.showError(() => problemText(problem));
+    if (needsKey(problem)) openKeySheet(problem);
   }
 
   #settingsChanged() {
     const moved = Object.keys(this.#parameters.values).length;
-    setText(byId("advanced-note"), moved ? `${moved} changed` : "model defaults");
+    setMessage(byId("advanced-note"), moved ? "parameters.changed" : "parameters.defaults", { count: moved });
     const request = { ...this.#request(), format: this.#format.value };
     setText(byId("curl"), curlCommand(location.origin, request));
     this.#memory.save({
@@ -207,12 +165,13 @@ class Studio {
   async #download() {
     const format = this.#format.value;
     const { utterance } = this.#speaker;
-    if (format !== "wav") this.#stage.say(`Making the ${format} file`);
+    if (format !== "wav") this.#stage.say(() => t("stage.making", { format }));
     try {
       await downloadClip(utterance, format);
-      if (utterance === this.#speaker.utterance) this.#stage.say(this.#describe(this.#state));
+      const { outcome } = this.#speaker;
+      if (utterance === this.#speaker.utterance) this.#stage.say(() => narrate(this.#state, utterance, outcome));
     } catch (error) {
-      this.#stage.showError(error.message);
+      this.#showProblem(error);
     }
   }
 }

@@ -5,16 +5,15 @@
  * Without a seed the page draws one per generation, so that the same audio can be asked for again
  * in another format.
  */
-import { h, icon, setText } from "../shared/dom.js";
+import { h, icon } from "../shared/dom.js";
+import { setLabel, setMessage, t } from "../shared/i18n.js";
 
 export const SEED_LIMIT = 2 ** 31;
 
-/** Sliders: name in the request, label, hint, range, and where the page config tells the default. */
+/** Sliders: name in the request (and of the messages), range, and where the page config tells the default. */
 const SLIDERS = [
   {
     name: "cfg_value",
-    label: "Guidance",
-    hint: "Higher follows the text and the voice more closely, lower is freer.",
     min: 1,
     max: 5,
     step: 0.1,
@@ -24,8 +23,6 @@ const SLIDERS = [
   },
   {
     name: "inference_timesteps",
-    label: "Timesteps",
-    hint: "Flow-matching steps per patch: more is finer and slower.",
     min: 1,
     max: 50,
     step: 1,
@@ -35,8 +32,6 @@ const SLIDERS = [
   },
   {
     name: "temperature",
-    label: "Temperature",
-    hint: "Scale of the starting noise: 0 is flat, above 1 is lively.",
     min: 0,
     max: 2,
     step: 0.05,
@@ -46,6 +41,13 @@ const SLIDERS = [
   },
 ];
 
+const DRAW = {
+  class: "button-icon",
+  type: "button",
+  "data-i18n-label": "parameters.draw",
+  "data-i18n-title": "parameters.draw",
+};
+
 export function drawSeed(random = Math.random) {
   return Math.floor(random() * SEED_LIMIT);
 }
@@ -53,7 +55,7 @@ export function drawSeed(random = Math.random) {
 export class Parameters extends EventTarget {
   #sliders;
   #seed = h("input", {
-    id: "seed", type: "number", min: 0, max: SEED_LIMIT - 1, step: 1, placeholder: "a new one each time",
+    id: "seed", type: "number", min: 0, max: SEED_LIMIT - 1, step: 1, "data-i18n-placeholder": "parameters.seedNew",
     inputmode: "numeric", "aria-describedby": "seed-hint",
   });
 
@@ -76,6 +78,13 @@ export class Parameters extends EventTarget {
     return values;
   }
 
+  /** Sets what `values` holds, and everything else back to the model's own. */
+  set(values) {
+    this.#seed.value = values.seed ?? "";
+    for (const slider of this.#sliders) slider.set(values[slider.name]);
+    this.#changed();
+  }
+
   #changed() {
     this.dispatchEvent(new Event("change"));
   }
@@ -88,14 +97,14 @@ export class Parameters extends EventTarget {
     return h(
       "div",
       { class: "field" },
-      h("label", { for: "seed" }, "Seed"),
+      h("label", { for: "seed", "data-i18n": "parameters.seed" }),
       h(
         "div",
         { class: "field-row" },
         this.#seed,
-        h("button", { class: "button-icon", type: "button", "aria-label": "Draw a seed", title: "Draw a seed", onclick: roll }, icon("dice")),
+        h("button", { ...DRAW, onclick: roll }, icon("dice")),
       ),
-      h("p", { class: "hint", id: "seed-hint" }, "The same seed and text give the same audio."),
+      h("p", { class: "hint", id: "seed-hint", "data-i18n": "parameters.seedHint" }),
     );
   }
 }
@@ -111,18 +120,19 @@ class Slider {
   constructor(spec, defaultValue, onChange) {
     this.#spec = spec;
     this.#default = defaultValue;
-    const { name, label, hint, min, max, step } = spec;
+    const { name, min, max, step } = spec;
     this.#input = h("input", { id: name, type: "range", min, max, step, "aria-describedby": `${name}-hint` });
     this.#output = h("output", { for: name });
-    this.#reset = h("button", { class: "link", type: "button", "aria-label": `Reset ${label}` }, "reset");
+    this.#reset = h("button", { class: "link", type: "button", "data-i18n": "parameters.reset" });
+    setLabel(this.#reset, "parameters.resetNamed", { name: () => t(`parameters.${name}`) });
     this.#input.addEventListener("input", () => this.#change(true, onChange));
     this.#reset.addEventListener("click", () => this.#change(false, onChange));
     this.element = h(
       "div",
       { class: "field" },
-      h("div", { class: "field-head" }, h("label", { for: name }, label), this.#reset, this.#output),
+      h("div", { class: "field-head" }, h("label", { for: name, "data-i18n": `parameters.${name}` }), this.#reset, this.#output),
       this.#input,
-      h("p", { class: "hint", id: `${name}-hint` }, hint),
+      h("p", { class: "hint", id: `${name}-hint`, "data-i18n": `parameters.${name}.hint` }),
     );
     this.set(null);
   }
@@ -150,7 +160,10 @@ class Slider {
   #show() {
     const { min, max, digits } = this.#spec;
     const number = Number(this.#input.value);
-    setText(this.#output, this.#moved ? number.toFixed(digits) : `default · ${number.toFixed(digits)}`);
+    setMessage(this.#output, this.#moved ? "text.plain" : "parameters.default", {
+      text: number.toFixed(digits),
+      value: number.toFixed(digits),
+    });
     this.#reset.hidden = !this.#moved;
     this.#input.style.setProperty("--fill", `${(100 * (number - min)) / (max - min)}%`);
   }

@@ -2,11 +2,12 @@
  * From a request to sound: joins a session (the socket), an utterance (what arrived) and the player.
  *
  * Events: "state" (connecting, queued, streaming, done, cancelled, failed), "queued", "audio",
- * "report" (of the player), "failed" {message}. One utterance at a time; speak() ends the last one.
+ * "report" (of the player), "reconnecting", "failed" {message, code}. One utterance at a time; speak() ends the last one.
  */
 import { JitterEstimator } from "../audio/jitter.js";
 import { Player } from "../audio/player.js";
-import { SpeechSession } from "./speech-session.js";
+import { fleet } from "../shared/fleet.js";
+import { t } from "../shared/i18n.js";
 import { Utterance } from "./utterance.js";
 
 const now = () => performance.now() / 1000;
@@ -22,9 +23,8 @@ export class Speaker extends EventTarget {
   utterance = null;
   outcome = null;
 
-  constructor(url) {
+  constructor() {
     super();
-    this.url = url;
     this.#player.addEventListener("report", ({ detail }) => {
       this.#report = detail;
       this.#emit("report", detail);
@@ -48,11 +48,12 @@ export class Speaker extends EventTarget {
     this.outcome = null;
     this.#report = null;
     this.#jitter.beginUtterance();
-    const session = new SpeechSession(this.url, { ...request, resume: true });
+    const { text, ...options } = request;
+    const session = fleet.stream(text, { ...options, resume: true });
     this.#session = session;
     this.#listen(session);
     this.#emit("state", "connecting");
-    opened.catch((error) => this.#fail(session, `This browser can not play the audio: ${error.message}`));
+    opened.catch((error) => this.#noDevice(session, error));
   }
 
   /** Leaves the queue, or stops generating and playing; what has arrived can still be heard. */
@@ -87,13 +88,14 @@ export class Speaker extends EventTarget {
     on("audio", (bytes) => this.#received(bytes));
     on("done", (outcome) => this.#over("done", outcome));
     on("cancelled", (outcome) => this.#over("cancelled", outcome));
-    on("failed", ({ message }) => this.#fail(session, message));
+    on("reconnecting", (news) => this.#emit("reconnecting", news));
+    on("failed", (problem) => this.#fail(session, problem));
   }
 
   #started(session, news) {
     this.utterance.start(news, now());
     this.#ready = this.#player.begin(news.sample_rate, this.#jitter.seconds);
-    this.#ready.catch((error) => this.#fail(session, `This browser can not play the audio: ${error.message}`));
+    this.#ready.catch((error) => this.#noDevice(session, error));
     this.#emit("state", "streaming");
   }
 
@@ -123,11 +125,15 @@ export class Speaker extends EventTarget {
     this.#emit("state", state);
   }
 
-  #fail(session, message) {
+  #noDevice(session, { message }) {
+    this.#fail(session, { code: "no_device", message: t("state.device", { message }) });
+  }
+
+  #fail(session, problem) {
     if (session !== this.#session) return;
     session.cancel();
     this.#over("failed", {});
-    this.#emit("failed", { message });
+    this.#emit("failed", problem);
   }
 
   #emit(type, detail) {

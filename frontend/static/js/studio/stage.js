@@ -5,7 +5,8 @@
  * "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
  */
 import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
-import { clock, latency, plural, ratio } from "../shared/format.js";
+import { clock, latency, ratio } from "../shared/format.js";
+import { setLabel, setMessage, t } from "../shared/i18n.js";
 import { Waveform } from "./waveform.js";
 
 const SEEK_STEP_SECONDS = 1;
@@ -24,7 +25,7 @@ export class Stage extends EventTarget {
     super();
     this.#play.append(icon("play"));
     this.#play.addEventListener("click", () => this.#emit("toggle"));
-    this.#download.append(icon("download"), "Download");
+    this.#download.append(icon("download"), h("span", { "data-i18n": "stage.download" }));
     this.#download.addEventListener("click", () => this.#emit("download"));
     this.#track.addEventListener("pointerdown", ({ clientX }) => this.#seek(this.#wave.secondsAt(clientX)));
     this.#track.addEventListener("keydown", (event) => this.#trackKey(event));
@@ -52,13 +53,14 @@ export class Stage extends EventTarget {
     this.#showTime();
   }
 
-  /** Says one thing, aloud too where a screen reader listens. */
+  /** Says one thing, aloud too where a screen reader listens. @param {string | (() => string)} text */
   say(text) {
-    setText(byId("status"), text);
+    setMessage(byId("status"), "text.plain", { text });
   }
 
-  showError(message) {
-    this.#error.replaceChildren(icon("warning"), h("p", {}, message));
+  /** @param {string | (() => string)} text */
+  showError(text) {
+    this.#error.replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text }));
     this.#error.hidden = false;
   }
 
@@ -94,7 +96,7 @@ export class Stage extends EventTarget {
     if (playing === this.#playing) return;
     this.#playing = playing;
     setIcon(this.#play, playing ? "pause" : "play");
-    this.#play.setAttribute("aria-label", playing ? "Pause" : "Play");
+    setLabel(this.#play, playing ? "stage.pause" : "stage.play");
   }
 
   #showTime() {
@@ -104,7 +106,8 @@ export class Stage extends EventTarget {
     setText(byId("total"), total > 0 ? clock(total) : "");
     this.#track.setAttribute("aria-valuemax", total.toFixed(1));
     this.#track.setAttribute("aria-valuenow", position.toFixed(1));
-    this.#track.setAttribute("aria-valuetext", `${position.toFixed(1)} of ${plural(Math.round(total), "second")}`);
+    const place = t("stage.position", { position: position.toFixed(1), total: Math.round(total) });
+    this.#track.setAttribute("aria-valuetext", place);
     this.#track.setAttribute("aria-disabled", String(total === 0));
   }
 

@@ -1,40 +1,54 @@
 /**
  * The voices as cards of one radio group: arrow keys move, the browser does the rest.
  *
- * Each card carries a small figure drawn from the voice's id, so that voices are told apart at a
- * glance without pictures.
+ * Each card carries a small figure drawn from the voice's id, so that voices are told apart at a glance without
+ * pictures, and buttons to hear and, where it is the reader's own, to edit it. With many voices a search appears.
+ *
+ * Events: "change" (another voice is chosen), "edit" (detail: the voice).
  */
 import { h, icon } from "../shared/dom.js";
-
-const FIGURE_BARS = 7;
-const SVG = "http://www.w3.org/2000/svg";
-
-/** Bar heights in [0.25, 1], always the same for the same id (FNV-1a, one round per bar). */
-export function voiceFigure(id) {
-  let hash = 2166136261;
-  const mix = (code) => (hash = Math.imul(hash ^ code, 16777619) >>> 0);
-  for (const character of id) mix(character.codePointAt(0));
-  return Array.from({ length: FIGURE_BARS }, (_, bar) => 0.25 + 0.75 * ((mix(bar + 1) >>> 8) % 1000) / 999);
-}
+import { setLabel, setMessage, t } from "../shared/i18n.js";
+import "./messages.js";
+import { Preview } from "./preview.js";
+import { voiceFigure } from "./voice-figure.js";
+import { VoiceFilter } from "./voice-filter.js";
 
 export class VoicePicker extends EventTarget {
   #list;
+  #filter;
+  #preview = new Preview();
   #voices = [];
+  #chosen = null;
 
-  /** @param {HTMLElement} list the radiogroup element */
-  constructor(list) {
+  /**
+   * @param {HTMLElement} list the radiogroup element
+   * @param {HTMLElement} [tools] where the search goes; before the list otherwise
+   */
+  constructor(list, tools) {
     super();
     this.#list = list;
-    list.addEventListener("change", () => this.dispatchEvent(new Event("change")));
+    this.#filter = new VoiceFilter(() => this.#showCards());
+    if (tools) tools.append(this.#filter.element);
+    else list.before(this.#filter.element);
+    list.addEventListener("change", ({ target }) => this.#choose(target.value));
   }
 
   /** Id of the chosen voice, "default" while there is none. */
   get value() {
-    return this.#list.querySelector("input:checked")?.value ?? "default";
+    return this.#chosen ?? "default";
   }
 
   get voice() {
-    return this.#voices.find(({ id }) => id === this.value) ?? null;
+    return this.#voices.find(({ id }) => id === this.#chosen) ?? null;
+  }
+
+  get voices() {
+    return this.#voices;
+  }
+
+  /** Puts the keyboard's focus on the chosen voice. */
+  focus() {
+    (this.#list.querySelector("input:checked") ?? this.#list.querySelector("input"))?.focus();
   }
 
   showLoading() {
@@ -43,13 +57,24 @@ export class VoicePicker extends EventTarget {
     this.#list.setAttribute("aria-busy", "true");
   }
 
-  /** @param {{id, name, language, description}[]} voices @param {string} [chosen] id, the first otherwise */
+  /** @param {object[]} voices of GET /api/voices @param {string} [chosen] id, the first otherwise */
   show(voices, chosen) {
     this.#voices = voices;
-    const id = voices.some((voice) => voice.id === chosen) ? chosen : voices[0]?.id;
+    const usable = (id) => voices.some((voice) => voice.id === id);
+    this.#chosen = usable(chosen) ? chosen : (voices[0]?.id ?? null);
     this.#list.removeAttribute("aria-busy");
-    this.#list.replaceChildren(...voices.map((voice) => card(voice, voice.id === id)));
-    if (voices.length === 0) this.#list.append(h("p", { class: "quiet" }, "This model speaks with its own voice."));
+    this.#filter.offer(voices);
+    this.#showCards();
+  }
+
+  /** Chooses a voice, as a click would. @returns {boolean} whether there is such a voice */
+  select(id) {
+    const known = this.#voices.some((voice) => voice.id === id);
+    if (known) {
+      this.#choose(id);
+      this.#showCards();
+    }
+    return known;
   }
 
   /** @param {string} message @param {() => void} onRetry */
@@ -57,37 +82,57 @@ export class VoicePicker extends EventTarget {
     this.#list.removeAttribute("aria-busy");
     this.#list.replaceChildren(
       h("div", { class: "notice notice-danger", role: "alert" }, icon("warning"), h("p", {}, message)),
-      h("button", { class: "button", type: "button", onclick: onRetry }, "Try again"),
+      h("button", { class: "button", type: "button", onclick: onRetry, "data-i18n": "dialog.tryAgain" }),
     );
+  }
+
+  #choose(id) {
+    this.#chosen = id;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #showCards() {
+    const shown = this.#filter.apply(this.#voices, this.#chosen);
+    this.#list.replaceChildren(...shown.map((voice) => this.#card(voice)));
+    if (shown.length > 0) return;
+    const key = this.#voices.length === 0 ? "voices.none" : "voices.noMatch";
+    this.#list.append(h("p", { class: "quiet", "data-i18n": key }));
+  }
+
+  #card(voice) {
+    const { id, name, usable = true } = voice;
+    return h(
+      "div",
+      { class: "voice-card", "data-voice": id, "data-usable": String(usable) },
+      h(
+        "label",
+        { class: "voice-pick" },
+        h("input", { type: "radio", name: "voice", value: id, checked: id === this.#chosen }),
+        voiceFigure(id),
+        h("span", { class: "voice-words" }, h("span", { class: "voice-name" }, name || id), about(voice)),
+        h("span", { class: "voice-tick", "aria-hidden": "true" }, icon("check")),
+      ),
+      this.#buttons(voice),
+    );
+  }
+
+  #buttons(voice) {
+    const name = voice.name || voice.id;
+    const buttons = [];
+    if (voice.preview_url) buttons.push(this.#preview.button(voice));
+    if (voice.kind === "custom" && voice.owner_is_me !== false) {
+      const edit = h("button", { class: "button-icon", type: "button" }, icon("edit"));
+      setLabel(edit, "voices.edit", { name });
+      edit.addEventListener("click", () => this.dispatchEvent(new CustomEvent("edit", { detail: voice })));
+      buttons.push(edit);
+    }
+    return buttons.length > 0 ? h("span", { class: "voice-buttons" }, buttons) : null;
   }
 }
 
-function card({ id, name, language, description }, checked) {
-  return h(
-    "label",
-    { class: "voice-card" },
-    h("input", { type: "radio", name: "voice", value: id, checked }),
-    figure(id),
-    h(
-      "span",
-      { class: "voice-words" },
-      h("span", { class: "voice-name" }, name || id),
-      h("span", { class: "voice-about" }, [language, description].filter(Boolean).join(" · ")),
-    ),
-    h("span", { class: "voice-tick", "aria-hidden": "true" }, icon("check")),
-  );
-}
-
-function figure(id) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("class", "voice-figure");
-  svg.setAttribute("viewBox", `0 0 ${FIGURE_BARS * 4 + 2} 24`);
-  svg.setAttribute("aria-hidden", "true");
-  voiceFigure(id).forEach((height, bar) => {
-    const rect = document.createElementNS(SVG, "rect");
-    const attributes = { x: 2 + bar * 4, y: 12 - height * 10, width: 2, height: height * 20, rx: 1 };
-    for (const [key, value] of Object.entries(attributes)) rect.setAttribute(key, value);
-    svg.append(rect);
-  });
-  return svg;
+function about({ language, description, tags = [], usable = true }) {
+  if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacksConsent");
+  const words = h("span", { class: "voice-about" });
+  const facts = () => [language, description, ...tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
+  return setMessage(words, "text.plain", { text: () => facts() || t("voices.own") });
 }

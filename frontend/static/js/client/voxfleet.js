@@ -1,0 +1,182 @@
+/**
+ * The JavaScript client of a VoxFleet service: one ES module, no dependencies, for pages and for Node 22.
+ *
+ *   import { VoxFleet } from "/static/js/client/voxfleet.js";
+ *
+ *   const fleet = new VoxFleet({ url: "http://localhost:8006" });      // apiKey: "..." where one is needed
+ *   const blob = await fleet.speak("Hello.", { voice: "default", format: "mp3" });
+ *   for await (const pcm of fleet.stream("A long text.", { resume: true })) play(pcm);   // PCM s16le
+ *
+ *   const live = fleet.live({ voice: "default" });
+ *   live.addEventListener("audio", ({ detail }) => play(detail.pcm));
+ *   live.append("Text that is still ");
+ *   live.append("being written. ");
+ *   live.cancel(playedSamples);                                         // barge-in
+ *
+ * Whatever the service refuses is thrown as an ApiError {status, code, param, message}.
+ */
+import { ApiError, request } from "./http.js";
+import { LiveSession } from "./live-session.js";
+import { SpeechStream } from "./speech-stream.js";
+
+export { ApiError, LiveSession, SpeechStream };
+
+const SUBPROTOCOL = "voxfleet";
+/** Fields of a new voice that go into the form as they are. */
+const VOICE_FIELDS = ["name", "language", "description", "transcript", "consent_by", "consent_statement"];
+
+export class VoxFleet {
+  #urls;
+  #apiKey;
+
+  /**
+   * @param {object} [options]
+   * @param {string | string[]} [options.url] of the gateway, or of several that share a resume secret; the page's own
+   * @param {string | (() => string | null)} [options.apiKey] or what tells it, asked for each request
+   */
+  constructor({ url = globalThis.location?.origin ?? "", apiKey = null } = {}) {
+    this.#urls = [url].flat().map((each) => each.replace(/\/+$/, ""));
+    this.#apiKey = typeof apiKey === "function" ? apiKey : () => apiKey;
+  }
+
+  /** A request to the first gateway with the key. @param {RequestInit & {json?: object}} options @throws {ApiError} */
+  request(path, { json, headers = {}, ...options } = {}) {
+    const key = this.#apiKey();
+    const sent = { ...headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
+    if (json === undefined) return request(this.#urls[0] + path, { ...options, headers: sent });
+    const body = JSON.stringify(json);
+    return request(this.#urls[0] + path, { ...options, body, headers: { ...sent, "content-type": "application/json" } });
+  }
+
+  async #json(path, options) {
+    return (await this.request(path, options)).json();
+  }
+
+  async #blob(path, options) {
+    return (await this.request(path, options)).blob();
+  }
+
+  /** What the service offers: model, sample rate, limits, formats, pages. */
+  config() {
+    return this.#json("/api/config");
+  }
+
+  // ------------------------------------------------------------------------------------------------- speech
+
+  /** A whole clip. @param {object} [options] of POST /tts: voice, format, seed, ... and `signal` @returns {Promise<Blob>} */
+  speak(text, { signal, ...options } = {}) {
+    return this.#blob("/tts", { method: "POST", json: { text, ...options }, signal });
+  }
+
+  /** A clip as it is made. @param {object} [options] of POST /tts; `resume` bridges broken connections */
+  stream(text, options = {}) {
+    return new SpeechStream(this.#sockets("/ws/tts"), { text, ...options }, this.#opener());
+  }
+
+  /** A live session. @param {object} [options] voice, model, seed, cfg_value, inference_timesteps, temperature, record */
+  live(options = {}) {
+    return new LiveSession(this.#sockets("/ws/live")[0], options, this.#opener());
+  }
+
+  #sockets(path) {
+    return this.#urls.map((url) => url.replace(/^http/, "ws") + path);
+  }
+
+  #opener() {
+    const key = this.#apiKey();
+    const protocols = key ? [SUBPROTOCOL, `voxfleet.key.${key}`] : [];
+    return { createSocket: (address) => new WebSocket(address, protocols) };
+  }
+
+  // ------------------------------------------------------------------------------------------------- voices
+
+  /** @returns {Promise<object[]>} those of the models first, then custom ones by name */
+  async voices() {
+    return (await this.#json("/api/voices")).voices;
+  }
+
+  voice(id) {
+    return this.#json(`/api/voices/${encodeURIComponent(id)}`);
+  }
+
+  /**
+   * Makes a voice of a recording. Without consent_by and consent_statement it can not be used yet.
+   * @param {{audio: Blob, name: string, language?, description?, tags?: string[], transcript?, parameters?: object,
+   *   consent_by?, consent_statement?}} voice
+   * @returns {Promise<object>} the voice, and `checks` [{code, severity, message}] of its recording
+   */
+  createVoice({ audio, tags = [], parameters, ...voice }) {
+    const form = new FormData();
+    form.append("audio", audio, audio.name ?? "recording.wav");
+    for (const field of VOICE_FIELDS) if (voice[field]) form.append(field, voice[field]);
+    if (tags.length > 0) form.append("tags", tags.join(","));
+    if (parameters) form.append("parameters", JSON.stringify(parameters));
+    return this.#json("/api/voices", { method: "POST", body: form });
+  }
+
+  updateVoice(id, changes) {
+    return this.#json(`/api/voices/${encodeURIComponent(id)}`, { method: "PATCH", json: changes });
+  }
+
+  async deleteVoice(id) {
+    await this.request(`/api/voices/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  /** What the voice sounds like. @returns {Promise<Blob>} a WAV file */
+  voicePreview(id) {
+    return this.#blob(`/api/voices/${encodeURIComponent(id)}/preview`);
+  }
+
+  /** The sentence to agree to, and to read aloud. */
+  async consentStatement() {
+    return (await this.#json("/api/voices/consent")).statement;
+  }
+
+  // ----------------------------------------------------------------------------------------------- sessions
+
+  /** @param {{limit?: number, before?: string}} [page] @returns {Promise<object>} newest first */
+  sessions(page = {}) {
+    return this.#json(withQuery("/api/sessions", page));
+  }
+
+  /** @param {{key?: string}} [share] a share key @returns {Promise<object>} meta and timeline */
+  session(id, share = {}) {
+    return this.#json(withQuery(sessionPath(id), share));
+  }
+
+  /** @param {{utterance?: number, key?: string}} [part] one utterance of it @returns {Promise<Blob>} WAV */
+  sessionAudio(id, { utterance, ...share } = {}) {
+    const part = utterance === undefined ? "/audio" : `/audio/${utterance}`;
+    return this.#blob(withQuery(sessionPath(id) + part, share));
+  }
+
+  /** @returns {Promise<Blob>} a zip of everything that was recorded */
+  downloadSession(id, share = {}) {
+    return this.#blob(withQuery(`${sessionPath(id)}/download`, share));
+  }
+
+  /** @param {{title?: string, comment?: string}} changes */
+  updateSession(id, changes) {
+    return this.#json(sessionPath(id), { method: "PATCH", json: changes });
+  }
+
+  /** @returns {Promise<{share_key: string, url: string}>} */
+  shareSession(id) {
+    return this.#json(`${sessionPath(id)}/share`, { method: "POST" });
+  }
+
+  async unshareSession(id) {
+    await this.request(`${sessionPath(id)}/share`, { method: "DELETE" });
+  }
+
+  async deleteSession(id) {
+    await this.request(sessionPath(id), { method: "DELETE" });
+  }
+}
+
+const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
+
+function withQuery(path, fields) {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
+}

@@ -1,0 +1,40 @@
+/**
+ * The service that served this page, with the API key that the reader may have given.
+ *
+ * A key is kept for the tab, and beyond it only when the reader asks for that.
+ */
+import { VoxFleet } from "../client/voxfleet.js";
+
+const KEY = "voxfleet.apiKey";
+
+/** @returns {string | null} */
+export function apiKey() {
+  return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
+}
+
+/** Whether the key outlives this tab. */
+export function keyIsRemembered() {
+  return localStorage.getItem(KEY) !== null;
+}
+
+/** @param {string | null} key null forgets it @param {boolean} remember beyond this tab */
+export function setApiKey(key, remember) {
+  localStorage.removeItem(KEY);
+  sessionStorage.removeItem(KEY);
+  if (key) (remember ? localStorage : sessionStorage).setItem(KEY, key);
+  window.dispatchEvent(new Event("apikey"));
+}
+
+export const fleet = new VoxFleet({ apiKey });
+
+let config = null;
+
+/** GET /api/config, asked once by all parts of a page; `renew` asks again. @throws {ApiError} */
+export function pageConfig({ renew = false } = {}) {
+  if (renew) config = null;
+  config ??= fleet.config().catch((error) => {
+    config = null;
+    throw error;
+  });
+  return config;
+}

@@ -1,0 +1,78 @@
+/**
+ * The sheet that takes an API key, for services whose gateways ask for one.
+ */
+import { fleet, apiKey, keyIsRemembered, setApiKey } from "./fleet.js";
+import { h } from "./dom.js";
+import { setMessage } from "./i18n.js";
+import { problemText } from "./problems.js";
+
+let sheet = null;
+
+/** @param {{code?: string, message: string}} [problem] why it is asked for, where a request was refused */
+export function openKeySheet(problem) {
+  sheet ??= new KeySheet();
+  sheet.open(problem);
+}
+
+class KeySheet {
+  #input = h("input", { id: "api-key", type: "password", autocomplete: "off", spellcheck: "false" });
+  #remember = h("input", { id: "api-key-remember", type: "checkbox" });
+  #problem = h("p", { class: "notice notice-danger", role: "alert", hidden: true });
+  #forget = h("button", { class: "button button-quiet", type: "button", "data-i18n": "key.forget" });
+  #dialog;
+
+  constructor() {
+    const form = h(
+      "form",
+      { method: "dialog" },
+      h("h2", { id: "key-title", "data-i18n": "key.title" }),
+      h("p", { class: "quiet", "data-i18n": "key.about" }),
+      this.#problem,
+      h("label", { class: "stacked" }, h("span", { "data-i18n": "key.label" }), this.#input),
+      h("label", { class: "check" }, this.#remember, h("span", { "data-i18n": "key.remember" })),
+      h(
+        "div",
+        { class: "sheet-foot" },
+        this.#forget,
+        h("button", { class: "button", type: "button", "data-i18n": "dialog.cancel", onclick: () => this.#dialog.close() }),
+        h("button", { class: "button button-primary", "data-i18n": "key.use" }),
+      ),
+    );
+    form.addEventListener("submit", (event) => this.#submit(event));
+    this.#forget.addEventListener("click", () => {
+      setApiKey(null, false);
+      this.#dialog.close();
+    });
+    this.#dialog = h("dialog", { class: "sheet", id: "key-sheet", "aria-labelledby": "key-title" }, form);
+    document.body.append(this.#dialog);
+  }
+
+  open(problem) {
+    if (this.#dialog.open) return;
+    this.#input.value = apiKey() ?? "";
+    this.#remember.checked = keyIsRemembered();
+    this.#forget.hidden = !apiKey();
+    this.#showProblem(problem);
+    this.#dialog.showModal();
+    this.#input.focus();
+  }
+
+  /** The key is tried at once: a mistyped one is noticed here. */
+  async #submit(event) {
+    event.preventDefault();
+    const before = [apiKey(), keyIsRemembered()];
+    setApiKey(this.#input.value.trim() || null, this.#remember.checked);
+    try {
+      await fleet.voices();
+      this.#dialog.close();
+    } catch (error) {
+      if (error.status === 401) setApiKey(...before);
+      this.#showProblem(error);
+    }
+  }
+
+  #showProblem(problem) {
+    this.#problem.hidden = !problem;
+    if (problem) setMessage(this.#problem, "text.plain", { text: () => problemText(problem) });
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * What the page says of an utterance: one line for each state, told again when the language changes.
+ */
+import { duration, latency, ratio } from "../shared/format.js";
+import { t } from "../shared/i18n.js";
+
+/** @param {string} state @param {import("./utterance.js").Utterance} utterance @param {object | null} outcome */
+export function narrate(state, utterance, outcome) {
+  const heard = utterance.samples ? duration(Math.round(utterance.audioSeconds)) : null;
+  const orHeard = (key) => t(heard ? `${key}Heard` : key, { heard });
+  switch (state) {
+    case "connecting":
+    case "queued":
+      return t(`state.${state}`);
+    case "streaming":
+      return t("state.streaming", { worker: utterance.workerId });
+    case "cancelled":
+      return orHeard(outcome.asked ? "state.stopped" : "state.cancelled");
+    case "failed":
+      return orHeard("state.failed");
+    default:
+      return summary(utterance, outcome);
+  }
+}
+
+function summary({ request, audioSeconds, firstAudioSeconds }, { rtf, finish_reason: reason, migrations }) {
+  const facts = [
+    t("summary.speech", { seconds: audioSeconds.toFixed(1) }),
+    t("summary.first", { latency: latency(firstAudioSeconds) }),
+    t("summary.rtf", { rtf: ratio(rtf) }),
+    t("summary.seed", { seed: request.seed }),
+    ["length", "runaway"].includes(reason) ? t(`summary.${reason}`) : null,
+    migrations > 0 ? t("summary.moved", { count: migrations }) : null,
+  ];
+  return facts.filter(Boolean).join(" · ");
+}

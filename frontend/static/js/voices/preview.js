@@ -1,0 +1,57 @@
+/**
+ * Hearing what voices sound like, one at a time.
+ */
+import { h, icon, setIcon } from "../shared/dom.js";
+import { fleet } from "../shared/fleet.js";
+import { setLabel } from "../shared/i18n.js";
+
+export class Preview {
+  #audio = new Audio();
+  #button = null;
+  #url = null;
+  #asked = 0;
+
+  constructor() {
+    for (const over of ["ended", "error"]) this.#audio.addEventListener(over, () => this.#stop());
+  }
+
+  /** A button that plays the voice and stops it again. @param {{id: string, name?: string}} voice */
+  button(voice) {
+    const button = h("button", { class: "button-icon voice-preview", type: "button" }, icon("play"));
+    setLabel(button, "voices.preview", { name: voice.name || voice.id });
+    button.addEventListener("click", () => this.#toggle(button, voice.id));
+    return button;
+  }
+
+  async #toggle(button, id) {
+    const playing = button === this.#button;
+    this.#stop();
+    if (playing) return;
+    const asked = (this.#asked += 1);
+    this.#button = button;
+    setIcon(button, "stop");
+    button.setAttribute("aria-busy", "true");
+    try {
+      const blob = await fleet.voicePreview(id);
+      if (asked !== this.#asked) return;
+      this.#url = URL.createObjectURL(blob);
+      this.#audio.src = this.#url;
+      await this.#audio.play();
+    } catch {
+      if (asked !== this.#asked) return;
+      this.#stop();
+      setIcon(button, "warning");
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  }
+
+  #stop() {
+    this.#asked += 1;
+    if (this.#button) setIcon(this.#button, "play");
+    this.#button = null;
+    this.#audio.pause();
+    if (this.#url) URL.revokeObjectURL(this.#url);
+    this.#url = null;
+  }
+}

@@ -1,0 +1,196 @@
+/** The JavaScript client: what it sends, what it makes of the answers. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { afterEach, describe, test } from "node:test";
+import { LiveSession } from "../../frontend/static/js/client/live-session.js";
+import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
+import { ApiError, VoxFleet } from "../../frontend/static/js/client/voxfleet.js";
+
+/** The far end of a socket. */
+class FarEnd {
+  readyState = 0;
+  sent = [];
+
+  open() {
+    this.readyState = 1;
+    this.onopen();
+  }
+
+  send(text) {
+    this.sent.push(JSON.parse(text));
+  }
+
+  say(message) {
+    this.onmessage({ data: message instanceof ArrayBuffer ? message : JSON.stringify(message) });
+  }
+
+  close(code = 1000) {
+    if (this.readyState === 3) return;
+    this.readyState = 3;
+    this.onclose({ code });
+  }
+}
+
+const pcm = (...samples) => Int16Array.from(samples).buffer;
+
+describe("VoxFleet over HTTP", () => {
+  let server;
+  afterEach(() => server.close());
+
+  /** A service that notes requests and gives one answer. */
+  async function service(status, answer) {
+    const seen = [];
+    server = createServer(async (request, response) => {
+      let body = "";
+      for await (const part of request) body += part;
+      seen.push({ method: request.method, url: request.url, headers: request.headers, body });
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify(answer));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${server.address().port}/`;
+    return { seen, fleet: new VoxFleet({ url, apiKey: "secret" }) };
+  }
+
+  test("a clip is asked for with the key and the options", async () => {
+    const { seen, fleet } = await service(200, {});
+    await fleet.speak("Hi.", { voice: "slt", format: "mp3" });
+    assert.equal(seen[0].url, "/tts");
+    assert.equal(seen[0].headers.authorization, "Bearer secret");
+    assert.deepEqual(JSON.parse(seen[0].body), { text: "Hi.", voice: "slt", format: "mp3" });
+  });
+
+  test("a refusal is thrown with its code and field", async () => {
+    const { fleet } = await service(422, { error: { message: "too long", code: "invalid_request", param: "text" } });
+    const refused = (error) => error instanceof ApiError && error.status === 422 && error.param === "text";
+    await assert.rejects(fleet.speak("Hi."), refused);
+  });
+
+  test("ids are quoted into addresses, and only what is given is asked", async () => {
+    const { seen, fleet } = await service(200, { voices: [] });
+    await fleet.voicePreview("../admin?x");
+    await fleet.session("s/1", { key: "k&y" });
+    await fleet.sessions({ limit: 5, before: undefined });
+    const urls = seen.map(({ url }) => url);
+    assert.deepEqual(urls, ["/api/voices/..%2Fadmin%3Fx/preview", "/api/sessions/s%2F1?key=k%26y", "/api/sessions?limit=5"]);
+  });
+
+  test("a new voice goes out as a form", async () => {
+    const { seen, fleet } = await service(201, { id: "v" });
+    await fleet.createVoice({ audio: new Blob(["RIFF"]), name: "Ada", tags: ["warm", "low"], parameters: { cfg_value: 3 } });
+    for (const part of ['name="audio"; filename="recording.wav"', 'name="name"\r\n\r\nAda', "warm,low", '{"cfg_value":3}']) {
+      assert.ok(seen[0].body.includes(part), part);
+    }
+    assert.ok(!seen[0].body.includes("transcript"));
+  });
+});
+
+describe("SpeechStream as a sequence", () => {
+  function stream() {
+    const socket = new FarEnd();
+    return { socket, speech: new SpeechStream("ws://a", { text: "Hi." }, { createSocket: () => socket }) };
+  }
+
+  test("yields every piece and ends with the clip", async () => {
+    const { socket, speech } = stream();
+    const heard = [];
+    const reading = (async () => {
+      for await (const piece of speech) heard.push(...new Int16Array(piece));
+    })();
+    socket.open();
+    socket.say({ type: "started", sample_rate: 16000 });
+    socket.say(pcm(1, 2));
+    await Promise.resolve();
+    socket.say(pcm(3));
+    socket.say({ type: "done" });
+    await reading;
+    assert.deepEqual(heard, [1, 2, 3]);
+  });
+
+  test("throws when the speech fails, after what came before", async () => {
+    const { socket, speech } = stream();
+    const heard = [];
+    const reading = (async () => {
+      for await (const piece of speech) heard.push(...new Int16Array(piece));
+    })();
+    socket.open();
+    socket.say(pcm(7));
+    socket.say({ type: "error", error: { code: "worker_failed", message: "gone" } });
+    await assert.rejects(reading, { code: "worker_failed" });
+    assert.deepEqual(heard, [7]);
+  });
+
+  test("reports what was heard while it runs, and nothing after", () => {
+    const { socket, speech } = stream();
+    speech.report({ underruns: 0 });
+    socket.open();
+    speech.report({ underruns: 1, played_samples: 5 });
+    socket.say({ type: "done" });
+    speech.report({ underruns: 2 });
+    assert.deepEqual(socket.sent.slice(1), [{ type: "stats", underruns: 1, played_samples: 5 }]);
+  });
+});
+
+describe("LiveSession", () => {
+  function session(context) {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const socket = new FarEnd();
+    const live = new LiveSession("ws://a", { voice: "slt" }, { createSocket: () => socket });
+    const events = [];
+    for (const type of ["started", "audio", "cancelled", "idle", "done", "failed"]) {
+      live.addEventListener(type, ({ detail }) => events.push([type, detail]));
+    }
+    return { live, socket, events, wait: (ms = 100) => context.mock.timers.tick(ms) };
+  }
+
+  test("what is said before the socket is open waits for it, in order", (context) => {
+    const { live, socket, wait } = session(context);
+    live.append("One. ");
+    wait();
+    live.flush();
+    socket.open();
+    assert.deepEqual(socket.sent, [{ type: "start", voice: "slt" }, { type: "append", text: "One. " }, { type: "flush" }]);
+  });
+
+  test("keystrokes are gathered; a command sends what was gathered first", (context) => {
+    const { live, socket, wait } = session(context);
+    socket.open();
+    for (const letter of "Hello") live.append(letter);
+    wait();
+    live.append(" you");
+    live.stop();
+    live.append("too late");
+    wait();
+    const texts = socket.sent.slice(1).map(({ type, text }) => text ?? type);
+    assert.deepEqual(texts, ["Hello", " you", "stop"]);
+  });
+
+  test("no audio of before a cancel is heard, and its samples still count", (context) => {
+    const { live, socket, events } = session(context);
+    socket.open();
+    socket.say(pcm(1, 2));
+    live.append("never sent");
+    live.cancel(1);
+    socket.say(pcm(3, 4));
+    socket.say({ type: "cancelled", epoch: 1, spoken_text: "H" });
+    socket.say(pcm(5));
+    const heard = events.filter(([type]) => type === "audio").map(([, { firstSample }]) => firstSample);
+    assert.deepEqual(heard, [0, 4]);
+    assert.deepEqual(socket.sent.slice(1), [{ type: "cancel", played_samples: 1 }]);
+  });
+
+  test("ends once", (context) => {
+    const { socket, events } = session(context);
+    socket.open();
+    socket.say({ type: "done", utterances: 2 });
+    socket.close(1006);
+    assert.deepEqual(events.map(([type]) => type), ["done"]);
+  });
+
+  test("a lost connection fails it", (context) => {
+    const { socket, events } = session(context);
+    socket.close(1006);
+    assert.equal(events[0][0], "failed");
+    assert.equal(events[0][1].code, "connection_lost");
+  });
+});
