@@ -1,7 +1,7 @@
 """One open request on one connection: the engine's outputs become frames, heartbeats in between.
 
 Two tasks share an outbox. One takes outputs from the engine and never waits for the peer; the other sends,
-and adds a heartbeat every 250 ms. So a peer that reads slowly delays nobody else, and one that leaves more
+and adds a heartbeat after 250 ms of silence. So a peer that reads slowly delays nobody else, and one that leaves more
 than `max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of the
 request and before the last frame goes out, so that who has read that frame can use the slot.
 """
@@ -250,6 +250,7 @@ class RequestStream:
                     return
                 await self._send(message.data)
                 sent_index = message.next_index
+                next_heartbeat = clock() + interval_seconds
 
     def _heartbeat(self, next_index: int, step: int) -> bytes:
         request_id, attempt = self._start.request_id, self._start.attempt
