@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from gateway.relay import Clip
 
 
 class Listener(Protocol):
@@ -24,6 +27,22 @@ class ResumableListener(Listener, Protocol):
 
     def resumable(self, token: str, samples: int) -> None:
         """Appended to what came before, `token` covers the clip up to `samples`, which were heard already."""
+
+
+class Witness:
+    """Hears what a listener is not told: who speaks, and how it ended. This one forgets it."""
+
+    def speaking(self, worker_id: str, clip: Clip, sample_rate: int) -> None:
+        """A worker begins a part of the clip or goes on with it; `sample_rate` is the listener's."""
+
+    def lost(self, worker_id: str, reason: str) -> None:
+        """The worker failed; another one may go on."""
+
+    def ended(self, outcome: str) -> None:
+        """The last word: a finish reason, the code of an error, or `client_gone`."""
+
+
+UNWITNESSED = Witness()
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,11 @@ class Hearing:
             self.first_audio_at = now
         self.last_audio_at = now
         self._audio_seconds += audio_seconds
+
+    def pause_seconds(self, now: float) -> tuple[float, float]:
+        """How long there was no audio, and how much of that outlasted what the client had."""
+        pause = now - self.last_audio_at
+        return pause, max(0.0, pause - self.lead_seconds(self.last_audio_at))
 
     def lead_seconds(self, now: float) -> float:
         """Delivered and not played yet; 0 before the first audio and while the client waits."""

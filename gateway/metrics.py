@@ -98,6 +98,16 @@ class Metrics:
             "voxfleet_playback_buffered_seconds", "Audio that lay ready when a player reported.",
             buckets=_SECONDS, registry=registry,
         )  # fmt: skip
+        self.sessions_recorded = Counter(
+            "voxfleet_sessions_recorded_total", "Sessions recorded to their end.", ["kind"], registry=registry
+        )
+        self.recording_failures = Counter(
+            "voxfleet_recording_failures_total", "Recordings that stopped before their session did.",
+            ["reason"], registry=registry,
+        )  # fmt: skip
+        self.session_bytes = Gauge(
+            "voxfleet_session_bytes", "Disk space of all sessions, once a minute.", registry=registry
+        )
         self.encode_seconds = Histogram(
             "voxfleet_encode_seconds",
             "Time to encode a clip.",

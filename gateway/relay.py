@@ -61,6 +61,11 @@ class Clip:
             self._texts = parts(self.request.text, model.part_characters, model.languages)
 
     @property
+    def texts(self) -> list[str]:
+        """The text in the parts that are spoken one after the other."""
+        return self._texts
+
+    @property
     def audio_seconds(self) -> float:
         """Length of what was committed."""
         return self.samples / self.model.sample_rate if self.model else 0.0

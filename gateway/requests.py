@@ -61,6 +61,8 @@ class TtsRequest(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue; None: default, or the highest that the client may ask for when that is lower."""
+    record: bool = False
+    """Keep text and audio as a session, where the gateway does that for those who ask."""
     min_seconds: Annotated[float, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(gt=0)] | None = None
 

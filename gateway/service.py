@@ -26,6 +26,7 @@ from gateway.registration import Registry
 from gateway.resume_token import ResumeTokens
 from gateway.retry_budget import RetryBudget
 from gateway.roster import Roster
+from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings
 from gateway.voices.service import Voices
 from gateway.worker_client import WorkerClient, WorkerUnreachable
@@ -58,6 +59,7 @@ class Gateway:
         self.callers = Callers(settings)
         self.database = Database(settings.database)
         self.metrics = Metrics(self.pool)
+        self.recorder = Recorder(settings, self.database, self.metrics)
         self.roster = Roster(self.pool, settings)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
@@ -73,7 +75,7 @@ class Gateway:
         """Open the database, and watch the workers for as long as the block lasts. Raises DatabaseError."""
         await self.database.open()
         try:
-            async with self.operations.running(), self.roster.running():
+            async with self.recorder.running(), self.operations.running(), self.roster.running():
                 yield
         finally:
             self.registry.close()

@@ -96,6 +96,12 @@ class GatewaySettings(BaseSettings):
     """Where voices, sessions and the database are kept."""
     database_url: SecretStr | None = None
     """postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///PATH. None: a SQLite file in `data_dir`."""
+    record_sessions: Literal["off", "ask", "all"] = "ask"
+    """Whose sessions are recorded: nobody's, theirs who ask with `record`, or everybody's."""
+    session_retention_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    """How long after its end a session is kept; 0: for ever."""
+    session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    """10^9 bytes of all sessions; beyond them the least recently used go. 0: any number."""
     expose_openapi: bool = False
     """Serve /openapi.json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -175,6 +181,11 @@ class GatewaySettings(BaseSettings):
         if isinstance(value, str):
             return [part.strip() for part in value.split(",") if part.strip()]
         return value
+
+    @field_validator("record_sessions", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: Any) -> Any:
+        return "off" if value is False else value  # which is how YAML reads it
 
     @field_validator("worker_urls", mode="after")
     @classmethod

@@ -18,7 +18,7 @@ from gateway.audio import Resampler, output_sample_rate
 from gateway.errors import ApiError
 from gateway.failover import Failover
 from gateway.leases import Lease
-from gateway.listener import Hearing, Listener, Outcome
+from gateway.listener import UNWITNESSED, Hearing, Listener, Outcome, Witness
 from gateway.queue import Requirement, Ticket
 from gateway.relay import Clip, StreamMoved, relay
 from gateway.requests import TtsRequest, check_limits, random_seed
@@ -50,12 +50,14 @@ class Synthesis:
         standing: Standing = _NOBODY,
         clip: Clip | None = None,
         token: TokenWriter | None = None,
+        witness: Witness = UNWITNESSED,
     ) -> None:
         """`clip`: what there is of it already. `token`: told to the listener, a `ResumableListener`."""
         self._gateway = gateway
         self._request = request
         self._request_id = request_id
         self._listener = listener
+        self._witness = witness
         self._standing = standing
         self._settings = gateway.settings
         self._metrics = gateway.metrics
@@ -137,9 +139,7 @@ class Synthesis:
 
     def _wait_seconds(self) -> float:
         """Until the request is given up for lack of a slot."""
-        deadline = self._patience_until
-        if deadline is None:
-            deadline = self._began_at + self._settings.queue_timeout_seconds
+        deadline = self._patience_until or self._began_at + self._settings.queue_timeout_seconds
         return deadline - time.monotonic()
 
     def _waited_too_long(self) -> ApiError:
@@ -205,6 +205,7 @@ class Synthesis:
             detail=message, patches=len(self.clip.latents),
         )  # fmt: skip
         self._metrics.worker_failures.labels(worker.id, reason).inc()
+        self._witness.lost(worker.id, reason)
         worker.figures.errors += 1
         if reason not in _BLAMELESS:
             self._gateway.pool.report_suspect(worker, reason)
@@ -238,14 +239,14 @@ class Synthesis:
             self._listener.queued(ticket.id, position, eta_seconds)
 
     def _start(self, lease: Lease) -> None:
-        if self._started_at is not None:
-            return
-        self._started_at = time.monotonic()
-        self._metrics.queue_seconds.observe(self._started_at - self._began_at)
-        model_rate = self.clip.model.sample_rate
-        self.sample_rate = output_sample_rate(self._request.format, self._request.sample_rate, model_rate)
-        self._resampler = Resampler(model_rate, self.sample_rate)
-        self._listener.started(lease.worker.id, self.sample_rate)
+        if self._started_at is None:
+            self._started_at = time.monotonic()
+            self._metrics.queue_seconds.observe(self._started_at - self._began_at)
+            model_rate = self.clip.model.sample_rate
+            self.sample_rate = output_sample_rate(self._request.format, self._request.sample_rate, model_rate)
+            self._resampler = Resampler(model_rate, self.sample_rate)
+            self._listener.started(lease.worker.id, self.sample_rate)
+        self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         now = time.monotonic()
@@ -266,10 +267,9 @@ class Synthesis:
     def _resumed(self, now: float) -> None:
         """The first audio after an interruption: how long the pause was, and how much of it was heard."""
         if self._hearing.last_audio_at is not None:
-            gap_seconds = now - self._hearing.last_audio_at
-            lead_seconds = self._hearing.lead_seconds(self._hearing.last_audio_at)
+            gap_seconds, audible_seconds = self._hearing.pause_seconds(now)
             self._metrics.migration_gap_seconds.observe(gap_seconds)
-            self._metrics.audible_gap_seconds.observe(max(0.0, gap_seconds - lead_seconds))
+            self._metrics.audible_gap_seconds.observe(audible_seconds)
 
     # --------------------------------------------------------------------------------------------- accounting
 
@@ -297,3 +297,4 @@ class Synthesis:
             migrations=self._failover.migrations,
         )
         settle(self._gateway, self._request, account)
+        self._witness.ended(outcome)

@@ -24,6 +24,7 @@ from gateway.operations.playback import PlaybackReports
 from gateway.outbox import SLOW_CLIENT, Outbox
 from gateway.security import may_open_socket
 from gateway.service import Gateway
+from gateway.sessions.witness import witness_clip
 from gateway.synthesis import Outcome, Synthesis
 
 router = APIRouter()
@@ -66,6 +67,8 @@ class StreamSession:
         self._announced = False
         self._playback: PlaybackReports | None = None
         self._sample_rate = 0
+        self._session_id: str | None = None
+        """What the stream is recorded as."""
         self._samples_before: int | None = None
         """Of a clip that is resumed: what its client has."""
 
@@ -83,7 +86,7 @@ class StreamSession:
             logger.exception("unhandled error", request_id=self._request_id)
             await self._end_with(ApiError(500, "internal_error", "an internal error occurred"))
         else:
-            await self._end(_done_message(outcome), DONE)
+            await self._end({**_done_message(outcome), "session_id": self._session_id}, DONE)
 
     async def _serve(self) -> Outcome:
         try:
@@ -92,9 +95,13 @@ class StreamSession:
         except TimeoutError:
             raise ApiError(408, "no_request", "no request came in time") from None
         self._samples_before = opening.clip.samples if opening.clip else None
+        witness = witness_clip(
+            self._gateway.recorder, opening.request, opening.standing.tenant, self, resumed=bool(opening.clip)
+        )
+        self._session_id = witness.session_id
         synthesis = Synthesis(
-            self._gateway, opening.request, self._request_id, self, opening.standing,
-            clip=opening.clip, token=opening.token,
+            self._gateway, opening.request, self._request_id, witness, opening.standing,
+            clip=opening.clip, token=opening.token, witness=witness,
         )  # fmt: skip
         reader = asyncio.create_task(self._read_until_cancel())
         try:
@@ -138,6 +145,7 @@ class StreamSession:
             "request_id": self._request_id,
             "worker_id": worker_id,
             "sample_rate": sample_rate,
+            "session_id": self._session_id,
         }
         if self._samples_before is not None:
             message["resumed_at_sample"] = self._samples_before

@@ -11,6 +11,7 @@ from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.audio import CONTENT_TYPES, encode_clip
 from gateway.requests import OpenAiSpeechRequest, TtsRequest
 from gateway.service import Gateway, GatewayDep
+from gateway.sessions.witness import witness_clip
 from gateway.synthesis import Outcome, Synthesis
 from gateway.voices.catalog import served_models
 
@@ -34,6 +35,9 @@ class _Collector:
     def audio(self, pcm: bytes) -> None:
         self.chunks.append(pcm)
 
+    def resumable(self, token: str, samples: int) -> None:
+        """Nobody to tell."""
+
 
 @router.post("/tts", response_class=Response)
 async def synthesize(order: TtsRequest, request: Request, gateway: GatewayDep) -> Response:
@@ -49,8 +53,11 @@ async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: G
 
 async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Response:
     collector = _Collector()
-    standing = gateway.callers.identify(request).standing(order)
-    synthesis = Synthesis(gateway, order, request.state.request_id, collector, standing)
+    caller = gateway.callers.identify(request)
+    witness = witness_clip(gateway.recorder, order, caller.tenant, collector)
+    synthesis = Synthesis(
+        gateway, order, request.state.request_id, witness, caller.standing(order), witness=witness
+    )
     try:
         outcome = await while_connected(request, synthesis.run())
     except ClientGoneError:
@@ -59,7 +66,10 @@ async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Respo
     pcm = b"".join(collector.chunks)
     file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format)
     gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
-    return Response(file, headers=_headers(outcome, order.format))
+    headers = _headers(outcome, order.format)
+    if witness.session_id is not None:
+        headers["X-Session-Id"] = witness.session_id
+    return Response(file, headers=headers)
 
 
 def _headers(outcome: Outcome, format: str) -> dict[str, str]:

@@ -1,0 +1,130 @@
+"""Removing sessions: those older than the retention, then the least recently used until the rest fits.
+
+A session that is being recorded is never removed. A folder without a row, which a crash or another database
+can leave, has the age and the last use that its files have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from gateway.sessions import files
+from gateway.sessions.index import STALE_SECONDS, SessionIndex
+from gateway.settings import GatewaySettings
+
+_BYTES_PER_GB = 10**9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """None: no limit."""
+
+    age: timedelta | None = None
+    """Since the session ended."""
+    size_bytes: int | None = None
+    """Of all sessions together."""
+
+    @classmethod
+    def of(cls, settings: GatewaySettings) -> Self:
+        """The settings, where 0 means no limit."""
+        return cls.from_numbers(settings.session_retention_days, settings.session_max_storage_gb)
+
+    @classmethod
+    def from_numbers(cls, retention_days: float, max_storage_gb: float) -> Self:
+        """Days, and units of 10^9 bytes; 0 means no limit."""
+        return cls(
+            timedelta(days=retention_days) if retention_days else None,
+            round(max_storage_gb * _BYTES_PER_GB) if max_storage_gb else None,
+        )
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A session on disk."""
+
+    session_id: str
+    ended_at: datetime
+    used_at: datetime
+    size_bytes: int
+    active: bool
+    indexed: bool
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A session that was removed, or would be, and why: "age" or "capacity"."""
+
+    session_id: str
+    reason: str
+    size_bytes: int
+
+
+async def clean(index: SessionIndex, folder: Path, limits: Limits, *, dry_run: bool = False) -> list[Removed]:
+    """Remove what exceeds the limits; what was removed, in that order.
+
+    Raises OSError, DatabaseError and SQLAlchemyError; what was removed until then stays removed.
+    """
+    if limits.age is None and limits.size_bytes is None:
+        return []
+    stored = await _all_sessions(index, folder)
+    indexed = {session.session_id: session.indexed for session in stored}
+    removed = []
+    for item in choose(stored, limits, datetime.now(UTC)):
+        if dry_run or await _remove(index, folder, item, indexed[item.session_id]):
+            removed.append(item)
+    return removed
+
+
+def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]:
+    """What has to go of these sessions."""
+    chosen: list[Removed] = []
+    kept = sorted(stored, key=lambda session: (session.used_at, session.session_id))
+    if limits.age is not None:
+        old = [session for session in kept if not session.active and session.ended_at < now - limits.age]
+        chosen += [Removed(session.session_id, "age", session.size_bytes) for session in old]
+        kept = [session for session in kept if session not in old]
+    excess = 0 if limits.size_bytes is None else sum(s.size_bytes for s in kept) - limits.size_bytes
+    for session in kept:
+        if excess > 0 and not session.active:
+            chosen.append(Removed(session.session_id, "capacity", session.size_bytes))
+            excess -= session.size_bytes
+    return chosen
+
+
+async def _all_sessions(index: SessionIndex, folder: Path) -> list[Stored]:
+    rows = await index.least_recently_used()
+    found = [
+        Stored(
+            row.id, row.ended_at or row.created_at, row.used_at, row.size_bytes, row.state == "active", True
+        )
+        for row in rows
+    ]
+    return found + await asyncio.to_thread(_orphans, folder, {row.id for row in rows})
+
+
+def _orphans(folder: Path, known: set[str]) -> list[Stored]:
+    """Folders of sessions that have no row."""
+    found = []
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name in known or not files.is_session_id(path.name) or not path.is_dir():
+            continue
+        try:
+            written_at = datetime.fromtimestamp(files.last_written_at(path), UTC)
+        except FileNotFoundError:
+            continue
+        is_young = written_at > datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
+        active = is_young or files.is_being_written(path)
+        found.append(Stored(path.name, written_at, written_at, files.folder_bytes(path), active, False))
+    return found
+
+
+async def _remove(index: SessionIndex, folder: Path, item: Removed, indexed: bool) -> bool:
+    """The row first: what a crash leaves is a folder without a row, which the next clean-up finds."""
+    if indexed and not await index.remove(item.session_id):
+        return False
+    await asyncio.to_thread(files.remove_folder, files.session_folder(folder, item.session_id))
+    return True

@@ -1,0 +1,275 @@
+"""The files of one session, and how they are written so that a crash at any moment leaves them readable.
+
+    data/sessions/{id}/
+        meta.json         what it is and how it ended, replaced as a whole
+        recording.jsonl   the timeline while it grows, one line per event; its writer holds a lock on it
+        recording.json    the timeline, once the session has ended
+        audio/0000.wav    one per utterance; the header is true after every append
+        merged.wav        all utterances one after the other
+
+All functions block and raise OSError. They are called by the writer's thread or by threads for reading.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+META = "meta.json"
+JOURNAL = "recording.jsonl"
+TIMELINE = "recording.json"
+MERGED = "merged.wav"
+AUDIO = "audio"
+WAV_HEADER_BYTES = 44
+MAX_WAV_BYTES = 0xFFFF_FFFF - WAV_HEADER_BYTES
+"""Longest audio data that a WAV file can state."""
+_SESSION_ID = re.compile(r"s_[A-Za-z0-9_-]{22}")
+_COPY_BYTES = 1 << 20
+
+
+def new_session_id() -> str:
+    """128 random bits: whoever does not know it cannot guess it."""
+    return f"s_{secrets.token_urlsafe(16)}"
+
+
+def is_session_id(text: str) -> bool:
+    """Whether `text` has the form of an id, and so is safe as the name of a folder."""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
+def session_folder(sessions: Path, session_id: str) -> Path:
+    """The folder of a session below `sessions`. Raises ValueError for what is no id."""
+    if not is_session_id(session_id):
+        raise ValueError("not the id of a session")
+    return sessions / session_id
+
+
+def utterance_file(folder: Path, index: int) -> Path:
+    """The audio of one utterance."""
+    return folder / AUDIO / f"{index:04d}.wav"
+
+
+def utterance_files(folder: Path) -> list[Path]:
+    """The audio of all utterances, in order."""
+    return sorted((folder / AUDIO).glob("[0-9]*.wav"), key=lambda path: int(path.stem))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a file in one step: readers see the old or the new one, also after a crash."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(value, file, ensure_ascii=False, separators=(",", ":"))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The mapping in a file; None when there is none that can be read as such."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a journal; what a crash left of the last one is skipped."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for line in file:
+            with contextlib.suppress(ValueError):
+                if isinstance(value := json.loads(line), dict):
+                    yield value
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk space of a session; a file with two names counts once."""
+    seen: dict[int, int] = {}
+    for path in (*folder.glob("*"), *(folder / AUDIO).glob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            seen[status.st_ino] = 0 if path.is_dir() else status.st_size
+    return sum(seen.values())
+
+
+def last_written_at(folder: Path) -> float:
+    """POSIX time of the latest change of any file."""
+    times = [folder.lstat().st_mtime]
+    for path in (*folder.glob("*"), *(folder / AUDIO).glob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            times.append(path.lstat().st_mtime)
+    return max(times)
+
+
+def is_being_written(folder: Path) -> bool:
+    """Whether some process holds the journal of this session."""
+    try:
+        descriptor = os.open(folder / JOURNAL, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a session with all its files; nothing happens when there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+class Journal:
+    """Lines of JSON that grow. Its lock tells other processes that somebody is still writing."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises BlockingIOError when another process writes it."""
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Append one line."""
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        _write_all(self._descriptor, f"{text}\n".encode())
+
+    def close(self) -> None:
+        """Let go of the file and the lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class WavFile:
+    """s16le mono audio that grows; after each append the header states the true size."""
+
+    def __init__(self, path: Path, sample_rate: int) -> None:
+        """Raises FileExistsError."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self.sample_rate = sample_rate
+        self.data_bytes = 0
+        try:
+            _write_all(self._descriptor, wav_header(sample_rate, 0))
+        except OSError:
+            self.close()
+            raise
+
+    def append(self, pcm: bytes) -> None:
+        """Add samples. When that fails, the file ends where it ended before."""
+        end = WAV_HEADER_BYTES + self.data_bytes
+        if self.data_bytes + len(pcm) > MAX_WAV_BYTES:
+            raise OverflowError("a WAV file holds 4 GiB at most")
+        os.lseek(self._descriptor, end, os.SEEK_SET)
+        try:
+            _write_all(self._descriptor, pcm)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, end)
+            raise
+        self.data_bytes += len(pcm)
+        os.pwrite(self._descriptor, wav_header(self.sample_rate, self.data_bytes), 0)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def wav_header(sample_rate: int, data_bytes: int) -> bytes:
+    """The 44 bytes in front of s16le mono samples."""
+    return struct.pack(
+        "<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + data_bytes, b"WAVE", b"fmt ", 16, 1, 1, sample_rate,
+        2 * sample_rate, 2, 16, b"data", data_bytes,
+    )  # fmt: skip
+
+
+def wav_sample_rate(path: Path) -> int:
+    """Of a file that `WavFile` began. Raises ValueError when it has no whole header."""
+    with path.open("rb") as file:
+        header = file.read(WAV_HEADER_BYTES)
+    if len(header) < WAV_HEADER_BYTES or header[:4] != b"RIFF":
+        raise ValueError(f"{path.name} has no WAV header")
+    return struct.unpack_from("<I", header, 24)[0]
+
+
+def repair_wav(path: Path) -> None:
+    """After a crash: make the header state what is there. A file without a header goes."""
+    try:
+        sample_rate = wav_sample_rate(path)
+    except ValueError:
+        path.unlink()
+        return
+    data_bytes = (path.stat().st_size - WAV_HEADER_BYTES) // 2 * 2
+    os.truncate(path, WAV_HEADER_BYTES + data_bytes)
+    with path.open("r+b") as file:
+        file.write(wav_header(sample_rate, data_bytes))
+
+
+def read_pcm(path: Path) -> Iterator[bytes]:
+    """The samples of a WAV file that `WavFile` wrote, piece by piece."""
+    with path.open("rb") as file:
+        file.seek(WAV_HEADER_BYTES)
+        while pcm := file.read(_COPY_BYTES):
+            yield pcm
+
+
+def merge(folder: Path) -> None:
+    """Write merged.wav anew: one utterance gets a second name, several are copied one after the other."""
+    target = folder / MERGED
+    paths = utterance_files(folder)
+    temporary = target.with_suffix(".tmp")
+    for path in (temporary, target):
+        path.unlink(missing_ok=True)
+    if not paths:
+        return
+    if len(paths) == 1 and link(paths[0], target):
+        return
+    merged = WavFile(temporary, wav_sample_rate(paths[0]))
+    try:
+        for path in paths:
+            for pcm in read_pcm(path):
+                merged.append(pcm)
+    finally:
+        merged.close()
+    temporary.replace(target)
+
+
+def link(source: Path, target: Path) -> bool:
+    """Give a file a second name; False where the file system has none."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """All of it, or OSError: a disk that fills up first takes a part."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

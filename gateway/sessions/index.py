@@ -1,0 +1,132 @@
+"""The rows of sessions: who owns them, how far they are, when they were last used."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, update
+
+from gateway.database import Database, Session
+from gateway.database.tables import now
+from gateway.sessions.recording_files import Facts
+
+TOUCH_SECONDS = 60.0
+"""How often looking at a session is written down."""
+STALE_SECONDS = 60.0
+"""An active session whose gateway has not been heard of for so long is nobody's any more."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a gateway says of a session that it records: `new` makes its row, `columns` change."""
+
+    session_id: str
+    columns: dict[str, Any]
+    new: Session | None = None
+
+
+class SessionIndex:
+    """Reads and writes the table. Everything raises DatabaseError or SQLAlchemyError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # ------------------------------------------------------------------------- while it is recorded
+
+    async def save(self, changes: Sequence[Progress]) -> None:
+        """Take in what changed, in one transaction."""
+        async with self._database.transaction() as rows:
+            for change in changes:
+                if change.new is not None and await rows.get(Session, change.session_id) is None:
+                    rows.add(change.new)
+                    await rows.flush()
+                statement = update(Session).where(Session.id == change.session_id)
+                await rows.execute(statement.values(**change.columns, used_at=now()))
+
+    async def active(self) -> list[Session]:
+        """Sessions that some gateway records, or recorded when it died."""
+        async with self._database.transaction() as rows:
+            return list(await rows.scalars(select(Session).where(Session.state == "active")))
+
+    async def interrupt(self, session_id: str, facts: Facts | None) -> bool:
+        """Say that a session ended without its gateway; False when it had ended already."""
+        columns: dict[str, Any] = {"state": "interrupted", "ended_at": now()}
+        columns |= vars(facts) if facts else {}
+        statement = update(Session).where(Session.id == session_id, Session.state == "active")
+        async with self._database.transaction() as rows:
+            return (await rows.execute(statement.values(**columns))).rowcount > 0
+
+    # --------------------------------------------------------------------------------- to be read
+
+    async def get(self, session_id: str) -> Session | None:
+        """One session."""
+        async with self._database.transaction() as rows:
+            return await rows.get(Session, session_id)
+
+    async def list(
+        self, owner: str | None, limit: int, before: tuple[datetime, str] | None = None
+    ) -> list[Session]:
+        """The newest first; everybody's when `owner` is None. `before`: created_at and id of the last one."""
+        statement = select(Session).order_by(Session.created_at.desc(), Session.id.desc()).limit(limit)
+        if owner is not None:
+            statement = statement.where(Session.owner == owner)
+        if before is not None:
+            statement = statement.where(_comes_after(*before))
+        async with self._database.transaction() as rows:
+            return list(await rows.scalars(statement))
+
+    async def totals(self) -> tuple[int, int, int]:
+        """Sessions, active ones among them, and bytes of all."""
+        is_active = func.count().filter(Session.state == "active")
+        total = func.coalesce(func.sum(Session.size_bytes), 0)
+        async with self._database.transaction() as rows:
+            row: Row[tuple[int, int, int]] = (
+                await rows.execute(select(func.count(), is_active, total).select_from(Session))
+            ).one()
+            return int(row[0]), int(row[1]), int(row[2])
+
+    async def least_recently_used(self) -> list[Session]:
+        """All sessions, active ones too, in the order in which they may be removed."""
+        async with self._database.transaction() as rows:
+            return list(await rows.scalars(select(Session).order_by(Session.used_at, Session.id)))
+
+    # -------------------------------------------------------------------------------- to be changed
+
+    async def touch(self, session: Session) -> None:
+        """Somebody looked at it. Written once a minute."""
+        limit = now() - timedelta(seconds=TOUCH_SECONDS)
+        if session.used_at > limit:
+            return
+        statement = update(Session).where(Session.id == session.id, Session.used_at <= limit)
+        async with self._database.transaction() as rows:
+            await rows.execute(statement.values(used_at=now()))
+
+    async def change(self, session_id: str, **columns: Any) -> Session | None:
+        """Set columns; the row as it is then, or None when it is gone."""
+        async with self._database.transaction() as rows:
+            if columns:
+                await rows.execute(update(Session).where(Session.id == session_id).values(**columns))
+            return await rows.get(Session, session_id)
+
+    async def share(self, session_id: str) -> Session | None:
+        """Give it a key, unless it has one; the row."""
+        statement = update(Session).where(Session.id == session_id, Session.share_key.is_(None))
+        async with self._database.transaction() as rows:
+            await rows.execute(statement.values(share_key=secrets.token_urlsafe(24)))
+            return await rows.get(Session, session_id)
+
+    async def remove(self, session_id: str) -> bool:
+        """Forget it; False when it is active or gone."""
+        statement = delete(Session).where(Session.id == session_id, Session.state != "active")
+        async with self._database.transaction() as rows:
+            return (await rows.execute(statement)).rowcount > 0
+
+
+def _comes_after(created_at: datetime, session_id: str) -> ColumnElement[bool]:
+    """Further down the list than that session."""
+    same = and_(Session.created_at == created_at, Session.id < session_id)
+    return or_(Session.created_at < created_at, same)

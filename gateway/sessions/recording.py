@@ -1,0 +1,212 @@
+"""One session while it is recorded, as the event loop sees it: every call is an append and none raises."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import structlog
+
+from gateway.sessions import files
+from gateway.sessions.recording_files import Facts, RecordingFiles, reason_of
+from gateway.sessions.writer import Writer
+
+logger = structlog.get_logger(__name__)
+
+_TITLE_CHARACTERS = 80
+_MAX_EARLY_LINES = 256
+"""Events kept before the first utterance."""
+
+
+class Recording:
+    """Nothing is on disk before the first utterance: who never gets a worker leaves no session."""
+
+    def __init__(
+        self,
+        sessions: Path,
+        kind: str,
+        request: dict[str, Any],
+        owner: str,
+        writer: Writer,
+        on_change: Callable[[Recording], None],
+    ) -> None:
+        """`on_change` is called on the event loop: begun, failed, all written."""
+        self.session_id = files.new_session_id()
+        self.kind = kind
+        self.owner = owner
+        self.voice = str(request.get("voice", "default"))
+        self.created_at = datetime.now(UTC)
+        self.title = ""
+        self.begun = False
+        """Whether there is anything of it on disk, or will be."""
+        self.ended = False
+        """Nothing more will be written."""
+        self.failure: str | None = None
+        """Why the recording stopped before its session did."""
+        self.facts: Facts | None = None
+        """What was written, once all of it is."""
+        self.indexed = False
+        """Whether its row is in the database."""
+        self.settled = asyncio.Event()
+        """Set when files and database agree with what was recorded."""
+        self.settled.set()
+        self._request = request
+        self._began_at = time.monotonic()
+        self._writer = writer
+        self._on_change = on_change
+        self._files = RecordingFiles(files.session_folder(sessions, self.session_id))
+        self._early: list[dict[str, Any]] = []
+        self._samples: list[int] = []
+        self._rates: list[int] = []
+        self._loop = asyncio.get_running_loop()
+
+    def utterance(self, text: str, parameters: dict[str, Any]) -> int:
+        """Begin the next utterance; its index."""
+        index = len(self._samples)
+        self._samples.append(0)
+        self._rates.append(0)
+        if not self.begun and not self.ended:
+            self._begin(text)
+        self._line("utterance", index=index, text=text, parameters=parameters)
+        return index
+
+    def event(self, kind: str, /, **facts: Any) -> None:
+        """Anything worth a line in the timeline; `facts` are plain JSON values."""
+        self._line("event", kind=kind, **facts)
+
+    def worker(self, index: int, worker_id: str) -> None:
+        """A worker begins to speak the utterance, or goes on with it after another one."""
+        self._line("worker", index=index, worker_id=worker_id)
+
+    def spoken(
+        self, index: int, start: int, end: int, first_sample: int, end_sample: int | None = None
+    ) -> None:
+        """Characters [start, end) of the utterance's text are its audio from `first_sample` on.
+
+        They end at `end_sample`, or where the next part begins. May be told before the audio comes.
+        """
+        line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
+        self._line("spoken", **line, end_sample=end_sample)
+
+    def audio(self, index: int, pcm: bytes, sample_rate: int) -> None:
+        """The next s16le mono samples of the utterance. All of a session have one rate."""
+        if not pcm or self.ended or not 0 <= index < len(self._samples):
+            return
+        line: dict[str, Any] = {"type": "audio", "at": self._now(), "index": index, "samples": len(pcm) // 2}
+        if not self._samples[index]:
+            line["sample_rate"] = self._rates[index] = sample_rate
+        self._samples[index] += len(pcm) // 2
+        self._put(partial(self._files.audio, line, pcm, sample_rate), len(pcm))
+
+    def utterance_done(self, index: int, outcome: str) -> None:
+        """How the utterance ended."""
+        self._line("utterance_end", index=index, outcome=outcome)
+
+    def finish(self, outcome: str) -> None:
+        """The end of the session; later calls do nothing."""
+        if self.begun and not self.ended:
+            self.settled.clear()
+            self._put(partial(self._finish, outcome), always=True)
+        self.ended = True
+
+    # ------------------------------------------------------------------------------ for the index
+
+    @property
+    def audio_seconds(self) -> float:
+        """Recorded so far."""
+        return sum(samples / (rate or 1) for samples, rate in zip(self._samples, self._rates, strict=True))
+
+    def progress(self) -> dict[str, Any]:
+        """The changing columns of its row. While it runs, its size is an estimate."""
+        if self.facts is not None:
+            return {**vars(self.facts)}
+        factor = 2 if len(self._samples) > 1 else 1
+        return {
+            "utterances": len(self._samples),
+            "audio_seconds": self.audio_seconds,
+            "size_bytes": factor * 2 * sum(self._samples),
+        }
+
+    # --------------------------------------------------------------------------------- to the files
+
+    def _now(self) -> float:
+        return round(time.monotonic() - self._began_at, 4)
+
+    def _begin(self, text: str) -> None:
+        self.begun = True
+        self.title = shorten(text, _TITLE_CHARACTERS, placeholder="…")
+        self.settled.clear()
+        first_line = {
+            "type": "session",
+            "id": self.session_id,
+            "kind": self.kind,
+            "created_at": self.created_at.isoformat(),
+            "request": self._request,
+        }
+        self._put(partial(self._begin_files, first_line, self._early))
+        self._early = []
+
+    def _line(self, type: str, /, **fields: Any) -> None:
+        if self.ended:
+            return
+        line = {**fields, "type": type, "at": self._now()}
+        if self.begun:
+            self._put(partial(self._files.write, line), len(fields.get("text", "")))
+        elif len(self._early) < _MAX_EARLY_LINES:
+            self._early.append(line)
+
+    def _put(self, operation: Callable[[], None], size_bytes: int = 0, *, always: bool = False) -> None:
+        if not self._writer.put(partial(self._run, operation), size_bytes, always=always):
+            self.ended = True
+            self.settled.clear()
+            self._writer.put(partial(self._stop, "overloaded"), always=True)
+
+    # ------------------------------------------------------------------------ on the writer's thread
+
+    def _begin_files(self, first_line: dict[str, Any], early: list[dict[str, Any]]) -> None:
+        self._files.begin(first_line)
+        for line in early:
+            self._files.write(line)
+        self._tell()
+
+    def _finish(self, outcome: str) -> None:
+        self.facts = self._files.finish(outcome)
+        self._tell()
+
+    def _run(self, operation: Callable[[], None]) -> None:
+        if self.failure is not None:
+            return
+        try:
+            operation()
+        except Exception as error:
+            self._stop(reason_of(error), error)
+
+    def _stop(self, reason: str, cause: Exception | None = None) -> None:
+        """End the recording, not its session. One line in the log."""
+        if self.failure is not None:
+            return
+        self.failure = reason
+        self.ended = True
+        written = True
+        try:
+            self.facts = self._files.abandon(reason)
+        except Exception as error:
+            written = False
+            cause = cause or error
+        logger.warning(
+            "a recording stopped", session_id=self.session_id, reason=reason, meta_written=written,
+            cause=repr(cause) if cause else None, exc_info=cause if reason == "internal_error" else None,
+        )  # fmt: skip
+        self._tell()
+
+    def _tell(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._on_change, self)
+        except RuntimeError:
+            logger.warning("a session ended after its gateway", session_id=self.session_id)

@@ -1,0 +1,130 @@
+"""A session's timeline: what the lines of its journal add up to.
+
+    {"version": 1, "id", "kind", "created_at", "request": {...}, "outcome", "sample_rate",
+     "audio_seconds", "wall_seconds",
+     "utterances": [{"index", "text", "parameters", "at", "ended_at", "sample_rate", "first_sample",
+                     "samples", "audio": "audio/0000.wav", "outcome", "workers": ["w0"], "migrations",
+                     "parts": [{"start", "end", "first_sample", "end_sample"}],
+                     "words": [{"start", "end", "first_sample", "end_sample", "estimated": true}],
+                     "chunks": [{"at", "first_sample", "samples"}]}],
+     "events": [{"at", "kind", ...}]}
+
+`at` counts seconds from the beginning of the session. `start` and `end` are characters of the utterance's
+text, samples count from the beginning of the utterance; its own `first_sample` is its place in merged.wav.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+VERSION = 1
+_IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_IDEOGRAM}]|[^\s{_IDEOGRAM}]+")
+
+
+def build(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The timeline of a journal, whole or cut off."""
+    timeline: dict[str, Any] = {"version": VERSION, "outcome": None, "utterances": [], "events": []}
+    utterances: dict[int, dict[str, Any]] = {}
+    for line in lines:
+        kind = line.pop("type", None)
+        if kind == "session":
+            timeline.update(line)
+        elif kind == "utterance":
+            utterances[line["index"]] = _new_utterance(line)
+        elif kind == "event":
+            timeline["events"].append(line)
+        elif kind == "end":
+            timeline["outcome"] = line.get("outcome")
+            timeline["wall_seconds"] = line.get("at")
+        elif (utterance := utterances.get(line.get("index", -1))) is not None:
+            _add(utterance, kind, line)
+    timeline["utterances"] = [utterances[index] for index in sorted(utterances)]
+    _place(timeline)
+    return timeline
+
+
+def _new_utterance(line: dict[str, Any]) -> dict[str, Any]:
+    counted = {"sample_rate": None, "first_sample": 0, "samples": 0, "audio": None, "outcome": None}
+    lists = {name: [] for name in ("workers", "parts", "words", "chunks")}
+    return {**line, **counted, "ended_at": None, "migrations": 0, **lists}
+
+
+def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
+    if kind == "audio":
+        chunk = {"at": line["at"], "first_sample": utterance["samples"], "samples": line["samples"]}
+        utterance["chunks"].append(chunk)
+        utterance["samples"] += line["samples"]
+        utterance["audio"] = f"audio/{line['index']:04d}.wav"
+        utterance["sample_rate"] = line.get("sample_rate", utterance["sample_rate"])
+    elif kind == "spoken":
+        part = {name: line[name] for name in ("start", "end", "first_sample")}
+        utterance["parts"].append({**part, "end_sample": line.get("end_sample")})
+    elif kind == "worker":
+        utterance["migrations"] += bool(utterance["workers"])
+        utterance["workers"].append(line["worker_id"])
+    elif kind == "utterance_end":
+        utterance["outcome"], utterance["ended_at"] = line.get("outcome"), line["at"]
+
+
+def _place(timeline: dict[str, Any]) -> None:
+    """What is known only when all is there: places in the merged clip, ends of parts, times of words."""
+    samples, seconds = 0, 0.0
+    for utterance in timeline["utterances"]:
+        utterance["first_sample"] = samples
+        samples += utterance["samples"]
+        seconds += utterance["samples"] / (utterance["sample_rate"] or 1)
+        _end_parts(utterance)
+        for part in utterance["parts"]:
+            utterance["words"] += estimate_words(utterance["text"], part)
+    rates = [utterance["sample_rate"] for utterance in timeline["utterances"] if utterance["sample_rate"]]
+    timeline["sample_rate"] = rates[0] if rates else None
+    timeline["audio_seconds"] = round(seconds, 6)
+
+
+def _end_parts(utterance: dict[str, Any]) -> None:
+    """A part ends where the next one begins; without any, the whole text is one."""
+    samples = utterance["samples"]
+    if not utterance["parts"] and samples:
+        utterance["parts"] = [{"start": 0, "end": len(utterance["text"]), "first_sample": 0}]
+    starts = [part["first_sample"] for part in utterance["parts"]]
+    for part, following in zip(utterance["parts"], [*starts[1:], samples], strict=True):
+        if part.get("end_sample") is None:
+            part["end_sample"] = following
+        part["end_sample"] = max(part["first_sample"], min(part["end_sample"], samples))
+
+
+def estimate_words(text: str, part: dict[str, Any]) -> list[dict[str, Any]]:
+    """When the words of a part are spoken, if every character takes its share of the time.
+
+    A character of a script without spaces is a word.
+    """
+    words = [match.span() for match in _WORD.finditer(text, part["start"], part["end"])]
+    total = sum(end - start for start, end in words)
+    samples = part["end_sample"] - part["first_sample"]
+    found, before = [], 0
+    for start, end in words:
+        first = part["first_sample"] + samples * before // total
+        before += end - start
+        last = part["first_sample"] + samples * before // total
+        found.append(
+            {"start": start, "end": end, "first_sample": first, "end_sample": last, "estimated": True}
+        )
+    return found
+
+
+def locate(text: str, pieces: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the parts of a text stand in it, as ranges of characters. Spaces may differ."""
+    ranges, position = [], 0
+    for piece in pieces:
+        start = None
+        for character in piece:
+            if character.isspace():
+                continue
+            found = text.find(character, position)
+            position = len(text) if found < 0 else found + 1
+            start = position - 1 if start is None else start
+        ranges.append((min(start or 0, position), position))
+    return ranges

@@ -1,0 +1,178 @@
+"""The tasks beside the recorder: rows that follow the files, sessions of gateways that died, clean-up.
+
+Several gateways may share a database and its data folder. Each keeps `used_at` of what it records fresh; who
+finds an active session that no process holds any more brings it in order and calls it interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.database import DatabaseError, Session
+from gateway.metrics import Metrics
+from gateway.sessions import files
+from gateway.sessions.cleanup import Limits, clean
+from gateway.sessions.index import STALE_SECONDS, Progress, SessionIndex
+from gateway.sessions.recording import Recording
+from gateway.sessions.recording_files import Facts, recover
+from gateway.settings import GatewaySettings
+
+logger = structlog.get_logger(__name__)
+
+_HEARTBEAT_SECONDS = 15.0
+_SWEEP_SECONDS = 60.0
+_FIRST_CLEANUP_SECONDS = 30.0
+_CLEANUP_SECONDS = 24 * 3600.0
+_RETRY_SECONDS = 2.0
+_PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
+
+
+class Upkeep:
+    """Owns the tasks; `running()` brackets them."""
+
+    def __init__(
+        self, index: SessionIndex, folder: Path, settings: GatewaySettings, metrics: Metrics
+    ) -> None:
+        self.recordings: dict[str, Recording] = {}
+        """Begun here, and not yet wholly in the database."""
+        self.limits = Limits.of(settings)
+        self._index = index
+        self._folder = folder
+        self._metrics = metrics
+        self._changed: dict[str, Recording] = {}
+        self._wake = asyncio.Event()
+
+    def changed(self, recording: Recording) -> None:
+        """Its files have begun, ended, or could not be written."""
+        self.recordings[recording.session_id] = recording
+        self._changed[recording.session_id] = recording
+        self._wake.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """At the end of the block, the database has what was told until then."""
+        tasks = [
+            asyncio.create_task(self._save_for_ever()),
+            asyncio.create_task(self._repeat(self.sweep, 0.0, _SWEEP_SECONDS)),
+            asyncio.create_task(self._repeat(self._clean, _FIRST_CLEANUP_SECONDS, _CLEANUP_SECONDS)),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            with self._problems_logged():
+                await self._save()
+
+    # ------------------------------------------------------------------------------------ the rows
+
+    async def _save_for_ever(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_HEARTBEAT_SECONDS):
+                    await self._wake.wait()
+            if not self._wake.is_set():
+                running = (recording for recording in self.recordings.values() if recording.indexed)
+                self._changed |= {recording.session_id: recording for recording in running}
+            self._wake.clear()
+            with self._problems_logged():
+                await self._save()
+            if self._changed:
+                await asyncio.sleep(_RETRY_SECONDS)
+                self._wake.set()
+
+    async def _save(self) -> None:
+        """All that changed, in one transaction; when that fails it stays changed."""
+        changes = {identity: _change(recording) for identity, recording in self._changed.items()}
+        batch, self._changed = self._changed, {}
+        wanted = {identity: change for identity, change in changes.items() if change is not None}
+        try:
+            if wanted:
+                await self._index.save(list(wanted.values()))
+        except BaseException:
+            self._changed = batch | self._changed
+            raise
+        for identity, recording in batch.items():
+            recording.indexed = True
+            change = wanted.get(identity)
+            if change is None or "state" in change.columns:
+                self.recordings.pop(identity, None)
+                recording.settled.set()
+            elif not recording.ended:
+                recording.settled.set()
+
+    # ----------------------------------------------------------------------- what others left behind
+
+    async def sweep(self) -> None:
+        """Bring sessions in order whose gateway is gone, and count what all of them take up."""
+        for row in await self._index.active():
+            if row.id not in self.recordings:
+                await self._interrupt_if_dead(row)
+        _, _, size_bytes = await self._index.totals()
+        self._metrics.session_bytes.set(size_bytes)
+
+    async def _interrupt_if_dead(self, row: Session) -> None:
+        facts: Facts | None = None
+        try:
+            facts = await asyncio.to_thread(recover, files.session_folder(self._folder, row.id))
+            is_dead = facts is not None
+        except (OSError, ValueError) as error:
+            is_dead = row.used_at < datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
+            logger.warning("a session cannot be recovered", session_id=row.id, reason=repr(error))
+        if is_dead and await self._index.interrupt(row.id, facts):
+            logger.info("a session was interrupted", session_id=row.id)
+
+    async def _clean(self) -> None:
+        removed = await clean(self._index, self._folder, self.limits)
+        if removed:
+            size_bytes = sum(item.size_bytes for item in removed)
+            logger.info("sessions were cleaned up", sessions=len(removed), bytes=size_bytes)
+
+    async def _repeat(
+        self, work: Callable[[], Awaitable[None]], delay_seconds: float, interval_seconds: float
+    ) -> None:
+        await asyncio.sleep(delay_seconds)
+        while True:
+            with self._problems_logged():
+                await work()
+            await asyncio.sleep(interval_seconds)
+
+    @contextlib.contextmanager
+    def _problems_logged(self) -> Any:
+        """The database or the disk may be away for a while; speech goes on."""
+        try:
+            yield
+        except _PROBLEMS as error:
+            logger.warning("sessions cannot be kept up", reason=repr(error))
+
+
+def _change(recording: Recording) -> Progress | None:
+    """What the index is to know; None of a recording of which nothing could be written."""
+    if recording.failure is not None and recording.facts is None and not recording.indexed:
+        return None
+    new = None if recording.indexed else _new_row(recording)
+    columns = recording.progress()
+    if recording.failure is not None and recording.facts is None:
+        columns |= {"state": "interrupted", "ended_at": datetime.now(UTC)}
+    return Progress(recording.session_id, columns, new)
+
+
+def _new_row(recording: Recording) -> Session:
+    return Session(
+        id=recording.session_id,
+        kind=recording.kind,
+        title=recording.title,
+        owner=recording.owner,
+        voice=recording.voice,
+        created_at=recording.created_at,
+    )
