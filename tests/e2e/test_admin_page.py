@@ -1,4 +1,4 @@
-"""The admin page in a real browser: workers, queue and running requests, live, and the three verbs."""
+"""The admin page in a real browser: the fleet as it changes, and what an operator does to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import watched_page
-from tests.e2e.processes import Server, eventually, gateway
+from tests.e2e.processes import Server, eventually, gateway, worker
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 PARAGRAPH = " ".join([SENTENCE] * 12)
@@ -31,6 +31,7 @@ def test_the_worker_is_shown_live(page: Page, fleet: Server) -> None:
 
 def test_a_worker_is_drained_and_resumed(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}/admin")
+    expect(page.get_by_role("button", name="Restart w0")).to_be_hidden()  # nobody would start it again
     state = page.locator(".worker .state")
     page.get_by_role("button", name="Drain w0").click()
     expect(state).to_have_text("draining")
@@ -55,10 +56,15 @@ def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet
         thread.start()
     expect(page.locator("#running .request")).to_have_count(1)
     expect(page.locator("#queue .request")).to_have_count(1)
-    expect(page.locator("[data-figure=Waiting] .figure-value")).to_have_text("1")
+    expect(page.locator("[data-figure=waiting] .figure-value")).to_have_text("1")
     page.locator("#queue button").click()
+    page.locator("dialog").get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator("#queue .request")).to_have_count(1)
+    page.locator("#queue button").click()
+    page.get_by_role("button", name="Cancel it").click()
     expect(page.locator("#queue .request")).to_have_count(0)
     page.locator("#running button").click()
+    page.locator("dialog").get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator("#running .request")).to_have_count(0)
     for thread in threads:
         thread.join()
@@ -94,6 +100,91 @@ def test_the_page_polls_when_the_event_stream_is_not_to_be_had(browser: Browser,
         expect(watched.page.locator(".worker .state")).to_have_text("idle")
 
 
+def test_a_worker_is_restarted_only_after_a_yes(page: Page) -> None:
+    supervised = {"VOXFLEET_WORKER_SUPERVISED": "true"}
+    with worker(slots=1, step_ms=10, **supervised) as one, gateway([one.url]) as edge:
+        page.goto(f"{edge.url}/admin")
+        page.get_by_role("button", name="Restart w0").click()
+        question = page.locator("dialog[open]")
+        expect(question).to_contain_text("Restart w0?")
+        page.keyboard.press("Escape")
+        expect(question).to_have_count(0)
+        assert one.process.poll() is None
+        page.get_by_role("button", name="Restart w0").click()
+        question.get_by_role("button", name="Restart").click()
+        expect(page.locator("#status")).to_have_text("w0 is restarting.")
+        eventually(lambda: one.process.poll() is not None)
+        expect(page.locator(".worker .state")).to_have_text("down")
+        expect(page.locator("#log")).to_contain_text("restart, by")
+
+
+def test_a_page_is_switched_off_and_on_again(browser: Browser, page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/admin")
+    switch = page.get_by_role("switch", name="Live")
+    expect(switch).to_be_checked()
+    switch.press("Space")
+    expect(switch).not_to_be_checked()
+    expect(switch).to_be_focused()
+    assert httpx.get(f"{fleet.url}/live").status_code == 302
+    assert "live" not in fleet.get_json("/api/config")["pages"]
+    with watched_page(browser) as other:
+        other.page.goto(f"{fleet.url}/admin")
+        expect(other.page.get_by_role("switch", name="Live")).not_to_be_checked()
+        expect(other.page.locator("[data-page=live]")).to_be_hidden()
+        switch.press("Space")
+        expect(switch).to_be_checked()
+        expect(other.page.get_by_role("switch", name="Live")).to_be_checked()  # pushed
+    assert httpx.get(f"{fleet.url}/live").status_code == 200
+
+
+def test_a_setting_out_of_bounds_is_refused_at_its_field(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser) as watched:  # the browser complains of the 422
+        page = watched.page
+        page.goto(f"{fleet.url}/admin")
+        field = page.get_by_label("First guess, seconds")
+        expect(field).to_have_value("5")
+        field.fill("7200")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#eta-prior_seconds-problem")).to_contain_text("3600")
+        expect(field).to_be_focused()
+        assert fleet.get_json("/api/settings/eta")["prior_seconds"] == 5
+        field.fill("4.5")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_have_text("Saved, and in force.")
+        expect(page.locator("#eta-prior_seconds-problem")).to_be_hidden()
+        assert fleet.get_json("/api/settings/eta")["prior_seconds"] == 4.5
+        httpx.put(f"{fleet.url}/api/settings/eta", json={"prior_seconds": 5}).raise_for_status()
+
+
+def test_events_come_as_they_happen_and_are_filtered(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/admin")
+    lines = page.locator(".log-line")
+    expect(lines.filter(has_text="worker up").first).to_be_visible()
+    httpx.post(f"{fleet.url}/api/workers/w0/drain").raise_for_status()
+    httpx.post(f"{fleet.url}/api/workers/w0/resume").raise_for_status()
+    expect(lines.filter(has_text="resume, by").first).to_be_visible()
+    page.select_option("#log-kind", "admin")
+    expect(lines.filter(has_text="worker up")).to_have_count(0)
+    page.fill("#log-words", "drain w0")
+    expect(lines.first).to_contain_text("drain, by")
+    expect(lines.filter(has_text="resume, by")).to_have_count(0)
+    page.fill("#log-words", "no such words")
+    expect(page.locator("#log-body")).to_have_text("No event like that.")
+
+
+def test_the_page_is_chinese_for_who_reads_chinese(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, locale="zh-CN") as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/admin")
+        expect(page.locator("#workers-title")).to_have_text("工作节点")
+        expect(page.locator(".worker .state")).to_have_text("空闲")
+        expect(page.get_by_role("switch", name="实时")).to_be_checked()
+        page.click("#language")
+        expect(page.locator("#workers-title")).to_have_text("Workers")
+        expect(page.locator(".worker .state")).to_have_text("idle")
+        assert watched.complaints == []
+
+
 def test_stored_strings_are_shown_as_text(page: Page, fleet: Server) -> None:
     request = {"ticket_id": MARKUP, "request_id": MARKUP, "worker_id": MARKUP, "position": 1}
     names = {"id": MARKUP, "url": MARKUP, "model": MARKUP, "device": MARKUP, "last_failure": MARKUP}
@@ -101,9 +192,17 @@ def test_stored_strings_are_shown_as_text(page: Page, fleet: Server) -> None:
     page.route("**/api/events", lambda route: route.fulfill(status=204))
     page.route("**/api/workers", lambda route: route.fulfill(json={"workers": [poisoned]}))
     page.route("**/api/queue", lambda route: route.fulfill(json={"queue": [request], "running": [request]}))
+    voice = {"id": "v", "name": MARKUP, "kind": "custom", "language": MARKUP, "tags": [MARKUP]}
+    page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [voice]}))
+    event = {"id": 1, "at": "2026-01-01T00:00:00Z", "kind": MARKUP, "subject": MARKUP, "message": MARKUP}
+    page.route("**/api/log?*", lambda route: route.fulfill(json={"events": [event], "next_before": None}))
     page.goto(f"{fleet.url}/admin")
     expect(page.locator(".worker h3")).to_have_text(MARKUP)
     expect(page.locator(".remark")).to_have_text(MARKUP)
     expect(page.locator("#queue .request-name")).to_have_text(MARKUP)
-    assert page.locator("main img, main script").count() == 0
+    expect(page.locator("#voices .request-name")).to_have_text(MARKUP)
+    expect(page.locator(".log-text b")).to_have_text(MARKUP)
+    page.locator("#voices button").click()
+    expect(page.locator("dialog[open] h2")).to_contain_text(MARKUP)
+    assert page.locator("main img, main script, dialog img, dialog script").count() == 0
     assert page.title() == "VoxFleet Admin"

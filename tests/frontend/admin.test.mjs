@@ -5,11 +5,17 @@ import { createServer } from "node:http";
 import { afterEach, describe, test } from "node:test";
 import { AdminAccess } from "../../frontend/static/js/admin/access.js";
 import { LiveFeed } from "../../frontend/static/js/admin/live-feed.js";
+import { etaFields } from "../../frontend/static/js/admin/eta-section.js";
+import { EventLines, MAX_LINES } from "../../frontend/static/js/admin/event-lines.js";
 import { requestFacts } from "../../frontend/static/js/admin/request-row.js";
 import { SERIES_SECONDS, Series } from "../../frontend/static/js/admin/series.js";
 import { serverEvents } from "../../frontend/static/js/admin/server-events.js";
+import { storageFigures } from "../../frontend/static/js/admin/storage-section.js";
 import { totals } from "../../frontend/static/js/admin/summary.js";
-import { remark } from "../../frontend/static/js/admin/worker-card.js";
+import { voiceFacts } from "../../frontend/static/js/admin/voices-section.js";
+import { liveText, remark } from "../../frontend/static/js/admin/worker-card.js";
+import en from "../../frontend/static/js/i18n/admin-en.js";
+import zh from "../../frontend/static/js/i18n/admin-zh.js";
 
 class MemoryStorage extends Map {
   getItem(key) {
@@ -76,11 +82,12 @@ class FakeGateway {
 
   #answer(request, response) {
     this.seen.push(`${request.method} ${request.url}`);
-    if (this.token && request.headers.authorization !== `Bearer ${this.token}`) {
+    if (this.token && request.headers["x-admin-token"] !== this.token) {
       response.writeHead(401, { "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { message: "token needed", code: "unauthorized" } }));
+      response.end(JSON.stringify({ error: { message: "token needed", code: "invalid_admin_token" } }));
     } else if (request.url === "/api/events" && this.streams) {
       response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('event: log\ndata: {"events":["logged"]}\n\n');
       response.write('event: workers\ndata: {"workers":["pushed"]}\n\n');
       this.stream = response;
     } else if (request.url === "/api/workers" || request.url === "/api/queue") {
@@ -104,6 +111,7 @@ function watch(access, sleep) {
   feed = new LiveFeed(access, { sleep });
   const seen = [];
   feed.addEventListener("workers", ({ detail }) => seen.push(detail.workers[0]));
+  feed.addEventListener("log", ({ detail }) => seen.push(detail.events[0]));
   feed.addEventListener("mode", ({ detail }) => seen.push(detail.mode));
   const until = async (value) => {
     while (!seen.includes(value)) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -119,7 +127,7 @@ const shortly = () => new Promise((resolve) => setTimeout(resolve, 1));
 describe("LiveFeed", () => {
   test("is pushed where the server streams", async () => {
     gateway = await new FakeGateway().open();
-    assert.deepEqual(await watch(access(), shortly)("live"), ["pushed", "live"]);
+    assert.deepEqual(await watch(access(), shortly)("pushed"), ["logged", "live", "pushed"]);
     assert.deepEqual(gateway.seen, ["GET /api/events"]);
   });
 
@@ -128,6 +136,7 @@ describe("LiveFeed", () => {
     gateway.streams = false;
     const until = watch(access(), shortly);
     assert.deepEqual((await until("polled")).slice(0, 2), ["polling", "polled"]);
+    assert.ok(!(await until("polled")).includes("logged"));
     gateway.streams = true;
     await until("live");
   });
@@ -216,10 +225,18 @@ describe("Series", () => {
   });
 });
 
-test("totals count the slots of serving workers alone", () => {
-  const worker = (state, used, audio) => ({ state, slots_total: 4, slots_used: used, counters: { audio_seconds: audio, errors: 1 } });
-  const fleet = [worker("BUSY", 3, 10), worker("IDLE", 0, 5), worker("DRAINING", 1, 0), { state: "DOWN", slots_total: 0, slots_used: 0 }];
-  assert.deepEqual(totals(fleet), { workers: 4, serving: 2, slotsTotal: 8, slotsUsed: 4, audioSeconds: 15, errors: 3 });
+test("totals count the slots of serving workers alone, and the slowest worker's first audio", () => {
+  const worker = (state, used, audio, more) => ({ state, slots_total: 4, slots_used: used, counters: { audio_seconds: audio, errors: 1 }, ...more });
+  const fleet = [
+    worker("BUSY", 3, 10, { first_audio_p95_seconds: 0.2, errors: 2, live_active: 1, live_paused: 2, migrations: 5 }),
+    worker("IDLE", 0, 5, { first_audio_p95_seconds: null }),
+    worker("DRAINING", 1, 0, { first_audio_p95_seconds: 0.4 }),
+    { state: "DOWN", slots_total: 0, slots_used: 0 },
+  ];
+  assert.deepEqual(totals(fleet), {
+    workers: 4, serving: 2, slotsTotal: 8, slotsUsed: 4, live: 3, firstAudioSeconds: 0.4, audioSeconds: 15, errors: 4, migrations: 5,
+  });
+  assert.equal(totals([]).firstAudioSeconds, null);
 });
 
 test("a worker that needs attention says why", () => {
@@ -227,6 +244,7 @@ test("a worker that needs attention says why", () => {
   assert.equal(remark({ state: "LOADING", loading: { stage: "weights", progress: 0.42 } }), "Loading weights, 42 %");
   assert.equal(remark({ state: "ERROR", error: "out of memory" }), "out of memory");
   assert.equal(remark({ state: "DOWN", last_failure: "connection refused" }), "connection refused");
+  assert.equal(remark({ state: "DOWN", restarting: true, last_failure: "it left" }), "Ending, to be started again.");
 });
 
 test("a request is described by what is known of it", () => {
@@ -234,5 +252,59 @@ test("a request is described by what is known of it", () => {
   assert.equal(requestFacts({ waited_seconds: 3, eta_seconds: null }), "waited 3 s · start unknown");
   assert.equal(requestFacts({ tenant: "key:shop", priority: "bulk", waited_seconds: 3 }), "of shop · bulk · waited 3 s");
   assert.equal(requestFacts({ tenant: "10.0.0.7", priority: "default", waited_seconds: 3 }), "of 10.0.0.7 · waited 3 s");
+  assert.equal(requestFacts({ mode: "DUPLEX_PAUSED", worker_id: "w0" }), "live, paused · on w0");
   assert.equal(requestFacts({ worker_id: "w0", running_seconds: 65.2, attempt: 2 }), "on w0 · for 1 min 5 s · attempt 2");
+});
+
+test("live sessions of a worker are counted by what they do", () => {
+  assert.equal(liveText({}), "");
+  assert.equal(liveText({ live_active: 2, live_paused: 0 }), "2 live");
+  assert.equal(liveText({ live_active: 0, live_paused: 1 }), "0 live, 1 paused");
+});
+
+test("settings are the numbers of an answer, with their limits where there are some", () => {
+  const answer = { prior_seconds: 5, alpha: 0.3, note: "x", limits: { alpha: [0.01, 1] } };
+  assert.deepEqual(etaFields(answer), [["prior_seconds", 5, null], ["alpha", 0.3, [0.01, 1]]]);
+});
+
+test("a voice is described by what an operator asks of it", () => {
+  assert.equal(voiceFacts({ kind: "built-in" }), "built-in");
+  const custom = { kind: "custom", language: "en", audio_seconds: 4.25, has_transcript: true, tags: ["calm"], usable: false };
+  assert.equal(voiceFacts(custom), "custom · en · 4.3 s · with transcript · calm · no consent");
+});
+
+test("storage without limits has none to show", () => {
+  assert.deepEqual(storageFigures({ count: 3, bytes: 10 }), { count: 3, used: 10, limit: null, days: null });
+});
+
+describe("EventLines", () => {
+  const line = (id, kind, subject = "", message = "") => ({ id, at: `2026-01-01T00:00:${String(id).padStart(2, "0")}Z`, kind, subject, message });
+
+  test("holds each line once, newest first, whatever order they come in", () => {
+    const lines = new EventLines();
+    assert.equal(lines.add([line(1, "started"), line(3, "worker_up")]), 2);
+    assert.equal(lines.add([line(3, "worker_up"), line(2, "admin")]), 1);
+    assert.deepEqual(lines.filtered("", "").map(({ id }) => id), [3, 2, 1]);
+    assert.equal(lines.oldestId, 1);
+  });
+
+  test("is filtered by the family of a kind and by words in any order", () => {
+    const lines = new EventLines();
+    lines.add([line(1, "worker_up", "w0", "model x"), line(2, "worker_down", "w1", "Connection refused"), line(3, "admin", "w1", "drain")]);
+    assert.deepEqual(lines.families, ["admin", "worker"]);
+    assert.deepEqual(lines.filtered("worker", "refused W1").map(({ id }) => id), [2]);
+    assert.deepEqual(lines.filtered("", "w1").map(({ id }) => id), [3, 2]);
+    assert.deepEqual(lines.filtered("worker", "drain"), []);
+  });
+
+  test("is bounded", () => {
+    const lines = new EventLines();
+    lines.add(Array.from({ length: MAX_LINES + 20 }, (_, id) => ({ id, at: String(1e6 + id), kind: "x", subject: "", message: "" })));
+    assert.equal(lines.filtered("", "").length, MAX_LINES);
+    assert.equal(lines.filtered("", "")[0].id, MAX_LINES + 19);
+  });
+});
+
+test("the page says everything in both languages", () => {
+  assert.deepEqual(Object.keys(zh).sort(), Object.keys(en).sort());
 });

@@ -20,15 +20,15 @@ export class AdminAccess {
     this.#storage = storage;
   }
 
-  /** As fetch, with the token; asks for it and tries again on 401. @throws {ApiError} */
+  /** As fetch, with the token; asks for it and tries again where it is refused. @throws {ApiError} */
   async request(path, options = {}) {
     for (;;) {
       const token = this.#storage.getItem(KEY);
-      const headers = token ? { ...options.headers, authorization: `Bearer ${token}` } : options.headers;
+      const headers = token ? { ...options.headers, "x-admin-token": token } : options.headers;
       try {
         return await request(path, { ...options, headers });
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        if (!(error instanceof ApiError) || error.code !== "invalid_admin_token") throw error;
         await this.#renew(token);
       }
     }

@@ -1,9 +1,9 @@
 /**
  * The fleet as it changes: pushed by GET /api/events, polled every 2 s while that does not work.
  *
- * Events: "workers" and "queue" (detail: the JSON of /api/workers and /api/queue) and "mode" (detail:
- * {mode: "live" | "polling" | "offline", error?}). The server pushes at least every second, so a
- * stream that is silent for longer than 5 s counts as broken.
+ * Events: "workers" and "queue" (detail: the JSON of /api/workers and /api/queue), "log" (new lines of the event
+ * log as {events: [...]}; pushed only) and "mode" (detail: {mode: "live" | "polling" | "offline", error?}). The
+ * server pushes at least every second, so a stream that is silent for longer than 5 s counts as broken.
  */
 import { serverEvents } from "./server-events.js";
 
@@ -11,6 +11,7 @@ export const POLL_MS = 2000;
 export const SILENCE_MS = 5000;
 const POLLS_BETWEEN_STREAMS = 5;
 const KINDS = ["workers", "queue"];
+const PUSHED = [...KINDS, "log"];
 
 const sleepMs = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -63,7 +64,7 @@ export class LiveFeed extends EventTarget {
       for await (const { event, data } of serverEvents(response.body)) {
         clearTimeout(watchdog);
         watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
-        if (KINDS.includes(event)) this.#emit(event, JSON.parse(data));
+        if (PUSHED.includes(event)) this.#emit(event, JSON.parse(data));
         this.#setMode("live");
         if (!this.#open) return;
       }

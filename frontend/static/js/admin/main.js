@@ -1,90 +1,101 @@
 /**
- * The admin page: the live feed shown as figures, worker cards and two lists, and the three verbs
- * drain, resume and cancel.
+ * The admin page: what the gateway pushes shown as figures, worker cards, lists and a log; beside it what is
+ * stored, and what may be changed.
  */
 import { byId, h, icon, setText } from "../shared/dom.js";
-import { integer } from "../shared/format.js";
 import { mountNav } from "../shared/nav.js";
+import { problemText } from "../shared/problems.js";
 import { AdminAccess } from "./access.js";
-import { KeyedList } from "./keyed-list.js";
+import { EtaSection } from "./eta-section.js";
+import { FleetSection } from "./fleet-section.js";
 import { LiveFeed } from "./live-feed.js";
-import { RequestRow } from "./request-row.js";
-import { Summary } from "./summary.js";
+import { LogSection } from "./log-section.js";
+import { PagesSection } from "./pages-section.js";
+import { StorageSection } from "./storage-section.js";
 import { askForToken } from "./token-sheet.js";
-import { WorkerCard } from "./worker-card.js";
+import { VoicesSection } from "./voices-section.js";
+import { setMessage } from "./words.js";
 
-const MAX_ROWS = 50;
-
-const MODES = {
-  live: ["ready", "Live"],
-  polling: ["waiting", "Every 2 s"],
-  offline: ["down", "No connection"],
+const LAMPS = { live: "ready", polling: "waiting", offline: "down" };
+/** Sections, and how a line of the log is known to be about them. */
+const ABOUT = {
+  pages: ({ kind, subject }) => kind === "settings" && subject === "pages",
+  eta: ({ kind, subject }) => kind === "settings" && subject === "eta",
+  voices: ({ kind }) => kind.startsWith("voice"),
+  storage: ({ kind }) => kind.startsWith("session") || kind.startsWith("storage"),
 };
+/** Storage is counted again at most this often, when requests have ended. */
+const STORAGE_PAUSE_MS = 3000;
 
 class Admin {
   #access = new AdminAccess(askForToken);
   #feed = new LiveFeed(this.#access);
-  #summary = new Summary(byId("summary"));
+  #fleet = new FleetSection((...command) => this.#command(...command));
   #mode = h("span", {});
   #lamp = h("p", { class: "lamp", "data-state": "unknown" }, this.#mode);
-  #workers = new KeyedList(byId("workers"), ({ id }) => id, () => new WorkerCard((...steer) => this.#steer(...steer)));
-  #queue = this.#requestList("queue");
-  #running = this.#requestList("running");
+  #sections = null;
+  #running = 0;
+  #storageTimer = null;
 
   async open() {
     mountNav(byId("nav")).append(this.#lamp);
-    this.#feed.addEventListener("workers", ({ detail }) => this.#showWorkers(detail.workers));
-    this.#feed.addEventListener("queue", ({ detail }) => this.#showQueue(detail));
-    this.#feed.addEventListener("mode", ({ detail }) => this.#showMode(detail));
+    const page = { access: this.#access, say: (text) => setText(byId("status"), text) };
+    this.#sections = {
+      voices: new VoicesSection(page),
+      storage: new StorageSection(page),
+      pages: new PagesSection(page),
+      eta: new EtaSection(page),
+      log: new LogSection(page),
+    };
+    this.#listen();
     await this.#feed.run();
   }
 
-  #requestList(id) {
-    const keyOf = ({ ticket_id: ticket, request_id: request }) => ticket ?? request;
-    return new KeyedList(byId(id), keyOf, () => new RequestRow((request) => this.#cancel(request)));
+  #listen() {
+    const on = (type, action) => this.#feed.addEventListener(type, ({ detail }) => action(detail));
+    on("workers", ({ workers }) => this.#fleet.showWorkers(workers));
+    on("queue", (answer) => this.#showQueue(answer));
+    on("log", (answer) => this.#logged(answer));
+    on("mode", (news) => this.#showMode(news));
+    document.addEventListener("visibilitychange", () => document.hidden || this.#loadSections());
   }
 
-  #showWorkers(workers) {
-    byId("workers").removeAttribute("aria-busy");
-    this.#workers.show(workers);
-    if (workers.length === 0) byId("workers").append(noWorkers());
-    this.#summary.showWorkers(workers);
+  #loadSections() {
+    for (const section of Object.values(this.#sections)) section.load();
   }
 
-  #showQueue({ queue, running, length = queue.length }) {
-    this.#queue.show(queue.slice(0, MAX_ROWS));
-    this.#running.show(running.slice(0, MAX_ROWS));
-    byId("queue-empty").hidden = queue.length > 0;
-    byId("running-empty").hidden = running.length > 0;
-    showMore(byId("queue-more"), length);
-    showMore(byId("running-more"), running.length);
-    this.#summary.showQueue(queue, length);
+  #showQueue(answer) {
+    this.#fleet.showQueue(answer);
+    if (answer.running.length < this.#running) {
+      this.#storageTimer ??= setTimeout(() => {
+        this.#storageTimer = null;
+        this.#sections.storage.load();
+      }, STORAGE_PAUSE_MS);
+    }
+    this.#running = answer.running.length;
+  }
+
+  /** New lines of the log: what they are about may have been changed by somebody else. */
+  #logged(answer) {
+    this.#sections.log.show(answer);
+    for (const name of changedSections(answer.events)) this.#sections[name].load();
   }
 
   #showMode({ mode, error }) {
-    const [lamp, words] = MODES[mode];
-    this.#lamp.dataset.state = lamp;
-    setText(this.#mode, words);
-    if (mode === "offline") this.#showProblem(error.message);
+    this.#lamp.dataset.state = LAMPS[mode];
+    setMessage(this.#mode, `admin.mode.${mode}`);
+    if (mode === "offline") this.#showProblem(error);
     else this.#hideProblem();
+    if (mode !== "offline") this.#loadSections();
   }
 
-  #showProblem(message) {
-    byId("problem").replaceChildren(icon("warning"), h("p", {}, message));
+  #showProblem(error) {
+    byId("problem").replaceChildren(icon("warning"), h("p", {}, problemText(error)));
     byId("problem").hidden = false;
   }
 
   #hideProblem() {
     byId("problem").hidden = true;
-  }
-
-  #steer({ id }, verb) {
-    const said = { drain: `${id} is draining.`, resume: `${id} takes requests again.` }[verb];
-    return this.#command("POST", `/api/workers/${encodeURIComponent(id)}/${verb}`, said);
-  }
-
-  #cancel({ ticket_id: ticket }) {
-    return this.#command("DELETE", `/api/queue/${encodeURIComponent(ticket)}`, `${ticket} is cancelled.`);
   }
 
   async #command(method, path, said) {
@@ -94,27 +105,13 @@ class Admin {
       setText(byId("status"), said);
       await this.#feed.poll();
     } catch (error) {
-      this.#showProblem(error.message);
+      this.#showProblem(error);
     }
   }
 }
 
-/** Says how many requests a list of MAX_ROWS leaves out. */
-function showMore(element, total) {
-  element.hidden = total <= MAX_ROWS;
-  setText(element, `and ${integer(total - MAX_ROWS)} more`);
-}
-
-function noWorkers() {
-  return h(
-    "li",
-    { class: "empty" },
-    "No worker is known to this gateway. Start one with ",
-    h("code", {}, "voxfleet worker"),
-    " and name its address in ",
-    h("code", {}, "voxfleet gateway --workers"),
-    ".",
-  );
+function changedSections(events) {
+  return Object.keys(ABOUT).filter((name) => events.some(ABOUT[name]));
 }
 
 new Admin().open();

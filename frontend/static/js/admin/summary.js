@@ -1,8 +1,10 @@
 /**
- * The figures on top: workers up, slots used, requests waiting, speech made; two with their history.
+ * The figures on top: workers up, slots used, requests waiting, first audio, speech made, errors; where a
+ * figure moves, with its last minute.
  */
 import { h, setText } from "../shared/dom.js";
-import { duration, integer, plural } from "../shared/format.js";
+import { duration, integer, latency } from "../shared/format.js";
+import { t } from "./words.js";
 import { Series } from "./series.js";
 import { Sparkline } from "./sparkline.js";
 
@@ -12,38 +14,47 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 /** Totals over the fleet; only workers that can serve lend their slots. */
 export function totals(workers) {
   const serving = workers.filter(({ state }) => SERVING.includes(state));
+  const firstAudio = workers.map(({ first_audio_p95_seconds: seconds }) => seconds).filter(Number.isFinite);
   return {
     workers: workers.length,
     serving: serving.length,
     slotsTotal: sum(serving.map(({ slots_total: slots }) => slots)),
     slotsUsed: sum(workers.map(({ slots_used: slots }) => slots)),
+    live: sum(workers.map(({ live_active: active = 0, live_paused: paused = 0 }) => active + paused)),
+    firstAudioSeconds: firstAudio.length ? Math.max(...firstAudio) : null,
     audioSeconds: sum(workers.map(({ counters }) => counters?.audio_seconds ?? 0)),
-    errors: sum(workers.map(({ counters }) => counters?.errors ?? 0)),
+    errors: sum(workers.map(({ errors, counters }) => errors ?? counters?.errors ?? 0)),
+    migrations: sum(workers.map(({ migrations = 0 }) => migrations)),
   };
 }
 
 export class Summary {
-  #workers = new Figure("Workers serving");
-  #slots = new Figure("Slots in use", new Series());
-  #waiting = new Figure("Waiting", new Series());
-  #audio = new Figure("Speech made");
+  #workers = new Figure("workers");
+  #slots = new Figure("slots", new Series());
+  #waiting = new Figure("waiting", new Series());
+  #firstAudio = new Figure("firstAudio", new Series());
+  #audio = new Figure("audio");
+  #errors = new Figure("errors", new Series());
 
   /** @param {HTMLElement} list a dl */
   constructor(list) {
-    list.append(...[this.#workers, this.#slots, this.#waiting, this.#audio].map((figure) => figure.element));
+    const figures = [this.#workers, this.#slots, this.#waiting, this.#firstAudio, this.#audio, this.#errors];
+    list.replaceChildren(...figures.map((figure) => figure.element));
   }
 
   showWorkers(workers) {
-    const { serving, slotsUsed, slotsTotal, audioSeconds, errors, ...all } = totals(workers);
-    this.#workers.show(integer(serving), `of ${integer(all.workers)}`);
-    this.#slots.show(integer(slotsUsed), `of ${integer(slotsTotal)}`, slotsUsed, slotsTotal);
-    this.#audio.show(duration(audioSeconds), plural(errors, "error"));
+    const all = totals(workers);
+    this.#workers.show(integer(all.serving), t("admin.of", { count: integer(all.workers) }));
+    this.#slots.show(integer(all.slotsUsed), t("admin.of", { count: integer(all.slotsTotal) }), all.slotsUsed, all.slotsTotal);
+    this.#firstAudio.show(latency(all.firstAudioSeconds), t("admin.slowestWorker"), all.firstAudioSeconds ?? 0);
+    this.#audio.show(duration(all.audioSeconds), all.live ? t("admin.liveSessions", { count: all.live }) : "");
+    this.#errors.show(integer(all.errors), t("admin.moved", { count: integer(all.migrations) }), all.errors);
   }
 
   /** @param {object[]} queue the listed ones @param {number} length of the whole queue */
   showQueue(queue, length) {
     const longest = Math.max(0, ...queue.map(({ waited_seconds: seconds }) => seconds ?? 0));
-    this.#waiting.show(integer(length), length ? `longest ${duration(longest)}` : "", length);
+    this.#waiting.show(integer(length), length ? t("admin.longest", { time: duration(longest) }) : "", length);
   }
 }
 
@@ -53,13 +64,13 @@ class Figure {
   #series;
   #sparkline;
 
-  constructor(label, series = null) {
+  constructor(name, series = null) {
     this.#series = series;
     this.#sparkline = series ? new Sparkline() : null;
     this.element = h(
       "div",
-      { class: "figure", "data-figure": label },
-      h("dt", {}, label),
+      { class: "figure", "data-figure": name },
+      h("dt", { "data-i18n": `admin.figure.${name}` }),
       h("dd", {}, this.#value, this.#note),
       this.#sparkline?.element,
     );

@@ -1,35 +1,52 @@
 /**
- * One worker: state, slots, what it serves and on what, its counters, and drain or resume.
+ * One worker: state, slots, what it serves and on what, how it does; drain, resume and restart.
  */
 import { h, setText } from "../shared/dom.js";
-import { bytes, duration, integer } from "../shared/format.js";
+import { bytes, duration, integer, latency, ratio } from "../shared/format.js";
+import { t } from "./words.js";
 
 const MAX_PIPS = 16;
+const ANSWERING = ["IDLE", "BUSY", "DRAINING"];
 
-/** Facts under the slots: label and text. */
+/** Facts under the slots: key of the label, and text. */
 const FACTS = [
-  ["Model", ({ model }) => model ?? "–"],
-  ["Device", ({ device }) => device ?? "–"],
-  ["Memory", memoryText],
-  ["Up", ({ uptime_seconds: seconds }) => duration(seconds)],
-  ["Engine step", ({ step }) => integer(step)],
-  ["Requests", ({ counters }) => integer(counters?.requests)],
-  ["Speech made", ({ counters }) => duration(counters?.audio_seconds)],
-  ["Cancelled", ({ counters }) => integer(counters?.cancelled)],
-  ["Errors", ({ counters }) => integer(counters?.errors)],
+  ["admin.model", ({ model }) => model ?? "–"],
+  ["admin.device", ({ device }) => device ?? "–"],
+  ["admin.memory", memoryText],
+  ["admin.firstAudioP50", ({ first_audio_p50_seconds: seconds }) => latency(seconds)],
+  ["admin.firstAudioP95", ({ first_audio_p95_seconds: seconds }) => latency(seconds)],
+  ["admin.rtf", ({ rtf_p50: rtf }) => ratio(rtf)],
+  ["admin.batch", ({ batch_size: batch }) => integer(batch)],
+  ["admin.queueLength", ({ queue_length: length }) => integer(length)],
+  ["admin.up", ({ uptime_seconds: seconds }) => duration(seconds)],
+  ["admin.requests", ({ counters }) => integer(counters?.requests)],
+  ["admin.speech", ({ counters }) => duration(counters?.audio_seconds)],
+  ["admin.migrations", ({ migrations }) => integer(migrations)],
+  ["admin.cancelled", ({ counters }) => integer(counters?.cancelled)],
+  ["admin.errors", ({ errors, counters }) => integer(errors ?? counters?.errors)],
+  ["admin.step", ({ step }) => integer(step)],
 ];
 
 function memoryText({ memory_bytes: host, device_memory_bytes: device }) {
-  return device ? `${bytes(host)} · device ${bytes(device)}` : bytes(host);
+  return device ? `${bytes(host)} · ${bytes(device)}` : bytes(host);
 }
 
 /** What is wrong or going on, in words, or null. */
-export function remark({ state, error, last_failure: failure, loading }) {
-  if (state === "LOADING" && loading) return `Loading ${loading.stage}, ${Math.round(100 * loading.progress)} %`;
-  if (state === "ERROR") return error ?? "The engine failed.";
-  if (state === "DOWN") return failure ?? "It does not answer.";
-  if (state === "DRAINING") return "Finishing what runs; takes nothing new.";
+export function remark({ state, error, last_failure: failure, loading, restarting }) {
+  if (restarting) return t("admin.remarkRestarting");
+  if (state === "LOADING" && loading) {
+    return t("admin.remarkLoading", { stage: loading.stage, percent: Math.round(100 * loading.progress) });
+  }
+  if (state === "ERROR") return error ?? t("admin.remarkError");
+  if (state === "DOWN") return failure ?? t("admin.remarkDown");
+  if (state === "DRAINING") return t("admin.remarkDraining");
   return null;
+}
+
+/** "2 live, 1 paused", or "" when there are no live sessions. */
+export function liveText({ live_active: active = 0, live_paused: paused = 0 }) {
+  if (!active && !paused) return "";
+  return paused ? t("admin.livePaused", { active, paused }) : t("admin.liveActive", { active });
 }
 
 export class WorkerCard {
@@ -38,24 +55,27 @@ export class WorkerCard {
   #name = h("h3", {});
   #url = h("p", { class: "worker-url" });
   #state = h("span", { class: "state" });
-  #button = h("button", { class: "button", type: "button", onclick: () => this.#steer() });
+  #drain = h("button", { class: "button", type: "button", onclick: () => this.#steer(this.#drain, this.#verb) });
+  #restart = h("button", { class: "button button-quiet", type: "button", onclick: () => this.#steer(this.#restart, "restart") });
   #pips = h("span", { class: "pips", "aria-hidden": "true" });
   #slots = h("span", { class: "slots-words" });
+  #live = h("span", { class: "slots-live" });
   #remark = h("p", { class: "remark" });
-  #bar = h("progress", { max: 1, "aria-label": "Loading" });
+  #bar = h("progress", { max: 1, "data-i18n-label": "admin.loading" });
   #facts = FACTS.map(([label, text]) => ({ label, text, value: h("dd", {}) }));
 
-  /** @param {(worker: object, verb: "drain" | "resume") => Promise<void>} onSteer */
+  /** @param {(worker: object, verb: "drain" | "resume" | "restart") => Promise<void>} onSteer */
   constructor(onSteer) {
     this.#onSteer = onSteer;
     this.element = h(
       "li",
       { class: "worker" },
       h("header", { class: "worker-head" }, h("div", {}, this.#name, this.#url), this.#state),
-      h("div", { class: "slots" }, this.#pips, this.#slots, this.#button),
+      h("div", { class: "slots" }, this.#pips, h("span", { class: "slots-text" }, this.#slots, this.#live)),
       this.#remark,
       this.#bar,
-      h("dl", { class: "facts" }, this.#facts.map(({ label, value }) => h("div", {}, h("dt", {}, label), value))),
+      h("dl", { class: "facts" }, this.#facts.map(({ label, value }) => h("div", {}, h("dt", { "data-i18n": label }), value))),
+      h("div", { class: "worker-verbs" }, this.#restart, this.#drain),
     );
   }
 
@@ -67,15 +87,16 @@ export class WorkerCard {
     this.element.dataset.state = state;
     setText(this.#name, id);
     setText(this.#url, url);
-    setText(this.#state, state.toLowerCase());
-    setText(this.#slots, `${used} of ${total} slots used`);
+    setText(this.#state, t(`admin.state${state}`));
+    setText(this.#slots, t("admin.slots", { used, total }));
+    setText(this.#live, liveText(worker));
     this.#showPips(used, total);
     setText(this.#remark, remark(worker) ?? "");
     this.#remark.hidden = this.#remark.textContent === "";
     this.element.classList.toggle("failed", state === "DOWN" || state === "ERROR" || Boolean(error));
     this.#bar.hidden = !(state === "LOADING" && loading);
     this.#bar.value = loading?.progress ?? 0;
-    this.#showButton(state);
+    this.#showButtons(state);
     for (const { text, value } of this.#facts) setText(value, text(worker));
   }
 
@@ -93,19 +114,24 @@ export class WorkerCard {
     return this.#worker.state === "DRAINING" ? "resume" : "drain";
   }
 
-  #showButton(state) {
-    const words = this.#verb === "drain" ? "Drain" : "Resume";
-    setText(this.#button, words);
-    this.#button.setAttribute("aria-label", `${words} ${this.#worker.id}`);
-    this.#button.hidden = !["IDLE", "BUSY", "DRAINING"].includes(state);
+  #showButtons(state) {
+    const { id, restarting, supervised } = this.#worker;
+    const words = t(`admin.${this.#verb}`);
+    setText(this.#drain, words);
+    this.#drain.setAttribute("aria-label", `${words} ${id}`);
+    this.#drain.hidden = !ANSWERING.includes(state) || Boolean(restarting);
+    setText(this.#restart, t("admin.restart"));
+    this.#restart.setAttribute("aria-label", `${t("admin.restart")} ${id}`);
+    // One without a supervisor would not be started again.
+    this.#restart.hidden = !supervised || Boolean(restarting) || ![...ANSWERING, "ERROR"].includes(state);
   }
 
-  async #steer() {
-    this.#button.disabled = true;
+  async #steer(button, verb) {
+    button.disabled = true;
     try {
-      await this.#onSteer(this.#worker, this.#verb);
+      await this.#onSteer(this.#worker, verb);
     } finally {
-      this.#button.disabled = false;
+      button.disabled = false;
     }
   }
 }

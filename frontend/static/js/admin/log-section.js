@@ -1,0 +1,70 @@
+/**
+ * The event log: who came and went, what was changed; new lines as they happen, a filter by kind and by words.
+ */
+import { byId, h } from "../shared/dom.js";
+import { EventLines } from "./event-lines.js";
+import { Section } from "./section.js";
+import { language, t } from "./words.js";
+
+const PAGE_LINES = 100;
+
+export class LogSection extends Section {
+  #lines = new EventLines();
+  #family = byId("log-kind");
+  #words = byId("log-words");
+  #older = byId("log-older");
+
+  constructor(page) {
+    super("log", `/api/log?limit=${PAGE_LINES}`, page);
+    this.#family.addEventListener("change", () => this.#draw());
+    this.#words.addEventListener("input", () => this.#draw());
+    this.#older.addEventListener("click", () => this.#loadOlder());
+    window.addEventListener("languageset", () => this.#draw());
+  }
+
+  /** @param {{events: object[], next_before?: number | null}} answer of GET /api/log, or of the event "log" */
+  show({ events, next_before: before }) {
+    this.element.hidden = false;
+    this.#lines.add(events);
+    if (before !== undefined) this.#older.hidden = before === null;
+    this.#draw();
+  }
+
+  async #loadOlder() {
+    const response = await this.send("GET", `/api/log?limit=${PAGE_LINES}&before=${this.#lines.oldestId}`);
+    if (response) this.show(await response.json());
+  }
+
+  #draw() {
+    this.#drawFamilies();
+    const shown = this.#lines.filtered(this.#family.value, this.#words.value);
+    const rows = shown.map((line) => row(line));
+    this.body.replaceChildren(...rows);
+    if (rows.length === 0) this.body.append(h("li", { class: "quiet log-none" }, t("admin.logNone")));
+  }
+
+  #drawFamilies() {
+    const wanted = ["", ...this.#lines.families];
+    const options = [...this.#family.options];
+    if (options.map(({ value }) => value).join() === wanted.join()) return;
+    const chosen = this.#family.value;
+    this.#family.replaceChildren(
+      h("option", { value: "", "data-i18n": "admin.logAll" }),
+      ...wanted.slice(1).map((family) => h("option", { value: family }, family)),
+    );
+    this.#family.value = wanted.includes(chosen) ? chosen : "";
+  }
+}
+
+function row({ at, kind, subject, message }) {
+  const time = new Date(at);
+  const today = time.toDateString() === new Date().toDateString();
+  const shown = today ? time.toLocaleTimeString(language()) : time.toLocaleString(language());
+  return h(
+    "li",
+    { class: "log-line", "data-kind": kind },
+    h("time", { datetime: at, title: time.toLocaleString(language()) }, shown),
+    h("span", { class: "log-kind" }, kind.replaceAll("_", " ")),
+    h("span", { class: "log-text" }, h("b", {}, subject), " ", message),
+  );
+}

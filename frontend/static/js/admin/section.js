@@ -1,0 +1,59 @@
+/**
+ * A part of the admin page that shows one answer of the API: hidden where the gateway has no such API, with the
+ * server's words where it refuses.
+ */
+import { byId, h, icon } from "../shared/dom.js";
+import { problemText } from "../shared/problems.js";
+
+export class Section {
+  #path;
+  #problem = h("div", { class: "notice notice-danger", role: "alert", hidden: true });
+
+  /**
+   * @param {string} id of the <section>, which starts hidden @param {string} path of its API
+   * @param {{access: import("./access.js").AdminAccess, say: (text: string) => void}} page
+   */
+  constructor(id, path, page) {
+    this.element = byId(id);
+    this.body = byId(`${id}-body`);
+    this.page = page;
+    this.#path = path;
+    this.element.append(this.#problem);
+  }
+
+  /** Asks for the answer and shows it. */
+  async load() {
+    try {
+      const answer = await this.page.access.requestJson(this.#path);
+      this.element.hidden = false;
+      this.clearProblem();
+      this.show(answer);
+    } catch (error) {
+      if (error.status === 404 || error.status === 405) this.element.hidden = true;
+      else this.showProblem(error);
+    }
+  }
+
+  /** Sends a change. @returns {Promise<Response | null>} null when it was refused, which is shown */
+  async send(method, path, json) {
+    this.clearProblem();
+    try {
+      const body = json === undefined ? undefined : JSON.stringify(json);
+      const headers = json === undefined ? {} : { "content-type": "application/json" };
+      return await this.page.access.request(path, { method, headers, body });
+    } catch (error) {
+      this.showProblem(error);
+      return null;
+    }
+  }
+
+  showProblem(error) {
+    this.element.hidden = false;
+    this.#problem.replaceChildren(icon("warning"), h("p", {}, problemText(error)));
+    this.#problem.hidden = false;
+  }
+
+  clearProblem() {
+    this.#problem.hidden = true;
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * The voices that the service has, and the button that deletes one of somebody's.
+ */
+import { confirmed } from "../shared/confirm.js";
+import { h, icon } from "../shared/dom.js";
+import { latency } from "../shared/format.js";
+import { Section } from "./section.js";
+import { t } from "./words.js";
+
+/** What is known of a voice, in words. */
+export function voiceFacts({ kind, language, audio_seconds: seconds, has_transcript: transcript, tags = [], usable }) {
+  const facts = [
+    kind === "custom" ? t("admin.voiceCustom") : t("admin.voiceBuiltIn"),
+    language,
+    typeof seconds === "number" && latency(seconds),
+    transcript && t("admin.voiceTranscript"),
+    ...tags,
+    usable === false && t("admin.voiceNoConsent"),
+  ];
+  return facts.filter(Boolean).join(" · ");
+}
+
+export class VoicesSection extends Section {
+  #voices = [];
+
+  constructor(page) {
+    super("voices", "/api/voices", page);
+    window.addEventListener("languageset", () => this.show({ voices: this.#voices }));
+  }
+
+  /** @param {{voices: object[]}} answer */
+  show({ voices }) {
+    this.#voices = voices;
+    this.body.replaceChildren(...voices.map((voice) => this.#row(voice)));
+    if (voices.length === 0) this.body.append(h("li", { class: "empty", "data-i18n": "admin.noVoices" }));
+  }
+
+  #row(voice) {
+    const { id, name, kind, usable } = voice;
+    const shown = name || id;
+    const remove = h(
+      "button",
+      { class: "button-icon", type: "button", "aria-label": t("admin.deleteVoice", { name: shown }), onclick: () => this.#delete(voice) },
+      icon("trash"),
+    );
+    return h(
+      "li",
+      { class: "request", "data-voice": id },
+      h("div", { class: "request-words" }, h("span", { class: "request-name" }, shown), h("span", { class: "request-facts" }, voiceFacts(voice))),
+      usable === false && h("span", { class: "chip-warn" }, t("admin.unusable")),
+      kind === "custom" && remove,
+    );
+  }
+
+  async #delete({ id, name }) {
+    const sure = { title: t("admin.deleteVoice", { name: name || id }), text: t("admin.deleteVoiceText"), verb: t("admin.delete") };
+    if (!(await confirmed(sure))) return;
+    if (await this.send("DELETE", `/api/voices/${encodeURIComponent(id)}`)) {
+      this.page.say(t("admin.voiceDeleted", { name: name || id }));
+      await this.load();
+    }
+  }
+}
