@@ -46,5 +46,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "max_audio_seconds": settings.max_audio_seconds,
         "formats": list(AUDIO_FORMATS),
         "pages": gateway.operations.pages.enabled(),
+        "record_sessions": settings.record_sessions,
+        "playback_stats": True,
         "admin_token_required": settings.admin_token is not None,
     }
