@@ -14,28 +14,24 @@ import time
 import structlog
 
 from gateway.accounting import Account, settle
+from gateway.attempts import Attempts
 from gateway.audio import Resampler, output_sample_rate
 from gateway.errors import ApiError
-from gateway.failover import Failover
 from gateway.leases import Lease
-from gateway.listener import UNWITNESSED, Hearing, Listener, Outcome, Witness
+from gateway.listener import UNWITNESSED, Listener, Outcome, Witness
 from gateway.queue import Requirement, Ticket
-from gateway.relay import Clip, StreamMoved, relay
+from gateway.relay import Clip, relay
 from gateway.requests import TtsRequest, check_limits, random_seed
 from gateway.resume_token import TokenWriter
 from gateway.service import Gateway
 from gateway.standing import Standing
 from gateway.voices.resolution import Speaker
-from gateway.worker_client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
-from gateway.workers import Worker
 
 __all__ = ["Listener", "Outcome", "Synthesis"]
 
 logger = structlog.get_logger(__name__)
 
 _NOBODY = Standing()
-_BLAMELESS = ("failed", "model")
-"""Reasons for which a stream broke although its worker may be well."""
 
 
 class Synthesis:
@@ -69,12 +65,7 @@ class Synthesis:
         self._began_at = time.monotonic()
         self._started_at: float | None = None
         """When the first worker took the request."""
-        self._hearing = Hearing()
-        self._patience_until: float | None = None
-        """When a broken stream is given up; None while it flows."""
-        self._silent: Lease | None = None
-        """Of an attempt that has brought no audio yet."""
-        self._failover = Failover(gateway.retry_budget, self._settings.max_migrations, gateway.roster.probe)
+        self._attempts = Attempts(gateway, request_id, self)
         self._resampler: Resampler | None = None
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
@@ -110,125 +101,61 @@ class Synthesis:
         check_limits(self._request, self._settings)
         self._speaker = await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
-        requirement = self._same_model() or self._speaker.requirement(self._request.model)
+        requirement = self.same_model() or self._speaker.requirement(self._request.model)
         self._gateway.retry_budget.add_request()
         pool = self._gateway.pool
         with pool.admit(self._request_id, requirement, self._tell_position, self._standing) as ticket:
             if ticket.lease is None:
                 self._tell_position(ticket)
             while self.clip.finish_reason is None:
-                await self._attempt(ticket)
+                await self._attempts.next(ticket)
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
         return self._outcome()
 
-    async def _attempt(self, ticket: Ticket) -> None:
-        """Wait for a slot and use it: the clip is complete, or has grown and the ticket is queued again."""
+    # ------------------------------------------------------------------------------------ `attempts.Work`
+
+    @property
+    def patches(self) -> int:
+        """Committed so far."""
+        return len(self.clip.latents)
+
+    async def use(self, ticket: Ticket, lease: Lease) -> None:
+        """One attempt: what is missing of the clip, one part of its text after the other."""
+        worker, client = lease.worker, self._gateway.clients[lease.worker.id]
+        audio_seconds_before = self.clip.audio_seconds
         try:
-            async with (
-                asyncio.timeout(self._wait_seconds()) as waiting,
-                self._gateway.pool.lease(ticket) as lease,
-            ):
-                waiting.reschedule(None)
-                await self._use(ticket, lease)
-        except TimeoutError:
-            if not waiting.expired():
-                raise
-            raise self._waited_too_long() from None
-
-    def _wait_seconds(self) -> float:
-        """Until the request is given up for lack of a slot."""
-        deadline = self._patience_until or self._began_at + self._settings.queue_timeout_seconds
-        return deadline - time.monotonic()
-
-    def _waited_too_long(self) -> ApiError:
-        if self._patience_until is not None:
-            return ApiError(503, "worker_lost", "the worker failed and no other was free in time")
-        return ApiError(503, "queue_timeout", "the request waited too long for a free worker")
-
-    async def _use(self, ticket: Ticket, lease: Lease) -> None:
-        """One attempt; what goes wrong with the worker ends in a ticket at the front of the queue."""
-        worker, pool = lease.worker, self._gateway.pool
-        patches_before, audio_seconds_before = len(self.clip.latents), self.clip.audio_seconds
-        self._silent = lease
-        try:
-            await self._relay_parts(ticket, lease)
+            self.clip.conditioning = await self._speaker.conditioning(worker, client)
+            while self.clip.finish_reason is None:
+                await relay(
+                    self.clip,
+                    lease,
+                    client,
+                    self._settings,
+                    on_start=lambda: self._start(lease),
+                    deliver=self._deliver,
+                    may_leave=lambda: self._gateway.has_room_beside(worker, ticket),
+                )
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)
             worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
-        except StreamMoved:
-            self._interrupted(worker)
-            self._failover.moved()
-            pool.requeue(ticket, exclude=worker, requirement=self._same_model())
-        except WorkerRefused:
-            pool.report_refused(worker)
-            self._gateway.check_worker(worker)
-            pool.requeue(ticket)
-        except WorkerUnreachable as error:
-            self._blame(lease, "unreachable", str(error))
-            await self._failover.after_unreachable(error, self._wait_seconds())
-            pool.requeue(ticket, exclude=worker)
-        except StreamBroken as error:
-            self._blame(lease, error.reason, str(error))
-            self._interrupted(worker)
-            progress = len(self.clip.latents) > patches_before
-            await self._failover.after_break(
-                worker, error.reason, progress=progress, patience_seconds=self._wait_seconds()
-            )
-            pool.requeue(ticket, exclude=worker, requirement=self._same_model())
-        except RequestRejected as error:
-            detail = error.detail
-            raise ApiError(422, detail.code, detail.message, param=detail.param) from error
         finally:
             ticket.audio_seconds = self._audio_seconds_here
 
-    async def _relay_parts(self, ticket: Ticket, lease: Lease) -> None:
-        """What is missing of the clip, one part of its text after the other."""
-        worker, client = lease.worker, self._gateway.clients[lease.worker.id]
-        self.clip.conditioning = await self._speaker.conditioning(worker, client)
-        while self.clip.finish_reason is None:
-            await relay(
-                self.clip,
-                lease,
-                client,
-                self._settings,
-                on_start=lambda: self._start(lease),
-                deliver=self._deliver,
-                may_leave=lambda: self._gateway.has_room_beside(worker, ticket),
-            )
+    def same_model(self) -> Requirement | None:
+        """A clip that was begun stays with its model."""
+        model = self.clip.model
+        return self._speaker.requirement(model.name, model.revision) if model else None
 
-    def _blame(self, lease: Lease, reason: str, message: str) -> None:
-        worker = lease.worker
-        logger.warning(
-            "attempt failed", request_id=self._request_id, worker=worker.id, epoch=lease.epoch, reason=reason,
-            detail=message, patches=len(self.clip.latents),
-        )  # fmt: skip
-        self._metrics.worker_failures.labels(worker.id, reason).inc()
-        self._witness.lost(worker.id, reason)
-        worker.figures.errors += 1
-        if reason not in _BLAMELESS:
-            self._gateway.pool.report_suspect(worker, reason)
-        self._gateway.check_worker(worker)
-
-    def _interrupted(self, worker: Worker) -> None:
-        """The stream broke off. The client has its lead to play before it hears a pause."""
-        self._metrics.migrations.inc()
-        worker.figures.migrations += 1
-        if self._patience_until is None:
-            now = time.monotonic()
-            lead_seconds = self._hearing.lead_seconds(now)
-            self._metrics.client_lead_seconds.observe(lead_seconds)
-            self._patience_until = now + lead_seconds + self._settings.failover_timeout_seconds
+    def lost(self, worker_id: str, reason: str) -> None:
+        """A worker failed."""
+        self._witness.lost(worker_id, reason)
 
     @property
     def _audio_seconds_here(self) -> float:
         """What was generated of the clip in this request, not before a resumption."""
         return self.clip.audio_seconds - self._audio_seconds_before
-
-    def _same_model(self) -> Requirement | None:
-        model = self.clip.model
-        return self._speaker.requirement(model.name, model.revision) if model else None
 
     # ---------------------------------------------------------------------------------------- to the listener
 
@@ -249,27 +176,11 @@ class Synthesis:
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
-        now = time.monotonic()
-        if self._silent is not None:
-            self._gateway.pool.report_audio(self._silent.worker)
-            self._silent.worker.figures.first_audio(now - self._silent.granted_at)
-            self._silent = None
-        if self._patience_until is not None:
-            self._patience_until = None
-            self._resumed(now)
-        if pcm:
-            self._hearing.take(len(pcm) / 2 / self.clip.model.sample_rate, now)
+        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate)
         if ready := self._resampler.process(pcm, last):
             self._listener.audio(ready)
         if self._token is not None and self.clip.finish_reason is None:
             self._listener.resumable(self._token.extend(self.clip), self.clip.samples)
-
-    def _resumed(self, now: float) -> None:
-        """The first audio after an interruption: how long the pause was, and how much of it was heard."""
-        if self._hearing.last_audio_at is not None:
-            gap_seconds, audible_seconds = self._hearing.pause_seconds(now)
-            self._metrics.migration_gap_seconds.observe(gap_seconds)
-            self._metrics.audible_gap_seconds.observe(audible_seconds)
 
     # --------------------------------------------------------------------------------------------- accounting
 
@@ -278,15 +189,15 @@ class Synthesis:
             sample_rate=self.sample_rate,
             audio_seconds=self.clip.audio_seconds,
             queue_seconds=self._started_at - self._began_at,
-            first_audio_seconds=self._hearing.first_audio_at - self._began_at,
+            first_audio_seconds=self._attempts.hearing.first_audio_at - self._began_at,
             generation_seconds=time.monotonic() - self._started_at,
             finish_reason=self.clip.finish_reason,
             seed=self.clip.seed,
-            migrations=self._failover.migrations,
+            migrations=self._attempts.migrations,
         )
 
     def _record(self, outcome: str) -> None:
-        now, first_audio_at = time.monotonic(), self._hearing.first_audio_at
+        now, first_audio_at = time.monotonic(), self._attempts.hearing.first_audio_at
         account = Account(
             request_id=self._request_id,
             outcome=outcome,
@@ -294,7 +205,7 @@ class Synthesis:
             audio_seconds=self._audio_seconds_here,
             first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
             generation_seconds=0.0 if self._started_at is None else now - self._started_at,
-            migrations=self._failover.migrations,
+            migrations=self._attempts.migrations,
         )
         settle(self._gateway, self._request, account)
         self._witness.ended(outcome)
