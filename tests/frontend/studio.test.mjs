@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { Countdown } from "../../frontend/static/js/shared/countdown.js";
-import { curlCommand, shellQuote } from "../../frontend/static/js/studio/curl.js";
+import { curlCommand, javascriptCode, pythonCode, shellQuote } from "../../frontend/static/js/studio/snippets.js";
 import { fileStem } from "../../frontend/static/js/studio/download.js";
 import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/estimate.js";
 import { drawSeed } from "../../frontend/static/js/studio/parameters.js";

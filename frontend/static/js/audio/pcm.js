@@ -54,3 +54,14 @@ export function encodeWav(chunks, sampleRate) {
   }
   return new Uint8Array(view.buffer);
 }
+
+/**
+ * The samples of a file that encodeWav made.
+ * @param {ArrayBuffer} bytes @returns {{samples: Int16Array, sampleRate: number}}
+ */
+export function decodeWav(bytes) {
+  const view = new DataView(bytes);
+  const count = view.getUint32(40, true) >> 1;
+  const samples = Int16Array.from({ length: count }, (_, i) => view.getInt16(44 + 2 * i, true));
+  return { samples, sampleRate: view.getUint32(24, true) };
+}

@@ -10,7 +10,7 @@ import { currentTheme, toggleTheme } from "./theme.js";
 
 /** Pages that can be switched off have an id of GET /api/config "pages". */
 const PAGES = [
-  { href: "/", key: "nav.studio" },
+  { href: "/", key: "nav.studio", id: "studio" },
   { href: "/live", key: "nav.live", id: "live" },
   { href: "/sessions", key: "nav.sessions", id: "sessions" },
   { href: "/admin", key: "nav.admin" },

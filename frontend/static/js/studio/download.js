@@ -20,7 +20,7 @@ export async function downloadClip(utterance, format) {
   save(blob, `${fileStem(utterance.request.text)}.${format}`);
 }
 
-function encodedByServer({ text, ...options }, format) {
+function encodedByServer({ text, record: _, ...options }, format) {
   return fleet.speak(text, { ...options, format });
 }
 

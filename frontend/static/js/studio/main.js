@@ -1,8 +1,8 @@
 /**
- * The studio page: wires text, voice and parameters to the speaker, and the speaker to the stage.
+ * The studio page: wires text, voice and parameters to the speaker, and the speaker to the stage and the history.
  */
-import { copyButton } from "../shared/clipboard.js";
-import { byId, setText } from "../shared/dom.js";
+import { copy } from "../shared/clipboard.js";
+import { byId, h, icon } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet, pageConfig } from "../shared/fleet.js";
 import { setMessage, t } from "../shared/i18n.js";
@@ -12,27 +12,35 @@ import { needsKey, problemText } from "../shared/problems.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { Remembered } from "../shared/storage.js";
+import { VoicePicker } from "../voices/voice-picker.js";
+import { CodePanel } from "./code-panel.js";
 import { Composer } from "./composer.js";
-import { curlCommand } from "./curl.js";
 import { downloadClip } from "./download.js";
 import { estimateSeconds } from "./estimate.js";
 import { GenerateButton } from "./generate-button.js";
+import { History } from "./history.js";
 import { narrate } from "./narration.js";
+import { OutputChoice } from "./output-choice.js";
 import { Parameters, drawSeed } from "./parameters.js";
+import { RecordChoice } from "./record-choice.js";
+import { fromFragment, toFragment } from "./share-link.js";
 import { Speaker } from "./speaker.js";
 import { Stage } from "./stage.js";
-import { VoicePicker } from "../voices/voice-picker.js";
 
 class Studio {
   #memory = new Remembered("studio");
-  #saved = this.#memory.load();
+  #saved = { ...this.#memory.load(), ...fromFragment(location.hash) };
   #config = {};
   #parameters = null;
   #state = "empty";
   #speaker = new Speaker();
   #stage = new Stage();
+  #history = new History(() => this.#stage.fraction);
   #voices = new VoicePicker(byId("voices"));
   #queue = new QueueBanner(byId("queue"), () => this.#speaker.stop());
+  #output = new OutputChoice(byId("output-field"), byId("output"));
+  #record = new RecordChoice(byId("record-field"), byId("record"));
+  #code = new CodePanel(byId("code-body"));
   #format = byId("format");
   #button = new GenerateButton(byId("generate"), () => (this.#speaker.busy ? this.#speaker.stop() : this.#generate()));
   #composer = new Composer(
@@ -45,11 +53,13 @@ class Studio {
     const lamp = new FleetStatus(status);
     lamp.addEventListener("ready", () => this.#load());
     lamp.start();
+    if (location.hash.length > 1) history.replaceState(null, "", location.pathname); // what is changed now is not in it
     this.#setParameters({});
     this.#format.value = this.#saved.format ?? "wav";
-    byId("copy").append(copyButton(() => byId("curl").textContent, "code.copy"));
     this.#bind();
     this.#settingsChanged();
+    this.#history.load();
+    this.#output.load().then(() => this.#speaker.setOutput(this.#output.device));
     await this.#load();
   }
 
@@ -60,15 +70,19 @@ class Studio {
 
   #bind() {
     window.addEventListener("apikey", () => this.#load());
-    this.#composer.addEventListener("change", () => this.#settingsChanged());
-    this.#voices.addEventListener("change", () => this.#settingsChanged());
-    this.#format.addEventListener("change", () => this.#settingsChanged());
+    for (const part of [this.#composer, this.#voices, this.#format, this.#record]) {
+      part.addEventListener("change", () => this.#settingsChanged());
+    }
+    this.#output.addEventListener("change", ({ detail }) => this.#speaker.setOutput(detail));
     this.#bindStage();
     this.#bindSpeaker();
+    this.#bindHistory();
     bindShortcuts({
       "Ctrl+Enter": () => this.#generate(),
       Escape: () => this.#speaker.stop(),
       Space: () => this.#speaker.toggle(),
+      "/": () => this.#voices.focus(),
+      x: () => this.#history.switchSides(),
       "?": () => byId("help").showModal(),
     });
   }
@@ -76,7 +90,7 @@ class Studio {
   #bindStage() {
     this.#stage.addEventListener("toggle", () => this.#speaker.toggle());
     this.#stage.addEventListener("seek", ({ detail }) => this.#speaker.seek(detail));
-    this.#stage.addEventListener("download", () => this.#download());
+    this.#stage.addEventListener("download", () => this.#download(this.#speaker.utterance));
   }
 
   #bindSpeaker() {
@@ -89,6 +103,20 @@ class Studio {
     on("failed", (problem) => this.#showProblem(problem));
   }
 
+  #bindHistory() {
+    const on = (type, action) => this.#history.addEventListener(type, ({ detail }) => action(detail));
+    on("replay", ({ utterance, outcome, fraction }) => this.#speaker.replay(utterance, outcome, fraction));
+    on("download", (utterance) => this.#download(utterance));
+    on("said", (words) => this.#stage.say(words));
+    on("restore", ({ text, voice, ...parameters }) => {
+      this.#composer.text = text;
+      this.#voices.select(voice);
+      this.#parameters.set(parameters);
+      this.#composer.focus();
+      this.#stage.say(() => t("history.used"));
+    });
+  }
+
   async #loadConfig() {
     try {
       this.#config = await pageConfig({ renew: true });
@@ -97,6 +125,8 @@ class Studio {
       return;
     }
     this.#composer.setLimit(this.#config.max_text_characters ?? Infinity);
+    this.#speaker.reports = this.#config.playback_stats === true;
+    this.#record.offer(this.#config);
     this.#setParameters(this.#config);
   }
 
@@ -115,11 +145,12 @@ class Studio {
   #setParameters(config) {
     this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.values ?? this.#saved.parameters);
     this.#parameters.addEventListener("change", () => this.#settingsChanged());
+    byId("parameters").append(this.#shareButton());
   }
 
   /** The body of POST /tts for what the page shows. */
   #request() {
-    return { text: this.#composer.text, voice: this.#voices.value, ...this.#parameters.values };
+    return { text: this.#composer.text, voice: this.#voices.value, ...this.#parameters.values, ...this.#record.fields };
   }
 
   #generate() {
@@ -130,18 +161,29 @@ class Studio {
       return;
     }
     const request = { seed: drawSeed(), ...this.#request() };
+    this.#history.shows(undefined);
     this.#speaker.speak(request, this.#config.sample_rate ?? 24000);
   }
 
   #showState(state) {
     this.#state = state;
     const { utterance, outcome } = this.#speaker;
-    if (state === "connecting") this.#stage.begin(utterance, estimateSeconds(utterance.request.text));
+    const fresh = state === "connecting" || state === "replayed";
+    if (fresh) this.#stage.begin(utterance, estimateSeconds(utterance.request.text));
+    if (state === "replayed") this.#stage.received();
     if (state !== "queued") this.#queue.hide({ turn: state === "streaming" });
-    if (state === "done") this.#stage.showOutcome(outcome);
+    if (state === "done" || state === "replayed") this.#stage.showOutcome(outcome);
     this.#stage.setState(state);
     this.#stage.say(() => narrate(state, utterance, outcome));
     this.#button.show(this.#speaker.busy ? state : "idle");
+    if (["done", "cancelled", "failed", "replayed"].includes(state)) this.#stage.showSession(utterance.sessionId);
+    if (["done", "cancelled", "failed"].includes(state)) this.#keep(utterance, outcome);
+  }
+
+  #keep(utterance, outcome) {
+    const name = this.#voices.voices.find(({ id }) => id === utterance.request.voice)?.name;
+    const { workerId: worker_id, sessionId: session_id } = utterance;
+    this.#history.keep(utterance, { ...outcome, worker_id, session_id }, name);
   }
 
   #showProblem(problem) {
@@ -149,22 +191,35 @@ class Studio {
     if (needsKey(problem)) openKeySheet(problem);
   }
 
-  #settingsChanged() {
-    const moved = Object.keys(this.#parameters.values).length;
-    setMessage(byId("advanced-note"), moved ? "parameters.changed" : "parameters.defaults", { count: moved });
-    const request = { ...this.#request(), format: this.#format.value };
-    setText(byId("curl"), curlCommand(location.origin, request));
-    this.#memory.save({
+  #settings() {
+    return {
       text: this.#composer.text,
       voice: this.#voices.voice?.id ?? this.#saved.voice,
       format: this.#format.value,
       parameters: this.#parameters.values,
-    });
+    };
   }
 
-  async #download() {
+  #settingsChanged() {
+    const moved = Object.keys(this.#parameters.values).length;
+    setMessage(byId("advanced-note"), moved ? "parameters.changed" : "parameters.defaults", { count: moved });
+    this.#code.show({ ...this.#request(), format: this.#format.value });
+    this.#memory.save(this.#settings());
+  }
+
+  #shareButton() {
+    const button = h("button", { class: "button", type: "button", id: "share" }, icon("link"), h("span", { "data-i18n": "share.link" }));
+    button.addEventListener("click", async () => {
+      const fragment = toFragment(this.#settings());
+      const copied = await copy(`${location.origin}${location.pathname}${fragment}`);
+      if (!copied) history.replaceState(null, "", fragment);
+      this.#stage.say(() => t(copied ? "share.copied" : "share.failed"));
+    });
+    return h("div", { class: "field field-share" }, button);
+  }
+
+  async #download(utterance) {
     const format = this.#format.value;
-    const { utterance } = this.#speaker;
     if (format !== "wav") this.#stage.say(() => t("stage.making", { format }));
     try {
       await downloadClip(utterance, format);

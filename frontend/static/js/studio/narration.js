@@ -18,6 +18,8 @@ export function narrate(state, utterance, outcome) {
       return orHeard(outcome.asked ? "state.stopped" : "state.cancelled");
     case "failed":
       return orHeard("state.failed");
+    case "replayed":
+      return t("history.replaying", { text: utterance.request.text });
     default:
       return summary(utterance, outcome);
   }

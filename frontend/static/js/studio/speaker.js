@@ -1,10 +1,11 @@
 /**
  * From a request to sound: joins a session (the socket), an utterance (what arrived) and the player.
  *
- * Events: "state" (connecting, queued, streaming, done, cancelled, failed), "queued", "audio",
+ * Events: "state" (connecting, queued, streaming, done, cancelled, failed; replayed for one that was kept), "queued", "audio",
  * "report" (of the player), "reconnecting", "failed" {message, code}. One utterance at a time; speak() ends the last one.
  */
 import { JitterEstimator } from "../audio/jitter.js";
+import { PlaybackReporter } from "../audio/playback-reporter.js";
 import { Player } from "../audio/player.js";
 import { fleet } from "../shared/fleet.js";
 import { t } from "../shared/i18n.js";
@@ -17,7 +18,11 @@ export class Speaker extends EventTarget {
   #jitter = new JitterEstimator();
   #session = null;
   #report = null;
+  #reporter = null;
   #ready = Promise.resolve();
+
+  /** Whether the gateway takes reports of the playback. */
+  reports = false;
 
   /** @type {Utterance | null} the current or last one */
   utterance = null;
@@ -27,6 +32,7 @@ export class Speaker extends EventTarget {
     super();
     this.#player.addEventListener("report", ({ detail }) => {
       this.#report = detail;
+      this.#reporter?.note(detail, this.utterance.sampleRate);
       this.#emit("report", detail);
     });
   }
@@ -51,6 +57,7 @@ export class Speaker extends EventTarget {
     const { text, ...options } = request;
     const session = fleet.stream(text, { ...options, resume: true });
     this.#session = session;
+    this.#reporter = this.reports ? new PlaybackReporter((figures) => session.report(figures)) : null;
     this.#listen(session);
     this.#emit("state", "connecting");
     opened.catch((error) => this.#noDevice(session, error));
@@ -61,6 +68,31 @@ export class Speaker extends EventTarget {
     if (!this.#session) return;
     this.#session.cancel();
     this.#player.pause();
+  }
+
+  /**
+   * Plays a complete utterance. Call inside a click or key press.
+   * @param {Utterance} utterance @param {object} outcome @param {number} fraction where to start, in [0, 1]
+   */
+  replay(utterance, outcome, fraction = 0) {
+    this.stop();
+    this.#session = this.#reporter = null;
+    this.utterance = utterance;
+    this.outcome = outcome;
+    this.#report = null;
+    this.#ready = this.#player.begin(utterance.sampleRate, 0);
+    this.#ready.catch(({ message }) => this.#emit("failed", noDevice(message)));
+    this.#afterReady(() => {
+      for (const samples of utterance.chunks) this.#player.push(samples);
+      this.#player.end();
+      this.#player.seek(fraction * utterance.samples);
+    });
+    this.#emit("state", "replayed");
+  }
+
+  /** @param {string} deviceId where the sound comes out @returns {Promise<void>} */
+  setOutput(deviceId) {
+    return this.#player.setOutput(deviceId);
   }
 
   toggle() {
@@ -119,14 +151,15 @@ export class Speaker extends EventTarget {
   }
 
   #over(state, outcome) {
-    this.#session = null;
+    this.#reporter?.flush();
+    this.#session = this.#reporter = null;
     this.outcome = outcome;
     this.#afterReady(() => this.#player.end());
     this.#emit("state", state);
   }
 
   #noDevice(session, { message }) {
-    this.#fail(session, { code: "no_device", message: t("state.device", { message }) });
+    this.#fail(session, noDevice(message));
   }
 
   #fail(session, problem) {
@@ -139,4 +172,8 @@ export class Speaker extends EventTarget {
   #emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
+}
+
+function noDevice(message) {
+  return { code: "no_device", message: t("state.device", { message }) };
 }

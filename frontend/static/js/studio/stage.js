@@ -40,14 +40,21 @@ export class Stage extends EventTarget {
     this.#download.disabled = true;
     for (const tile of ["first", "rtf", "ahead", "underruns"]) setText(byId(`tile-${tile}`), "–");
     Object.assign(this.#element.dataset, { playedSamples: 0, receivedSamples: 0, underruns: 0, player: "buffering" });
+    byId("session-link").hidden = true;
     this.#showTime();
     this.#element.scrollIntoView({ block: "nearest" });
   }
 
-  /** @param {string} state empty, connecting, queued, streaming, done, cancelled or failed */
+  /** Where the play head is, in [0, 1]. */
+  get fraction() {
+    const total = this.#utterance?.audioSeconds ?? 0;
+    return total > 0 ? Math.min(1, this.#wave.positionSeconds / total) : 0;
+  }
+
+  /** @param {string} state empty, connecting, queued, streaming, done, cancelled, failed or replayed */
   setState(state) {
     this.#element.dataset.state = state;
-    const over = ["done", "cancelled", "failed"].includes(state);
+    const over = ["done", "cancelled", "failed", "replayed"].includes(state);
     if (over) this.#wave.complete();
     this.#download.disabled = !(over && this.#utterance?.samples);
     this.#showTime();
@@ -62,6 +69,12 @@ export class Stage extends EventTarget {
   showError(text) {
     this.#error.replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text }));
     this.#error.hidden = false;
+  }
+
+  /** @param {string | null} id of the recorded session to link to */
+  showSession(id) {
+    byId("session-link").hidden = !id;
+    if (id) byId("session-link").href = `/sessions/${encodeURIComponent(id)}`;
   }
 
   /** New audio has arrived. */

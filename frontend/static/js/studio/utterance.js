@@ -4,7 +4,7 @@
  * The clock is the browser's, so "first audio" is what the listener waited, network included.
  */
 import { Envelope } from "../audio/envelope.js";
-import { PcmDecoder, encodeWav } from "../audio/pcm.js";
+import { PcmDecoder, decodeWav, encodeWav } from "../audio/pcm.js";
 
 export class Utterance {
   #decoder = new PcmDecoder();
@@ -18,6 +18,7 @@ export class Utterance {
   envelope = null;
   firstAudioSeconds = null;
   workerId = null;
+  sessionId = null;
 
   /** @param {object} request body of POST /tts @param {number} nowSeconds when it was sent */
   constructor(request, nowSeconds) {
@@ -25,8 +26,20 @@ export class Utterance {
     this.requestedAt = nowSeconds;
   }
 
+  /** One that was kept: complete, with the figures of its day. @param {{request, figures, wav: Blob}} entry */
+  static async kept({ request, figures, wav }) {
+    const { samples, sampleRate } = decodeWav(await wav.arrayBuffer());
+    const utterance = new Utterance(request, 0);
+    utterance.start({ sample_rate: sampleRate, worker_id: figures.worker_id ?? null, session_id: figures.session_id }, 0);
+    utterance.#add(samples);
+    utterance.firstAudioSeconds = figures.first_audio_heard ?? null;
+    utterance.#lastArrival = (figures.rtf ?? NaN) * utterance.audioSeconds;
+    return utterance;
+  }
+
   /** A worker has taken it. */
-  start({ sample_rate, worker_id }, nowSeconds) {
+  start({ sample_rate, worker_id, session_id = null }, nowSeconds) {
+    this.sessionId = session_id;
     this.sampleRate = sample_rate;
     this.workerId = worker_id;
     this.envelope = new Envelope(sample_rate);
@@ -39,10 +52,14 @@ export class Utterance {
     if (samples.length === 0) return samples;
     this.firstAudioSeconds ??= nowSeconds - this.requestedAt;
     this.#lastArrival = nowSeconds;
+    this.#add(samples);
+    return samples;
+  }
+
+  #add(samples) {
     this.chunks.push(samples);
     this.samples += samples.length;
     this.envelope.push(samples);
-    return samples;
   }
 
   get audioSeconds() {

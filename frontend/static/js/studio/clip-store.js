@@ -1,0 +1,69 @@
+/**
+ * Clips kept in the browser (IndexedDB): request, figures and the WAV file; the oldest go when there is too much.
+ *
+ * A browser that keeps nothing (private windows of some) has a store that is always empty.
+ */
+export const LIMITS = { clips: 40, bytes: 150 * 2 ** 20 };
+const DATABASE = "voxfleet";
+const STORE = "clips";
+
+/** Ids of the oldest entries that are beyond the limits. @param {{id: number, bytes: number}[]} newestFirst */
+export function beyond(newestFirst, limits = LIMITS) {
+  let bytes = 0;
+  const within = newestFirst.findIndex((entry, index) => {
+    bytes += entry.bytes;
+    return index >= limits.clips || (bytes > limits.bytes && index > 0);
+  });
+  return within < 0 ? [] : newestFirst.slice(within).map(({ id }) => id);
+}
+
+export class ClipStore {
+  #opening = null;
+
+  /** @returns {Promise<object[]>} newest first: {id, at, bytes, wav: Blob, request, figures} */
+  async all() {
+    const entries = await this.#run("readonly", (store) => store.getAll());
+    return (entries ?? []).reverse();
+  }
+
+  /** Keeps a clip, and drops what is too much. @param {{request, figures, wav: Blob}} clip @returns whether it is kept */
+  async add(clip) {
+    const entry = { at: Date.now(), bytes: clip.wav.size, ...clip };
+    const id = await this.#run("readwrite", (store) => store.add(entry));
+    if (id === null) return false;
+    await this.remove(...beyond(await this.all()));
+    return true;
+  }
+
+  async remove(...ids) {
+    if (ids.length > 0) await this.#run("readwrite", (store) => ids.map((id) => store.delete(id)).at(-1));
+  }
+
+  async clear() {
+    await this.#run("readwrite", (store) => store.clear());
+  }
+
+  /** The result of one request in a transaction of its own; null where it can not be done. */
+  async #run(mode, ask) {
+    try {
+      this.#opening ??= open();
+      const database = await this.#opening;
+      return await settled(ask(database.transaction(STORE, mode).objectStore(STORE)));
+    } catch {
+      return null; // no IndexedDB here, or its disk is full
+    }
+  }
+}
+
+function open() {
+  const request = indexedDB.open(DATABASE, 1);
+  request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: "id", autoIncrement: true });
+  return settled(request);
+}
+
+function settled(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}

@@ -1,0 +1,121 @@
+/**
+ * The history section: keeps what was made, brings it back to the stage, and compares two clips.
+ *
+ * Events: "replay" (detail: {utterance, outcome, fraction}), "restore" (detail: request), "download" (detail:
+ * utterance), "said" (detail: a function that tells what happened).
+ */
+import { byId } from "../shared/dom.js";
+import { setLabel, setMessage, t } from "../shared/i18n.js";
+import { ClipStore } from "./clip-store.js";
+import { Comparison, SIDES } from "./compare.js";
+import { HistoryList } from "./history-list.js";
+import { Utterance } from "./utterance.js";
+
+export class History extends EventTarget {
+  #store = new ClipStore();
+  #list = new HistoryList();
+  #comparison = new Comparison();
+  #shown = undefined;
+  #position;
+
+  /** @param {() => number} position the play head's place on the stage, in [0, 1] */
+  constructor(position) {
+    super();
+    this.#position = position;
+    const on = (type, action) => this.#list.addEventListener(type, ({ detail }) => action(detail));
+    on("replay", (entry) => this.#replay(entry));
+    on("restore", (entry) => this.#emit("restore", entry.request));
+    on("download", async (entry) => this.#emit("download", await Utterance.kept(entry)));
+    on("compare", ({ side, entry }) => this.#choose(side, entry));
+    on("delete", (entry) => this.#delete(entry));
+    on("clear", () => this.#clear());
+    byId("compare-switch").addEventListener("click", () => this.switchSides());
+    for (const side of SIDES) byId(`compare-${side}`).addEventListener("click", () => this.#hear(side));
+  }
+
+  /** Shows what is kept. */
+  async load() {
+    const entries = await this.#store.all();
+    this.#comparison.keep(new Set(entries.map(({ id }) => id)));
+    this.#list.show(entries);
+    this.#mark();
+    return entries;
+  }
+
+  /** Keeps a finished utterance. @param {Utterance} utterance @param {object} outcome @param {string} voiceName */
+  async keep(utterance, outcome, voiceName) {
+    if (utterance.samples === 0) return;
+    const figures = { ...outcome, audio_seconds: utterance.audioSeconds, voice_name: voiceName };
+    figures.first_audio_heard = utterance.firstAudioSeconds;
+    const kept = await this.#store.add({ request: utterance.request, figures, wav: utterance.wav() });
+    const [newest] = await this.load();
+    this.shows(kept ? newest.id : undefined);
+  }
+
+  /** Another clip is on the stage: an entry's, or one that is not kept yet. */
+  shows(id) {
+    this.#shown = id;
+    this.#comparison.heard(id);
+    this.#mark();
+  }
+
+  /** The other clip, from the same relative position. */
+  switchSides() {
+    if (this.#comparison.ready) this.#hear(this.#comparison.other);
+  }
+
+  #choose(side, entry) {
+    this.#comparison.choose(side, entry);
+    this.#comparison.heard(this.#shown);
+    this.#mark();
+  }
+
+  #hear(side) {
+    const fraction = this.#comparison.side ? this.#position() : 0;
+    this.#replay(this.#comparison.entry(side), fraction >= 1 ? 0 : fraction);
+    this.#say(() => t("history.pressed", { side }));
+  }
+
+  async #replay(entry, fraction = 0) {
+    const utterance = await Utterance.kept(entry);
+    this.#emit("replay", { utterance, outcome: entry.figures, fraction });
+    this.shows(entry.id);
+  }
+
+  async #delete(entry) {
+    await this.#store.remove(entry.id);
+    await this.load();
+    byId("history").focus();
+    this.#say(() => t("history.deleted"));
+  }
+
+  async #clear() {
+    await this.#store.clear();
+    await this.load();
+    byId("history").focus();
+    this.#say(() => t("history.cleared"));
+  }
+
+  #mark() {
+    const sides = Object.fromEntries(SIDES.map((side) => [side, this.#comparison.entry(side)?.id]));
+    this.#list.mark({ shown: this.#shown, ...sides });
+    const { ready, side, other } = this.#comparison;
+    byId("compare").hidden = !ready;
+    if (!ready) return;
+    for (const each of SIDES) {
+      const { text } = this.#comparison.entry(each).request;
+      setMessage(byId(`compare-${each}-text`), "text.plain", { text });
+      byId(`compare-${each}`).setAttribute("aria-pressed", String(side === each));
+      setLabel(byId(`compare-${each}`), "compare.hear", { side: each, text });
+    }
+    setMessage(byId("compare-switch-words"), "compare.switch", { side: other });
+  }
+
+  #say(words) {
+    this.#emit("said", words);
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Text and settings in the fragment of an address: it never reaches a server, and opens the studio as it was.
+ *
+ *   https://host/#text=Hello.&voice=slt&cfg_value=2.5&seed=7
+ */
+const NUMBERS = { seed: [0, 2 ** 31 - 1], cfg_value: [1, 5], inference_timesteps: [1, 50], temperature: [0, 2] };
+const WHOLE = new Set(["seed", "inference_timesteps"]);
+const FORMATS = ["wav", "mp3", "opus", "flac", "aac"];
+
+/** @param {{text: string, voice?: string, format?: string, parameters?: object}} settings @returns {string} "#..." */
+export function toFragment({ text, voice, format, parameters = {} }) {
+  const fields = Object.entries({ text, voice, format, ...parameters });
+  return `#${new URLSearchParams(fields.filter(([, value]) => value !== undefined && value !== ""))}`;
+}
+
+/** What an address's fragment says, or null when it says nothing of ours. Values out of range are left out. */
+export function fromFragment(fragment) {
+  const fields = new URLSearchParams(fragment.replace(/^#/, ""));
+  if (!fields.has("text") && !fields.has("voice")) return null;
+  const parameters = {};
+  for (const [name, [least, most]] of Object.entries(NUMBERS)) {
+    const value = fields.has(name) ? Number(fields.get(name)) : NaN;
+    if (value >= least && value <= most && (!WHOLE.has(name) || Number.isInteger(value))) parameters[name] = value;
+  }
+  const format = FORMATS.includes(fields.get("format")) ? fields.get("format") : undefined;
+  return { text: fields.get("text") ?? "", voice: fields.get("voice") ?? undefined, format, parameters };
+}

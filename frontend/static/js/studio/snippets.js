@@ -1,0 +1,68 @@
+/**
+ * The current settings as code that can be pasted and run: curl, Python and JavaScript.
+ *
+ *   curl --fail-with-body 'http://localhost:8006/tts' \
+ *     -H 'content-type: application/json' \
+ *     -d '{"text":"It'\''s late.","voice":"slt","format":"wav"}' \
+ *     --output speech.wav
+ */
+export const SNIPPETS = { curl: curlCommand, Python: pythonCode, JavaScript: javascriptCode };
+
+/** One shell word, whatever it holds. */
+export function shellQuote(text) {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/**
+ * @param {string} origin scheme, host and port @param {object} request body of POST /tts
+ * @param {{keyed?: boolean}} [options] keyed: take an API key from the environment
+ */
+export function curlCommand(origin, request, { keyed = false } = {}) {
+  return [
+    `curl --fail-with-body ${shellQuote(`${origin}/tts`)}`,
+    ...(keyed ? [`  -H "authorization: Bearer $VOXFLEET_API_KEY"`] : []),
+    `  -H 'content-type: application/json'`,
+    `  -d ${shellQuote(JSON.stringify(request))}`,
+    `  --output speech.${request.format}`,
+  ].join(" \\\n");
+}
+
+/** A JSON value as Python writes it; what both quote alike stays as it is. */
+export function pythonLiteral(value) {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return JSON.stringify(value);
+}
+
+/** @see curlCommand */
+export function pythonCode(origin, request, { keyed = false } = {}) {
+  const fields = Object.entries(request).map(([name, value]) => `    ${pythonLiteral(name)}: ${pythonLiteral(value)},`);
+  const headers = keyed ? `, headers={"authorization": f"Bearer {os.environ['VOXFLEET_API_KEY']}"}` : "";
+  return [
+    ...(keyed ? ["import os", ""] : []),
+    "import httpx",
+    "",
+    "request = {",
+    ...fields,
+    "}",
+    `url = ${pythonLiteral(`${origin}/tts`)}`,
+    `answer = httpx.post(url, json=request${headers}, timeout=None).raise_for_status()`,
+    `with open("speech.${request.format}", "wb") as file:`,
+    "    file.write(answer.content)",
+  ].join("\n");
+}
+
+/** Streams, which is what the client module is for. @see curlCommand */
+export function javascriptCode(origin, { text, format: _, ...options }, { keyed = false } = {}) {
+  const key = keyed ? `, apiKey: prompt("API key")` : "";
+  const last = Object.keys(options).length > 0 ? `, ${JSON.stringify(options)}` : "";
+  return [
+    `import { VoxFleet } from ${JSON.stringify(`${origin}/static/js/client/voxfleet.js`)};`,
+    "",
+    `const fleet = new VoxFleet({ url: ${JSON.stringify(origin)}${key} });`,
+    `const text = ${JSON.stringify(text)};`,
+    `for await (const pcm of fleet.stream(text${last})) {`,
+    "  console.log(new Int16Array(pcm)); // 16-bit samples, as they are made",
+    "}",
+  ].join("\n");
+}
