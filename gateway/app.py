@@ -7,7 +7,19 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway.api import admin, catalog, events, health, operations, pages, registration, stream, tts, voices
+from gateway.api import (
+    admin,
+    catalog,
+    events,
+    health,
+    operations,
+    pages,
+    registration,
+    sessions,
+    stream,
+    tts,
+    voices,
+)
 from gateway.errors import install_error_handlers
 from gateway.middleware import EdgeMiddleware
 from gateway.operations.page_gate import PageGate
@@ -37,7 +49,8 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     install_error_handlers(app)
     app.add_middleware(PageGate, pages=gateway.operations.pages)
     app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, settings=settings)
-    for room in (tts, stream, admin, operations, events, catalog, health, registration, pages, voices):
+    public = (tts, stream, catalog, health, pages, voices, sessions)
+    for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)
     app.include_router(operations.public)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import structlog
@@ -20,6 +19,7 @@ from gateway.sessions.writer import Writer
 logger = structlog.get_logger(__name__)
 
 _TITLE_CHARACTERS = 80
+_VOICE_CHARACTERS = 128
 _MAX_EARLY_LINES = 256
 """Events kept before the first utterance."""
 
@@ -40,7 +40,7 @@ class Recording:
         self.session_id = files.new_session_id()
         self.kind = kind
         self.owner = owner
-        self.voice = str(request.get("voice", "default"))
+        self.voice = str(request.get("voice", "default"))[:_VOICE_CHARACTERS]
         self.created_at = datetime.now(UTC)
         self.title = ""
         self.begun = False
@@ -140,7 +140,7 @@ class Recording:
 
     def _begin(self, text: str) -> None:
         self.begun = True
-        self.title = shorten(text, _TITLE_CHARACTERS, placeholder="…")
+        self.title = _title_of(text)
         self.settled.clear()
         first_line = {
             "type": "session",
@@ -210,3 +210,13 @@ class Recording:
             self._loop.call_soon_threadsafe(self._on_change, self)
         except RuntimeError:
             logger.warning("a session ended after its gateway", session_id=self.session_id)
+
+
+def _title_of(text: str) -> str:
+    """The first words, as far as they can be shown."""
+    line = "".join(character for character in " ".join(text.split()) if character.isprintable())
+    if len(line) <= _TITLE_CHARACTERS:
+        return line
+    head = line[: _TITLE_CHARACTERS - 1]
+    cut = head.rfind(" ")
+    return f"{head[:cut] if cut > _TITLE_CHARACTERS // 2 else head}…"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from gateway.database import DatabaseError, Session
 from gateway.metrics import Metrics
@@ -97,8 +97,7 @@ class Upkeep:
         batch, self._changed = self._changed, {}
         wanted = {identity: change for identity, change in changes.items() if change is not None}
         try:
-            if wanted:
-                await self._index.save(list(wanted.values()))
+            await self._save_rows(list(wanted.values()))
         except BaseException:
             self._changed = batch | self._changed
             raise
@@ -110,6 +109,19 @@ class Upkeep:
                 recording.settled.set()
             elif not recording.ended:
                 recording.settled.set()
+
+    async def _save_rows(self, changes: list[Progress]) -> None:
+        """One that the database does not take is lost, and holds up no other."""
+        try:
+            if changes:
+                await self._index.save(changes)
+        except (DataError, IntegrityError) as error:
+            if len(changes) == 1:
+                reason = type(error.orig).__name__
+                logger.error("a session is not listed", session_id=changes[0].session_id, reason=reason)
+                return
+            for change in changes:
+                await self._save_rows([change])
 
     # ----------------------------------------------------------------------- what others left behind
 

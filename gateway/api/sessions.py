@@ -1,0 +1,297 @@
+"""`/api/sessions`: one's recordings to list, replay, comment, share, download and delete."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import FileResponse, StreamingResponse
+
+from gateway.database import Session
+from gateway.errors import ApiError
+from gateway.security import is_same_origin, require_admin
+from gateway.service import Gateway, GatewayDep
+from gateway.sessions import files
+from gateway.sessions.archive import stream_zip
+from gateway.sessions.recording_files import read_timeline
+
+router = APIRouter(prefix="/api/sessions")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_KEY = 64
+KeyQuery = Annotated[str | None, Query(max_length=_MAX_KEY)]
+
+
+def _check_characters(text: str) -> str:
+    """What neither JSON nor a database can hold."""
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("has a character that is none")
+    return text
+
+
+class SessionChange(BaseModel):
+    """`PATCH`: what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    title: Annotated[str, Field(max_length=160), AfterValidator(_check_characters)] | None = None
+    comment: Annotated[str, Field(max_length=2000), AfterValidator(_check_characters)] | None = None
+
+
+def refuse_cross_site(request: Request) -> None:
+    """Dependency of what changes something. Raises ApiError for a page of another site."""
+    if not is_same_origin(request.headers):
+        raise ApiError(403, "cross_site", "another site's page may not do this")
+
+
+Mutation = Depends(refuse_cross_site)
+
+
+# -------------------------------------------------------------------------------------------- collections
+
+
+@router.get("")
+async def list_sessions(
+    request: Request,
+    gateway: GatewayDep,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[str | None, Query(max_length=64)] = None,
+    all: bool = False,
+) -> dict[str, Any]:
+    """One's own sessions, the newest first; with `all`, an administrator sees everybody's."""
+    if all:
+        require_admin(request, gateway)
+    tenant = _tenant(request, gateway, needed=not all)
+    cursor = _parse_cursor(before) if before is not None else None
+    rows = await gateway.recorder.index.list(None if all else tenant, limit, cursor)
+    described = [_describe(row, tenant, may_share=True) for row in rows]
+    if all:
+        described = [{**item, "owner": row.owner} for item, row in zip(described, rows, strict=True)]
+    return {"sessions": described, "next_before": _cursor(rows[-1]) if len(rows) == limit else None}
+
+
+@router.get("/storage", dependencies=[Depends(require_admin)])
+async def storage(gateway: GatewayDep) -> dict[str, Any]:
+    """How many sessions there are, what they take up and what they are limited to."""
+    count, active, size_bytes = await gateway.recorder.index.totals()
+    settings = gateway.settings
+    return {
+        "count": count,
+        "active": active,
+        "bytes": size_bytes,
+        "record_sessions": settings.record_sessions,
+        "limits": {
+            "max_storage_gb": settings.session_max_storage_gb or None,
+            "retention_days": settings.session_retention_days or None,
+        },
+    }
+
+
+# --------------------------------------------------------------------------------------------- one of them
+
+
+@router.get("/{id}")
+async def get_session(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> Response:
+    """What it is, and its timeline."""
+    row, owned = await _look_at(id, request, gateway, key)
+    session = _describe(row, _tenant(request, gateway, needed=False), may_share=owned)
+    body = await asyncio.to_thread(_session_body, _folder(gateway, row), session)
+    return Response(body, media_type="application/json")
+
+
+def _session_body(folder: Path, session: dict[str, Any]) -> bytes:
+    meta = files.read_json(folder / files.META) or {}
+    timeline = read_timeline(folder)
+    facts = {
+        "outcome": meta.get("outcome"),
+        "reason": meta.get("reason"),
+        "sample_rate": timeline["sample_rate"],
+    }
+    return json.dumps({"session": {**session, **facts}, "timeline": timeline}, ensure_ascii=False).encode()
+
+
+@router.get("/{id}/audio", response_class=FileResponse)
+async def get_audio(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> FileResponse:
+    """All utterances one after the other; ranges of bytes can be asked for."""
+    row, _ = await _look_at(id, request, gateway, key)
+    return await _wav(_folder(gateway, row) / files.MERGED, f"{row.id}.wav")
+
+
+@router.get("/{id}/audio/{index}", response_class=FileResponse)
+async def get_utterance(
+    id: str, index: int, request: Request, gateway: GatewayDep, key: KeyQuery = None
+) -> FileResponse:
+    """One utterance."""
+    row, _ = await _look_at(id, request, gateway, key)
+    if not 0 <= index < max(row.utterances, 1):
+        raise ApiError(404, "unknown_utterance", f"the session has no utterance {index}", param="index")
+    return await _wav(files.utterance_file(_folder(gateway, row), index), f"{row.id}-{index}.wav")
+
+
+@router.get("/{id}/download", response_class=StreamingResponse)
+async def download(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> Response:
+    """Everything as a zip file."""
+    row, _ = await _look_at(id, request, gateway, key)
+    if row.state == "active":
+        raise _is_active("downloaded")
+    pieces = stream_zip(_folder(gateway, row), {"title": row.title, "comment": row.comment})
+    headers = {"Content-Disposition": f'attachment; filename="{row.id}.zip"'}
+    return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+
+# -------------------------------------------------------------------------------------------- its owner's
+
+
+@router.patch("/{id}", dependencies=[Mutation])
+async def change_session(
+    id: str, change: SessionChange, request: Request, gateway: GatewayDep
+) -> dict[str, Any]:
+    """Give it a title or a comment."""
+    row = await _own(id, request, gateway)
+    columns = change.model_dump(exclude_none=True)
+    changed = await gateway.recorder.index.change(row.id, **columns)
+    if changed is None:
+        raise _unknown()
+    return {"session": _describe(changed, _tenant(request, gateway, needed=False), may_share=True)}
+
+
+@router.post("/{id}/share", dependencies=[Mutation])
+async def share_session(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """A key with which anybody can look at it; the same one until it is taken back."""
+    row = await _own(id, request, gateway)
+    shared = await gateway.recorder.index.share(row.id)
+    if shared is None:
+        raise _unknown()
+    return {"share_key": shared.share_key, "url": f"/sessions/{shared.id}?key={shared.share_key}"}
+
+
+@router.delete("/{id}/share", dependencies=[Mutation], status_code=204)
+async def unshare_session(id: str, request: Request, gateway: GatewayDep) -> None:
+    """Take the key back."""
+    row = await _own(id, request, gateway)
+    await gateway.recorder.index.change(row.id, share_key=None)
+
+
+@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+async def delete_session(id: str, request: Request, gateway: GatewayDep) -> None:
+    """Remove it with its files. One that is being recorded cannot be removed."""
+    row = await _own(id, request, gateway)
+    if not await gateway.recorder.index.remove(row.id):
+        raise _is_active("deleted")
+    await asyncio.to_thread(files.remove_folder, _folder(gateway, row))
+
+
+# ------------------------------------------------------------------------------------------ who may what
+
+
+async def _look_at(id: str, request: Request, gateway: Gateway, key: str | None) -> tuple[Session, bool]:
+    """The session, and whether it may be changed too. Raises ApiError 404 for who may not see it."""
+    row = await _find(id, gateway)
+    owned = row is not None and _owns(row, request, gateway)
+    if row is None or not (owned or _opens(row, key)):
+        _tenant(request, gateway, needed=True)
+        raise _unknown()
+    await gateway.recorder.index.touch(row)
+    return row, owned
+
+
+async def _own(id: str, request: Request, gateway: Gateway) -> Session:
+    row = await _find(id, gateway)
+    if row is None or not _owns(row, request, gateway):
+        _tenant(request, gateway, needed=True)
+        raise _unknown()
+    return row
+
+
+async def _find(id: str, gateway: Gateway) -> Session | None:
+    if not files.is_session_id(id):
+        return None
+    await gateway.recorder.settled(id)
+    return await gateway.recorder.index.get(id)
+
+
+def _owns(row: Session, request: Request, gateway: Gateway) -> bool:
+    if _tenant(request, gateway, needed=False) == row.owner:
+        return True
+    try:
+        require_admin(request, gateway)
+    except ApiError:
+        return False
+    return True
+
+
+def _opens(row: Session, key: str | None) -> bool:
+    return bool(key and row.share_key) and hmac.compare_digest(key.encode(), row.share_key.encode())
+
+
+def _tenant(request: Request, gateway: Gateway, *, needed: bool) -> str | None:
+    """Who asks. Raises ApiError 401 for nobody known, when that is `needed`."""
+    try:
+        return gateway.callers.identify(request).tenant
+    except ApiError:
+        if needed:
+            raise
+        return None
+
+
+# -------------------------------------------------------------------------------------------- what it shows
+
+
+def _describe(row: Session, tenant: str | None, *, may_share: bool) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "title": row.title,
+        "comment": row.comment,
+        "state": row.state,
+        "created_at": row.created_at.isoformat(),
+        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
+        "used_at": row.used_at.isoformat(),
+        "utterances": row.utterances,
+        "audio_seconds": round(row.audio_seconds, 3),
+        "size_bytes": row.size_bytes,
+        "voice": row.voice,
+        "owner_is_me": row.owner == tenant,
+        "shared": row.share_key is not None,
+        "share_key": row.share_key if may_share else None,
+    }
+
+
+def _folder(gateway: Gateway, row: Session) -> Path:
+    return files.session_folder(gateway.recorder.folder, row.id)
+
+
+async def _wav(path: Path, name: str) -> FileResponse:
+    if not await asyncio.to_thread(path.is_file):
+        raise ApiError(404, "no_audio", "there is no audio")
+    return FileResponse(path, media_type="audio/wav", filename=name, content_disposition_type="inline")
+
+
+def _cursor(row: Session) -> str:
+    microseconds = (row.created_at - _EPOCH) // (datetime.resolution)
+    return f"{microseconds}.{row.id}"
+
+
+def _parse_cursor(text: str) -> tuple[datetime, str]:
+    microseconds, _, session_id = text.partition(".")
+    problem = ApiError(422, "invalid_value", "before: not a value of next_before", param="before")
+    if not files.is_session_id(session_id):
+        raise problem
+    try:
+        return _EPOCH + int(microseconds) * datetime.resolution, session_id
+    except (ValueError, OverflowError):
+        raise problem from None
+
+
+def _unknown() -> ApiError:
+    return ApiError(404, "unknown_session", "there is no such session", param="id")
+
+
+def _is_active(done: str) -> ApiError:
+    return ApiError(409, "session_active", f"a session that is being recorded cannot be {done}")
