@@ -48,7 +48,12 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.gateway = gateway
     install_error_handlers(app)
     app.add_middleware(PageGate, pages=gateway.operations.pages)
-    app.add_middleware(EdgeMiddleware, metrics=gateway.metrics, settings=settings)
+    app.add_middleware(
+        EdgeMiddleware,
+        metrics=gateway.metrics,
+        settings=settings,
+        body_limits={voices.UPLOAD_PATH: settings.max_voice_bytes + settings.max_body_bytes},
+    )
     public = (tts, stream, catalog, health, pages, voices, sessions)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -52,10 +54,18 @@ def request_id_of(headers: Headers) -> str:
 class EdgeMiddleware:
     """Wraps the whole application; `scope["state"]["request_id"]` is set for HTTP and WebSocket alike."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, settings: GatewaySettings) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        settings: GatewaySettings,
+        body_limits: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """`body_limits`: bytes that a body may have at certain paths; elsewhere `max_body_bytes` holds."""
         self._app = app
         self._metrics = metrics
         self._settings = settings
+        self._body_limits = body_limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -66,7 +76,8 @@ class EdgeMiddleware:
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(receive, send, request_id, self._settings)
+        max_body_bytes = self._body_limits.get(scope["path"], self._settings.max_body_bytes)
+        exchange = _Exchange(receive, send, request_id, max_body_bytes, self._settings.body_timeout_seconds)
         try:
             exchange.check_announced_length(scope)
             await self._app(scope, exchange.receive, exchange.send)
@@ -97,14 +108,21 @@ class _Exchange:
         "status",
     )
 
-    def __init__(self, receive: Receive, send: Send, request_id: str, settings: GatewaySettings) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        request_id: str,
+        max_body_bytes: int,
+        body_timeout_seconds: float,
+    ) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
         self._receive = receive
         self._send = send
         self._request_id = request_id
-        self._max_body_bytes = settings.max_body_bytes
-        self._body_timeout_seconds = settings.body_timeout_seconds
+        self._max_body_bytes = max_body_bytes
+        self._body_timeout_seconds = body_timeout_seconds
         self._body_bytes = 0
         self._body_complete = False
 

@@ -34,6 +34,21 @@ def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
         raise ApiError(401, "invalid_admin_token", "the admin API needs the admin token")
 
 
+def is_admin(connection: HTTPConnection, gateway: Gateway) -> bool:
+    """Whether `require_admin` lets the request pass."""
+    try:
+        require_admin(connection, gateway)
+    except ApiError:
+        return False
+    return True
+
+
+def refuse_cross_site(connection: HTTPConnection) -> None:
+    """Dependency of what changes something. Raises ApiError for a request of another site's page."""
+    if not is_same_origin(connection.headers):
+        raise ApiError(403, "cross_site", "another site's page may not do this")
+
+
 def who_administers(connection: HTTPConnection, gateway: Gateway) -> str:
     """Who passed `require_admin`, for the event log: the address, since administrators share their token."""
     return f"the administrator at {gateway.callers.address(connection)}"

@@ -1,24 +1,49 @@
-"""`/api/voices`: the voices there are; making, changing and deleting one's own."""
+"""`/api/voices`: the voices there are; making, changing and deleting one's own.
+
+Everybody sees and uses voices with consent. One without is seen by its owner and by administrators, who alone
+change and delete.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request, Response
+from starlette.datastructures import UploadFile
+from starlette.responses import FileResponse
 
+from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.database import Voice
 from gateway.errors import ApiError
-from gateway.security import require_admin
+from gateway.security import is_admin, refuse_cross_site
 from gateway.service import Gateway, GatewayDep
-from gateway.voices.catalog import built_in_voices, custom_voices
+from gateway.voices import consent
+from gateway.voices.catalog import (
+    built_in_voices,
+    custom_voices,
+    describe,
+    describe_all,
+    is_built_in,
+)
+from gateway.voices.fields import VoiceChange, VoiceForm, read_form
+from gateway.voices.preview import built_in_preview
+from gateway.voices.registry import unknown_voice
 
 router = APIRouter()
+mutation = Depends(refuse_cross_site)
+
+UPLOAD_PATH = "/api/voices"
+_UPLOAD_SECONDS = 120.0
+_MAX_FIELDS = 16
+_MAX_FIELD_BYTES = 1 << 16
 
 
 @router.get("/api/voices")
 async def list_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """The voices that the caller may see: built-in ones first."""
     tenant = _tenant_or_none(request, gateway)
-    rows = await gateway.voices.visible_to(tenant, _is_admin(request, gateway))
+    rows = await gateway.voices.visible_to(tenant, is_admin(request, gateway))
     return {"voices": built_in_voices(gateway.pool) + custom_voices(gateway.pool, rows, tenant)}
 
 
@@ -29,17 +54,117 @@ async def list_usable_voices(request: Request, gateway: GatewayDep) -> dict[str,
     return {"voices": [voice for voice in voices if voice["usable"]]}
 
 
+@router.get("/api/voices/consent")
+async def get_consent() -> dict[str, str]:
+    """What is agreed to whoever's voice it is; to be read aloud, or sent as `consent_statement`."""
+    return {"statement": consent.STATEMENT}
+
+
+@router.post(UPLOAD_PATH, status_code=201, dependencies=[mutation])
+async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """A new voice from multipart/form-data: the file `audio`, `name`, and what else is known of it."""
+    owner = gateway.callers.identify(request).tenant
+    with gateway.voices.uploads.place(owner):
+        try:
+            async with (
+                asyncio.timeout(_UPLOAD_SECONDS) as deadline,
+                request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES) as parts,
+            ):
+                upload, fields = _parts_of(dict(parts), gateway.settings.max_voice_bytes)
+                file = await asyncio.to_thread(_descriptor, upload)
+                voice, checks = await gateway.voices.create(file, fields, owner)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            message = f"the upload took more than {_UPLOAD_SECONDS:g} s"
+            raise ApiError(408, "body_timeout", message) from None
+    gateway.operations.log.record("voice", voice.id, f"{owner} added the voice {voice.name}")
+    checked = [check.to_dict() for check in checks]
+    return {**describe_all(gateway.pool, voice, owner), "checks": checked}
+
+
+@router.get("/api/voices/{id}")
+async def get_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """One voice; owners and administrators see its transcript and its consent too."""
+    if is_built_in(gateway.pool, id):
+        return next(voice for voice in built_in_voices(gateway.pool) if voice["id"] == id)
+    tenant, admin = _tenant_or_none(request, gateway), is_admin(request, gateway)
+    voice = await gateway.voices.get(id, tenant, admin)
+    show = describe_all if admin or voice.owner == tenant else describe
+    return show(gateway.pool, voice, tenant)
+
+
+@router.patch("/api/voices/{id}", dependencies=[mutation])
+async def change_voice(id: str, change: VoiceChange, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """Change what is said of a voice; its audio stays. `consent_by: null` withdraws the consent."""
+    voice, tenant = await _own(id, request, gateway)
+    voice = await gateway.voices.change(voice, change)
+    if "consent_by" in change.model_fields_set:
+        what = "withdrew the consent to" if change.consent_by is None else "recorded a consent to"
+        gateway.operations.log.record("voice", voice.id, f"{tenant} {what} the voice {voice.name}")
+    return describe_all(gateway.pool, voice, tenant)
+
+
+@router.delete("/api/voices/{id}", dependencies=[mutation])
+async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """Delete a voice. Clips that are being spoken with it are finished."""
+    voice, tenant = await _own(id, request, gateway)
+    await gateway.voices.remove(id)
+    gateway.operations.log.record("voice", id, f"{tenant} deleted the voice {voice.name}")
+    return {"id": id, "deleted": True}
+
+
+@router.get("/api/voices/{id}/preview", response_class=Response)
+async def preview_voice(id: str, request: Request, gateway: GatewayDep) -> Response:
+    """How a voice sounds: a custom one's recording; what a worker says with a built-in one."""
+    if not is_built_in(gateway.pool, id):
+        voice = await gateway.voices.get(id, _tenant_or_none(request, gateway), is_admin(request, gateway))
+        path = gateway.voices.store.path(voice.audio_sha256)
+        if not await asyncio.to_thread(path.is_file):
+            raise unknown_voice(id)
+        return FileResponse(path, media_type="audio/wav")
+    try:
+        clip = await while_connected(request, built_in_preview(gateway, id, request))
+    except ClientGoneError:
+        return Response(status_code=CLIENT_GONE)
+    return Response(clip, media_type="audio/wav")
+
+
+def _parts_of(parts: dict[str, Any], max_bytes: int) -> tuple[UploadFile, VoiceForm]:
+    """File and fields of an upload. Raises ApiError."""
+    upload = parts.pop("audio", None)
+    if not isinstance(upload, UploadFile) or not upload.size:
+        message = "audio: an audio file is needed, in multipart/form-data"
+        raise ApiError(422, "missing_field", message, param="audio")
+    if upload.size > max_bytes:
+        raise ApiError(413, "too_large", f"audio: at most {max_bytes} bytes are allowed", param="audio")
+    for name, value in parts.items():
+        if not isinstance(value, str):
+            raise ApiError(422, "invalid_value", f"{name[:64]}: is no file", param=name[:64])
+    return upload, read_form(parts)
+
+
+def _descriptor(upload: UploadFile) -> int:
+    """Of the upload as a real file: small ones are in memory until now. Blocks."""
+    file = upload.file.fileno()
+    upload.file.flush()
+    return file
+
+
+async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]:
+    """A voice that the caller may change, and who that is. Raises ApiError: 401, 403, 404."""
+    tenant, admin = gateway.callers.identify(request).tenant, is_admin(request, gateway)
+    if is_built_in(gateway.pool, id):
+        raise ApiError(403, "built_in_voice", "this voice belongs to the model", param="id")
+    voice = await gateway.voices.get(id, tenant, admin)
+    if not admin and voice.owner != tenant:
+        raise ApiError(403, "not_the_owner", "only its owner may change or delete a voice", param="id")
+    return voice, tenant
+
+
 def _tenant_or_none(request: Request, gateway: Gateway) -> str | None:
     """Who asks; None for somebody who could not use the service, but may know what it offers."""
     try:
         return gateway.callers.identify(request).tenant
     except ApiError:
         return None
-
-
-def _is_admin(request: Request, gateway: Gateway) -> bool:
-    try:
-        require_admin(request, gateway)
-    except ApiError:
-        return False
-    return True

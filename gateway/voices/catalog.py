@@ -11,6 +11,7 @@ from urllib.parse import quote
 from gateway.database import Voice
 from gateway.pool import WorkerPool
 from gateway.queue import Requirement
+from gateway.voices import consent
 from gateway.voices.resolution import features_for
 
 
@@ -55,7 +56,7 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, An
         "has_transcript": voice.transcript is not None,
         "audio_seconds": round(voice.audio_seconds, 3),
         "owner_is_me": tenant is not None and voice.owner == tenant,
-        "usable": voice.consent_at is not None and _can_be_spoken(pool, voice),
+        "usable": consent.is_given(voice) and _can_be_spoken(pool, voice),
         "preview_url": f"/api/voices/{voice.id}/preview",
         "parameters": voice.parameters,
     }
@@ -63,9 +64,9 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, An
 
 def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
     """A custom voice as its owner and administrators see it."""
-    consent = None
-    if voice.consent_at is not None:
-        consent = {
+    agreed = None
+    if consent.is_given(voice):
+        agreed = {
             "by": voice.consent_by,
             "statement": voice.consent_statement,
             "at": voice.consent_at.isoformat(),
@@ -76,7 +77,7 @@ def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str
         "transcript": voice.transcript,
         "loudness_lufs": round(voice.loudness_lufs, 1),
         "audio_sha256": voice.audio_sha256,
-        "consent": consent,
+        "consent": agreed,
         "created_at": voice.created_at.isoformat(),
         "updated_at": voice.updated_at.isoformat(),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from gateway.database.tables import now
 from gateway.errors import ApiError
 
 logger = structlog.get_logger(__name__)
+_ID = re.compile(r"v_[0-9a-f]{16}")
 
 
 class VoiceRegistry:
@@ -29,6 +31,8 @@ class VoiceRegistry:
 
     async def get(self, id: str) -> Voice | None:
         """The voice of that id."""
+        if not _ID.fullmatch(id):
+            return None
         async with self._rows() as rows:
             return await rows.get(Voice, id)
 

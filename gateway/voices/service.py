@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import io
+import wave
 from collections.abc import Sequence
 from typing import Any
 
 import structlog
 
 from gateway.database import Database, Voice
+from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.pool import WorkerPool
 from gateway.settings import GatewaySettings
+from gateway.voices import consent
 from gateway.voices.catalog import is_built_in
+from gateway.voices.checks import Check, Checked, check
+from gateway.voices.clip_cache import ClipCache
+from gateway.voices.decoding import Decoder, Recording
+from gateway.voices.fields import VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache
 from gateway.voices.registry import VoiceRegistry, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.store import VoiceStore
+from gateway.voices.uploads import Uploads
 from gateway.worker_client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
 
 logger = structlog.get_logger(__name__)
 
 
 class Voices:
-    """Everything about voices; `close` ends what it does in the background."""
+    """Everything about custom voices; `close` ends what it does in the background."""
 
     def __init__(
         self,
@@ -33,8 +43,11 @@ class Voices:
         clients: dict[str, WorkerClient],
     ) -> None:
         directory = settings.data_dir / "voices"
-        self.registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
         self.store = VoiceStore(directory)
+        self._registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
+        self.uploads = Uploads()
+        self.previews = ClipCache()
+        self._decoder = Decoder()
         self._latents = LatentCache(self.store, directory / "latents")
         self._pool = pool
         self._clients = clients
@@ -42,16 +55,18 @@ class Voices:
         """Between looking whether a file is used and acting on it."""
         self._tasks: set[asyncio.Task[None]] = set()
 
+    # ----------------------------------------------------------------------------------------------- requests
+
     async def resolve(self, reference: str) -> Speaker:
         """The voice that a request means by name or id.
 
         Raises ApiError: 403 without consent, 422 when several voices have the name, 503. A name that nobody
         knows is left to the workers' answer: one that has the voice may still be loading.
         """
-        if is_built_in(self._pool, reference):
+        if is_built_in(self._pool, reference) or not reference.isprintable():
             return Speaker(reference)
-        found = await self.registry.find(reference)
-        agreed = [voice for voice in found if voice.consent_at is not None]
+        found = await self._registry.find(reference)
+        agreed = [voice for voice in found if consent.is_given(voice)]
         if found and not agreed:
             message = "nobody has agreed to the use of this voice: add a consent to it first"
             raise ApiError(403, "voice_without_consent", message, param="voice")
@@ -60,71 +75,92 @@ class Voices:
             raise ApiError(422, "ambiguous_voice", message, param="voice")
         return CustomSpeaker(agreed[0], self._latents) if agreed else Speaker(reference)
 
-    async def add(self, voice: Voice, audio: bytes) -> Voice:
-        """Keep a voice with its audio, a wav file. Raises ApiError: 409, 503, 507."""
-        if is_built_in(self._pool, voice.name):
-            raise name_taken(voice.name)
-        async with self._files:
-            try:
-                voice.audio_sha256 = await self.store.save(audio)
-            except OSError as error:
-                logger.error("a voice cannot be stored", error=type(error).__name__)
-                raise ApiError(507, "storage_failed", "the audio cannot be stored") from error
-            try:
-                voice = await self.registry.add(voice)
-            except ApiError:
-                await self._drop_if_unused(voice.audio_sha256)
-                raise
-        self.prepare(voice)
-        return voice
+    # ------------------------------------------------------------------------------------------- the registry
 
-    async def change(self, voice: Voice, changes: dict[str, Any]) -> Voice:
-        """Set columns of a voice. Raises ApiError: 404, 409, 503."""
-        name = changes.get("name")
-        if name is not None and is_built_in(self._pool, name):
-            raise name_taken(name)
-        voice = await self.registry.change(voice.id, changes)
-        self.prepare(voice)
+    async def create(self, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:
+        """A new voice of `owner` from an open audio file, and remarks on it.
+
+        Raises ApiError: 409 for the name or too many voices, 422 for the audio, 503, 507.
+        """
+        self._check_name(form.name)
+        recording = await self._decoder.decode(file)
+        checked, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
+        voice = Voice(
+            owner=owner,
+            audio_sha256=audio_sha256,
+            audio_seconds=checked.recording.seconds,
+            loudness_lufs=checked.loudness_lufs,
+            **form.columns,
+            **_consent_columns(form, audio_sha256),
+        )
+        async with self._files:
+            await self._save(audio, audio_sha256)
+            try:
+                voice = await self._registry.add(voice)
+            except ApiError:
+                if not await self._registry.uses(audio_sha256):
+                    await self._delete_audio(audio_sha256)
+                raise
+        self._prepare(voice)
+        return voice, checked.checks
+
+    async def change(self, voice: Voice, change: VoiceChange) -> Voice:
+        """What `change` says. Raises ApiError: 404, 409, 503."""
+        if "name" in change.model_fields_set:
+            self._check_name(change.name)
+        columns = change.columns | _consent_columns(change, voice.audio_sha256)
+        voice = await self._registry.change(voice.id, columns)
+        self._prepare(voice)
         return voice
 
     async def remove(self, id: str) -> None:
         """Delete a voice, and its audio when no other voice uses it. Raises ApiError: 404, 503."""
         async with self._files:
-            unused = await self.registry.remove(id)
+            unused = await self._registry.remove(id)
             if unused is not None:
                 await self._delete_audio(unused)
 
-    async def _drop_if_unused(self, audio_sha256: str) -> None:
-        if not await self.registry.uses(audio_sha256):
-            await self._delete_audio(audio_sha256)
-
-    async def _delete_audio(self, audio_sha256: str) -> None:
-        await self.store.delete(audio_sha256)
-        await self._latents.forget(audio_sha256)
-
     async def get(self, id: str, tenant: str | None, is_admin: bool = False) -> Voice:
         """A voice that the caller may see. Raises ApiError 404, 503."""
-        voice = await self.registry.get(id)
-        if voice is None or not (is_admin or voice.consent_at is not None or voice.owner == tenant):
+        voice = await self._registry.get(id)
+        if voice is None or not (is_admin or voice.owner == tenant or consent.is_given(voice)):
             raise unknown_voice(id)
         return voice
 
     async def visible_to(self, tenant: str | None, is_admin: bool = False) -> Sequence[Voice]:
         """The custom voices that the caller may see; none while the database cannot be used."""
         try:
-            return await self.registry.visible_to(tenant, everything=is_admin)
+            return await self._registry.visible_to(tenant, everything=is_admin)
         except ApiError:  # it is in the log; the built-in voices can be used all the same
             return []
 
+    def _check_name(self, name: str) -> None:
+        if is_built_in(self._pool, name):
+            raise name_taken(name)
+
+    async def _save(self, audio: bytes, audio_sha256: str) -> None:
+        try:
+            await self.store.save(audio, audio_sha256)
+        except OSError as error:
+            logger.error("a voice cannot be stored", error=type(error).__name__)
+            raise ApiError(507, "storage_failed", "the audio cannot be stored") from error
+
+    async def _delete_audio(self, audio_sha256: str) -> None:
+        """The row is gone, so a file that stays behind is an untidiness and no failure."""
+        try:
+            await self.store.delete(audio_sha256)
+            await self._latents.forget(audio_sha256)
+        except OSError as error:
+            logger.error("the audio of a voice cannot be deleted", error=type(error).__name__)
+
     # -------------------------------------------------------------------------------------- in the background
 
-    def prepare(self, voice: Voice) -> None:
+    def _prepare(self, voice: Voice) -> None:
         """Have it encoded for every model that is served, so that its first use is quick."""
-        if voice.consent_at is None:
-            return
-        task = asyncio.create_task(self._encode_everywhere(voice))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if consent.is_given(voice):
+            task = asyncio.create_task(self._encode_everywhere(voice))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _encode_everywhere(self, voice: Voice) -> None:
         speaker = CustomSpeaker(voice, self._latents)
@@ -145,3 +181,25 @@ class Voices:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _consent_columns(said: VoiceChange, audio_sha256: str) -> dict[str, Any]:
+    """A consent that was given or withdrawn; nothing when nothing was said."""
+    if "consent_by" not in said.model_fields_set:
+        return {}
+    if said.consent_by is None or said.consent_statement is None:
+        return consent.withdrawn()
+    return consent.given(said.consent_by, said.consent_statement, audio_sha256, now())
+
+
+def _examine(recording: Recording) -> tuple[Checked, bytes, str]:
+    """The audio as it is kept, as a wav file, and the hash of that. Raises ApiError 422."""
+    checked = check(recording)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(checked.recording.sample_rate)
+        out.writeframes(checked.recording.samples.astype("<i2").tobytes())
+    audio = file.getvalue()
+    return checked, audio, hashlib.sha256(audio).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import re
 import tempfile
@@ -31,20 +30,17 @@ class VoiceStore:
         except FileNotFoundError:
             return None
 
-    async def save(self, content: bytes) -> str:
-        """Keep a file; its hash. The same content is stored once. Raises OSError."""
-        return await asyncio.to_thread(self._save, content)
+    async def save(self, content: bytes, sha256: str) -> None:
+        """Keep a file under the hash of its content; the same content is stored once. Raises OSError."""
+        await asyncio.to_thread(self._save, content, self.path(sha256))
 
     async def delete(self, sha256: str) -> None:
         """Remove a file that no voice uses any more."""
         await asyncio.to_thread(self.path(sha256).unlink, missing_ok=True)
 
-    def _save(self, content: bytes) -> str:
-        sha256 = hashlib.sha256(content).hexdigest()
-        path = self.path(sha256)
+    def _save(self, content: bytes, path: Path) -> None:
         if not path.exists():
             write_atomically(path, content)
-        return sha256
 
 
 def write_atomically(path: Path, content: bytes) -> None:

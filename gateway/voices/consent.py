@@ -1,0 +1,50 @@
+"""What somebody agreed to whose voice is used, and the record of it.
+
+The record's hash covers statement, person, time and audio. A row in which one of these was changed has no
+consent any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.database import Voice
+
+STATEMENT = (
+    "This recording is of my own voice, or I have the permission of the person whose voice it is. "
+    "I agree that this service imitates the voice to speak texts that its users enter. "
+    "I know that I can withdraw this consent at any time, and that the voice is not used any more then."
+)
+"""To be agreed to, and to be read aloud as a recording."""
+
+
+def given(by: str, statement: str, audio_sha256: str, at: datetime) -> dict[str, Any]:
+    """The columns of a voice whose use `by` agrees to."""
+    return {
+        "consent_by": by,
+        "consent_statement": statement,
+        "consent_at": at,
+        "consent_sha256": _digest(by, statement, audio_sha256, at),
+    }
+
+
+def withdrawn() -> dict[str, Any]:
+    """The columns of a voice without consent."""
+    return dict.fromkeys(("consent_by", "consent_statement", "consent_at", "consent_sha256"))
+
+
+def is_given(voice: Voice) -> bool:
+    """Whether somebody agreed, to exactly this."""
+    if voice.consent_at is None or voice.consent_by is None or voice.consent_statement is None:
+        return False
+    digest = _digest(voice.consent_by, voice.consent_statement, voice.audio_sha256, voice.consent_at)
+    return digest == voice.consent_sha256
+
+
+def _digest(by: str, statement: str, audio_sha256: str, at: datetime) -> str:
+    moment = at.astimezone(UTC).isoformat(timespec="microseconds")
+    record = json.dumps([statement, by, moment, audio_sha256], ensure_ascii=False)
+    return hashlib.sha256(record.encode()).hexdigest()

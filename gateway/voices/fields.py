@@ -1,0 +1,132 @@
+"""What a client may say of a voice: the fields of an upload and of a change, with their limits."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gateway.errors import ApiError, FieldError, from_validation
+from gateway.requests import Name, TtsRequest
+
+MAX_TAGS = 10
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+def _one_line(text: str) -> str:
+    """Without white space around it. Raises ValueError when it is empty or holds control characters."""
+    text = text.strip()
+    if not text:
+        raise ValueError("is empty")
+    if not text.isprintable():
+        raise ValueError("holds line breaks or control characters")
+    return text
+
+
+def _many_lines(text: str) -> str:
+    text = text.strip()
+    if not text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() and text:
+        raise ValueError("holds control characters")
+    return text
+
+
+def _words(text: str) -> str:
+    text = _many_lines(text)
+    if not text:
+        raise ValueError("is empty")
+    return text
+
+
+VoiceName = Annotated[str, Field(max_length=80), AfterValidator(_one_line)]
+Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\z", max_length=16)]
+Description = Annotated[str, Field(max_length=500), AfterValidator(_many_lines)]
+Tag = Annotated[str, Field(max_length=32), AfterValidator(_one_line)]
+Transcript = Annotated[str, Field(max_length=2000), AfterValidator(_words)]
+Person = Annotated[str, Field(max_length=160), AfterValidator(_one_line)]
+Statement = Annotated[str, Field(max_length=4000), AfterValidator(_words)]
+
+
+class VoiceParameters(BaseModel):
+    """Values of `TtsRequest` that hold where a request says nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    model: Name | None = None
+    seed: int | None = None
+    cfg_value: float | None = None
+    inference_timesteps: int | None = None
+    temperature: float | None = None
+
+    @model_validator(mode="after")
+    def _as_in_a_request(self) -> Self:
+        try:
+            TtsRequest(text="x", **self.model_dump(exclude_none=True))
+        except ValidationError as error:
+            raise ValueError(from_validation(error.errors()).message) from None
+        return self
+
+
+class VoiceChange(BaseModel):
+    """The body of a PATCH; a field that is left out stays. `consent_by: null` withdraws the consent."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: VoiceName = ""
+    language: Language | None = None
+    description: Description = ""
+    tags: Annotated[list[Tag], Field(max_length=MAX_TAGS)] = []
+    transcript: Transcript | None = None
+    parameters: VoiceParameters = VoiceParameters()
+    consent_by: Person | None = None
+    consent_statement: Statement | None = None
+
+    @model_validator(mode="after")
+    def _consent_is_whole(self) -> Self:
+        if (self.consent_by is None) != (self.consent_statement is None):
+            missing = "consent_by" if self.consent_by is None else "consent_statement"
+            raise FieldError(missing, "missing_field", "a consent needs consent_by and consent_statement")
+        return self
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What was said, as columns of a row, consent left aside."""
+        said = self.model_dump(include=self.model_fields_set - {"consent_by", "consent_statement"})
+        if "parameters" in said:
+            said["parameters"] = self.parameters.model_dump(exclude_none=True)
+        return said
+
+
+class VoiceForm(VoiceChange):
+    """The fields of an upload, beside its file."""
+
+    name: VoiceName
+
+
+def read_form(fields: dict[str, str]) -> VoiceForm:
+    """The text fields of an upload; empty ones count as left out. Raises ApiError."""
+    values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
+    if "tags" in values:
+        values["tags"] = [tag for tag in values["tags"].split(",") if tag.strip()]
+    if "parameters" in values:
+        values["parameters"] = _json_object(values["parameters"])
+    return _validated(VoiceForm, values)
+
+
+def read_change(values: Any) -> VoiceChange:
+    """The body of a PATCH. Raises ApiError."""
+    return _validated(VoiceChange, values)
+
+
+def _json_object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ApiError(422, "invalid_value", "parameters: not a JSON object", param="parameters") from None
+
+
+def _validated(form: type[Fields], values: Any) -> Fields:
+    try:
+        return form.model_validate(values)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from error
