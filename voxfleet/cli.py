@@ -5,6 +5,7 @@ voxfleet gateway --workers URL,URL  one gateway for workers that run elsewhere
 voxfleet worker --port 22400        one worker
 voxfleet say "Hello." -o hello.wav  a clip without any server
 voxfleet bench | doctor             figures of a running server | what this machine lacks
+voxfleet sessions clean             remove recorded sessions that are old or too much
 """
 
 from __future__ import annotations
@@ -252,6 +253,39 @@ def doctor(config: ConfigOption = None) -> None:
     console.print(render(findings))
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(1)
+
+
+sessions_app = typer.Typer(help="What was recorded.", no_args_is_help=True)
+app.add_typer(sessions_app, name="sessions")
+
+
+@sessions_app.command("clean")
+def clean_sessions(
+    data_dir: Annotated[
+        Path | None, typer.Option(help="The gateway's data folder. [default: data, or as configured]")
+    ] = None,
+    retention_days: Annotated[
+        float | None, typer.Option(min=0, help="Remove what ended longer ago; 0: for ever.")
+    ] = None,
+    max_storage_gb: Annotated[
+        float | None, typer.Option(min=0, help="Then the least recently used until so much is left; 0: any.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Remove recorded sessions that are too old or too much; never one that is being recorded."""
+    from voxfleet.sessions import CleanError
+    from voxfleet.sessions import clean_sessions as clean
+    from voxfleet.settings import config_path
+
+    try:
+        removed = clean(data_dir, retention_days, max_storage_gb, config_path(config), dry_run)
+    except CleanError as error:
+        fail(error)
+    for session in removed:
+        typer.echo(f"{session.session_id}  {session.reason}  {session.size_bytes / 1e6:.1f} MB")
+    size = sum(session.size_bytes for session in removed) / 1e6
+    typer.echo(f"{'would remove' if dry_run else 'removed'} {len(removed)} sessions, {size:.1f} MB")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -127,22 +127,9 @@ class Upkeep:
 
     async def sweep(self) -> None:
         """Bring sessions in order whose gateway is gone, and count what all of them take up."""
-        for row in await self._index.active():
-            if row.id not in self.recordings:
-                await self._interrupt_if_dead(row)
+        await interrupt_dead(self._index, self._folder, but=self.recordings)
         _, _, size_bytes = await self._index.totals()
         self._metrics.session_bytes.set(size_bytes)
-
-    async def _interrupt_if_dead(self, row: Session) -> None:
-        facts: Facts | None = None
-        try:
-            facts = await asyncio.to_thread(recover, files.session_folder(self._folder, row.id))
-            is_dead = facts is not None
-        except (OSError, ValueError) as error:
-            is_dead = row.used_at < datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
-            logger.warning("a session cannot be recovered", session_id=row.id, reason=repr(error))
-        if is_dead and await self._index.interrupt(row.id, facts):
-            logger.info("a session was interrupted", session_id=row.id)
 
     async def _clean(self) -> None:
         removed = await clean(self._index, self._folder, self.limits)
@@ -166,6 +153,22 @@ class Upkeep:
             yield
         except _PROBLEMS as error:
             logger.warning("sessions cannot be kept up", reason=repr(error))
+
+
+async def interrupt_dead(index: SessionIndex, folder: Path, but: Container[str] = ()) -> None:
+    """Bring in order whatever is called active, `but` for these, and held by no process any more."""
+    for row in await index.active():
+        if row.id in but:
+            continue
+        facts: Facts | None = None
+        try:
+            facts = await asyncio.to_thread(recover, files.session_folder(folder, row.id))
+            is_dead = facts is not None
+        except (OSError, ValueError) as error:
+            is_dead = row.used_at < datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
+            logger.warning("a session cannot be recovered", session_id=row.id, reason=repr(error))
+        if is_dead and await index.interrupt(row.id, facts):
+            logger.info("a session was interrupted", session_id=row.id)
 
 
 def _change(recording: Recording) -> Progress | None:
