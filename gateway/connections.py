@@ -19,6 +19,9 @@ from websockets.http11 import Request
 
 from gateway.settings import GatewaySettings
 
+LIVE_PATH = "/ws/live"
+"""Where text may come token by token, so that more messages a second are allowed."""
+
 
 class Deadline:
     """Aborts a transport unless stopped within `seconds` of its start."""
@@ -121,6 +124,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     stall_seconds: float
     messages_per_second: float
+    live_messages_per_second: float
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._stall = Deadline(self.stall_seconds)
@@ -132,6 +136,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def handle_connect(self, event: Request) -> None:
+        if event.path.partition("?")[0] == LIVE_PATH:
+            self._rate = MessageRate(self.live_messages_per_second)
         super().handle_connect(event)
         del self.request  # its headers are in the scope; a connection that waits needs them once
 
@@ -180,5 +186,6 @@ def websocket_protocol(settings: GatewaySettings) -> type[BoundedWebSocketProtoc
         {
             "stall_seconds": settings.client_stall_seconds,
             "messages_per_second": settings.max_messages_per_second,
+            "live_messages_per_second": settings.live_messages_per_second,
         },
     )

@@ -25,7 +25,11 @@ from worker.protocol import (
     ErrorDetail,
     ErrorMessage,
     Frame,
+    Paused,
+    PauseRequest,
     ProtocolError,
+    Resumed,
+    ResumeRequest,
     StartRequest,
     decode_frame,
     decode_server_message,
@@ -108,6 +112,9 @@ class FrameStream:
         """What the worker said about a failure before its last frame."""
         self.sample_rate = 0
         self.model_revision = ""
+        self.paused = False
+        self.on_pause: Callable[[bool], None] = lambda paused: None
+        """Called when the worker confirms a pause, or that it goes on."""
         self._connection = connection
         self._request = request
         self._settings = settings
@@ -169,7 +176,11 @@ class FrameStream:
             await self.send(CancelRequest())
             await self.each_frame(lambda frame: None)
 
-    async def send(self, message: CancelRequest) -> None:
+    async def pause(self, paused: bool) -> None:
+        """Ask the worker to let the request rest or go on; `on_pause` hears of it. Raises StreamBroken."""
+        await self.send(PauseRequest() if paused else ResumeRequest())
+
+    async def send(self, message: CancelRequest | PauseRequest | ResumeRequest) -> None:
         """Send a message about the open request. Raises StreamBroken."""
         try:
             await self._connection.send(message.model_dump_json())
@@ -210,13 +221,17 @@ class FrameStream:
                 self._end.set_result(None)
 
     def _read(self, message: str | bytes) -> Frame | None:
-        """A frame of this attempt; None for the reason of a failure, which precedes its last frame."""
+        """A frame of this attempt; None for what is said in words: a pause, or why the request will fail."""
         try:
             if isinstance(message, str):
                 answer = decode_server_message(message)
-                if not isinstance(answer, ErrorMessage):
+                if isinstance(answer, Paused | Resumed):
+                    self.paused = isinstance(answer, Paused)
+                    self.on_pause(self.paused)
+                elif isinstance(answer, ErrorMessage):
+                    self.failure = answer.error
+                else:
                     raise ProtocolError("a second answer to one request")
-                self.failure = answer.error
                 return None
             frame = decode_frame(message)
         except ProtocolError as error:

@@ -8,6 +8,7 @@ in bytes here and in seconds by the connection (`gateway/connections.py`).
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 from gateway.eager import start_eagerly
@@ -30,7 +31,7 @@ class Outbox:
         self._max_bytes = max_bytes
         self._on_failure = on_failure
         self._bytes = 0
-        self._messages: list[str | bytes] = []
+        self._messages: deque[str | bytes] = deque()
         self._sender: asyncio.Task[None] | None = None
 
     def put(self, message: str | bytes) -> None:
@@ -47,6 +48,13 @@ class Outbox:
         if self._sender is not None:
             await asyncio.wait({self._sender})
 
+    def drop_audio(self) -> int:
+        """A fence: of what is in line, only text is still sent. Returns the bytes that are not."""
+        waiting, before = self._messages, self._bytes
+        self._messages = deque(message for message in waiting if isinstance(message, str))
+        self._bytes -= sum(len(message) for message in waiting if not isinstance(message, str))
+        return before - self._bytes
+
     def drop(self) -> None:
         """Send nothing more."""
         self._messages.clear()
@@ -56,10 +64,9 @@ class Outbox:
     async def _send_all(self) -> None:
         try:
             while self._messages:
-                messages, self._messages = self._messages, []
-                for message in messages:
-                    await self._send(message)
-                    self._bytes -= len(message)
+                message = self._messages.popleft()
+                await self._send(message)
+                self._bytes -= len(message)
         except Exception as error:
             self._on_failure(error)
         finally:

@@ -45,6 +45,7 @@ def describe_queue(pool: WorkerPool) -> dict[str, Any]:
             "priority": lease.ticket.standing.priority,
             "worker_id": worker.id,
             "attempt": lease.epoch,
+            "mode": lease.ticket.mode,
             "running_seconds": round(now - lease.granted_at, 3),
         }
         for worker in pool.workers.values()

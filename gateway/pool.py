@@ -93,15 +93,8 @@ class WorkerPool:
             raise problem
         if 0 < standing.max_streams <= self.streams[standing.tenant]:
             raise too_many_streams(standing.max_streams, self.outlook(requirement))
-        ticket = Ticket(
-            id=f"q_{secrets.token_hex(6)}",
-            request_id=request_id,
-            requirement=requirement,
-            enqueued_at=self._clock(),
-            future=asyncio.Future(),
-            standing=standing,
-            on_move=on_move,
-        )
+        id, now = f"q_{secrets.token_hex(6)}", self._clock()
+        ticket = Ticket(id, request_id, requirement, now, asyncio.Future(), standing, on_move=on_move)
         self.tickets[ticket.id] = ticket
         self.streams[standing.tenant] += 1
         try:
@@ -165,8 +158,14 @@ class WorkerPool:
         ticket.ended_by = reason
         if self.queue.remove(ticket):
             self._fail(ticket, reason)
+        ticket.on_end(reason)
         self._changed()
         return True
+
+    def set_mode(self, ticket: Ticket, mode: str) -> None:
+        """Say what the ticket's slot is used for."""
+        ticket.mode = mode
+        self._changed()
 
     def _release(self, lease: Lease) -> None:
         """Return a slot. Does nothing for a lease that is no longer in force."""

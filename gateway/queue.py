@@ -27,6 +27,7 @@ from gateway.standing import Priority, Standing
 if TYPE_CHECKING:
     from gateway.leases import Lease
 
+DUPLEX_ACTIVE, DUPLEX_PAUSED = "DUPLEX_ACTIVE", "DUPLEX_PAUSED"
 Rank = tuple[int, float, int]
 """Place in line of a ticket that could be taken; the lowest goes first."""
 
@@ -72,6 +73,10 @@ class Ticket:
     """Its tenant's, once it has waited in a class."""
     audio_seconds: float = 0.0
     """What was delivered of it; corrects the charge to its tenant when it ends."""
+    mode: str = "clip"
+    """What its slot is used for: a clip, or a live session that is active or paused."""
+    on_end: Callable[[ApiError], None] = lambda reason: None
+    """Called when the request is to end; a relay notices by itself."""
     waiting: bool = False
     in_front: bool = False
     """It waits ahead of all classes."""

@@ -130,12 +130,14 @@ async def relay(
     on_start: Callable[[], None],
     deliver: Callable[[bytes], None],
     may_leave: Callable[[], bool] = lambda: False,
+    opened: Callable[[FrameStream], None] = lambda stream: None,
 ) -> None:
     """One attempt on the leased worker: returns when the present part of the clip is complete.
 
     `on_start` is called once the worker took the request, `deliver` with each patch of PCM, and `may_leave`
-    when the worker is being emptied: whether there is room elsewhere. Raises StreamBroken, StreamMoved,
-    `ticket.ended_by`, and what `WorkerClient.generate` raises.
+    when the worker is being emptied: whether there is room elsewhere. `opened` gets the stream, with which
+    the attempt can be paused. Raises StreamBroken, StreamMoved, `ticket.ended_by`, and what
+    `WorkerClient.generate` raises.
     """
     if lease.worker.model is not None:
         clip.begin(lease.worker.model)
@@ -144,6 +146,7 @@ async def relay(
         lease.worker.accepted()
         _check_model(clip, lease.worker.model, stream)
         on_start()
+        opened(stream)
         attempt = _Attempt(clip, lease, stream, settings, deliver, may_leave)
         await stream.each_frame(attempt.take)
 
@@ -177,7 +180,7 @@ class _Attempt:
         expected = len(clip.latents) - clip.part_start
         if frame.sequence != expected:
             raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
-        self._watch.see(frame.step)
+        self._watch.see(frame.step, resting=self._stream.paused)
         if frame.kind is not FrameKind.HEARTBEAT:
             _take(clip, frame, self._stream, self._deliver)
 
@@ -218,9 +221,10 @@ class _EngineWatch:
         self._step = -1
         self._moved_at = time.monotonic()
 
-    def see(self, step: int) -> None:
+    def see(self, step: int, resting: bool) -> None:
+        """`resting`: the request is paused, and the engine has nothing to do for it."""
         now = time.monotonic()
-        if step != self._step:
+        if step != self._step or resting:
             self._step, self._moved_at = step, now
         elif now - self._moved_at > self._limit_seconds:
             raise StreamBroken("stalled", "the engine of the worker stands still")

@@ -125,6 +125,20 @@ class GatewaySettings(BaseSettings):
     """Size of a WebSocket message of a client."""
     max_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20.0
     """Messages and pings of one WebSocket; more close it with 1008."""
+    live_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 200.0
+    """The same for live sessions, whose text may come token by token."""
+    live_session_seconds: Seconds = 3600.0
+    """How long a live session may last."""
+    live_idle_seconds: Seconds = 120.0
+    """After so long without new text and speech, a live session that is not paused is warned, then closed."""
+    live_pause_seconds: Seconds = 60.0
+    """How long a paused live session keeps its slot."""
+    live_slot_seconds: Seconds = 10.0
+    """How long a live session with nothing to say keeps its slot."""
+    live_flush_seconds: Seconds = 3.0
+    """Text that stops in mid-sentence is spoken after so long; what may be a sentence after a tenth of it."""
+    live_text_characters: Annotated[int, Field(gt=0)] = 8192
+    """Appended text of a live session that nobody has begun to speak; more is refused."""
 
     queue_timeout_seconds: Seconds = 300.0
     """How long a request may wait for its first slot; refused at once when the wait would be longer."""

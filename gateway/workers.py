@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.eta import ServiceTime, SlotForecast
 from gateway.figures import WorkerFigures
-from gateway.queue import Requirement
+from gateway.queue import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ class Worker:
     def describe(self) -> dict[str, Any]:
         """The worker as the admin API shows it; `slots_used` counts the leases of this gateway."""
         said: dict[str, Any] = {"device": None}
+        modes = [lease.ticket.mode for lease in self.leases.values()]
         if self.status is not None:
             own_words = {"state", "slots_total", "slots_used", "model"}
             said = self.status.model_dump(mode="json", exclude=own_words)
@@ -203,6 +204,8 @@ class Worker:
             "state": self.state,
             "slots_total": self.slots_total,
             "slots_used": len(self.leases),
+            "live_active": modes.count(DUPLEX_ACTIVE),
+            "live_paused": modes.count(DUPLEX_PAUSED),
             "model": self.model.name if self.model else None,
             "model_info": self.model.model_dump(mode="json") if self.model else None,
             "health": self.health.value,

@@ -15,6 +15,7 @@ from sentencex import segment
 
 _PAUSE = re.compile(r"[,;:)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
 _SPACE = re.compile(r"\s+")
+_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"')\]\u2019\u201d]*\s*$|\n\s*$")
 
 
 def parts(text: str, most_characters: int | None, languages: Sequence[str] = ()) -> list[str]:
@@ -33,6 +34,34 @@ def parts(text: str, most_characters: int | None, languages: Sequence[str] = ())
             else:
                 found.append(piece)
     return found
+
+
+def complete(text: str, languages: Sequence[str] = ()) -> list[str]:
+    """The sentences of a text that is still growing, as far as they are complete; the rest is not returned.
+
+        complete("It was Dr. Smith. He sat d") == ["It was Dr. Smith. "]
+
+    A sentence is complete once the next one has begun: only then it is known that its full stop was none of
+    an abbreviation or a number. The parts keep their white space, so that together they begin `text`.
+    """
+    sentences = list(segment(languages[0] if languages else "en", text))
+    found: list[str] = []
+    for sentence in sentences:
+        if found and not any(map(str.isalnum, sentence)):
+            found[-1] += sentence
+        else:
+            found.append(sentence)
+    return found[:-1]
+
+
+def seems_complete(text: str) -> bool:
+    """Whether a text that has stopped growing for a moment ends like a sentence."""
+    return _END.search(text) is not None
+
+
+def cut(text: str, most_characters: int) -> int:
+    """Where a text without a full stop is best cut, so that at most `most_characters` come before it."""
+    return _cut(text, most_characters)
 
 
 def _pieces(sentence: str, most_characters: int) -> list[str]:

@@ -1,0 +1,153 @@
+"""Which text is where in the audio of a live session, and what of it was heard.
+
+Characters are counted over all appended text, samples over all audio that was sent. After a barge-in at
+sample 30,000, with these utterances of its epoch,
+
+    index  text               characters  samples
+    4      "One sentence. "   210 - 224   0 - 24000
+    5      "Another one."     224 - 236   24000 - (still being made)
+
+all of the first and a share of the second was heard. The share is that of the characters, as far as the
+length of the second can be told, brought back to the end of a word: an estimate, and marked as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+
+_CHARACTERS_PER_SECOND = 15.0
+"""Speed of speech, before any was measured."""
+_WORD_END = re.compile(r"\S(?=\s|$)")
+
+
+@dataclass(eq=False)
+class Utterance:
+    """One sentence of a session."""
+
+    index: int
+    epoch: int
+    text: str
+    start: int
+    """Its first character in all appended text."""
+    first_sample: int = 0
+    samples: int = 0
+    """Sent so far."""
+    finish_reason: str | None = None
+
+    @property
+    def end(self) -> int:
+        """The character after its last."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What was heard of an epoch. `characters` counts all appended text up to there."""
+
+    text: str
+    characters: int
+    estimated: bool
+
+
+class Timeline:
+    """The utterances of a session; those of past epochs are forgotten."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.utterances = 0
+        """Begun so far, in all epochs."""
+        self.samples = 0
+        """Sent so far; also where the next utterance begins."""
+        self.current: Utterance | None = None
+        """Being spoken."""
+        self._waiting: deque[str] = deque()
+        self._next_start = 0
+        self._spoken: list[Utterance] = []
+        self._epoch_start = 0
+
+    @property
+    def waiting_characters(self) -> int:
+        """Of sentences that nobody has begun to speak."""
+        return sum(map(len, self._waiting))
+
+    def __bool__(self) -> bool:
+        """Whether there is something to speak."""
+        return self.current is not None or bool(self._waiting)
+
+    def add(self, sentence: str) -> None:
+        """The next sentence to speak. One without a word is not spoken, and counts as text all the same."""
+        self._waiting.append(sentence)
+
+    def begin(self) -> Utterance | None:
+        """The utterance to be spoken now: the current one, else the next; None when there is none."""
+        while self.current is None and self._waiting:
+            text = self._waiting.popleft()
+            start, self._next_start = self._next_start, self._next_start + len(text)
+            if any(map(str.isalnum, text)):
+                self.current = Utterance(self.utterances, self.epoch, text, start, self.samples)
+                self._spoken.append(self.current)
+                self.utterances += 1
+        return self.current
+
+    def heard(self, samples: int) -> None:
+        """So much more of the current utterance is on its way."""
+        self.samples += samples
+        self.current.samples += samples
+
+    def end(self, finish_reason: str) -> Utterance:
+        """The current utterance is complete."""
+        ended, self.current = self.current, None
+        ended.finish_reason = finish_reason
+        return ended
+
+    def cancel(
+        self, played_samples: int, dropped_samples: int, rest_characters: int, sample_rate: int
+    ) -> Spoken:
+        """Begin a new epoch: nothing of what waits is spoken.
+
+        played_samples: position up to which the client has heard. dropped_samples: of the audio that counts
+        as sent, what never left. rest_characters: appended, and never made into a sentence.
+        """
+        self.samples -= dropped_samples
+        spoken = self._spoken_up_to(min(played_samples, self.samples), sample_rate)
+        self.epoch += 1
+        self.current = None
+        self._next_start += self.waiting_characters + rest_characters
+        self._waiting.clear()
+        self._spoken.clear()
+        self._epoch_start = self._next_start
+        return spoken
+
+    def _spoken_up_to(self, position: int, sample_rate: int) -> Spoken:
+        texts, characters = [], self._epoch_start
+        for utterance in self._spoken:
+            ended = utterance.finish_reason is not None
+            if ended and utterance.first_sample + utterance.samples <= position:
+                texts.append(utterance.text)
+                characters = utterance.end
+                continue
+            heard = position - utterance.first_sample
+            if heard <= 0:
+                break
+            length = utterance.samples if ended else self._guess_samples(utterance, sample_rate)
+            count = _whole_words(utterance.text, round(len(utterance.text) * min(1.0, heard / length)))
+            return Spoken("".join((*texts, utterance.text[:count])), utterance.start + count, True)
+        return Spoken("".join(texts), characters, False)
+
+    def _guess_samples(self, utterance: Utterance, sample_rate: int) -> int:
+        """How long an utterance will be of which not all is made: at the speed of those before it."""
+        complete = [other for other in self._spoken if other.finish_reason is not None and other.samples]
+        samples = sum(other.samples for other in complete)
+        characters = sum(len(other.text) for other in complete)
+        per_character = samples / characters if characters else sample_rate / _CHARACTERS_PER_SECOND
+        return max(utterance.samples, round(per_character * len(utterance.text)), 1)
+
+
+def _whole_words(text: str, count: int) -> int:
+    """`count`, or less where that would be in the middle of a word; text without spaces is cut anywhere."""
+    if count >= len(text) or not re.search(r"\s", text.strip()):
+        return min(count, len(text))
+    ends = [match.end() for match in _WORD_END.finditer(text) if match.end() <= count]
+    return ends[-1] if ends else 0
