@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from engine.errors import EngineError, RequestError
+from worker.audio_cache import AudioCache
 from worker.audio_input import decode_audio
 from worker.auth import SharedSecretMiddleware
 from worker.connection import Connection
@@ -86,20 +87,26 @@ def _add_control_routes(app: FastAPI, worker: Worker) -> None:
 
 def _add_encode_route(app: FastAPI, worker: Worker) -> None:
     one_at_a_time = asyncio.Semaphore(1)
+    cache = AudioCache()
 
     @app.post("/encode")
     async def encode(request: Request, role: Literal["reference", "prompt"] = "reference") -> EncodeResponse:
         engine = worker.serving().engine
         data = await _read_body(request, worker.settings.max_audio_bytes)
+        key = await asyncio.to_thread(cache.key, data, role)
         async with one_at_a_time:
+            if answer := cache.get(key):
+                return answer
             samples, rate = await asyncio.to_thread(decode_audio, data, worker.settings.max_audio_seconds)
             latents = await asyncio.to_thread(engine.encode_audio, samples, rate, role)
-        return EncodeResponse(
-            role=role,
-            latents=from_array(latents),
-            audio_seconds=len(samples) / rate,
-            model_revision=engine.info.revision,
-        )
+            answer = EncodeResponse(
+                role=role,
+                latents=from_array(latents),
+                audio_seconds=len(samples) / rate,
+                model_revision=engine.info.revision,
+            )
+            cache.put(key, answer)
+        return answer
 
 
 async def _read_body(request: Request, max_bytes: int) -> bytes:

@@ -1,9 +1,10 @@
 """A speech engine without a model, for load tests, fault tests and pages.
 
-Every patch is a short tone and a block of latents, both a pure function of (text, seed, patch index). So any
-clip can be checked byte for byte against `SyntheticEngine.render`, whichever workers had a part in it.
-Latents given to resume from must be the ones that (text, seed) makes; others are refused, which finds a relay
-that lost, repeated or mixed up patches. A step of the whole batch takes `step_ms`, as on a device.
+Every patch is a short tone and a block of latents, both a pure function of (text, seed, reference, patch
+index). So any clip can be checked byte for byte against `SyntheticEngine.render`, whichever workers had a
+part in it. Latents given to resume from must be the ones that text, seed and reference make; others are
+refused, which finds a relay that lost, repeated or mixed up patches. A step of the whole batch takes
+`step_ms`, as on a device.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class SyntheticEngine:
             raise RequestError("a request of this id is open", "request_id", "duplicate_request")
         num_patches, finish_reason = plan(request)
         self._requests[request.request_id] = _Running(
-            request, clip_key(request.text, request.seed), request.resume_patches, num_patches, finish_reason
+            request, key_of(request), request.resume_patches, num_patches, finish_reason
         )
 
     def cancel(self, request_id: str) -> bool:
@@ -151,7 +152,7 @@ class SyntheticEngine:
     def render(request: SpeechRequest) -> tuple[np.ndarray, np.ndarray]:
         """The whole clip that any worker must produce: audio [n * patch_samples] and latents [n, P, D]."""
         num_patches, _ = plan(request)
-        key = clip_key(request.text, request.seed)
+        key = key_of(request)
         patches = [make_patch(key, index) for index in range(num_patches)]
         return np.concatenate([audio for audio, _ in patches]), np.stack([latents for _, latents in patches])
 
@@ -164,9 +165,14 @@ def plan(request: SpeechRequest) -> tuple[int, FinishReason]:
     return (wanted, "stop") if wanted <= allowed else (allowed, "length")
 
 
-def clip_key(text: str, seed: int) -> bytes:
-    """What every patch of a clip is derived from."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=seed.to_bytes(8, "little")).digest()
+def key_of(request: SpeechRequest) -> bytes:
+    """What every patch of a clip is derived from: text, seed, and the reference if there is one."""
+    key = hashlib.blake2b(
+        request.text.encode("utf-8", "surrogatepass"), key=request.seed.to_bytes(8, "little")
+    )
+    if request.reference_latents is not None:
+        key.update(np.ascontiguousarray(request.reference_latents, dtype="<f4").tobytes())
+    return key.digest()
 
 
 def make_patch(key: bytes, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +207,7 @@ def _validate_resume(request: SpeechRequest) -> None:
     num_patches, _ = plan(request)
     if request.resume_patches >= num_patches:
         raise RequestError("the clip to resume is complete already", "resume_latents", "nothing_to_resume")
-    key = clip_key(request.text, request.seed)
+    key = key_of(request)
     for index, latents in enumerate(request.resume_latents):
         if not np.array_equal(latents, make_patch(key, index)[1]):
             message = f"patch {index} is not what this text and seed make"
