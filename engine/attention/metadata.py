@@ -24,6 +24,7 @@ from torch import Tensor
 from engine.attention.backend import AttentionBatch, StepShape
 from engine.attention.sdpa import slots_of
 from engine.errors import EngineError
+from engine.staging import Staging
 
 Array = TypeVar("Array", Tensor, np.ndarray)
 ALIGNMENT = 16  # int32 values; kernels are specialised for addresses that are multiples of 64 bytes
@@ -69,7 +70,7 @@ class PagedMetadata:
         sizes = _field_sizes(shape, block_size)
         total = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
         self._storage = torch.zeros(total, dtype=torch.int32, device=device)
-        self._staging = _Staging(self._storage, num_staging)
+        self._staging = Staging(self._storage, num_staging)
         self._hosts = [_as_arrays(_split(host, shape, block_size)) for host in self._staging.hosts]
         fields = _split(self._storage, shape, block_size)
         self.slots, self.decodes, self.chunks = fields.slots, fields.decodes, fields.chunks
@@ -129,32 +130,6 @@ class PagedMetadata:
         needed = -(-contexts // self._block_size)
         for row, table, blocks in zip(rows.block_tables, tables, needed.tolist(), strict=False):
             row[:blocks] = table[:blocks]
-
-
-class _Staging:
-    """Host copies of a device tensor, used in turn: one is written while another may still be on its way."""
-
-    def __init__(self, target: Tensor, count: int) -> None:
-        self._target, self._next = target, 0
-        self.hosts, self._sent = [target], []
-        if target.is_cuda:
-            self.hosts = [
-                torch.zeros(target.shape, dtype=target.dtype, pin_memory=True) for _ in range(count)
-            ]
-            self._sent = [torch.cuda.Event() for _ in range(count)]
-
-    def take(self) -> int:
-        """The index of the next host copy, once nothing reads it any more."""
-        if self._sent:
-            self._sent[self._next].synchronize()
-        return self._next
-
-    def send(self) -> None:
-        """Copies what was taken to the device, in order with the kernels of the current stream."""
-        if self._sent:
-            self._target.copy_(self.hosts[self._next], non_blocking=True)
-            self._sent[self._next].record()
-            self._next = (self._next + 1) % len(self.hosts)
 
 
 def _field_sizes(shape: StepShape, block_size: int) -> list[int]:

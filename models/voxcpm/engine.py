@@ -11,60 +11,43 @@ named, and hands both to the model-agnostic `engine.llm_engine.LLMEngine`:
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.config import EngineConfig
-from engine.errors import RequestError
+from engine.errors import EngineError, RequestError
 from engine.kv_cache.pool import blocks_for_sequences
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, resolve_model
-from models.voxcpm.generation import MIN_STOP_INDEX, GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.noise import patch_noise
+from models.voxcpm.options import EngineOptions
 from models.voxcpm.prompt import build_sequence
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
+from models.voxcpm.step_programs import ProgramPlan
+
+__all__ = ["EngineOptions", "VoxCPMEngine", "load_engine", "normalize_whitespace"]
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_VOICE = "default"
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Sizes and switches of one engine.
-
-    kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of
-    `typical_seconds` of speech fit, and at least one of full length. part_characters: longer text is
-    spoken in parts; None leaves it to the checkpoint.
-    """
-
-    max_num_seqs: int = 8
-    max_model_len: int | None = None
-    block_size: int = 16
-    kv_blocks: int | None = None
-    typical_seconds: float = 60.0
-    max_num_batched_tokens: int = 2048
-    max_prefill_tokens: int = 512
-    max_decodes: int | None = None
-    max_step_seconds: float | None = None
-    max_text_characters: int = 4096
-    part_characters: int | None = None
-    enable_prefix_caching: bool = True
-    attention_backend: str = "auto"
-    silence_guard: bool = True
-    ratio_cap: bool = True
-    min_stop_index: int = MIN_STOP_INDEX
 
 
 class VoxCPMEngine:
     """See `models.speech.SpeechEngine`, whose methods these are."""
 
     def __init__(
-        self, checkpoint: Checkpoint, options: EngineOptions | None = None, noise: NoiseSource = patch_noise
+        self,
+        checkpoint: Checkpoint,
+        options: EngineOptions | None = None,
+        noise: NoiseSource = patch_noise,
+        progress: Progress | None = None,
     ) -> None:
         self.checkpoint, self.config = checkpoint, checkpoint.config
         self.device = str(checkpoint.device)
@@ -104,6 +87,7 @@ class VoxCPMEngine:
             ),
         )
         self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
+        self._prepare_programs(progress)
 
     def validate(self, request: SpeechRequest) -> None:
         """Raise RequestError, naming the field, for a request that can never be served."""
@@ -132,6 +116,20 @@ class VoxCPMEngine:
 
     def close(self) -> None:
         """Nothing to do beyond dropping references: tensors free themselves."""
+
+    def _prepare_programs(self, progress: Progress | None) -> None:
+        graphs = self.options.graphs
+        if graphs == "off" or (graphs == "auto" and self._runner.device.type != "cuda"):
+            return
+        plan = ProgramPlan(
+            self._defaults["inference_timesteps"], self.options.max_num_seqs, self.max_model_len
+        )
+        try:
+            self._runner.prepare(plan, lambda share: progress and progress("graphs", 0.5 + 0.4 * share))
+        except (EngineError, RuntimeError) as error:
+            if graphs != "auto":
+                raise
+            logger.warning("steps run without CUDA graphs: %s: %s", type(error).__name__, error)
 
     def warm_up(self) -> None:
         """Run one short request, so that the first real one pays for no lazy initialisation."""
@@ -312,7 +310,7 @@ def load_engine(
     `options` are fields of `EngineOptions`. Raises ConfigError or WeightError naming what is wrong.
     """
     checkpoint = load_checkpoint(resolve_model(model, progress), device, progress=progress)
-    engine = VoxCPMEngine(checkpoint, EngineOptions(max_num_seqs=max_num_seqs, **options))
+    engine = VoxCPMEngine(checkpoint, EngineOptions(max_num_seqs=max_num_seqs, **options), progress=progress)
     if progress:
         progress("warm-up", 0.95)
     engine.warm_up()

@@ -8,7 +8,6 @@ a sequence can be preempted and computed again, or start from patches made elsew
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.cuda_graphs import GraphRecorder
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -27,8 +27,10 @@ from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.prompt import key_patches, trailing_patches
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.prompt import key_patches
+from models.voxcpm.step_program import ProgramResult, ProgramRow, ProgramShape, StepProgram
+from models.voxcpm.step_programs import ProgramPlan, Report, StepPrograms
+from models.voxcpm.waveform_streams import WaveformStreams
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
 """(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
@@ -85,10 +87,93 @@ class VoxCPMRunner:
         self._streams = WaveformStreams(
             vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
         )
+        self._programs: StepPrograms | None = None
+
+    @property
+    def capturable(self) -> bool:
+        """Whether steps can run as programs at fixed addresses."""
+        return self._backend.capturable
+
+    @torch.inference_mode()
+    def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
+        """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
+
+        def build(shape: ProgramShape) -> StepProgram:
+            return StepProgram(shape, self.model, self._solver, self._streams, self._backend, self._pool)
+
+        self._programs = StepPrograms(plan, build, GraphRecorder(self.device), report)
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Compute the scheduled positions; see `engine.model_runner.ModelRunner.run`."""
+        if self._programs is None:
+            return self._run_freely(batch)
+        results: list[StepResult | None] = [None] * len(batch)
+        served = self._run_decodes(batch, results) | self._run_chunks(batch, results)
+        rest = [i for i in range(len(batch)) if i not in served]
+        if rest:
+            for i, result in zip(rest, self._run_freely([batch[i] for i in rest]), strict=True):
+                results[i] = result
+        return results
+
+    def _run_decodes(self, batch: Rows[ScheduledSequence], results: list[StepResult | None]) -> set[int]:
+        """Serve what goes on from a patch, all at once. Returns which rows were served."""
+        rows = [
+            i
+            for i, row in enumerate(batch)
+            if row.count == 1 and self._fits_programs(row) and isinstance(row.sequence.token_ids[-1], bytes)
+        ]
+        longest = max((batch[i].start + 1 for i in rows), default=0)
+        program = self._programs.for_decodes(len(rows), longest) if rows else None
+        if program is None:
+            return set()
+        slots = self._streams.slots([batch[i].sequence for i in rows])
+        program.fill([self._program_row(batch[i], slot) for i, slot in zip(rows, slots, strict=True)])
+        self._finish(program, batch, rows, results)
+        return set(rows)
+
+    def _run_chunks(self, batch: Rows[ScheduledSequence], results: list[StepResult | None]) -> set[int]:
+        """Serve ends of prompts, one by one. Returns which rows were served."""
+        served = set()
+        for i, row in enumerate(batch):
+            if results[i] is not None or not self._fits_programs(row):
+                continue
+            program = self._programs.for_chunk(_keys(row), row.start + row.count)
+            if program is not None:
+                (slot,) = self._streams.slots([row.sequence])
+                program.fill([], self._program_row(row, slot))
+                self._finish(program, batch, [i], results)
+                served.add(i)
+        return served
+
+    def _fits_programs(self, row: ScheduledSequence) -> bool:
+        return row.samples and row.sequence.payload.num_steps == self._programs.num_steps
+
+    def _program_row(self, row: ScheduledSequence, slot: int) -> ProgramRow:
+        sequence, state = row.sequence, row.sequence.payload
+        return ProgramRow(
+            row.start,
+            _keys(row),
+            sequence.block_table,
+            slot,
+            self._noise_of(state),
+            state.cfg_value,
+        )
+
+    def _finish(
+        self,
+        program: StepProgram,
+        batch: Rows[ScheduledSequence],
+        rows: list[int],
+        results: list[StepResult | None],
+    ) -> None:
+        program.launch()
+        found: list[ProgramResult] = program.results()
+        for i, one in zip(rows, found, strict=True):
+            results[i] = self._result(batch[i].sequence.payload, one.stop, one.latents, one.audio)
+
+    def _run_freely(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
+        """Any batch, in tensors of its own size."""
         lm_hidden, residual_hidden = self._run_language_models(batch)
         ends = np.cumsum([row.count for row in batch]) - 1
         sampling = [i for i, row in enumerate(batch) if row.samples]
@@ -119,7 +204,7 @@ class VoxCPMRunner:
         tables = [row.sequence.block_table for row in batch]
         metadata = self._backend.plan(AttentionBatch(starts, counts, tables))
         positions = np.concatenate([np.arange(row.start, row.start + row.count) for row in batch])
-        keys = [key for row in batch for key in row.sequence.token_ids[row.start : row.start + row.count]]
+        keys = [key for row in batch for key in _keys(row)]
         embeds, audio_embeds, mask = self._embed(keys)
         attention = PagedAttention(self._backend, self._pool, metadata)
         return self.model.run_language_models(
@@ -162,9 +247,11 @@ class VoxCPMRunner:
         return patches
 
     def _start_noise(self, states: list[GenerationState]) -> Tensor:
+        return torch.from_numpy(np.stack([self._noise_of(state) for state in states])).to(self.device)
+
+    def _noise_of(self, state: GenerationState) -> np.ndarray:
         shape = (self.config.patch_size, self.config.feat_dim)
-        noise = np.stack([self._noise(s.seed, s.index, *shape) * np.float32(s.temperature) for s in states])
-        return torch.from_numpy(noise).to(self.device)
+        return self._noise(state.seed, state.index, *shape) * np.float32(state.temperature)
 
     def _conditions(self, sequences: list[Sequence]) -> Tensor:
         """The patch before the one to be made, [N, P, D]; zeros where the stream ends in text."""
@@ -191,46 +278,5 @@ class VoxCPMRunner:
         return StepResult(latents.tobytes(), reason is not None, reason, patch)
 
 
-class WaveformStreams:
-    """Assigns sequences to slots of the streaming decoder.
-
-    A sequence keeps its slot between its steps. When all are taken, the one that was used longest ago
-    gives way; its state is computed again from its last patches should it come back.
-    """
-
-    def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
-        self._decoder = StreamingDecoder(vae, num_slots)
-        self._free = list(range(num_slots))
-        self._slots: OrderedDict[str, int] = OrderedDict()
-        self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim
-        self._context_patches = context_patches
-        self._replay_patches = self._decoder.replay_patches(patch_size)
-        self._device = next(vae.parameters()).device
-
-    def decode(self, sequences: list[Sequence], patches: Tensor) -> Tensor:
-        """The audio of one new patch of each sequence: patches [N, P, D] -> [N, patch_samples]."""
-        for sequence in sequences:
-            if sequence.request_id in self._slots:
-                self._slots.move_to_end(sequence.request_id)
-        slots = [self._slot(sequence) for sequence in sequences]
-        return self._decoder.decode(patches.float(), torch.tensor(slots, device=self._device))
-
-    def release(self, sequence: Sequence) -> None:
-        slot = self._slots.pop(sequence.request_id, None)
-        if slot is not None:
-            self._free.append(slot)
-
-    def _slot(self, sequence: Sequence) -> int:
-        slot = self._slots.get(sequence.request_id)
-        if slot is None:
-            slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
-            self._slots[sequence.request_id] = slot
-            self._decoder.start(slot, self._history(sequence))
-        return slot
-
-    def _history(self, sequence: Sequence) -> Tensor:
-        """The patches before the new one that its waveform depends on, prompt context included."""
-        limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
-        keys = trailing_patches(sequence.token_ids, limit)
-        patches = key_patches(keys, self._patch_size, self._feat_dim).copy()
-        return torch.from_numpy(patches).to(self._device)
+def _keys(row: ScheduledSequence) -> list[int | bytes]:
+    return row.sequence.token_ids[row.start : row.start + row.count]

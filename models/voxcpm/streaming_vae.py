@@ -43,11 +43,21 @@ Layer = Callable[[Tensor, Slots], Tensor]
 
 
 class WindowState:
-    """The last `length` input frames of each stream in front of one layer."""
+    """The last `length` input frames of each stream in front of one layer, in the decoder's storage."""
 
-    def __init__(self, num_slots: int, length: int, channels: int, like: Tensor) -> None:
-        self.length = length
-        self.frames = like.new_zeros(num_slots, length, channels)
+    def __init__(self, length: int, channels: int) -> None:
+        self.length, self.channels = length, channels
+        self.frames: Tensor
+        """[slots, length, channels], once `bind` was called."""
+
+    @property
+    def size(self) -> int:
+        """Values per stream."""
+        return self.length * self.channels
+
+    def bind(self, storage: Tensor) -> None:
+        """Live in `storage` [slots, size]."""
+        self.frames = storage.unflatten(1, (self.length, self.channels))
 
     def extend(self, x: Tensor, slots: Slots) -> Tensor:
         """Prepend the state to x [B, T, C] and remember the new last frames: [B, length + T, C]."""
@@ -56,9 +66,6 @@ class WindowState:
         extended = torch.cat([self.frames[slots], x], dim=1)
         self.frames[slots] = extended[:, -self.length :]
         return extended
-
-    def clear(self, slot: int) -> None:
-        self.frames[slot].zero_()
 
 
 def windows(x: Tensor, taps: int, dilation: int) -> Tensor:
@@ -71,10 +78,10 @@ def windows(x: Tensor, taps: int, dilation: int) -> Tensor:
 class StreamingConv:
     """A causal convolution as one matrix product per call."""
 
-    def __init__(self, conv: CausalConv1d, num_slots: int) -> None:
+    def __init__(self, conv: CausalConv1d) -> None:
         self.taps, self.dilation = conv.kernel_size[0], conv.dilation[0]
         self.product = _product(conv.weight.permute(0, 2, 1).flatten(1).contiguous(), conv.bias)
-        self.state = WindowState(num_slots, conv.context, conv.in_channels, conv.weight)
+        self.state = WindowState(conv.context, conv.in_channels)
 
     def __call__(self, x: Tensor, slots: Slots) -> Tensor:
         x = self.state.extend(x, slots)
@@ -84,11 +91,11 @@ class StreamingConv:
 class StreamingDepthwiseConv:
     """A causal convolution that mixes no channels: one multiply-add per tap."""
 
-    def __init__(self, conv: CausalConv1d, num_slots: int) -> None:
+    def __init__(self, conv: CausalConv1d) -> None:
         self.dilation = conv.dilation[0]
         self.taps = conv.weight[:, 0].T.contiguous().unbind(0)
         self.bias = conv.bias
-        self.state = WindowState(num_slots, conv.context, conv.in_channels, conv.weight)
+        self.state = WindowState(conv.context, conv.in_channels)
 
     def __call__(self, x: Tensor, slots: Slots) -> Tensor:
         length = x.shape[1]
@@ -102,12 +109,12 @@ class StreamingDepthwiseConv:
 class StreamingUpsample:
     """A causal transposed convolution: each pair of neighbouring frames gives `stride` output frames."""
 
-    def __init__(self, conv: CausalUpsample1d, num_slots: int) -> None:
+    def __init__(self, conv: CausalUpsample1d) -> None:
         self.stride, self.channels = conv.stride[0], conv.out_channels
         now, before = conv.weight[..., : self.stride], conv.weight[..., self.stride :]
         weight = torch.cat([before, now]).permute(2, 1, 0).flatten(0, 1).contiguous()
         self.product = _product(weight, conv.bias.repeat(self.stride))
-        self.state = WindowState(num_slots, 1, conv.in_channels, conv.weight)
+        self.state = WindowState(1, conv.in_channels)
 
     def __call__(self, x: Tensor, slots: Slots) -> Tensor:
         pairs = windows(self.state.extend(x, slots), 2, 1).flatten(2)
@@ -151,6 +158,11 @@ class StreamingDecoder:
         self._states: list[WindowState] = []
         self._receptive_field_frames = receptive_field_frames(vae.config)
         self._layers = self._build_decoder(vae)
+        sizes = [state.size for state in self._states]
+        like = next(vae.decoder.parameters())
+        self._storage = torch.zeros(num_slots, sum(sizes), dtype=like.dtype, device=like.device)
+        for state, part in zip(self._states, self._storage.split(sizes, dim=1), strict=True):
+            state.bind(part)
 
     def replay_patches(self, patch_size: int) -> int:
         """How many last patches determine the state of a stream, whatever came before them."""
@@ -159,8 +171,7 @@ class StreamingDecoder:
     @torch.inference_mode()
     def start(self, slot: int, history: Tensor) -> None:
         """Begin a stream in `slot` as if it had decoded `history` [n, P, D] (n may be 0) before."""
-        for state in self._states:
-            state.clear(slot)
+        self._storage[slot].zero_()
         if len(history):
             run_layers(self._layers, history.flatten(0, 1)[None], slice(slot, slot + 1))
 
@@ -192,11 +203,11 @@ class StreamingDecoder:
             return [layer for child in module.block for layer in self._build(child)]
         layer: StreamingConv | StreamingDepthwiseConv | StreamingUpsample
         if isinstance(module, CausalUpsample1d):
-            layer = StreamingUpsample(module, self.num_slots)
+            layer = StreamingUpsample(module)
         elif isinstance(module, CausalConv1d) and module.groups == 1:
-            layer = StreamingConv(module, self.num_slots)
+            layer = StreamingConv(module)
         elif isinstance(module, CausalConv1d) and module.groups == module.in_channels == module.out_channels:
-            layer = StreamingDepthwiseConv(module, self.num_slots)
+            layer = StreamingDepthwiseConv(module)
         else:
             raise TypeError(f"no streaming form of {module}")
         self._states.append(layer.state)

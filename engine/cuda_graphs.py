@@ -1,0 +1,58 @@
+"""CUDA graphs: a step recorded once and launched as a whole.
+
+At one stream a step is thousands of small kernels; launched one by one they cost more than they compute. A
+graph is recorded for a batch size, so batches are padded to the next size there is:
+
+    sizes = batch_sizes(64)                       # 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, ...
+    recorder = GraphRecorder()
+    replay = recorder.record(compute)             # a function of tensors that stay where they are
+    replay()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+Compute = Callable[[], None]
+WARM_UPS = 2
+_STRIDES = ((4, 1), (32, 4), (128, 8), (256, 16))
+"""(up to, stride): padding never wastes more than about an eighth of a large batch."""
+
+
+def batch_sizes(largest: int) -> list[int]:
+    """Batch sizes to record, rising, the last one `largest`."""
+    sizes, size = [], 1
+    while size < largest:
+        sizes.append(size)
+        stride = next((stride for limit, stride in _STRIDES if size < limit), 32)
+        size = (size // stride + 1) * stride
+    return [*sizes, largest]
+
+
+class GraphRecorder:
+    """Records graphs that share one pool of memory; on other devices than CUDA nothing is recorded.
+
+    Graphs of one recorder must not run at the same time. Record the largest first, so that the others fit
+    into its memory.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+
+    def record(self, compute: Compute) -> Compute:
+        """What launches all of `compute` at once; it must launch the same kernels whenever it is called."""
+        if self._pool is None:
+            return compute
+        stream = torch.cuda.Stream(self._device)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UPS):  # compiles kernels and lets libraries make their workspaces
+                compute()
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            compute()
+        return graph.replay

@@ -1,0 +1,37 @@
+"""What may be chosen when an engine is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from models.voxcpm.generation import MIN_STOP_INDEX
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Sizes and switches of one engine.
+
+    kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of
+    `typical_seconds` of speech fit, and at least one of full length. part_characters: longer text is
+    spoken in parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where
+    there is CUDA, "off" never does, "static" runs the same programs unrecorded, on any device.
+    """
+
+    max_num_seqs: int = 8
+    max_model_len: int | None = None
+    block_size: int = 16
+    kv_blocks: int | None = None
+    typical_seconds: float = 60.0
+    max_num_batched_tokens: int = 2048
+    max_prefill_tokens: int = 512
+    max_decodes: int | None = None
+    max_step_seconds: float | None = None
+    max_text_characters: int = 4096
+    part_characters: int | None = None
+    enable_prefix_caching: bool = True
+    attention_backend: str = "auto"
+    graphs: Literal["auto", "off", "static"] = "auto"
+    silence_guard: bool = True
+    ratio_cap: bool = True
+    min_stop_index: int = MIN_STOP_INDEX

@@ -1,0 +1,239 @@
+"""One step of VoxCPM at fixed addresses and of a fixed shape, so that a CUDA graph can hold all of it.
+
+    last patches and prompt positions -> embeddings -> language models -> flow matching -> VAE -> one output
+
+A program has room for `shape.attention.num_decodes` sequences that go on from their last patch, and for one
+chunk of a prompt that ends in a first patch. What a batch leaves unused is padding, whose results go to the
+spare slot. Nothing of a step visits the host but its inputs, one copy in, and its results, one copy out:
+
+    program.fill(decodes=[row, row], chunk=None)
+    program.launch()
+    for result in program.results(): ...          # latents, audio, stop decision of each row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
+from engine.kv_cache.pool import KVPool
+from engine.staging import Staging
+from models.voxcpm.flow_matching import FlowSolver
+from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.waveform_streams import WaveformStreams
+
+_ALIGNMENT = 64  # bytes
+
+
+@dataclass(frozen=True)
+class ProgramShape:
+    """What a program has room for. `chunk_audio`: prompt positions may be audio, not text alone."""
+
+    attention: StepShape
+    num_steps: int
+    """Of the flow solver, the same for all rows."""
+    chunk_audio: bool = False
+
+    @property
+    def num_rows(self) -> int:
+        """Sequences that get a patch."""
+        return self.attention.num_decodes + self.attention.num_chunks
+
+
+@dataclass(frozen=True)
+class ProgramRow:
+    """One sequence of a step, as the host sees it."""
+
+    start: int
+    keys: list[int | bytes]
+    """Of the positions to compute: one for a decode, the rest of the prompt for a chunk."""
+    block_table: list[int]
+    slot: int
+    noise: np.ndarray
+    """float32 [P, D], temperature included."""
+    cfg_value: float
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """One row's patch: latents float32 [P, D], audio float32 [patch_samples], and whether it is the last."""
+
+    latents: np.ndarray
+    audio: np.ndarray
+    stop: bool
+
+
+class StepProgram:
+    """See the module. Programs that share `streams` must not run at the same time."""
+
+    def __init__(
+        self,
+        shape: ProgramShape,
+        model: VoxCPMModel,
+        solver: FlowSolver,
+        streams: WaveformStreams,
+        backend: AttentionBackend,
+        pool: KVPool,
+    ) -> None:
+        self.shape = shape
+        self._model, self._solver, self._streams, self._backend = model, solver, streams, backend
+        config = model.config
+        self._patch = (config.patch_size, config.feat_dim)
+        self._dtype = model.base_lm.norm.weight.dtype
+        self._device = streams.latents.device
+        self._metadata = backend.buffers(shape.attention)
+        self._attention = PagedAttention(backend, pool, self._metadata)
+        self._storage, self._inputs = _allocate(_fields(shape, self._patch), self._device)
+        self._staging = Staging(self._storage)
+        self._hosts = [
+            {name: view.numpy() for name, view in _views(host, _fields(shape, self._patch)).items()}
+            for host in self._staging.hosts
+        ]
+        width = config.patch_size * config.feat_dim + config.patch_samples + 1
+        self._outputs = torch.zeros(shape.num_rows, width, device=self._device)
+        self._host_outputs = self._outputs
+        if self._device.type == "cuda":
+            self._host_outputs = torch.zeros(self._outputs.shape, pin_memory=True)
+        self._done = torch.cuda.Event() if self._device.type == "cuda" else None
+        self._filled: list[int] = []
+        self._launch: Callable[[], None] = self.compute
+        self.fill([])
+
+    def use(self, launch: Callable[[], None]) -> None:
+        """Let `launch`, a recording of `compute`, run in its place."""
+        self._launch = launch
+
+    def fill(self, decodes: list[ProgramRow], chunk: ProgramRow | None = None) -> None:
+        """Lay a batch into the inputs. Raises EngineError when it does not fit."""
+        chunks = [] if chunk is None else [chunk]
+        rows = [*decodes, *chunks]
+        first_chunk = self.shape.attention.num_decodes
+        self._filled = [*range(len(decodes)), *range(first_chunk, first_chunk + len(chunks))]
+        batch = AttentionBatch(
+            [row.start for row in rows], [len(row.keys) for row in rows], [row.block_table for row in rows]
+        )
+        self._backend.plan(batch, out=self._metadata)
+        host = self._hosts[self._staging.take()]
+        host["slots"][:] = self._streams.spare_slot
+        for place, row in zip(self._filled, rows, strict=True):
+            host["slots"][place] = row.slot
+            host["noise"][place] = row.noise
+            host["cfg_values"][place] = row.cfg_value
+        host["positions"][: len(decodes)] = [row.start for row in decodes]
+        for row in chunks:
+            self._fill_chunk(host, row)
+        self._staging.send()
+
+    def _fill_chunk(self, host: dict[str, np.ndarray], row: ProgramRow) -> None:
+        count, first = len(row.keys), self.shape.attention.num_decodes
+        host["positions"][first : first + count] = np.arange(row.start, row.start + count)
+        host["last"][0] = first + count - 1
+        is_audio = [isinstance(key, bytes) for key in row.keys]
+        host["token_ids"][:count] = [0 if isinstance(key, bytes) else key for key in row.keys]
+        if self.shape.chunk_audio:
+            host["is_audio"][:count] = is_audio
+            for place, key in enumerate(row.keys):
+                if isinstance(key, bytes):
+                    host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self._patch)
+
+    def launch(self) -> None:
+        """Compute what was filled in; returns before the device is done."""
+        self._launch()
+        if self._done is not None:
+            self._host_outputs.copy_(self._outputs, non_blocking=True)
+            self._done.record()
+
+    def results(self) -> list[ProgramResult]:
+        """The rows that were filled in, in order; waits for the device."""
+        if self._done is not None:
+            self._done.synchronize()
+        rows = self._host_outputs.numpy()[self._filled]
+        split = self._patch[0] * self._patch[1]
+        return [
+            ProgramResult(row[:split].reshape(self._patch).copy(), row[split:-1].copy(), bool(row[-1]))
+            for row in rows
+        ]
+
+    @torch.inference_mode()
+    def compute(self) -> None:
+        """The step itself: tensors in, tensors out, no word with the host."""
+        inputs, model, latents = self._inputs, self._model, self._streams.latents
+        slots = inputs["slots"]
+        last = latents[slots]
+        embeds, audio_embeds, mask = self._embed(last[: self.shape.attention.num_decodes])
+        hidden, residual = model.run_language_models(
+            embeds, audio_embeds, mask, inputs["positions"], self._attention
+        )
+        if self.shape.attention.num_chunks:
+            decodes = self.shape.attention.num_decodes
+            hidden, residual = (
+                torch.cat([part[:decodes], part[inputs["last"]]]) for part in (hidden, residual)
+            )
+        stops = model.stop_logits(hidden).argmax(-1)
+        mu = model.dit_condition(hidden, residual)
+        guidance = inputs["cfg_values"][:, None, None]
+        patches = self._solver.solve(
+            inputs["noise"], mu, last.to(self._dtype), self.shape.num_steps, guidance
+        )
+        latents[slots] = patches
+        audio = self._streams.decoder.decode(patches, slots)
+        torch.cat([patches.flatten(1), audio, stops[:, None].float()], dim=1, out=self._outputs)
+
+    def _embed(self, last: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Embeddings of all positions, the same with zeros at text, and which are audio (None: all)."""
+        model, inputs = self._model, self._inputs
+        decodes = model.encode_patches(last.to(self._dtype)) if len(last) else None
+        if not self.shape.attention.num_chunk_tokens:
+            return decodes, decodes, None
+        embeds = model.embed_text(inputs["token_ids"]).to(self._dtype)
+        audio = torch.zeros_like(embeds)
+        mask = torch.zeros_like(inputs["token_ids"], dtype=torch.bool)[:, None]
+        if self.shape.chunk_audio:
+            mask = inputs["is_audio"][:, None]
+            audio = torch.where(mask, model.encode_patches(inputs["audio"].to(self._dtype)), audio)
+            embeds = torch.where(mask, audio, embeds)
+        if decodes is None:
+            return embeds, audio, mask
+        always = torch.ones_like(mask[:1]).expand(len(decodes), 1)
+        return torch.cat([decodes, embeds]), torch.cat([decodes, audio]), torch.cat([always, mask])
+
+
+def _fields(shape: ProgramShape, patch: tuple[int, int]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
+    rows, tokens = shape.num_rows, shape.attention.num_chunk_tokens
+    fields: dict[str, tuple[torch.dtype, tuple[int, ...]]] = {
+        "slots": (torch.int64, (rows,)),
+        "positions": (torch.int64, (shape.attention.num_tokens,)),
+        "noise": (torch.float32, (rows, *patch)),
+        "cfg_values": (torch.float32, (rows,)),
+    }
+    if tokens:
+        fields |= {"last": (torch.int64, (1,)), "token_ids": (torch.int64, (tokens,))}
+    if shape.chunk_audio:
+        fields |= {"is_audio": (torch.bool, (tokens,)), "audio": (torch.float32, (tokens, *patch))}
+    return fields
+
+
+def _allocate(fields: dict[str, Any], device: torch.device) -> tuple[Tensor, dict[str, Tensor]]:
+    """One tensor of bytes on the device, and the fields as views of it."""
+    total = sum(_padded(dtype.itemsize * int(np.prod(size))) for dtype, size in fields.values())
+    storage = torch.zeros(total, dtype=torch.uint8, device=device)
+    return storage, _views(storage, fields)
+
+
+def _views(storage: Tensor, fields: dict[str, Any]) -> dict[str, Tensor]:
+    views, begin = {}, 0
+    for name, (dtype, size) in fields.items():
+        num_bytes = dtype.itemsize * int(np.prod(size))
+        views[name] = storage[begin : begin + num_bytes].view(dtype).view(size)
+        begin += _padded(num_bytes)
+    return views
+
+
+def _padded(num_bytes: int) -> int:
+    return -(-num_bytes // _ALIGNMENT) * _ALIGNMENT

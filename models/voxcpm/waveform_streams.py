@@ -1,0 +1,75 @@
+"""What the device remembers of each sequence between its steps: the last patch, and the decoder's state."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import torch
+from torch import Tensor
+
+from engine.sequence import Sequence
+from models.voxcpm.audio_vae import AudioVAE
+from models.voxcpm.prompt import key_patches, trailing_patches
+from models.voxcpm.streaming_vae import StreamingDecoder
+
+
+class WaveformStreams:
+    """Assigns sequences to slots.
+
+    A sequence keeps its slot between its steps. When all are taken, the one that was used longest ago
+    gives way; its state is computed again from its last patches should it come back. One slot more,
+    `spare_slot`, belongs to nobody: what rows without a sequence compute goes there.
+
+    Attributes:
+        latents: [slots + 1, P, D] fp32, the last patch of each; zeros where the stream ends in text.
+        decoder: the streaming decoder of all slots.
+    """
+
+    def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
+        self.decoder = StreamingDecoder(vae, num_slots + 1)
+        self.spare_slot = num_slots
+        self._device = next(vae.parameters()).device
+        self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim
+        self.latents = torch.zeros(num_slots + 1, patch_size, self._feat_dim, device=self._device)
+        self._free = list(range(num_slots))
+        self._slots: OrderedDict[str, int] = OrderedDict()
+        self._context_patches = context_patches
+        self._replay_patches = self.decoder.replay_patches(patch_size)
+
+    def decode(self, sequences: list[Sequence], patches: Tensor) -> Tensor:
+        """The audio of one new patch of each sequence: patches [N, P, D] -> [N, patch_samples]."""
+        slots = torch.tensor(self.slots(sequences), device=self._device)
+        patches = patches.float()
+        self.latents[slots] = patches
+        return self.decoder.decode(patches, slots)
+
+    def slots(self, sequences: list[Sequence]) -> list[int]:
+        """The slot of each sequence, ready for its next patch."""
+        for sequence in sequences:
+            if sequence.request_id in self._slots:
+                self._slots.move_to_end(sequence.request_id)
+        return [self._slot(sequence) for sequence in sequences]
+
+    def release(self, sequence: Sequence) -> None:
+        """Nothing more will be asked for this sequence."""
+        slot = self._slots.pop(sequence.request_id, None)
+        if slot is not None:
+            self._free.append(slot)
+
+    def _slot(self, sequence: Sequence) -> int:
+        slot = self._slots.get(sequence.request_id)
+        if slot is None:
+            slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
+            self._slots[sequence.request_id] = slot
+            self._start(slot, sequence)
+        return slot
+
+    def _start(self, slot: int, sequence: Sequence) -> None:
+        """Rebuild from the patches before the new one that its waveform depends on, prompt included."""
+        limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
+        self.decoder.start(slot, self._patches(trailing_patches(sequence.token_ids, limit)))
+        last = self._patches(trailing_patches(sequence.token_ids, 1))
+        self.latents[slot] = last[0] if len(last) else 0.0
+
+    def _patches(self, keys: list[bytes]) -> Tensor:
+        return torch.from_numpy(key_patches(keys, self._patch_size, self._feat_dim).copy()).to(self._device)

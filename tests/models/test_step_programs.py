@@ -1,0 +1,138 @@
+"""Steps at fixed addresses, as CUDA graphs hold them: the same speech, and no word with the host on the way.
+
+Here they run unrecorded, with attention in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from engine.cuda_graphs import batch_sizes
+from models.voxcpm import step_programs
+from models.voxcpm.engine import VoxCPMEngine
+from tests.models.conftest import assert_close, audio, latents, request, run
+from tests.models.test_engine import clip, varied_requests
+
+Engines = Callable[..., VoxCPMEngine]
+HOST_READS = {"_local_scalar_dense", "nonzero", "unique2", "masked_select", "equal", "is_nonzero"}
+
+
+@pytest.fixture
+def programs(make_engine: Engines, monkeypatch: pytest.MonkeyPatch) -> Engines:
+    """Engines that run programs, few and small ones."""
+    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+
+    def make(**options: Any) -> VoxCPMEngine:
+        settings = {"attention_backend": "triton", "graphs": "static", "max_num_seqs": 3, "max_model_len": 96}
+        return make_engine(**settings | options)
+
+    return make
+
+
+def requests() -> list[Any]:
+    common = {"max_seconds": 0.06, "min_seconds": 0.06}
+    prompt = {"prompt_text": "the thing.", "prompt_latents": clip(1, 5)}
+    return [
+        request("zero-shot", **common),
+        request("reference", reference_latents=clip(2, 9), cfg_value=1.0, temperature=0.5, **common),
+        request("both", reference_latents=clip(2, 9), seed=8, **prompt, **common),
+        request("other solver", inference_timesteps=4, **common),
+    ]
+
+
+def test_programs_give_what_the_free_path_gives(make_engine: Engines, programs: Engines) -> None:
+    expected = run(make_engine(max_num_seqs=8), *requests())
+    engine = programs(max_num_seqs=3)
+    outputs = run(engine, *requests())
+    for name, clips in expected.items():
+        assert_close(latents(outputs[name]), latents(clips), 1e-5)
+        assert_close(audio(outputs[name]), audio(clips), 1e-4)
+
+
+def test_rows_are_served_by_programs_and_not_beside_them(
+    programs: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = programs()
+    monkeypatch.setattr(engine._runner, "_run_freely", lambda batch: pytest.fail("not by a program"))
+    assert len(run(engine, *requests()[:3])["both"]) == 6
+
+
+def test_preempted_and_resumed_clips_go_on_as_if_nothing_had_happened(
+    make_engine: Engines, programs: Engines
+) -> None:
+    whole = run(make_engine(), *varied_requests())
+    cramped = programs(kv_blocks=14, max_model_len=100, max_num_seqs=5)
+    outputs = run(cramped, *varied_requests())
+    assert cramped._llm.scheduler.num_preemptions > 0
+    for name, clips in whole.items():
+        assert_close(latents(outputs[name]), latents(clips), 1e-5)
+        assert_close(audio(outputs[name]), audio(clips), 1e-4)
+    item = varied_requests()[0]
+    resumed = run(programs(), replace(item, resume_latents=latents(whole[item.request_id][:3])))
+    assert_close(audio(resumed[item.request_id]), audio(whole[item.request_id][3:]), 1e-4)
+
+
+class NoWordWithTheHost(TorchDispatchMode):
+    """Fails on operators whose result the host would have to wait for, which no graph can hold."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        indices = args[1] if name in ("index", "index_put_", "_index_put_impl_") else ()
+        boolean = any(index is not None and index.dtype == torch.bool for index in indices)
+        if name in HOST_READS or boolean:
+            raise AssertionError(f"{func} asks the device for something")
+        return func(*args, **kwargs or {})
+
+
+def test_a_program_asks_the_device_for_nothing(programs: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = programs(graphs="off")
+    runner = engine._runner
+    runner.prepare(step_programs.ProgramPlan(10, 2, 96, (32,), (64,)))
+    served = runner._programs
+    # Triton's interpreter reads on the host what kernels read on the device.
+    for part in ("decode", "prefill"):
+        monkeypatch.setattr(runner._backend, part, lambda q, k, v, cache, step, out: out.copy_(q))
+    for program in (
+        served.for_decodes(2, 40),
+        served.for_chunk([1, 2], 2),
+        served.for_chunk([b"", 1], 2),
+    ):
+        with NoWordWithTheHost():
+            program.compute()
+
+
+def test_that_question_would_be_noticed() -> None:
+    for question in (lambda x: x.sum().item(), lambda x: x[x > 0], lambda x: x.nonzero()):
+        with pytest.raises(AssertionError, match="asks the device"), NoWordWithTheHost():
+            question(torch.ones(3))
+
+
+def test_a_program_without_rows_harms_nobody(programs: Engines) -> None:
+    engine = programs()
+    item = requests()[0]
+    engine.add_request(item)
+    first = engine.step()
+    before = engine._runner._streams.latents[:-1].clone()
+    program = engine._runner._programs.for_decodes(2, 10)
+    program.fill([])
+    program.launch()
+    assert program.results() == []
+    torch.testing.assert_close(engine._runner._streams.latents[:-1], before)
+    assert torch.isfinite(engine._runner._streams.latents).all()
+    assert first[0].index == 0
+
+
+def test_batch_sizes_waste_little() -> None:
+    sizes = batch_sizes(256)
+    assert sizes[:6] == [1, 2, 3, 4, 8, 12] and sizes[-1] == 256
+    assert {64, 72, 96, 104}.issubset(sizes)
+    for smaller, larger in itertools.pairwise(sizes):
+        assert larger - smaller <= max(4, smaller // 4)
+    assert batch_sizes(1) == [1] and batch_sizes(5) == [1, 2, 3, 4, 5]
