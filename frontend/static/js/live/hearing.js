@@ -1,0 +1,134 @@
+/**
+ * The listener's side of a live session: what came is played, and where the listener is can be asked at any time.
+ *
+ * Event "report" (detail: the player's) comes whenever that has changed.
+ */
+import { JitterEstimator } from "../audio/jitter.js";
+import { PcmDecoder } from "../audio/pcm.js";
+import { Player } from "../audio/player.js";
+import { SampleMap } from "./sample-map.js";
+
+const now = () => performance.now() / 1000;
+
+export class Hearing extends EventTarget {
+  #player = new Player();
+  #jitter = new JitterEstimator();
+  #ready = Promise.resolve();
+  #turn = 0;
+  #decoder = null;
+  #map = null;
+  #report = null;
+
+  sampleRate = 24000;
+
+  constructor() {
+    super();
+    this.#player.addEventListener("report", ({ detail }) => {
+      this.#report = { ...detail, at: now() };
+      this.dispatchEvent(new CustomEvent("report", { detail }));
+    });
+  }
+
+  /** Whether anything was heard of the player since it began. */
+  get begun() {
+    return this.#report !== null;
+  }
+
+  /** Sample of the session that is heard now. */
+  get sample() {
+    if (!this.#report) return 0;
+    const { state, position, bufferedSamples, at } = this.#report;
+    const moved = state === "playing" ? (now() - at) * this.sampleRate : 0;
+    return this.#map.toSession(position + Math.min(bufferedSamples, moved));
+  }
+
+  /** Seconds of audio that have come and were not heard; null before there was any. */
+  get bufferedSeconds() {
+    return this.#report ? this.#report.bufferedSamples / this.sampleRate : null;
+  }
+
+  get underruns() {
+    return this.#report?.underruns ?? 0;
+  }
+
+  /** What the server likes to know of it. */
+  get figures() {
+    const buffered = Math.round(1000 * (this.bufferedSeconds ?? 0));
+    return { played_samples: Math.round(this.sample), underruns: this.underruns, buffered_ms: buffered };
+  }
+
+  /** Forgets the last session, and opens the device. @throws when the browser can not */
+  prepare(sampleRate) {
+    this.#turn += 1;
+    this.#report = null;
+    this.#map = new SampleMap();
+    this.#decoder = new PcmDecoder();
+    this.#jitter.beginUtterance();
+    return this.#player.prepare(sampleRate);
+  }
+
+  /** Audio is going to come. @throws when the browser can not open the device */
+  begin(sampleRate) {
+    this.sampleRate = sampleRate;
+    this.#ready = this.#player.begin(sampleRate, this.#jitter.seconds);
+    return this.#ready;
+  }
+
+  /** The next sentence: how late its chunks come is judged anew. */
+  utterance() {
+    this.#jitter.beginUtterance();
+  }
+
+  /** @param {ArrayBuffer} pcm @param {number} firstSample of the session @returns {number} the sample after it */
+  receive(pcm, firstSample) {
+    const samples = this.#decoder.push(pcm);
+    this.#jitter.observe(now(), samples.length / this.sampleRate);
+    this.#map.add(firstSample, samples.length);
+    this.#then(() => {
+      this.#player.push(samples);
+      this.#player.setPreroll(this.#jitter.seconds);
+    });
+    return firstSample + samples.length;
+  }
+
+  /** Barge-in: silence, and nothing is heard of what has come. @returns {number} the sample up to which it was */
+  flush() {
+    const { sample } = this;
+    this.#then(() => this.#player.flush());
+    if (this.#report) this.#report = { ...this.#report, state: "buffering", bufferedSamples: 0 };
+    return sample;
+  }
+
+  pause() {
+    this.#player.pause();
+  }
+
+  play() {
+    this.#player.play();
+  }
+
+  /** Nothing is due for now. */
+  idle() {
+    this.#then(() => this.#player.idle());
+  }
+
+  /** No audio follows. */
+  end() {
+    this.#then(() => this.#player.end());
+  }
+
+  /** Silence for good. */
+  stop() {
+    this.#turn += 1;
+    this.#player.stop();
+  }
+
+  /** The player opens asynchronously; what arrives before is done in order once it is open. */
+  #then(action) {
+    const turn = this.#turn;
+    this.#ready = this.#ready.then(() => {
+      if (turn === this.#turn) action();
+    });
+    this.#ready.catch(() => null); // reported where the player was opened
+  }
+}

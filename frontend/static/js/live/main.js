@@ -1,0 +1,209 @@
+/**
+ * The live page: text from the box goes into a conversation, and what is heard of it lights up in the script.
+ */
+import { byId, h, icon } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { fleet, pageConfig } from "../shared/fleet.js";
+import { openKeySheet } from "../shared/key-sheet.js";
+import { mountNav } from "../shared/nav.js";
+import { needsKey, problemText } from "../shared/problems.js";
+import { QueueBanner } from "../shared/queue-banner.js";
+import { bindShortcuts } from "../shared/shortcuts.js";
+import { Remembered } from "../shared/storage.js";
+import { Parameters } from "../studio/parameters.js";
+import { VoicePicker } from "../voices/voice-picker.js";
+import { Composer } from "./composer.js";
+import { Controls } from "./controls.js";
+import { Conversation } from "./conversation.js";
+import { Lamp } from "./lamp.js";
+import { ScriptView } from "./script-view.js";
+import { Tiles } from "./tiles.js";
+import { setMessage, t } from "./words.js";
+
+const QUOTE_CHARACTERS = 60;
+
+class Live {
+  #memory = new Remembered("live");
+  #saved = this.#memory.load();
+  #config = {};
+  #parameters = null;
+  #conversation = new Conversation();
+  #lamp = new Lamp({ lamp: byId("lamp"), words: byId("lamp-words"), elapsed: byId("elapsed"), note: byId("note") }, this.#conversation);
+  #queue = new QueueBanner(byId("queue"), () => this.#conversation.leave());
+  #voices = new VoicePicker(byId("voices"));
+  #view = new ScriptView(byId("transcript"));
+  #tiles = new Tiles(byId("tiles"));
+  #record = byId("record");
+  #composer = new Composer(
+    { area: byId("text"), hint: byId("hint"), modes: byId("modes"), feed: byId("feed") },
+    this.#saved,
+    () => this.#conversation.room,
+  );
+  #controls = new Controls(byId("buttons"), {
+    start: () => this.#startOrStop(),
+    interrupt: () => this.#interrupt(),
+    pause: () => this.#togglePause(),
+    flush: () => this.#flush(),
+  });
+  #frame = null;
+
+  async open() {
+    const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
+    const ready = new FleetStatus(status);
+    ready.addEventListener("ready", () => this.#load());
+    ready.start();
+    this.#record.checked = Boolean(this.#saved.record);
+    this.#setParameters({});
+    this.#bind();
+    this.#lamp.show();
+    await this.#load();
+  }
+
+  #bind() {
+    const on = (type, action) => this.#conversation.addEventListener(type, ({ detail }) => action(detail));
+    on("state", (state) => this.#showState(state));
+    on("queued", (news) => this.#queue.show(news));
+    on("appended", () => this.#view.grown());
+    on("room", () => this.#composer.more());
+    on("news", () => this.#draw());
+    on("cancelled", (news) => this.#cancelled(news));
+    on("failed", (problem) => this.#showProblem(problem));
+    this.#composer.addEventListener("text", ({ detail }) => this.#conversation.append(detail));
+    this.#composer.addEventListener("flush", () => this.#conversation.flush());
+    this.#composer.addEventListener("wanted", () => this.#start());
+    for (const each of [this.#composer, this.#voices]) each.addEventListener("change", () => this.#remember());
+    this.#composer.addEventListener("edited", () => this.#remember());
+    this.#record.addEventListener("change", () => this.#remember());
+    window.addEventListener("apikey", () => this.#load());
+    bindShortcuts({
+      "Ctrl+Enter": () => this.#flush(),
+      Escape: () => this.#interrupt(),
+      Space: () => this.#togglePause(),
+      "?": () => byId("help").showModal(),
+    });
+  }
+
+  async #load() {
+    const chosen = this.#voices.voice?.id ?? this.#saved.voice;
+    if (!this.#voices.voice) this.#voices.showLoading();
+    try {
+      const [config, voices] = await Promise.all([pageConfig({ renew: true }), fleet.voices()]);
+      this.#config = config;
+      this.#setParameters(config);
+      this.#offerRecording(config.record_sessions);
+      this.#voices.show(voices, chosen);
+    } catch (error) {
+      this.#voices.showError(problemText(error), () => this.#load());
+      if (needsKey(error)) openKeySheet(error);
+    }
+  }
+
+  /** @param {"off" | "ask" | "all" | undefined} recording what the gateway does about recordings */
+  #offerRecording(recording) {
+    byId("record-field").hidden = recording === "off";
+    this.#record.disabled = recording === "all";
+    if (recording === "all") this.#record.checked = true;
+  }
+
+  #setParameters(config) {
+    this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.values ?? this.#saved.parameters);
+    this.#parameters.addEventListener("change", () => this.#remember());
+    this.#showMoved();
+  }
+
+  #showMoved() {
+    const count = Object.keys(this.#parameters.values).length;
+    setMessage(byId("advanced-note"), count ? "parameters.changed" : "parameters.defaults", { count });
+  }
+
+  #remember() {
+    this.#showMoved();
+    const voice = this.#voices.voice?.id ?? this.#saved.voice;
+    this.#memory.save({ ...this.#composer.settings, voice, record: this.#record.checked, parameters: this.#parameters.values });
+  }
+
+  #startOrStop() {
+    const { state, busy } = this.#conversation;
+    if (!busy) this.#start();
+    else if (["ending", "queued", "preparing"].includes(state)) this.#conversation.leave();
+    else {
+      if (this.#composer.mode === "typed") this.#composer.sendAll();
+      this.#conversation.stop();
+    }
+  }
+
+  #start() {
+    byId("error").hidden = true;
+    byId("recording").hidden = true;
+    const recorded = this.#record.checked && !byId("record-field").hidden ? { record: true } : {};
+    const options = { voice: this.#voices.value, ...this.#parameters.values, ...recorded };
+    this.#conversation.start(options, this.#config.sample_rate ?? 24000);
+    this.#view.begin(this.#conversation.script);
+    this.#composer.accept(true);
+  }
+
+  #flush() {
+    if (!this.#conversation.busy) {
+      this.#start();
+      return;
+    }
+    if (this.#composer.mode === "typed") this.#composer.sendAll();
+    this.#conversation.flush();
+  }
+
+  #interrupt() {
+    this.#composer.stopFeed();
+    this.#conversation.interrupt();
+  }
+
+  #togglePause() {
+    if (this.#conversation.state === "live") this.#conversation.pause();
+    else this.#conversation.resume();
+  }
+
+  #showState(state) {
+    this.#lamp.show();
+    this.#controls.show(state, this.#conversation.facts.releaseReason);
+    byId("stage").dataset.state = state;
+    this.#queue.element.dataset.state = state;
+    if (state !== "queued") this.#queue.hide({ turn: state === "live" });
+    if (!this.#conversation.open) this.#composer.accept(false);
+    const { sessionId } = this.#conversation.facts;
+    byId("recording").hidden = !sessionId || this.#conversation.busy;
+    if (sessionId) byId("recording").href = `/sessions/${encodeURIComponent(sessionId)}`;
+    this.#say(() => t(`live.said.${state}`));
+    this.#draw();
+  }
+
+  #cancelled({ spoken_text: spoken }) {
+    this.#view.cut();
+    const quote = spoken.trim().length > QUOTE_CHARACTERS ? `…${spoken.trim().slice(-QUOTE_CHARACTERS)}` : spoken.trim();
+    this.#say(() => (quote ? t("live.said.interrupted", { text: quote }) : t("live.said.interruptedUnheard")));
+  }
+
+  /** Shows what is heard, at every frame while something moves. */
+  #draw() {
+    this.#frame ??= requestAnimationFrame(() => {
+      this.#frame = null;
+      const heard = this.#conversation.hearing.sample;
+      this.#view.show(this.#conversation.script.characterAt(heard));
+      this.#tiles.show(this.#conversation);
+      Object.assign(byId("stage").dataset, { heardSample: Math.round(heard), underruns: this.#conversation.hearing.underruns });
+      if (this.#conversation.busy) this.#draw();
+    });
+  }
+
+  /** @param {() => string} text said again in another language */
+  #say(text) {
+    setMessage(byId("status"), "text.plain", { text });
+  }
+
+  #showProblem(problem) {
+    const words = setMessage(h("p"), "text.plain", { text: () => problemText(problem) });
+    byId("error").replaceChildren(icon("warning"), words);
+    byId("error").hidden = false;
+    if (needsKey(problem)) openKeySheet(problem);
+  }
+}
+
+new Live().open();

@@ -1,0 +1,115 @@
+/**
+ * The script as words that light up: waiting ones dim, heard ones bright, the present one marked, dropped ones struck
+ * through. Words are elements of their own; text is always text.
+ */
+import { h } from "../shared/dom.js";
+import { setMessage } from "./words.js";
+
+const WORD = /[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+/gu;
+const MARGIN_PIXELS = 24;
+/** A reader who scrolls is left alone for a while. */
+const SCROLL_PATIENCE_MS = 4000;
+
+/** Words of a text as [first, last) code points, counted from `offset`. */
+export function wordsOf(text, offset = 0) {
+  const words = [];
+  let points = offset;
+  let at = 0;
+  for (const match of text.matchAll(WORD)) {
+    points += [...text.slice(at, match.index)].length;
+    const length = [...match[0]].length;
+    words.push([points, points + length, match[0]]);
+    points += length;
+    at = match.index + match[0].length;
+  }
+  return words;
+}
+
+export class ScriptView {
+  #box;
+  #script;
+  #words = [];
+  #tail = 0;
+  #current = null;
+  #brightTo = 0;
+  #scrolledAt = -Infinity;
+  #still = matchMedia("(prefers-reduced-motion: reduce)");
+  #text = h("p", { class: "script-text" });
+
+  /** @param {HTMLElement} box that scrolls */
+  constructor(box) {
+    this.#box = box;
+    for (const type of ["wheel", "touchmove", "keydown"]) {
+      box.addEventListener(type, () => (this.#scrolledAt = performance.now()), { passive: true });
+    }
+  }
+
+  /** @param {import("./script.js").Script} script a new, empty one */
+  begin(script) {
+    this.#script = script;
+    this.#words = [];
+    this.#tail = this.#brightTo = 0;
+    this.#current = null;
+    this.#text.replaceChildren();
+    this.#box.replaceChildren(this.#text);
+  }
+
+  /** More was appended: the last word may have grown. */
+  grown() {
+    const last = this.#words.at(-1);
+    if (last && last.end === this.#tail && !this.#script.isDropped(last.start)) {
+      this.#tail = last.start;
+      last.element.remove();
+      this.#words.pop();
+      this.#brightTo = Math.min(this.#brightTo, this.#words.length);
+    }
+    const added = this.#script.text(this.#tail, this.#script.length);
+    let shown = this.#tail;
+    for (const [start, end, word] of wordsOf(added, this.#tail)) {
+      const element = h("span", { class: "word" }, word);
+      this.#text.append(this.#script.text(shown, start), element);
+      this.#words.push({ start, end, element });
+      shown = end;
+    }
+    this.#text.append(this.#script.text(shown, this.#script.length));
+    this.#tail = this.#script.length;
+  }
+
+  /** @param {number} character that is heard now; all before it were */
+  show(character) {
+    while (this.#brightTo < this.#words.length && this.#words[this.#brightTo].end <= character) {
+      this.#words[this.#brightTo].element.classList.add("heard");
+      this.#brightTo += 1;
+    }
+    const word = this.#words[this.#brightTo];
+    const speaking = word && word.start < character ? word : null;
+    if (speaking === this.#current) return;
+    this.#current?.element.classList.remove("now");
+    this.#current = speaking;
+    if (!speaking) return;
+    speaking.element.classList.add("now");
+    this.#follow(speaking.element);
+  }
+
+  /** A barge-in: what it dropped is struck through; what comes next begins a paragraph. */
+  cut() {
+    this.#current?.element.classList.remove("now");
+    this.#current = null;
+    for (const { start, element } of this.#words.slice(this.#brightTo)) {
+      element.classList.add(this.#script.isDropped(start) ? "dropped" : "heard");
+    }
+    this.#brightTo = this.#words.length;
+    this.#text.append(setMessage(h("span", { class: "cut" }), "live.cut"));
+    this.#text = h("p", { class: "script-text" });
+    this.#box.append(this.#text);
+  }
+
+  #follow(element) {
+    if (performance.now() - this.#scrolledAt < SCROLL_PATIENCE_MS) return;
+    const box = this.#box.getBoundingClientRect();
+    const { top, bottom } = element.getBoundingClientRect();
+    if (top >= box.top + MARGIN_PIXELS && bottom <= box.bottom - MARGIN_PIXELS) return;
+    const target = this.#box.scrollTop + (top - box.top) - box.height / 2;
+    this.#box.scrollTo({ top: target, behavior: this.#still.matches ? "auto" : "smooth" });
+  }
+}
