@@ -1,4 +1,4 @@
-"""What operators change and read, on both kinds of database: it survives a restart and holds at every gateway."""
+"""What operators change and read, on both databases: it survives a restart and holds at every gateway."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def running_operations(url: str) -> AsyncIterator[tuple[Operations, EtaTun
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what is waited for is in a database
             await asyncio.sleep(0.01)
 
 
