@@ -22,7 +22,7 @@ from gateway.database import Database
 from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.sessions.index import SessionIndex
-from gateway.sessions.recording import Recording
+from gateway.sessions.recording import Recording, Stage
 from gateway.sessions.upkeep import Upkeep
 from gateway.sessions.writer import Writer
 from gateway.settings import GatewaySettings
@@ -56,7 +56,8 @@ class Recorder:
         self.check(asked)
         if self._mode == "off" or not (asked or self._mode == "all"):
             return None
-        return Recording(self.folder, kind, request, owner, self._writer, self._changed)
+        on_begin = self.upkeep.expect
+        return Recording(self.folder, kind, request, owner, self._writer, on_begin, self._changed)
 
     @property
     def enabled(self) -> bool:
@@ -92,9 +93,10 @@ class Recorder:
         finally:
             await asyncio.to_thread(self._writer.close)
 
-    def _changed(self, recording: Recording) -> None:
-        if recording.failure is not None:
+    def _changed(self, recording: Recording, stage: Stage) -> None:
+        if stage is Stage.FAILED:
             self._metrics.recording_failures.labels(recording.failure).inc()
-        elif recording.facts is not None:
+        elif stage is Stage.COMPLETE:
             self._metrics.sessions_recorded.labels(recording.kind).inc()
+        recording.stages.append(stage)
         self.upkeep.changed(recording)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,14 @@ _MAX_EARLY_LINES = 256
 """Events kept before the first utterance."""
 
 
+class Stage(StrEnum):
+    """What became of the files."""
+
+    BEGUN = "begun"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
 class Recording:
     """Nothing is on disk before the first utterance: who never gets a worker leaves no session."""
 
@@ -34,9 +43,10 @@ class Recording:
         request: dict[str, Any],
         owner: str,
         writer: Writer,
-        on_change: Callable[[Recording], None],
+        on_begin: Callable[[Recording], None],
+        on_change: Callable[[Recording, Stage], None],
     ) -> None:
-        """`on_change` is called on the event loop: begun, failed, all written."""
+        """Both are called on the event loop: `on_begin` with the first utterance, `on_change` by files."""
         self.session_id = files.new_session_id()
         self.kind = kind
         self.owner = owner
@@ -45,6 +55,8 @@ class Recording:
         self.title = ""
         self.begun = False
         """Whether there is anything of it on disk, or will be."""
+        self.stages: list[Stage] = []
+        """What the index knows of its files; empty while nothing came to disk."""
         self.ended = False
         """Nothing more will be written."""
         self.failure: str | None = None
@@ -59,6 +71,7 @@ class Recording:
         self._request = request
         self._began_at = time.monotonic()
         self._writer = writer
+        self._on_begin = on_begin
         self._on_change = on_change
         self._files = RecordingFiles(files.session_folder(sessions, self.session_id))
         self._early: list[dict[str, Any]] = []
@@ -123,15 +136,21 @@ class Recording:
         return sum(samples / (rate or 1) for samples, rate in zip(self._samples, self._rates, strict=True))
 
     def progress(self) -> dict[str, Any]:
-        """The changing columns of its row. While it runs, its size is an estimate."""
-        if self.facts is not None:
+        """The changing columns of its row. What is not known by its files is an estimate."""
+        if self.is_over and self.facts is not None:
             return {**vars(self.facts)}
         factor = 2 if len(self._samples) > 1 else 1
-        return {
+        columns = {
             "utterances": len(self._samples),
             "audio_seconds": self.audio_seconds,
             "size_bytes": factor * 2 * sum(self._samples),
         }
+        return {**columns, "state": "interrupted", "ended_at": datetime.now(UTC)} if self.is_over else columns
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its files have said their last word."""
+        return bool(self.stages) and self.stages[-1] is not Stage.BEGUN
 
     # --------------------------------------------------------------------------------- to the files
 
@@ -151,6 +170,7 @@ class Recording:
         }
         self._put(partial(self._begin_files, first_line, self._early))
         self._early = []
+        self._on_begin(self)
 
     def _line(self, type: str, /, **fields: Any) -> None:
         if self.ended:
@@ -173,11 +193,11 @@ class Recording:
         self._files.begin(first_line)
         for line in early:
             self._files.write(line)
-        self._tell()
+        self._tell(Stage.BEGUN)
 
     def _finish(self, outcome: str) -> None:
         self.facts = self._files.finish(outcome)
-        self._tell()
+        self._tell(Stage.COMPLETE)
 
     def _run(self, operation: Callable[[], None]) -> None:
         if self.failure is not None:
@@ -193,21 +213,19 @@ class Recording:
             return
         self.failure = reason
         self.ended = True
-        written = True
         try:
             self.facts = self._files.abandon(reason)
         except Exception as error:
-            written = False
             cause = cause or error
         logger.warning(
-            "a recording stopped", session_id=self.session_id, reason=reason, meta_written=written,
-            cause=repr(cause) if cause else None, exc_info=cause if reason == "internal_error" else None,
+            "a recording stopped", session_id=self.session_id, reason=reason, cause=type(cause).__name__,
+            detail=cause.strerror if isinstance(cause, OSError) else None, meta_written=bool(self.facts),
         )  # fmt: skip
-        self._tell()
+        self._tell(Stage.FAILED)
 
-    def _tell(self) -> None:
+    def _tell(self, stage: Stage) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._on_change, self)
+            self._loop.call_soon_threadsafe(self._on_change, self, stage)
         except RuntimeError:
             logger.warning("a session ended after its gateway", session_id=self.session_id)
 

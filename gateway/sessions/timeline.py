@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 VERSION = 1
@@ -89,10 +90,10 @@ def _end_parts(utterance: dict[str, Any]) -> None:
     samples = utterance["samples"]
     if not utterance["parts"] and samples:
         utterance["parts"] = [{"start": 0, "end": len(utterance["text"]), "first_sample": 0}]
-    starts = [part["first_sample"] for part in utterance["parts"]]
-    for part, following in zip(utterance["parts"], [*starts[1:], samples], strict=True):
+    parts = utterance["parts"]
+    for part, following in zip_longest(parts, parts[1:]):
         if part.get("end_sample") is None:
-            part["end_sample"] = following
+            part["end_sample"] = following["first_sample"] if following else samples
         part["end_sample"] = max(part["first_sample"], min(part["end_sample"], samples))
 
 

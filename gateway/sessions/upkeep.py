@@ -22,7 +22,7 @@ from gateway.metrics import Metrics
 from gateway.sessions import files
 from gateway.sessions.cleanup import Limits, clean
 from gateway.sessions.index import STALE_SECONDS, Progress, SessionIndex
-from gateway.sessions.recording import Recording
+from gateway.sessions.recording import Recording, Stage
 from gateway.sessions.recording_files import Facts, recover
 from gateway.settings import GatewaySettings
 
@@ -50,6 +50,10 @@ class Upkeep:
         self._metrics = metrics
         self._changed: dict[str, Recording] = {}
         self._wake = asyncio.Event()
+
+    def expect(self, recording: Recording) -> None:
+        """It begins; `changed` will tell of it."""
+        self.recordings[recording.session_id] = recording
 
     def changed(self, recording: Recording) -> None:
         """Its files have begun, ended, or could not be written."""
@@ -87,9 +91,9 @@ class Upkeep:
             self._wake.clear()
             with self._problems_logged():
                 await self._save()
-            if self._changed:
-                await asyncio.sleep(_RETRY_SECONDS)
-                self._wake.set()
+                continue
+            await asyncio.sleep(_RETRY_SECONDS)
+            self._wake.set()
 
     async def _save(self) -> None:
         """All that changed, in one transaction; when that fails it stays changed."""
@@ -173,13 +177,10 @@ async def interrupt_dead(index: SessionIndex, folder: Path, but: Container[str] 
 
 def _change(recording: Recording) -> Progress | None:
     """What the index is to know; None of a recording of which nothing could be written."""
-    if recording.failure is not None and recording.facts is None and not recording.indexed:
+    if Stage.BEGUN not in recording.stages:
         return None
     new = None if recording.indexed else _new_row(recording)
-    columns = recording.progress()
-    if recording.failure is not None and recording.facts is None:
-        columns |= {"state": "interrupted", "ended_at": datetime.now(UTC)}
-    return Progress(recording.session_id, columns, new)
+    return Progress(recording.session_id, recording.progress(), new)
 
 
 def _new_row(recording: Recording) -> Session:
