@@ -53,12 +53,10 @@ function showOpen(pages, open) {
 }
 
 function languageButton() {
-  const words = h("span", { class: "nav-language", "aria-hidden": "true" });
   const other = () => Object.keys(LANGUAGES).find((code) => code !== language());
-  const button = h("button", { class: "button-icon", type: "button", id: "language" }, words);
+  const button = h("button", { class: "button-icon", type: "button", id: "language" }, icon("globe"));
   button.addEventListener("click", () => setLanguage(other()));
   const show = () => {
-    words.textContent = other() === "zh" ? "中" : "EN";
     button.lang = other() === "zh" ? "zh-CN" : "en";
     for (const attribute of ["label", "title"]) setLabel(button, "nav.language", { name: LANGUAGES[other()] }, attribute);
   };

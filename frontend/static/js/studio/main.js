@@ -12,6 +12,7 @@ import { needsKey, problemText } from "../shared/problems.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { Remembered } from "../shared/storage.js";
+import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { CodePanel } from "./code-panel.js";
 import { Composer } from "./composer.js";
@@ -37,6 +38,7 @@ class Studio {
   #stage = new Stage();
   #history = new History(() => this.#stage.fraction);
   #voices = new VoicePicker(byId("voices"));
+  #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
   #queue = new QueueBanner(byId("queue"), () => this.#speaker.stop());
   #output = new OutputChoice(byId("output-field"), byId("output"));
   #record = new RecordChoice(byId("record-field"), byId("record"));
@@ -74,6 +76,8 @@ class Studio {
       part.addEventListener("change", () => this.#settingsChanged());
     }
     this.#output.addEventListener("change", ({ detail }) => this.#speaker.setOutput(detail));
+    this.#desk.addEventListener("said", ({ detail }) => this.#stage.say(detail));
+    this.#desk.addEventListener("renew", ({ detail }) => this.#loadVoices(detail));
     this.#bindStage();
     this.#bindSpeaker();
     this.#bindHistory();
@@ -127,12 +131,12 @@ class Studio {
     this.#composer.setLimit(this.#config.max_text_characters ?? Infinity);
     this.#speaker.reports = this.#config.playback_stats === true;
     this.#record.offer(this.#config);
+    this.#desk.offer(this.#config);
     this.#setParameters(this.#config);
   }
 
-  async #loadVoices() {
-    const chosen = this.#voices.voice?.id ?? this.#saved.voice;
-    this.#voices.showLoading();
+  async #loadVoices(chosen = this.#voices.voice?.id ?? this.#saved.voice) {
+    if (this.#voices.voices.length === 0) this.#voices.showLoading();
     try {
       this.#voices.show(await fleet.voices(), chosen);
     } catch (error) {

@@ -32,6 +32,7 @@ export class OutputChoice extends EventTarget {
     if (!Player.canChooseOutput || !media?.enumerateDevices) return;
     await this.#list();
     media.addEventListener("devicechange", () => this.#list());
+    window.addEventListener("microphone", () => this.#list());
   }
 
   async #list() {

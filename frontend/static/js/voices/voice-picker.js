@@ -131,7 +131,7 @@ export class VoicePicker extends EventTarget {
 }
 
 function about({ language, description, tags = [], usable = true }) {
-  if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacksConsent");
+  if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacks");
   const words = h("span", { class: "voice-about" });
   const facts = () => [language, description, ...tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
   return setMessage(words, "text.plain", { text: () => facts() || t("voices.own") });

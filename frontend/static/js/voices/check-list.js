@@ -1,0 +1,16 @@
+/**
+ * What the service found in a recording, each with what to do about it.
+ */
+import { h, icon } from "../shared/dom.js";
+import { has, language, setMessage, t } from "../shared/i18n.js";
+
+/** @param {{code: string, severity: "info" | "warning", message: string}[]} checks */
+export function checkList(checks) {
+  const items = checks.map(({ code, severity, message }) => {
+    const words = h("span", {});
+    const key = `check.${code}`;
+    setMessage(words, "text.plain", { text: () => (language() !== "en" && has(key) ? t(key) : message) });
+    return h("li", { class: `check-item check-${severity}` }, icon(severity === "warning" ? "warning" : "check"), words);
+  });
+  return h("ul", { class: "checks" }, items);
+}

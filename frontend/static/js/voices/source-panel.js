@@ -1,0 +1,112 @@
+/**
+ * Where a new voice's sound comes from: the microphone, or a file that is dropped or chosen.
+ *
+ * Event "change". `source()` is what to upload: a Blob, or null.
+ */
+import { Recorder } from "../audio/recorder.js";
+import { h, icon } from "../shared/dom.js";
+import { bytes } from "../shared/format.js";
+import { fleet } from "../shared/fleet.js";
+import { language, setMessage } from "../shared/i18n.js";
+import { PASSAGES } from "./passages.js";
+import { RecordingPanel } from "./recording-panel.js";
+
+export const ACCEPTED = ".wav,.flac,.mp3,.ogg,.opus,.webm,.m4a,audio/*";
+
+export class SourcePanel extends EventTarget {
+  #recording = new RecordingPanel();
+  #file = null;
+  #passage = h("blockquote", { class: "passage", id: "voice-passage" });
+  #which = h("select", { id: "voice-read", "data-i18n-label": "record.read" });
+  #input = h("input", { type: "file", id: "voice-file", class: "visually-hidden", accept: ACCEPTED });
+  #chosen = h("p", { class: "drop-file", role: "status" });
+  #statement = "";
+
+  constructor() {
+    super();
+    for (const key of ["passage", "consent", "own"]) {
+      this.#which.append(h("option", { value: key, "data-i18n": `record.read.${key}` }));
+    }
+    this.#which.addEventListener("change", () => this.#showPassage());
+    window.addEventListener("languageset", () => this.#showPassage());
+    this.#recording.addEventListener("change", () => {
+      if (this.#recording.take) this.#setFile(null);
+      this.dispatchEvent(new Event("change"));
+    });
+    this.#input.addEventListener("change", () => this.#setFile(this.#input.files[0] ?? null));
+    this.element = h("div", { class: "source" }, this.#recordPart(), this.#dropZone());
+    this.reset();
+  }
+
+  /** What to upload. @returns {Blob | null} */
+  source() {
+    return this.#file ?? this.#recording.take?.wav() ?? null;
+  }
+
+  /** The words that were read, where the reader had words to read. */
+  get words() {
+    return this.#file || !this.#recording.take || this.#which.value === "own" ? "" : this.#passage.textContent;
+  }
+
+  /** Empties it, and lets the microphone go. */
+  reset() {
+    this.#recording.reset();
+    this.#setFile(null);
+    this.#showPassage();
+  }
+
+  async loadStatement() {
+    this.#statement = await fleet.consentStatement().catch(() => "");
+    this.#showPassage();
+    return this.#statement;
+  }
+
+  #recordPart() {
+    if (!Recorder.available) return h("p", { class: "notice", "data-i18n": "record.insecure" });
+    return h(
+      "section",
+      { class: "source-record" },
+      h("label", { class: "read-choice" }, h("span", { "data-i18n": "record.read" }), this.#which),
+      this.#passage,
+      this.#recording.element,
+    );
+  }
+
+  #dropZone() {
+    const zone = h(
+      "div",
+      { class: "drop" },
+      h("label", { class: "button", for: "voice-file" }, icon("upload"), h("span", { "data-i18n": "upload.choose" })),
+      this.#input,
+      h("span", { class: "quiet", "data-i18n": "upload.drop" }),
+      this.#chosen,
+    );
+    zone.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      zone.classList.add("over");
+    });
+    zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      this.#setFile(event.dataTransfer.files[0] ?? null);
+    });
+    return zone;
+  }
+
+  #setFile(file) {
+    this.#file = file;
+    if (file) this.#recording.reset();
+    else this.#input.value = "";
+    const text = file ? `${file.name} · ${bytes(file.size)}` : "";
+    setMessage(this.#chosen, "text.plain", { text });
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #showPassage() {
+    const which = this.#which.value || "passage";
+    const text = { passage: PASSAGES[language()], consent: this.#statement, own: "" }[which];
+    this.#passage.hidden = which === "own";
+    this.#passage.textContent = text;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * A recording of one's voice: its samples, what is wrong with them, and the part that is kept.
+ */
+import { encodeWav } from "../audio/pcm.js";
+
+const FULL_SCALE = 0.998;
+const CLIPPED_SHARE = 1e-4;
+const SILENT_PEAK = 0.004;
+const QUIET_PEAK = 0.06;
+export const LEAST_SECONDS = 2;
+export const ADVISED_SECONDS = 5;
+export const LONGEST_SECONDS = 30;
+
+/** The loudest sample of a block, in [0, 1]. @param {Float32Array} samples */
+export function peakOf(samples) {
+  return samples.reduce((loudest, sample) => Math.max(loudest, Math.abs(sample)), 0);
+}
+
+export class Take {
+  /** Seconds from the start that are left out, and seconds up to which it is kept. */
+  from = 0;
+  to;
+
+  /** @param {Float32Array[]} blocks in [-1, 1] @param {number} sampleRate */
+  constructor(blocks, sampleRate) {
+    this.sampleRate = sampleRate;
+    this.samples = new Float32Array(blocks.reduce((total, block) => total + block.length, 0));
+    let filled = 0;
+    for (const block of blocks) {
+      this.samples.set(block, filled);
+      filled += block.length;
+    }
+    this.to = this.seconds;
+  }
+
+  get seconds() {
+    return this.samples.length / this.sampleRate;
+  }
+
+  /** Keeps [from, to) seconds. */
+  trim(from, to) {
+    this.from = Math.max(0, from);
+    this.to = Math.min(this.seconds, to);
+  }
+
+  /** The samples that are kept. */
+  get kept() {
+    return this.samples.subarray(Math.round(this.from * this.sampleRate), Math.round(this.to * this.sampleRate));
+  }
+
+  /** What to fix, the worst first: "silent", "clipped", "quiet", "short"; null when nothing stands out. */
+  get problem() {
+    const samples = this.kept;
+    const peak = peakOf(samples);
+    if (peak < SILENT_PEAK) return "silent";
+    const clipped = samples.reduce((count, sample) => count + (Math.abs(sample) >= FULL_SCALE ? 1 : 0), 0);
+    if (clipped > CLIPPED_SHARE * samples.length) return "clipped";
+    if (peak < QUIET_PEAK) return "quiet";
+    return samples.length / this.sampleRate < ADVISED_SECONDS ? "short" : null;
+  }
+
+  /** Peaks for a drawing. @returns {Float32Array} in [0, 1], one per column */
+  columns(count) {
+    const size = this.samples.length / count;
+    const column = (i) => peakOf(this.samples.subarray(Math.floor(i * size), Math.floor((i + 1) * size)));
+    return Float32Array.from({ length: count }, (_, i) => column(i));
+  }
+
+  /** @returns {Blob} what is kept, as a WAV file */
+  wav() {
+    const whole = Int16Array.from(this.kept, (sample) => Math.round(Math.max(-1, Math.min(1, sample)) * 32767));
+    return new Blob([encodeWav([whole], this.sampleRate)], { type: "audio/wav" });
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Making, changing and deleting voices from a page that has a picker.
+ *
+ * Events: "renew" (detail: id of the voice to choose once the list is renewed), "said" (detail: a function that tells
+ * what happened).
+ */
+import { h, icon } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { VoiceSheet } from "./voice-sheet.js";
+
+export class VoiceDesk extends EventTarget {
+  #picker;
+  #parameters;
+  #button = h(
+    "button",
+    { class: "button button-quiet", type: "button", id: "new-voice", hidden: true },
+    icon("plus"),
+    h("span", { "data-i18n": "voices.new" }),
+  );
+  #sheet = null;
+
+  /**
+   * @param {import("./voice-picker.js").VoicePicker} picker
+   * @param {HTMLElement} place of the button
+   * @param {() => object} parameters that the page's sliders say
+   */
+  constructor(picker, place, parameters) {
+    super();
+    this.#picker = picker;
+    this.#parameters = parameters;
+    place.append(this.#button);
+    this.#button.addEventListener("click", () => this.#open().create(parameters()));
+    picker.addEventListener("edit", ({ detail }) => this.#open().edit(detail, parameters()));
+  }
+
+  /** @param {{pages?: string[]}} config of GET /api/config: voices can be switched off */
+  offer({ pages }) {
+    this.#button.hidden = !Array.isArray(pages) || !pages.includes("voices");
+  }
+
+  #open() {
+    if (!this.#sheet) {
+      this.#sheet = new VoiceSheet();
+      const on = (type, action) => this.#sheet.addEventListener(type, ({ detail }) => action(detail));
+      on("made", ({ id, name }) => this.#renew(id, "voices.ready", name));
+      on("changed", ({ name }) => this.#renew(this.#picker.value, "voices.changed", name));
+      on("deleted", ({ name }) => this.#renew(this.#picker.value, "voices.gone", name));
+    }
+    return this.#sheet;
+  }
+
+  #renew(id, key, name) {
+    this.dispatchEvent(new CustomEvent("renew", { detail: id }));
+    this.dispatchEvent(new CustomEvent("said", { detail: () => t(key, { name }) }));
+  }
+}

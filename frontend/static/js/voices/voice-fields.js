@@ -1,0 +1,126 @@
+/**
+ * The fields of a voice: name, language, tags, transcript, settings, and the consent of whose voice it is.
+ */
+import { h } from "../shared/dom.js";
+import { setMessage } from "../shared/i18n.js";
+
+const LANGUAGES = ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "hi", "tr", "vi", "th", "id"];
+/** The field that a parameter of the API belongs to. */
+const FIELD_OF = { consent_statement: "consent" };
+
+export class VoiceFields {
+  #inputs = {
+    name: h("input", { id: "voice-name", type: "text", maxlength: 80, autocomplete: "off", required: true }),
+    language: h("input", { id: "voice-lang", type: "text", maxlength: 16, list: "voice-languages", autocomplete: "off" }),
+    tags: h("input", { id: "voice-tags", type: "text", maxlength: 200, autocomplete: "off", "data-i18n-placeholder": "voice.tagsExample" }),
+    description: h("input", { id: "voice-description", type: "text", maxlength: 500, autocomplete: "off" }),
+    transcript: h("textarea", { id: "voice-transcript", class: "input", rows: 3, maxlength: 2000 }),
+    consent_by: h("input", { id: "consent-by", type: "text", maxlength: 160, autocomplete: "name" }),
+    consent: h("input", { id: "consent", type: "checkbox" }),
+    withdraw: h("input", { id: "consent-withdraw", type: "checkbox" }),
+    parameters: h("input", { id: "voice-parameters", type: "checkbox" }),
+  };
+  #statement = h("p", { class: "consent-statement", id: "consent-statement" });
+  #given = h("p", { class: "quiet" });
+  #parameters = {};
+  #suggested = "";
+
+  constructor() {
+    const { consent, consent_by: by, parameters } = this.#inputs;
+    for (const input of Object.values(this.#inputs)) input.addEventListener("input", () => input.removeAttribute("aria-invalid"));
+    this.#parametersRow = h("label", { class: "check" }, parameters, h("span", { "data-i18n": "voice.parameters" }));
+    this.#consentParts = [
+      h("label", { class: "check" }, consent, h("span", { "data-i18n": "voice.agree" })),
+      stacked("voice.consentBy", by),
+    ];
+    const withdraw = h("label", { class: "check" }, this.#inputs.withdraw, h("span", { "data-i18n": "voice.withdraw" }));
+    this.#givenPart = h("div", { hidden: true }, this.#given, withdraw);
+    consent.setAttribute("aria-describedby", "consent-statement");
+    this.element = h(
+      "div",
+      { class: "voice-fields" },
+      h("datalist", { id: "voice-languages" }, LANGUAGES.map((code) => h("option", { value: code }))),
+      stacked("voice.name", this.#inputs.name),
+      h("div", { class: "field-pair" }, stacked("voice.language", this.#inputs.language), stacked("voice.tags", this.#inputs.tags)),
+      stacked("voice.description", this.#inputs.description),
+      stacked("voice.transcript", this.#inputs.transcript, "voice.transcriptHint"),
+      this.#parametersRow,
+      h("fieldset", { class: "consent" }, h("legend", { "data-i18n": "voice.consent" }), this.#statement, this.#givenPart, this.#consentParts),
+    );
+  }
+
+  #parametersRow;
+  #consentParts;
+  #givenPart;
+
+  /** @param {object} voice its fields, and `parameters` of the page */
+  fill({ name = "", language = "", tags = [], description = "", transcript = "", parameters = {} }) {
+    const values = { name, language, tags: tags.join(", "), description, transcript };
+    for (const [field, value] of Object.entries(values)) this.#inputs[field].value = value ?? "";
+    for (const box of ["consent", "withdraw", "parameters"]) this.#inputs[box].checked = false;
+    this.#inputs.consent_by.value = "";
+    this.#suggested = "";
+    this.#parameters = parameters;
+    this.#parametersRow.hidden = Object.keys(parameters).length === 0;
+    this.point(null);
+  }
+
+  /** @param {string} statement to agree to @param {{by: string, at: string} | null} given the consent that is there */
+  showConsent(statement, given) {
+    this.#statement.textContent = statement;
+    this.#givenPart.hidden = !given;
+    if (given) setMessage(this.#given, "voice.consentGiven", { by: given.by, at: () => new Date(given.at).toLocaleDateString() });
+    for (const part of this.#consentParts) part.hidden = Boolean(given);
+  }
+
+  /** The words that were read become the transcript, until the reader writes another. */
+  suggestTranscript(words) {
+    const { transcript } = this.#inputs;
+    if (transcript.value !== this.#suggested) return;
+    transcript.value = this.#suggested = words;
+  }
+
+  get values() {
+    const text = (field) => this.#inputs[field].value.trim();
+    const agreed = this.#inputs.consent.checked;
+    return {
+      name: text("name"),
+      language: text("language"),
+      description: text("description"),
+      transcript: text("transcript"),
+      tags: text("tags").split(/[,，]/).map((tag) => tag.trim()).filter(Boolean),
+      ...(this.#inputs.parameters.checked ? { parameters: this.#parameters } : {}),
+      ...(agreed ? { consent_by: text("consent_by"), consent_statement: this.#statement.textContent } : {}),
+    };
+  }
+
+  get forCreation() {
+    return this.values;
+  }
+
+  /** As PATCH wants it: what is empty is nothing. */
+  get forChange() {
+    const { language, transcript, ...values } = this.values;
+    const withdrawn = this.#inputs.withdraw.checked ? { consent_by: null, consent_statement: null } : {};
+    return { ...values, language: language || null, transcript: transcript || null, ...withdrawn };
+  }
+
+  /** Whether a parameter of the API is a field here. */
+  holds(parameter) {
+    return (FIELD_OF[parameter] ?? parameter) in this.#inputs;
+  }
+
+  /** Marks the field that is wrong, and goes to it. @param {string | null} parameter of the API */
+  point(parameter) {
+    for (const input of Object.values(this.#inputs)) input.removeAttribute("aria-invalid");
+    if (!this.holds(parameter)) return;
+    const input = this.#inputs[FIELD_OF[parameter] ?? parameter];
+    input.setAttribute("aria-invalid", "true");
+    input.focus();
+  }
+}
+
+function stacked(key, input, hint = null) {
+  const about = hint ? h("span", { class: "hint", "data-i18n": hint }) : null;
+  return h("label", { class: "stacked" }, h("span", { "data-i18n": key }), input, about);
+}
