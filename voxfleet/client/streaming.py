@@ -1,4 +1,4 @@
-"""A small asynchronous client of the streaming API, `WS /ws/tts`, that outlives connections and gateways.
+"""One clip over the streaming API, `WS /ws/tts`, that outlives connections and gateways.
 
     async for item in stream_speech("http://127.0.0.1:8006", "Hello.", voice="default", seed=7):
         if isinstance(item, bytes):
@@ -22,10 +22,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-MAX_MESSAGE_BYTES = 16 << 20
+from voxfleet.client.connection import open_socket
+from voxfleet.client.errors import SpeechError, UnreachableError, error_from, error_from_answer
+
 PATIENCE_SECONDS = 30.0
 _SAMPLE_BYTES = 2
 _TOKEN_PART = 60_000
@@ -34,16 +36,6 @@ _PART_PAUSE_SECONDS = 0.07
 """Beyond the first, parts of a long token are sent no faster than gateways take messages."""
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 2.0
-
-
-class SpeechError(RuntimeError):
-    """The server refused or failed the request, or cannot be reached. `code` is the server's, if it named
-    one.
-    """
-
-    def __init__(self, message: str, code: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class _ConnectionLost(Exception):
@@ -62,6 +54,7 @@ async def stream_speech(
     resume: bool = True,
     patience_seconds: float = PATIENCE_SECONDS,
     api_key: str | None = None,
+    key_in_subprotocol: bool = False,
     **options: Any,
 ) -> AsyncIterator[dict[str, Any] | bytes]:
     """Yields the server's messages as dicts and the audio as bytes; ends after "done". Raises SpeechError.
@@ -72,11 +65,10 @@ async def stream_speech(
     urls = [base_url] if isinstance(base_url, str) else list(base_url)
     resume = resume and "sample_rate" not in options
     clip = _Clip({"text": text, "format": "pcm", **options}, resume)
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     pauses = _Pauses(len(urls), patience_seconds)
     for url in itertools.cycle(urls):
         try:
-            async with aclosing(_hear(url, clip, headers)) as items:
+            async with aclosing(_hear(url, clip, api_key, key_in_subprotocol)) as items:
                 async for item in items:
                     if isinstance(item, bytes):
                         pauses.reset()
@@ -147,7 +139,7 @@ class _Clip:
     def _failure(self, item: dict[str, Any]) -> Exception:
         """An ending gateway is one to leave; a busy one is waited for by a clip that was begun."""
         detail = item["error"]
-        error = SpeechError(detail["message"], detail.get("code"))
+        error = error_from(detail, retry_after_seconds=item.get("retry_after_seconds"))
         if error.code == "shutting_down" or (self._samples and detail.get("type") == "capacity_error"):
             return _ConnectionLost(error, item.get("retry_after_seconds", 0.0))
         return error
@@ -185,13 +177,12 @@ class _Pauses:
         return pause_seconds * random.uniform(0.5, 1.0)
 
 
-async def _hear(url: str, clip: _Clip, headers: dict[str, str]) -> AsyncIterator[dict[str, Any] | bytes]:
+async def _hear(
+    url: str, clip: _Clip, api_key: str | None, key_in_subprotocol: bool
+) -> AsyncIterator[dict[str, Any] | bytes]:
     """One connection, to its "done". Raises SpeechError, _ConnectionLost."""
-    url = url.rstrip("/").replace("http", "ws", 1) + "/ws/tts"
     try:
-        async with connect(
-            url, max_size=MAX_MESSAGE_BYTES, proxy=None, additional_headers=headers, close_timeout=1
-        ) as socket:
+        async with open_socket(url, "/ws/tts", api_key, key_in_subprotocol) as socket:
             await clip.ask(socket)
             async for message in socket:
                 item = clip.take(message)
@@ -201,10 +192,13 @@ async def _hear(url: str, clip: _Clip, headers: dict[str, str]) -> AsyncIterator
                     return
     except InvalidStatus as error:
         if error.response.status_code < 500:
-            raise SpeechError(f"{url} refused the connection: {error}") from error
-        raise _ConnectionLost(SpeechError(f"cannot reach {url}: {error}")) from error
+            answer = error.response
+            raise error_from_answer(
+                answer.status_code, answer.body or b"", answer.headers.get("Retry-After")
+            ) from error
+        raise _ConnectionLost(UnreachableError(f"cannot reach {url}: {error}")) from error
     except (OSError, TimeoutError, InvalidHandshake) as error:
-        raise _ConnectionLost(SpeechError(f"cannot reach {url}: {error}")) from error
+        raise _ConnectionLost(UnreachableError(f"cannot reach {url}: {error}")) from error
     except ConnectionClosed as error:
-        raise _ConnectionLost(SpeechError(f"the server closed the stream: {error}")) from error
-    raise _ConnectionLost(SpeechError("the server ended the stream without saying that it is done"))
+        raise _ConnectionLost(UnreachableError(f"the server closed the stream: {error}")) from error
+    raise _ConnectionLost(UnreachableError("the server ended the stream without saying that it is done"))

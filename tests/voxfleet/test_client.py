@@ -1,0 +1,175 @@
+"""The Python client against a real service with API keys: every call, both forms, typed failures."""
+
+from __future__ import annotations
+
+import io
+import json
+import wave
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
+from voxfleet.client import (
+    AsyncClient,
+    AuthenticationError,
+    CapacityError,
+    Client,
+    InvalidRequestError,
+    ServerError,
+    SpeechError,
+    UnreachableError,
+)
+from voxfleet.client.errors import error_from_answer
+
+KEY = "alices-key-is-long-enough"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """Nobody is served without a key; alice may have two requests at once."""
+    settings = {
+        "api_keys": json.dumps({"alice": {"key": KEY, "max_streams": 2}}),
+        "anonymous": "false",
+        "data_dir": tmp_path_factory.mktemp("data"),
+    }
+    with started_fleets() as start:
+        edge, _ = start(1, slots=2, step_ms=5, gateway=settings)
+        yield edge
+
+
+@pytest.fixture
+def client(gateway: GatewayProcess) -> Iterator[Client]:
+    with Client(gateway.url, api_key=KEY) as opened:
+        yield opened
+
+
+def recording(seconds: float = 6.0, sample_rate: int = 16000) -> bytes:
+    """A wav file of something that is loud enough, and no silence."""
+    times = np.arange(int(seconds * sample_rate)) / sample_rate
+    wobble = 0.3 * np.sin(2 * np.pi * 180 * times) * (1 + 0.5 * np.sin(2 * np.pi * 3 * times))
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes((wobble * 20000).astype("<i2").tobytes())
+    return buffer.getvalue()
+
+
+def test_a_whole_clip(client: Client) -> None:
+    speech = client.speak(TEXT, seed=7, format="pcm")
+    assert speech.audio == pcm_of(TEXT, 7)
+    assert (speech.seed, speech.finish_reason, speech.sample_rate) == (7, "stop", 24000)
+    assert speech.audio_seconds == pytest.approx(len(speech.audio) / 2 / 24000)
+    assert speech.session_id is None and speech.request_id
+
+
+def test_a_stream_without_asyncio(client: Client) -> None:
+    items = list(client.stream(TEXT, seed=7))
+    assert b"".join(item for item in items if isinstance(item, bytes)) == pcm_of(TEXT, 7)
+    assert items[-1]["type"] == "done"
+
+
+def test_a_stream_that_is_left_early_ends_on_the_server(client: Client) -> None:
+    for _ in range(4):  # with two requests at once allowed, the third would be refused if any stayed
+        for item in client.stream(LONG_TEXT, resume=False):
+            if isinstance(item, bytes):
+                break
+    assert client.speak(TEXT).finish_reason == "stop"
+
+
+async def test_a_stream_with_the_key_as_browsers_send_it(gateway: GatewayProcess) -> None:
+    async with AsyncClient(gateway.url, api_key=KEY, key_in_subprotocol=True) as client:
+        pcm = [item async for item in client.stream(TEXT, seed=3) if isinstance(item, bytes)]
+    assert b"".join(pcm) == pcm_of(TEXT, 3)
+
+
+async def test_failures_are_typed_by_the_one_error_shape(gateway: GatewayProcess) -> None:
+    async with AsyncClient(gateway.url, api_key=KEY) as client:
+        with pytest.raises(InvalidRequestError) as caught:
+            await client.speak(TEXT, cfg_value=99)
+        assert (caught.value.code, caught.value.param) == ("invalid_value", "cfg_value")
+        assert caught.value.status_code == 422
+        with pytest.raises(InvalidRequestError) as caught:
+            await anext(client.stream(TEXT, voice="of nobody"))
+        assert caught.value.code == "unknown_voice"
+    for key in (None, "a-key-that-nobody-has"):
+        async with AsyncClient(gateway.url, api_key=key) as client:
+            for attempt in (client.speak(TEXT), anext(client.stream(TEXT)), client.delete_voice("v_none")):
+                with pytest.raises(AuthenticationError):
+                    await attempt
+    async with AsyncClient("http://127.0.0.1:9") as client:
+        with pytest.raises(UnreachableError):
+            await client.speak(TEXT)
+        with pytest.raises(UnreachableError):
+            await anext(client.stream(TEXT))
+        with pytest.raises(UnreachableError):
+            async with client.live():
+                pass
+
+
+async def test_too_many_requests_at_once_say_when_to_come_back(gateway: GatewayProcess) -> None:
+    async with AsyncClient(gateway.url, api_key=KEY) as client:
+        streams = [client.stream(LONG_TEXT) for _ in range(2)]
+        for stream in streams:
+            while not isinstance(await anext(stream), bytes):
+                pass
+        with pytest.raises(CapacityError) as caught:
+            await client.speak(TEXT)
+        assert caught.value.code == "too_many_streams" and caught.value.retry_after_seconds >= 1
+        for stream in streams:
+            await stream.aclose()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [(502, b"<html>", ServerError), (404, b"[]", InvalidRequestError), (418, b'{"error": "x"}', SpeechError)],
+)
+def test_answers_of_something_else_are_errors_too(status: int, body: bytes, kind: type[SpeechError]) -> None:
+    error = error_from_answer(status, body, "Wed, 21 Oct 2026 07:28:00 GMT")
+    assert isinstance(error, kind) and error.status_code == status
+
+
+def test_a_wrong_address_is_refused() -> None:
+    for address in ("127.0.0.1:8006", [], ["ws://x"]):
+        with pytest.raises(ValueError, match="address"):
+            Client(address)
+
+
+def test_voices_are_made_used_and_deleted(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "me.wav"
+    file.write_bytes(recording())
+    statement = client.consent_statement()
+    voice = client.create_voice(
+        "Me", file, tags=["calm", "low"], language="en", parameters={"cfg_value": 2.5},
+        consent_by="Alice", consent_statement=statement,
+    )  # fmt: skip
+    assert voice["usable"] and voice["tags"] == ["calm", "low"] and isinstance(voice["checks"], list)
+    assert voice["id"] in {known["id"] for known in client.voices()}
+    assert client.preview_voice(voice["id"]).startswith(b"RIFF")
+    assert client.change_voice(voice["id"], description="after lunch")["description"] == "after lunch"
+    assert client.speak(TEXT, voice=voice["id"]).finish_reason == "stop"
+    client.delete_voice(voice["id"])
+    with pytest.raises(InvalidRequestError):
+        client.preview_voice(voice["id"])
+    with pytest.raises(InvalidRequestError):
+        client.delete_voice("../sessions")
+
+
+def test_recordings_are_listed_read_and_deleted(client: Client) -> None:
+    speech = client.speak(TEXT, seed=5, record=True)
+    listed = client.sessions(limit=5)["sessions"]
+    assert speech.session_id in {session["id"] for session in listed}
+    assert client.session(speech.session_id)["timeline"]
+    with wave.open(io.BytesIO(client.session_audio(speech.session_id))) as file:
+        assert file.readframes(file.getnframes()) == pcm_of(TEXT, 5)
+    assert client.session_audio(speech.session_id, 0).startswith(b"RIFF")
+    names = zipfile.ZipFile(io.BytesIO(client.download_session(speech.session_id))).namelist()
+    assert any(name.endswith(".wav") for name in names)
+    client.delete_session(speech.session_id)
+    with pytest.raises(InvalidRequestError):
+        client.session(speech.session_id)

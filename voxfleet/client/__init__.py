@@ -1,0 +1,35 @@
+"""The Python client: `Client` for plain code, `AsyncClient` for asyncio, `stream_speech` for one clip.
+
+from voxfleet.client import Client
+
+with Client("http://127.0.0.1:8006") as client:
+    Path("hello.wav").write_bytes(client.speak("Hello.").audio)
+"""
+
+from voxfleet.client.asynchronous import AsyncClient, Speech
+from voxfleet.client.errors import (
+    AuthenticationError,
+    CapacityError,
+    InvalidRequestError,
+    ServerError,
+    SpeechError,
+    UnreachableError,
+)
+from voxfleet.client.live import LiveSession
+from voxfleet.client.streaming import stream_speech
+from voxfleet.client.synchronous import Client, SyncLiveSession
+
+__all__ = [
+    "AsyncClient",
+    "AuthenticationError",
+    "CapacityError",
+    "Client",
+    "InvalidRequestError",
+    "LiveSession",
+    "ServerError",
+    "Speech",
+    "SpeechError",
+    "SyncLiveSession",
+    "UnreachableError",
+    "stream_speech",
+]

@@ -1,0 +1,195 @@
+"""The client for asyncio: speech, live sessions, voices and recordings of one service.
+
+    async with AsyncClient("http://127.0.0.1:8006", api_key="...") as client:
+        speech = await client.speak("Hello.", format="mp3")
+        Path("hello.mp3").write_bytes(speech.audio)
+
+Every failure is a `SpeechError`; its subclasses say whether the request, the key, the moment or the server is
+at fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from voxfleet.client.connection import base_urls, key_headers
+from voxfleet.client.errors import UnreachableError, error_from_answer
+from voxfleet.client.live import LiveSession
+from voxfleet.client.streaming import stream_speech
+
+DEFAULT_URL = "http://127.0.0.1:8006"
+TIMEOUT_SECONDS = 600.0
+_CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Speech:
+    """A whole clip and how it came about."""
+
+    audio: bytes
+    """The file, in the format that was asked for."""
+    sample_rate: int
+    audio_seconds: float
+    first_audio_seconds: float
+    seed: int
+    finish_reason: str
+    request_id: str
+    session_id: str | None
+    """Of the recording, if there is one."""
+
+
+class AsyncClient:
+    """Of several gateways, streams use whichever lives; everything else goes to the first."""
+
+    def __init__(
+        self,
+        base_url: str | Sequence[str] = DEFAULT_URL,
+        *,
+        api_key: str | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        key_in_subprotocol: bool = False,
+    ) -> None:
+        """`key_in_subprotocol`: send the key of a WebSocket as browsers do. Raises ValueError."""
+        self._urls = base_urls(base_url)
+        self._api_key = api_key
+        self._key_in_subprotocol = key_in_subprotocol
+        self._http = httpx.AsyncClient(
+            base_url=self._urls[0],
+            headers=key_headers(api_key),
+            timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    # ------------------------------------------------------------------------------------------------ speech
+
+    async def speak(self, text: str, **options: Any) -> Speech:
+        """The whole clip; `options` are the other fields of `POST /tts`."""
+        answer = await self._call("POST", "/tts", json={"text": text, **options})
+        headers = answer.headers
+        return Speech(
+            audio=answer.content,
+            sample_rate=int(headers["X-Sample-Rate"]),
+            audio_seconds=float(headers["X-Audio-Seconds"]),
+            first_audio_seconds=float(headers["X-First-Audio-Seconds"]),
+            seed=int(headers["X-Seed"]),
+            finish_reason=headers["X-Finish-Reason"],
+            request_id=headers["X-Request-Id"],
+            session_id=headers.get("X-Session-Id"),
+        )
+
+    def stream(self, text: str, **options: Any) -> AsyncIterator[dict[str, Any] | bytes]:
+        """Messages and PCM while they come, see `stream_speech`; breaks are bridged."""
+        return stream_speech(
+            self._urls,
+            text,
+            api_key=self._api_key,
+            key_in_subprotocol=self._key_in_subprotocol,
+            **options,
+        )
+
+    def live(self, **options: Any) -> LiveSession:
+        """A live session, for `async with`; `options` are the fields of its first message."""
+        return LiveSession(self._urls[0], options, self._api_key, self._key_in_subprotocol)
+
+    # ------------------------------------------------------------------------------------------------ voices
+
+    async def voices(self) -> list[dict[str, Any]]:
+        """The voices there are, "default" first."""
+        return (await self._call("GET", "/api/voices")).json()["voices"]
+
+    async def consent_statement(self) -> str:
+        """What the person whose voice it is agrees to."""
+        return (await self._call("GET", "/api/voices/consent")).json()["statement"]
+
+    async def create_voice(
+        self,
+        name: str,
+        audio: bytes | Path,
+        *,
+        tags: Sequence[str] = (),
+        parameters: Mapping[str, Any] | None = None,
+        **fields: str,
+    ) -> dict[str, Any]:
+        """A new voice, with the "checks" of its audio: a file's bytes, or where it is.
+
+        `fields`: language, description, transcript, consent_by, consent_statement. Without the two of
+        consent it can't be used.
+        """
+        form = {"name": name, **fields}
+        if tags:
+            form["tags"] = ",".join(tags)
+        if parameters:
+            form["parameters"] = json.dumps(parameters)
+        content = await asyncio.to_thread(audio.read_bytes) if isinstance(audio, Path) else audio
+        files = {"audio": (audio.name if isinstance(audio, Path) else "audio", content)}
+        return (await self._call("POST", "/api/voices", data=form, files=files)).json()
+
+    async def change_voice(self, voice_id: str, **fields: Any) -> dict[str, Any]:
+        """Change what is said of a voice; the audio stays."""
+        return (await self._call("PATCH", f"/api/voices/{_part(voice_id)}", json=fields)).json()
+
+    async def delete_voice(self, voice_id: str) -> None:
+        """Delete a voice of one's own."""
+        await self._call("DELETE", f"/api/voices/{_part(voice_id)}")
+
+    async def preview_voice(self, voice_id: str) -> bytes:
+        """How a voice sounds, as a wav file."""
+        return (await self._call("GET", f"/api/voices/{_part(voice_id)}/preview")).content
+
+    # ---------------------------------------------------------------------------------------------- sessions
+
+    async def sessions(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
+        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}."""
+        query = {"limit": limit} | ({"before": before} if before else {})
+        return (await self._call("GET", "/api/sessions", params=query)).json()
+
+    async def session(self, session_id: str) -> dict[str, Any]:
+        """What a recording is, and its timeline."""
+        return (await self._call("GET", f"/api/sessions/{_part(session_id)}")).json()
+
+    async def session_audio(self, session_id: str, utterance: int | None = None) -> bytes:
+        """The wav file of all of it, or of one utterance."""
+        tail = "" if utterance is None else f"/{utterance:d}"
+        return (await self._call("GET", f"/api/sessions/{_part(session_id)}/audio{tail}")).content
+
+    async def download_session(self, session_id: str) -> bytes:
+        """Everything of a recording as a zip file."""
+        return (await self._call("GET", f"/api/sessions/{_part(session_id)}/download")).content
+
+    async def delete_session(self, session_id: str) -> None:
+        """Delete a recording."""
+        await self._call("DELETE", f"/api/sessions/{_part(session_id)}")
+
+    async def _call(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """A successful answer. Raises SpeechError."""
+        try:
+            answer = await self._http.request(method, path, **options)
+        except httpx.HTTPError as error:
+            message = f"cannot reach {self._urls[0]}: {type(error).__name__}: {error}"
+            raise UnreachableError(message) from error
+        if not answer.is_success:
+            raise error_from_answer(answer.status_code, answer.content, answer.headers.get("Retry-After"))
+        return answer
+
+
+def _part(name: str) -> str:
+    """A name as one part of a path."""
+    return quote(name, safe="")

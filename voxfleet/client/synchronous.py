@@ -1,0 +1,174 @@
+"""The same client for code without asyncio.
+
+    with Client("http://127.0.0.1:8006") as client:
+        for item in client.stream("Hello."):
+            ...
+        with client.live() as session:
+            session.append("It is late. ")
+            session.stop()
+            for item in session:
+                ...
+
+A session may be iterated in one thread and spoken to from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from voxfleet.client.asynchronous import DEFAULT_URL, AsyncClient, Speech
+from voxfleet.client.background import BackgroundLoop
+from voxfleet.client.live import LiveSession
+
+
+class Client:
+    """As `AsyncClient`; each method waits for its result."""
+
+    def __init__(
+        self, base_url: str | Sequence[str] = DEFAULT_URL, *, api_key: str | None = None, **options: Any
+    ) -> None:
+        """`options`: those of `AsyncClient`."""
+        self._client = AsyncClient(base_url, api_key=api_key, **options)
+        self._background = BackgroundLoop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._background.run(self._client.close())
+        self._background.close()
+
+    def speak(self, text: str, **options: Any) -> Speech:
+        """The whole clip; `options` are the other fields of `POST /tts`."""
+        return self._background.run(self._client.speak(text, **options))
+
+    def stream(self, text: str, **options: Any) -> Iterator[dict[str, Any] | bytes]:
+        """Messages and PCM while they come; breaks are bridged."""
+        return self._background.iterate(self._client.stream(text, **options))
+
+    def live(self, **options: Any) -> SyncLiveSession:
+        """A live session, for `with`; `options` are the fields of its first message."""
+        return SyncLiveSession(self._client.live(**options), self._background)
+
+    def voices(self) -> list[dict[str, Any]]:
+        """The voices there are, "default" first."""
+        return self._background.run(self._client.voices())
+
+    def consent_statement(self) -> str:
+        """What the person whose voice it is agrees to."""
+        return self._background.run(self._client.consent_statement())
+
+    def create_voice(
+        self,
+        name: str,
+        audio: bytes | Path,
+        *,
+        tags: Sequence[str] = (),
+        parameters: Mapping[str, Any] | None = None,
+        **fields: str,
+    ) -> dict[str, Any]:
+        """A new voice, with the "checks" of its audio; see `AsyncClient.create_voice`."""
+        making = self._client.create_voice(name, audio, tags=tags, parameters=parameters, **fields)
+        return self._background.run(making)
+
+    def change_voice(self, voice_id: str, **fields: Any) -> dict[str, Any]:
+        """Change what is said of a voice; the audio stays."""
+        return self._background.run(self._client.change_voice(voice_id, **fields))
+
+    def delete_voice(self, voice_id: str) -> None:
+        """Delete a voice of one's own."""
+        self._background.run(self._client.delete_voice(voice_id))
+
+    def preview_voice(self, voice_id: str) -> bytes:
+        """How a voice sounds, as a wav file."""
+        return self._background.run(self._client.preview_voice(voice_id))
+
+    def sessions(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
+        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}."""
+        return self._background.run(self._client.sessions(limit, before))
+
+    def session(self, session_id: str) -> dict[str, Any]:
+        """What a recording is, and its timeline."""
+        return self._background.run(self._client.session(session_id))
+
+    def session_audio(self, session_id: str, utterance: int | None = None) -> bytes:
+        """The wav file of all of it, or of one utterance."""
+        return self._background.run(self._client.session_audio(session_id, utterance))
+
+    def download_session(self, session_id: str) -> bytes:
+        """Everything of a recording as a zip file."""
+        return self._background.run(self._client.download_session(session_id))
+
+    def delete_session(self, session_id: str) -> None:
+        """Delete a recording."""
+        self._background.run(self._client.delete_session(session_id))
+
+
+class SyncLiveSession:
+    """As `LiveSession`, for `with` and `for`."""
+
+    def __init__(self, session: LiveSession, background: BackgroundLoop) -> None:
+        self._session = session
+        self._background = background
+
+    def __enter__(self) -> Self:
+        self._background.run(self._session.__aenter__())
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._background.run(self._session.__aexit__(*failure))
+
+    def __iter__(self) -> Iterator[dict[str, Any] | bytes]:
+        return self._background.iterate(aiter(self._session))
+
+    @property
+    def sample_rate(self) -> int | None:
+        """Of the audio; known from "started" on."""
+        return self._session.sample_rate
+
+    @property
+    def session_id(self) -> str | None:
+        """Of the recording, if there is one."""
+        return self._session.session_id
+
+    @property
+    def received_samples(self) -> int:
+        """Position in all audio of the session, that of cancelled text included."""
+        return self._session.received_samples
+
+    def append(self, text: str) -> None:
+        """Add to the text. Sentences start as soon as they are complete."""
+        self._background.run(self._session.append(text))
+
+    def flush(self) -> None:
+        """Speak what is incomplete too."""
+        self._background.run(self._session.flush())
+
+    def cancel(self, played_samples: int) -> None:
+        """Barge-in, when so many samples of the session were heard."""
+        self._background.run(self._session.cancel(played_samples))
+
+    def pause(self) -> None:
+        """Rest, up to the limit that "paused" names."""
+        self._background.run(self._session.pause())
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._background.run(self._session.resume())
+
+    def stop(self) -> None:
+        """Speak what is appended, then end with "done"."""
+        self._background.run(self._session.stop())
+
+    def report(self, *, underruns: int, played_samples: int, buffered_ms: float) -> None:
+        """Tell how playback goes."""
+        telling = self._session.report(
+            underruns=underruns, played_samples=played_samples, buffered_ms=buffered_ms
+        )
+        self._background.run(telling)
