@@ -12,6 +12,7 @@ from gateway.api import (
     catalog,
     events,
     health,
+    live,
     operations,
     pages,
     registration,
@@ -54,7 +55,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         settings=settings,
         body_limits={voices.UPLOAD_PATH: settings.max_voice_bytes + settings.max_body_bytes},
     )
-    public = (tts, stream, catalog, health, pages, voices, sessions)
+    public = (tts, stream, live, catalog, health, pages, voices, sessions)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)

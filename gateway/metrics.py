@@ -98,6 +98,13 @@ class Metrics:
             "voxfleet_playback_buffered_seconds", "Audio that lay ready when a player reported.",
             buckets=_SECONDS, registry=registry,
         )  # fmt: skip
+        self.live_sessions = Counter(
+            "voxfleet_live_sessions_total", "Live sessions by outcome: stop, client_gone or an error code.",
+            ["outcome"], registry=registry,
+        )  # fmt: skip
+        self.live_utterances = Counter(
+            "voxfleet_live_utterances_total", "Utterances begun in live sessions.", registry=registry
+        )
         self.sessions_recorded = Counter(
             "voxfleet_sessions_recorded_total", "Sessions recorded to their end.", ["kind"], registry=registry
         )

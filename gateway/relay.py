@@ -29,8 +29,10 @@ _ENDINGS = ("stop", "length", "runaway")
 class Clip:
     """What has been generated of one request so far."""
 
-    def __init__(self, request: TtsRequest, seed: int, max_audio_seconds: float) -> None:
+    def __init__(self, request: TtsRequest, seed: int, max_audio_seconds: float, number: int = 0) -> None:
+        """`number`: tells the clips of one ticket apart."""
         self.request = request
+        self.number = number
         self.seed = seed
         self.max_audio_seconds = max_audio_seconds
         self.model: ModelDescription | None = None
@@ -141,7 +143,7 @@ async def relay(
     """
     if lease.worker.model is not None:
         clip.begin(lease.worker.model)
-    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{clip.part}", lease.epoch)
+    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}", lease.epoch)
     async with client.generate(start) as stream:
         lease.worker.accepted()
         _check_model(clip, lease.worker.model, stream)

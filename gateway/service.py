@@ -18,6 +18,7 @@ from gateway.callers import Callers
 from gateway.database import Database
 from gateway.errors import ApiError
 from gateway.eta import EtaTuning, ServiceTime
+from gateway.live.session import LiveSession
 from gateway.metrics import Metrics
 from gateway.operations import Operations
 from gateway.pool import WorkerPool
@@ -60,6 +61,7 @@ class Gateway:
         self.database = Database(settings.database)
         self.metrics = Metrics(self.pool)
         self.recorder = Recorder(settings, self.database, self.metrics)
+        self.live_sessions: set[LiveSession] = set()
         self.roster = Roster(self.pool, settings)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
@@ -130,6 +132,8 @@ class Gateway:
         """Refuse new requests, give the others `shutdown_seconds`, and tell the rest that it is over."""
         self.closing = True
         self.operations.log.record("shutdown", "", f"the gateway ends; {len(self.pool.tickets)} open")
+        for session in list(self.live_sessions):
+            session.shut_down(self._shutting_down())
         await self._until_no_tickets(self.settings.shutdown_seconds)
         for ticket_id in list(self.pool.tickets):
             self.pool.end(ticket_id, self._shutting_down())

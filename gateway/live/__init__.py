@@ -3,9 +3,13 @@
     splitter.py   text that arrives in pieces becomes sentences
     timeline.py   which text is where in the audio, and what of it was heard
     messages.py   what a client may say
-    session.py    the states of a session, without sockets and workers
+    states.py     the states of a session, and who it talks to
+    timers.py     what happens when nothing happens
+    session.py    one session, without sockets and workers
     speech.py     the session's slot: sentence after sentence, paused, cut off, moved to another worker
-    sessions.py   all sessions of a gateway
+    at_work.py    the worker that speaks, told to rest or to go on
+    witness.py    what is recorded
+    continuity.py what a sentence takes over from the one before
 
 `gateway/api/live.py` is the socket before it.
 """

@@ -1,0 +1,252 @@
+"""`WS /ws/live`: text comes while its speech goes out, see `gateway/live/`.
+
+The connection's task speaks; a reader beside it takes the client's messages from the first to the last
+moment, and messages to the client wait in an outbox, of which a barge-in drops the audio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from typing import Any
+
+import structlog
+from fastapi import APIRouter, WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from gateway.callers import SUBPROTOCOL, Caller
+from gateway.connections import LIVE_PATH
+from gateway.errors import ApiError
+from gateway.interruption import Interruption
+from gateway.live.messages import (
+    Append,
+    Cancel,
+    Command,
+    Flush,
+    Pause,
+    Resume,
+    Start,
+    Stats,
+    parse_command,
+    parse_start,
+)
+from gateway.live.session import LiveSession
+from gateway.live.speech import LiveSpeech
+from gateway.live.witness import LiveWitness
+from gateway.operations.playback import PlaybackReports
+from gateway.outbox import SLOW_CLIENT, Outbox
+from gateway.security import may_open_socket
+from gateway.service import Gateway
+from gateway.standing import Standing
+
+router = APIRouter()
+logger = structlog.get_logger(__name__)
+
+_DONE = 1000
+_EXPECTED_SECONDS = 5.0
+"""Of audio that a session is charged when it gets a slot; corrected by what it was served."""
+
+
+async def live(websocket: WebSocket) -> None:
+    """Serve one session on this socket."""
+    gateway: Gateway = websocket.app.state.gateway
+    if not may_open_socket(websocket, gateway.settings.allowed_origins):
+        await websocket.close(1008, "origin not allowed")
+        return
+    offered: list[str] = websocket.scope.get("subprotocols", [])
+    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+    with contextlib.suppress(WebSocketDisconnect):
+        await LiveConnection(websocket, gateway).run()
+
+
+router.add_websocket_route(LIVE_PATH, live, "live")
+
+
+class LiveConnection:
+    """One socket; also the `Outlet` of its session."""
+
+    def __init__(self, websocket: WebSocket, gateway: Gateway) -> None:
+        self._websocket = websocket
+        self._gateway = gateway
+        self._request_id: str = websocket.state.request_id
+        self._interruption = Interruption()
+        self._outbox = Outbox(
+            self._send, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
+        )
+        self._session = LiveSession(gateway.settings, self)
+        self._witness = LiveWitness(None)
+        self._playback = PlaybackReports(gateway.metrics)
+        self._speech: LiveSpeech | None = None
+        self._began_at = time.monotonic()
+
+    async def run(self) -> None:
+        """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
+        outcome = "client_gone"
+        try:
+            await self._serve()
+            outcome = "stop"
+        except ApiError as error:
+            outcome = error.code
+            await self._end({"type": "error", "fatal": True, **error.to_dict()}, error.close_code, error.code)
+        except WebSocketDisconnect:
+            raise
+        except Exception:
+            outcome = "internal_error"
+            logger.exception("unhandled error", request_id=self._request_id)
+            error = ApiError(500, "internal_error", "an internal error occurred")
+            await self._end({"type": "error", "fatal": True, **error.to_dict()}, error.close_code, error.code)
+        else:
+            await self._end(self._summary(), _DONE)
+        finally:
+            self._account(outcome)
+
+    async def _serve(self) -> None:
+        gateway = self._gateway
+        gateway.check_open()
+        start, caller = await self._read_start()
+        recorder = gateway.recorder
+        facts = start.model_dump(exclude={"type", "record", "priority"}, exclude_none=True)
+        self._witness = LiveWitness(recorder.open("live", facts, caller.tenant, asked=start.record))
+        standing = _standing(caller, start)
+        self._speech = LiveSpeech(gateway, self._session, start, self._request_id, standing, self._witness)
+        self._session.voice = self._speech
+        gateway.live_sessions.add(self._session)
+        reader = asyncio.create_task(self._read_commands())
+        try:
+            async with self._interruption:
+                await self._run_and_flush(self._speech)
+        finally:
+            gateway.live_sessions.discard(self._session)
+            reader.cancel()
+            self._outbox.drop()
+
+    async def _read_start(self) -> tuple[Start, Caller]:
+        try:
+            async with asyncio.timeout(self._gateway.settings.first_message_timeout_seconds):
+                text = await self._receive_text()
+        except TimeoutError:
+            raise ApiError(408, "no_request", "no request came in time") from None
+        return parse_start(text), self._gateway.callers.identify(self._websocket)
+
+    async def _run_and_flush(self, speech: LiveSpeech) -> None:
+        """What was generated before a failure reaches the client, unless it is the one that is too slow."""
+        try:
+            await speech.run()
+        except ApiError as error:
+            if error.code != SLOW_CLIENT:
+                await self._outbox.flush()
+            raise
+        await self._outbox.flush()
+
+    # ----------------------------------------------------------------------------------------- what is heard
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """A message of the session."""
+        try:
+            self._outbox.put(json.dumps(message))
+        except ApiError as error:
+            self._interruption.end_with(error)
+
+    def audio(self, pcm: bytes) -> None:
+        """Its next samples."""
+        self._outbox.put(pcm)
+
+    def drop_audio(self) -> int:
+        """What has not left yet will not."""
+        return self._outbox.drop_audio() // 2
+
+    # --------------------------------------------------------------------------------------------- the socket
+
+    async def _receive_text(self) -> str:
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1006))
+        if message.get("text") is None:
+            raise ApiError(422, "invalid_message", "messages are JSON in text frames")
+        return message["text"]
+
+    async def _read_commands(self) -> None:
+        """Take messages until the client leaves. A wrong one is answered; the session goes on."""
+        while True:
+            try:
+                self._obey(parse_command(await self._receive_text()))
+            except ApiError as error:
+                self._session.complain(error)
+            except WebSocketDisconnect as cause:
+                self._interruption.end_with(cause)
+                return
+            except Exception as cause:
+                self._interruption.end_with(cause)
+                return
+
+    def _obey(self, command: Command) -> None:
+        session = self._session
+        match command:
+            case Append():
+                session.append(command.text)
+            case Flush():
+                session.flush()
+            case Cancel():
+                self._witness.event("cancel", played_samples=command.played_samples)
+                session.cancel(command.played_samples)
+            case Pause():
+                self._witness.event("pause")
+                session.pause()
+            case Resume():
+                self._witness.event("resume")
+                session.resume()
+            case Stats():
+                sent_samples = session.timeline.samples
+                self._playback.take(command.model_dump(), session.sample_rate, sent_samples)
+            case _:
+                session.stop()
+
+    async def _send(self, message: str | bytes) -> None:
+        if isinstance(message, str):
+            await self._websocket.send_text(message)
+        else:
+            await self._websocket.send_bytes(message)
+
+    async def _end(self, message: dict[str, Any], close_code: int, reason: str = "") -> None:
+        await self._send(json.dumps(message))
+        await self._websocket.close(close_code, reason)
+
+    # --------------------------------------------------------------------------------------------- accounting
+
+    def _summary(self) -> dict[str, Any]:
+        timeline = self._session.timeline
+        return {
+            "type": "done",
+            "epoch": timeline.epoch,
+            "utterances": timeline.utterances,
+            "samples": timeline.samples,
+            "audio_seconds": round(self._speech.audio_seconds, 6),
+            "seconds": round(time.monotonic() - self._began_at, 3),
+            "migrations": self._speech.migrations,
+            "seed": self._speech.seed,
+            "session_id": self._witness.session_id,
+        }
+
+    def _account(self, outcome: str) -> None:
+        """One line and one count per session. The text is nobody's business."""
+        metrics, timeline = self._gateway.metrics, self._session.timeline
+        metrics.live_sessions.labels(outcome).inc()
+        self._witness.finish(outcome)
+        if self._speech is None:
+            return
+        metrics.live_utterances.inc(timeline.utterances)
+        metrics.audio_seconds.inc(self._speech.audio_seconds)
+        logger.info(
+            "live session", request_id=self._request_id, outcome=outcome, utterances=timeline.utterances,
+            cancellations=timeline.epoch, audio_seconds=round(self._speech.audio_seconds, 3),
+            seconds=round(time.monotonic() - self._began_at, 3), migrations=self._speech.migrations,
+        )  # fmt: skip
+
+
+def _standing(caller: Caller, start: Start) -> Standing:
+    """Somebody listens and waits: the highest class that the caller may ask for, unless it names another."""
+    priority = start.priority or caller.highest.value
+    request = start.model_copy(update={"priority": priority}).request("a" * int(15 * _EXPECTED_SECONDS))
+    return caller.standing(request)

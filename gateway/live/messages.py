@@ -1,0 +1,131 @@
+"""What a client may say in a live session: `start` first, then any of the others in any order.
+
+    {"type": "start", "voice": "slt", "seed": 7}
+    {"type": "append", "text": "Good morn"}
+    {"type": "flush"}
+    {"type": "cancel", "played_samples": 30000}
+    {"type": "pause"}  {"type": "resume"}  {"type": "stop"}
+    {"type": "stats", ...}                                  see gateway/operations/playback.py
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from gateway.errors import ApiError, from_validation
+from gateway.requests import MAX_SEED, Name, Text, TtsRequest
+
+_MAX_SAMPLES = 1 << 40
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Start(_Message):
+    """What holds for the whole session; the fields are those of `TtsRequest`."""
+
+    type: Literal["start"]
+    voice: Name = "default"
+    model: Name | None = None
+    sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
+    cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
+    inference_timesteps: Annotated[int, Field(ge=1, le=100)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    priority: Literal["interactive", "default", "bulk"] | None = None
+    """None: the highest that the client may ask for."""
+    record: bool = False
+
+    def request(self, text: str) -> TtsRequest:
+        """One sentence of the session as a request of its own."""
+        fields = self.model_dump(exclude={"type"}, exclude_none=True)
+        return TtsRequest.model_validate({**fields, "text": text, "format": "pcm"})
+
+
+class Append(_Message):
+    """More text."""
+
+    type: Literal["append"]
+    text: Text
+
+
+class Flush(_Message):
+    """Speak what is incomplete."""
+
+    type: Literal["flush"]
+
+
+class Cancel(_Message):
+    """Barge-in: speak nothing of what was appended any more."""
+
+    type: Literal["cancel"]
+    played_samples: Annotated[int, Field(ge=0, le=_MAX_SAMPLES)] = 0
+    """Position in all audio of the session up to which the listener heard it."""
+
+
+class Pause(_Message):
+    """Rest, until `resume`."""
+
+    type: Literal["pause"]
+
+
+class Resume(_Message):
+    """Go on."""
+
+    type: Literal["resume"]
+
+
+class Stop(_Message):
+    """Speak what is appended, then end."""
+
+    type: Literal["stop"]
+
+
+class Stats(BaseModel):
+    """A report of the player, see `gateway.operations.playback`, which checks its fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["stats"]
+
+
+Command = Append | Flush | Cancel | Pause | Resume | Stop | Stats
+_commands: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="type")])
+
+
+def parse_start(text: str) -> Start:
+    """The first message. Raises ApiError."""
+    fields = _object(text)
+    if fields.get("type") != "start":
+        raise ApiError(422, "invalid_message", 'the first message has "type": "start"', param="type")
+    try:
+        return Start.model_validate(fields)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from error
+
+
+def parse_command(text: str) -> Command:
+    """Any later message. Raises ApiError."""
+    fields = _object(text)
+    try:
+        return _commands.validate_python(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if first["type"].startswith("union_tag"):
+            known = "append, flush, cancel, pause, resume, stop or stats"
+            raise ApiError(422, "invalid_message", f"type must be {known}", param="type") from error
+        raise from_validation([{**first, "loc": first["loc"][1:]}]) from error
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ApiError(422, "invalid_message", "messages are JSON objects")
+    return fields

@@ -1,0 +1,300 @@
+"""The states of a live session: what its client may do when, what it is told, and which timers run.
+
+No sockets and no workers here: messages go to an `Outlet`, and a `Voice` has the slot. Everything happens on
+one event loop, by plain calls that never wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from gateway.errors import ApiError
+from gateway.live.splitter import SentenceSplitter
+from gateway.live.states import Outlet, State, Voice
+from gateway.live.timeline import Timeline, Utterance
+from gateway.live.timers import Alarm, IdleWatch
+from gateway.positions import CallLater, call_later
+from gateway.settings import GatewaySettings
+
+_COMPLETE_SHARE = 0.1
+"""Of `live_flush_seconds`, for text that ends like a sentence."""
+
+
+class LiveSession:
+    """One session. `voice` is set once, before anything else happens."""
+
+    voice: Voice
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        outlet: Outlet,
+        later: CallLater = call_later,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.timeline = Timeline()
+        self.splitter = SentenceSplitter()
+        self.sample_rate = 0
+        """Of the audio that the client gets; known with the first slot."""
+        self.paused = False
+        self.stopping = False
+        self.ended = False
+        self.farewell: ApiError | None = None
+        """Why the session ends although its client did not ask for it: what is appended is still said."""
+        self._settings = settings
+        self._outlet = outlet
+        self._holding = False
+        self._told_started = False
+        self._let_go = False
+        """The slot was given back, and is not wanted again until something happens."""
+        self._cutting = False
+        self._unconfirmed: deque[bool] = deque()
+        """Pauses (True) and resumptions that the worker has not confirmed."""
+        self._announced = False
+        self._flush, self._limit, self._end = (Alarm(later) for _ in range(3))
+        self._idle = IdleWatch(
+            settings.live_idle_seconds, later, clock, self._waits,
+            warn=lambda seconds: self._tell("idle", closes_in_seconds=seconds), end=self._idle_too_long,
+        )  # fmt: skip
+
+    def open(self) -> None:
+        """The timers start."""
+        self._end.set(self._settings.live_session_seconds, self._too_long)
+        self._idle.start()
+
+    def close(self) -> None:
+        """No timer rings any more, nothing is told."""
+        self.ended = True
+        self._idle.stop()
+        for alarm in (self._flush, self._limit, self._end):
+            alarm.clear()
+
+    @property
+    def state(self) -> State:
+        """See the module."""
+        if self.ended:
+            return State.ENDED
+        if self._cutting:
+            return State.CANCELLING
+        if self._let_go:
+            return State.RELEASED
+        if self.paused:
+            return State.PAUSED
+        return State.ACTIVE if self._holding else State.QUEUED
+
+    @property
+    def may_speak(self) -> bool:
+        """Whether there is something to say, and it may be said now."""
+        return bool(self.timeline) and not self.paused and not self._cutting
+
+    @property
+    def wants_slot(self) -> bool:
+        """Whether to queue."""
+        return not self._let_go and not self.finished
+
+    @property
+    def finished(self) -> bool:
+        """Whether the client asked for the end and all is said."""
+        return self.stopping and not self.timeline and not self.splitter.rest
+
+    # ---------------------------------------------------------------------------------------- from the client
+
+    def append(self, text: str) -> None:
+        """More text. Raises ApiError when too much waits already; the session goes on."""
+        if self.stopping:
+            raise ApiError(422, "session_stopping", "nothing can be appended after stop", param="type")
+        limit = self._settings.live_text_characters
+        waiting = self.timeline.waiting_characters + len(self.splitter.rest)
+        if waiting + len(text) > limit:
+            message = f"{waiting} characters wait to be spoken and {len(text)} came, at most {limit} may wait"
+            raise ApiError(422, "too_much_text", message, param="text")
+        self._idle.touch()
+        self._add(self.splitter.push(text))
+        self._flush.clear()
+        if self.splitter.rest.strip():
+            share = _COMPLETE_SHARE if self.splitter.seems_complete else 1.0
+            self._flush.set(share * self._settings.live_flush_seconds, self.flush)
+
+    def flush(self) -> None:
+        """What is incomplete is complete."""
+        self._flush.clear()
+        self._add(self.splitter.flush())
+
+    def cancel(self, played_samples: int) -> None:
+        """Barge-in: a new epoch begins, and nothing of the old one follows."""
+        self._flush.clear()
+        dropped_samples = self._outlet.drop_audio()
+        self._cutting = self.voice.cut()
+        rest_characters = self.splitter.clear()
+        waiting = self.timeline.waiting_characters + rest_characters
+        spoken = self.timeline.cancel(played_samples, dropped_samples, rest_characters, self.sample_rate)
+        self._idle.hush()
+        self._tell(
+            "cancelled",
+            spoken_text=spoken.text,
+            spoken_characters=spoken.characters,
+            estimated=spoken.estimated,
+            played_samples=played_samples,
+            unspoken_characters=waiting,
+            next_sample=self.timeline.samples,
+        )
+        self.voice.wake()
+
+    def pause(self) -> None:
+        """Rest; `paused` is told once the worker does."""
+        if self.paused or self.stopping:
+            return
+        self.paused = True
+        self._limit.set(self._settings.live_pause_seconds, self._paused_too_long)
+        self._ask(True)
+
+    def resume(self) -> None:
+        """Go on, in line again if the slot was given back."""
+        if not self.paused:
+            return
+        self.paused = self._let_go = False
+        self._limit.clear()
+        self._idle.touch()
+        self._ask(False)
+        self.voice.wake()
+
+    def stop(self) -> None:
+        """Finish what is appended, then end."""
+        self.resume()
+        self.flush()
+        self.stopping = True
+        self.voice.wake()
+
+    def shut_down(self, reason: ApiError) -> None:
+        """The gateway ends: what is appended is still said, unless the session rests."""
+        if self.paused or not (self.timeline or self.splitter.rest):
+            self.voice.fail(reason)
+        else:
+            self.farewell = reason
+            self.stop()
+
+    def complain(self, error: ApiError) -> None:
+        """Tell the client of something that does not end the session."""
+        self._tell("error", fatal=False, **error.to_dict())
+
+    # ----------------------------------------------------------------------------------------- from the voice
+
+    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
+        """It waits; not told when another worker is to go on with what was begun."""
+        if self._told_started:
+            return
+        kind = "queue_update" if self._announced else "queued"
+        self._announced = True
+        eta_seconds = None if eta_seconds is None else round(eta_seconds, 3)
+        self._tell(kind, ticket_id=ticket_id, position=position, eta_seconds=eta_seconds)
+
+    def got_slot(self, worker_id: str, sample_rate: int, **facts: Any) -> None:
+        """It has a slot; `facts` go into the message that says so, unless another worker just goes on."""
+        self._holding = True
+        self.sample_rate = sample_rate
+        self._idle.touch()
+        if not self._told_started:
+            self._told_started = True
+            self._tell("started", worker_id=worker_id, sample_rate=sample_rate, **facts)
+
+    def lost_slot(self, for_good: bool) -> None:
+        """The slot is gone; not `for_good` when the ticket is in front of the queue."""
+        self._holding = False
+        if for_good:
+            self._told_started = self._announced = False
+
+    def gave_back(self, reason: str) -> None:
+        """The slot is not wanted for now, because of "idle" or "pause"."""
+        if not self._let_go:
+            self._let_go = True
+            self._tell("released", reason=reason)
+
+    def began(self, utterance: Utterance) -> None:
+        """The next utterance is being spoken."""
+        self._tell(
+            "utterance",
+            index=utterance.index,
+            text=utterance.text,
+            start=utterance.start,
+            end=utterance.end,
+            first_sample=utterance.first_sample,
+        )
+
+    def heard(self, pcm: bytes) -> None:
+        """Audio of the current utterance goes out: s16le samples."""
+        samples = len(pcm) // 2
+        self._outlet.audio(pcm)
+        self.timeline.heard(samples)
+        self._idle.touch(samples / self.sample_rate)
+
+    def spoke(self, finish_reason: str) -> None:
+        """The current utterance is complete."""
+        ended = self.timeline.end(finish_reason)
+        self._tell(
+            "utterance_done",
+            index=ended.index,
+            last_sample=ended.first_sample + ended.samples,
+            finish_reason=finish_reason,
+        )
+
+    def confirmed(self, paused: bool) -> None:
+        """The worker rests, or goes on."""
+        if self._unconfirmed:
+            self._unconfirmed.popleft()
+            self._confirm(paused)
+
+    def settled(self) -> None:
+        """Nothing is spoken at a worker: what it has not confirmed needs no confirmation."""
+        self._cutting = False
+        self._confirm_all()
+        self.voice.wake()
+
+    # ----------------------------------------------------------------------------------------------- within
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        if not self.ended:
+            self._outlet.tell({"type": kind, "epoch": self.timeline.epoch, **fields})
+
+    def _add(self, sentences: list[str]) -> None:
+        for sentence in sentences:
+            self.timeline.add(sentence)
+        if self.timeline:
+            if not self.paused:
+                self._let_go = False
+            self.voice.wake()
+
+    def _ask(self, paused: bool) -> None:
+        if self.voice.ask(paused):
+            self._unconfirmed.append(paused)
+        else:
+            self._confirm(paused)
+
+    def _confirm_all(self) -> None:
+        while self._unconfirmed:
+            self._confirm(self._unconfirmed.popleft())
+
+    def _confirm(self, paused: bool) -> None:
+        if paused:
+            self._tell("paused", limit_seconds=self._settings.live_pause_seconds)
+        else:
+            self._tell("resumed")
+
+    def _paused_too_long(self) -> None:
+        self.voice.let_go()
+        self._confirm_all()
+        self.gave_back("pause")
+
+    def _waits(self) -> bool:
+        """Whether it is not the client's turn to say something."""
+        return self.paused or bool(self.timeline) or (self.wants_slot and not self._holding)
+
+    def _idle_too_long(self) -> None:
+        limit = self._settings.live_idle_seconds
+        self.voice.fail(ApiError(408, "session_idle", f"nothing was said for {limit:g} s"))
+
+    def _too_long(self) -> None:
+        limit = self._settings.live_session_seconds
+        self.voice.fail(ApiError(408, "session_timeout", f"a live session lasts at most {limit:g} s"))

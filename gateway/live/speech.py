@@ -1,0 +1,291 @@
+"""The voice of a live session: its slot, and sentence after sentence spoken there.
+
+`LiveSpeech.run()` is one coroutine, as `Synthesis.run()` is: cancelling it, at any point, gives back what it
+holds. It queues when there is something to say, and for as long as it holds its slot speaks utterances as
+clips of their own. What fails with a worker goes the way of every request (`gateway/attempts.py`): the
+utterance goes on elsewhere from its last patch, and so it does after a pause that cost the slot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from gateway.attempts import Attempts, as_api_error
+from gateway.audio import Resampler, output_sample_rate
+from gateway.errors import ApiError
+from gateway.interruption import Interruption
+from gateway.leases import Lease
+from gateway.live.at_work import AtWork
+from gateway.live.continuity import take_over
+from gateway.live.messages import Start
+from gateway.live.session import LiveSession
+from gateway.live.witness import LiveWitness
+from gateway.queue import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement, Ticket
+from gateway.relay import Clip, relay
+from gateway.requests import random_seed
+from gateway.service import Gateway
+from gateway.standing import Standing
+from gateway.voices.resolution import Speaker
+from gateway.worker_client import RequestRejected
+
+logger = structlog.get_logger(__name__)
+
+
+class _CutOff(Exception):
+    """The utterance is not wanted any more."""
+
+
+class _LetGo(Exception):
+    """The slot, or the place in the queue, is not wanted for now."""
+
+
+class LiveSpeech:
+    """The `Voice` of a session, and the `Work` of its attempts."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        session: LiveSession,
+        start: Start,
+        request_id: str,
+        standing: Standing,
+        witness: LiveWitness,
+    ) -> None:
+        self._gateway = gateway
+        self._settings = gateway.settings
+        self._session = session
+        self._start = start
+        self.seed = random_seed() if start.seed is None else start.seed
+        self._request_id = request_id
+        self._standing = standing
+        self._witness = witness
+        self._attempts = Attempts(gateway, request_id, self)
+        self._speaker = Speaker(start.voice)
+        self._model: str | None = start.model
+        self._ticket: Ticket | None = None
+        self._clip: Clip | None = None
+        """The utterance that is being spoken."""
+        self._before: Clip | None = None
+        """The one before it."""
+        self._resampler: Resampler | None = None
+        self._at_work = AtWork(session.confirmed)
+        self._changed = asyncio.Event()
+        self._whole, self._hold, self._utterance = Interruption(), Interruption(), Interruption()
+        self._sample_rate = 0
+        self.audio_seconds = 0.0
+
+    @property
+    def migrations(self) -> int:
+        """How often an utterance moved to another worker."""
+        return self._attempts.migrations
+
+    async def run(self) -> None:
+        """Returns when the client asked for the end and all is said. Raises ApiError."""
+        session = self._session
+        self._speaker = await self._gateway.voices.resolve(self._start.voice)
+        session.open()
+        try:
+            async with self._whole:
+                while not session.finished:
+                    self._changed.clear()
+                    if session.wants_slot:
+                        await self._queue()
+                    else:
+                        await self._changed.wait()
+            if session.farewell is not None:
+                raise session.farewell
+        finally:
+            session.close()
+
+    async def _queue(self) -> None:
+        """Wait for a slot and keep it until it is not needed any more."""
+        self._gateway.check_open()
+        self._attempts.queue_again()
+        requirement = self.same_model() or self._speaker.requirement(self._model)
+        with self._gateway.pool.admit(
+            self._request_id, requirement, self._tell_position, self._standing
+        ) as ticket:
+            self._ticket, ticket.on_end = ticket, self.fail
+            try:
+                self._hold = Interruption()
+                async with self._hold:
+                    if ticket.lease is None:
+                        self._tell_position(ticket)
+                    while not await self._attempts.next(ticket):
+                        pass
+            except _LetGo:
+                logger.info("live session let go of its slot", request_id=self._request_id)
+            finally:
+                self._ticket = None
+                self._session.lost_slot(for_good=True)
+
+    def _tell_position(self, ticket: Ticket) -> None:
+        position = max(ticket.position, 1)
+        eta_seconds = self._gateway.pool.estimate_wait(ticket.requirement, position)
+        self._session.queued(ticket.id, position, eta_seconds)
+
+    # ----------------------------------------------------------------------------------------- `states.Voice`
+
+    def wake(self) -> None:
+        """Look what there is to do."""
+        self._changed.set()
+        if self._ticket is not None:
+            self._show_mode(self._ticket)
+            if self._session.finished and self._ticket.waiting:
+                self.let_go()
+
+    def ask(self, paused: bool) -> bool:
+        """Have the worker pause or go on, if one is at work."""
+        return self._at_work.ask(paused)
+
+    def cut(self) -> bool:
+        """Drop the utterance that is spoken."""
+        self._clip = self._before = None
+        self._utterance.end_with(_CutOff())
+        return self._at_work.begun
+
+    def let_go(self) -> None:
+        """Give back slot or place."""
+        self._hold.end_with(_LetGo())
+
+    def fail(self, error: ApiError) -> None:
+        """End the session."""
+        self._whole.end_with(error)
+
+    # ---------------------------------------------------------------------------------------- `attempts.Work`
+
+    @property
+    def patches(self) -> int:
+        """Of the utterance that is being spoken."""
+        return len(self._clip.latents) if self._clip else 0
+
+    def same_model(self) -> Requirement | None:
+        """What was begun stays with its model."""
+        model = self._clip.model if self._clip else None
+        return self._speaker.requirement(model.name, model.revision) if model else None
+
+    def lost(self, worker_id: str, reason: str) -> None:
+        """A worker failed."""
+        self._witness.lost(worker_id, reason)
+
+    async def use(self, ticket: Ticket, lease: Lease) -> None:
+        """Speak what there is to say, until there is nothing for a while."""
+        session = self._session
+        self._model = lease.worker.model.name
+        if not self._sample_rate:
+            self._sample_rate = output_sample_rate(
+                "pcm", self._start.sample_rate, lease.worker.model.sample_rate
+            )
+        session.got_slot(
+            lease.worker.id, self._sample_rate, session_id=self._witness.session_id, seed=self.seed
+        )
+        self._show_mode(ticket)
+        began, audio_seconds = lease.granted_at, self.audio_seconds
+        try:
+            while await self._something_to_say():
+                await self._speak(ticket, lease)
+            lease.worker.figures.served(self._gateway.pool.now() - began, self.audio_seconds - audio_seconds)
+        finally:
+            ticket.audio_seconds += self.audio_seconds - audio_seconds
+            session.lost_slot(for_good=False)
+        if not session.finished:
+            session.gave_back("idle")
+
+    def _show_mode(self, ticket: Ticket) -> None:
+        mode = DUPLEX_PAUSED if self._session.paused else DUPLEX_ACTIVE
+        if ticket.mode != mode:
+            self._gateway.pool.set_mode(ticket, mode)
+
+    async def _something_to_say(self) -> bool:
+        """Wait for it; False when there is nothing for `live_slot_seconds`, or ever."""
+        session = self._session
+        while not session.may_speak:
+            if session.finished:
+                return False
+            self._changed.clear()
+            limit_seconds = None if session.paused else self._settings.live_slot_seconds
+            try:
+                async with asyncio.timeout(limit_seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                if not session.may_speak:
+                    return False
+        return True
+
+    async def _speak(self, ticket: Ticket, lease: Lease) -> None:
+        """One utterance, or the rest of it; returns early when it is paused between two parts, or cut off."""
+        clip = self._clip or self._begin(lease)
+        if clip is None:
+            return
+        self._at_work.begin()
+        try:
+            self._utterance = Interruption()
+            async with self._utterance:
+                await self._relay(clip, ticket, lease)
+            if clip.finish_reason is not None:
+                self._end(clip, clip.finish_reason)
+        except _CutOff:
+            self._witness.ended("cancelled")
+        except RequestRejected as error:
+            if error.detail.param != "text":
+                raise
+            self._end(clip, "refused")
+            self._session.complain(as_api_error(error))
+        finally:
+            self._at_work.end()
+            self._session.settled()
+
+    def _begin(self, lease: Lease) -> Clip | None:
+        utterance = self._session.timeline.begin()
+        if utterance is None:
+            return None
+        request = self._speaker.fill_in(self._start.request(utterance.text))
+        seed = self.seed if request.seed is None else request.seed
+        self._clip = Clip(request, seed, self._settings.max_audio_seconds, number=utterance.index)
+        self._gateway.retry_budget.add_request()
+        self._attempts.renew()
+        if self._ticket is not None:
+            self._ticket.excluded = frozenset()
+        self._resampler = Resampler(lease.worker.model.sample_rate, self._sample_rate)
+        self._session.began(utterance)
+        self._witness.began(request, seed)
+        return self._clip
+
+    def _end(self, clip: Clip, finish_reason: str) -> None:
+        self._hand_out(self._resampler.process(b"", last=True))
+        self._clip, self._before = None, clip
+        self._session.spoke(finish_reason)
+        self._witness.ended(finish_reason)
+
+    async def _relay(self, clip: Clip, ticket: Ticket, lease: Lease) -> None:
+        worker, client = lease.worker, self._gateway.clients[lease.worker.id]
+        voice = await self._speaker.conditioning(worker, client)
+        clip.conditioning = take_over(voice, self._before, worker.model)
+        while clip.finish_reason is None and not self._session.paused:
+            await relay(
+                clip,
+                lease,
+                client,
+                self._settings,
+                on_start=lambda: self._witness.speaking(worker.id),
+                deliver=lambda pcm: self._deliver(clip, pcm),
+                may_leave=lambda: self._gateway.has_room_beside(worker, ticket),
+                opened=self._at_work.opened,
+            )
+            self._at_work.part_ended()
+
+    def _deliver(self, clip: Clip, pcm: bytes) -> None:
+        """Audio of the utterance, unless it was cut off meanwhile."""
+        if clip is not self._clip:
+            return
+        seconds = len(pcm) / 2 / clip.model.sample_rate
+        self._attempts.heard(seconds)
+        self.audio_seconds += seconds
+        self._hand_out(self._resampler.process(pcm))
+
+    def _hand_out(self, pcm: bytes) -> None:
+        if pcm:
+            self._session.heard(pcm)
+            self._witness.audio(pcm, self._sample_rate)

@@ -1,0 +1,56 @@
+"""The states of a live session, and the two sides that it talks to."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Protocol
+
+from gateway.errors import ApiError
+
+
+class State(StrEnum):
+    """Of a session."""
+
+    QUEUED = "queued"
+    """Waits for a slot."""
+    ACTIVE = "active"
+    """Has one: speaks, or waits a moment for text."""
+    PAUSED = "paused"
+    """Keeps it, and rests."""
+    CANCELLING = "cancelling"
+    """The worker is being told to drop an utterance."""
+    RELEASED = "released"
+    """Gave it back: the pause was long, or there was nothing to say."""
+    ENDED = "ended"
+
+
+class Outlet(Protocol):
+    """Where the client hears from the session."""
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """A message."""
+
+    def audio(self, pcm: bytes) -> None:
+        """The next s16le samples. Raises ApiError when the client leaves too much unread."""
+
+    def drop_audio(self) -> int:
+        """Forget audio that has not left yet; its samples."""
+
+
+class Voice(Protocol):
+    """Who has the slot and speaks."""
+
+    def wake(self) -> None:
+        """Something has changed: look what there is to do."""
+
+    def ask(self, paused: bool) -> bool:
+        """Have the worker pause or go on. False when nothing is spoken there: nobody will confirm."""
+
+    def cut(self) -> bool:
+        """Drop the utterance that is spoken. True when a worker has to be told, which ends in `settled`."""
+
+    def let_go(self) -> None:
+        """Give the slot back, or the place in the queue."""
+
+    def fail(self, error: ApiError) -> None:
+        """End the session."""

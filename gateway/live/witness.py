@@ -1,0 +1,59 @@
+"""What is written down of a live session that is recorded, and nothing of one that is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.requests import TtsRequest
+from gateway.sessions import Recording
+
+_PARAMETERS = ("voice", "cfg_value", "inference_timesteps", "temperature")
+
+
+class LiveWitness:
+    """Passes on to a `Recording` what belongs to an utterance."""
+
+    def __init__(self, recording: Recording | None) -> None:
+        self._recording = recording
+        self._index = -1
+
+    @property
+    def session_id(self) -> str | None:
+        """Of the session that it is recorded as."""
+        return self._recording.session_id if self._recording else None
+
+    def event(self, kind: str, **facts: Any) -> None:
+        """Something that is no speech."""
+        if self._recording is not None:
+            self._recording.event(kind, **facts)
+
+    def began(self, request: TtsRequest, seed: int) -> None:
+        """An utterance begins."""
+        if self._recording is not None:
+            parameters = {name: getattr(request, name) for name in _PARAMETERS}
+            self._index = self._recording.utterance(request.text, {**parameters, "seed": seed})
+            self._recording.spoken(self._index, 0, len(request.text), 0)
+
+    def speaking(self, worker_id: str) -> None:
+        """A worker speaks it, or goes on with it."""
+        if self._recording is not None:
+            self._recording.worker(self._index, worker_id)
+
+    def lost(self, worker_id: str, reason: str) -> None:
+        """The worker failed."""
+        self.event("worker_lost", worker_id=worker_id, reason=reason)
+
+    def audio(self, pcm: bytes, sample_rate: int) -> None:
+        """The next samples of it."""
+        if self._recording is not None:
+            self._recording.audio(self._index, pcm, sample_rate)
+
+    def ended(self, outcome: str) -> None:
+        """The utterance is over."""
+        if self._recording is not None:
+            self._recording.utterance_done(self._index, outcome)
+
+    def finish(self, outcome: str) -> None:
+        """The session is."""
+        if self._recording is not None:
+            self._recording.finish(outcome)
