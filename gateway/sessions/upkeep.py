@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Container
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import structlog
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
@@ -81,11 +81,13 @@ class Upkeep:
     # ------------------------------------------------------------------------------------ the rows
 
     async def _save_for_ever(self) -> None:
+        heard_at = time.monotonic()
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):
                     await self._wake.wait()
-            if not self._wake.is_set():
+            if (now := time.monotonic()) - heard_at >= _HEARTBEAT_SECONDS:
+                heard_at = now
                 running = (recording for recording in self.recordings.values() if recording.indexed)
                 self._changed |= {recording.session_id: recording for recording in running}
             self._wake.clear()
@@ -151,12 +153,14 @@ class Upkeep:
             await asyncio.sleep(interval_seconds)
 
     @contextlib.contextmanager
-    def _problems_logged(self) -> Any:
+    def _problems_logged(self) -> Iterator[None]:
         """The database or the disk may be away for a while; speech goes on."""
         try:
             yield
         except _PROBLEMS as error:
-            logger.warning("sessions cannot be kept up", reason=repr(error))
+            logger.warning("sessions cannot be kept up", reason=type(error).__name__)
+        except Exception:
+            logger.exception("the upkeep of sessions failed")
 
 
 async def interrupt_dead(index: SessionIndex, folder: Path, but: Container[str] = ()) -> None:
