@@ -95,7 +95,7 @@ class LiveSession:
         await self._send("stats", underruns=underruns, played_samples=played_samples, buffered_ms=buffered_ms)
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any] | bytes]:
-        """Messages and audio, to "done". Raises SpeechError."""
+        """Messages and audio, to "done"; an "error" that is not fatal is a message. Raises SpeechError."""
         try:
             async for message in self._socket:
                 if isinstance(message, bytes):
@@ -113,7 +113,7 @@ class LiveSession:
 
     def _hear(self, item: dict[str, Any]) -> dict[str, Any]:
         kind = item.get("type")
-        if kind == "error":
+        if kind == "error" and item.get("fatal", True):
             raise self._failure(item)
         if kind == "started":
             self.sample_rate, self.session_id = item["sample_rate"], item.get("session_id")
