@@ -41,6 +41,7 @@ def describe_model(
     revision: str = "1",
     voices: tuple[str, ...] = (),
     part_characters: int | None = None,
+    features: tuple[str, ...] = (),
 ) -> ModelDescription:
     return ModelDescription(
         name=name,
@@ -53,6 +54,7 @@ def describe_model(
         voices=("default", *voices),
         max_text_characters=4096,
         part_characters=part_characters,
+        features=features,
         default_cfg_value=2.0,
         default_inference_timesteps=10,
     )

@@ -60,6 +60,7 @@ class ScriptedWorker:
     cancelled: int = 0
     healthy: bool = True
     part_characters: int | None = None
+    features: tuple[str, ...] = ()
     connections: int = 0
     _boots: int = 0
 
@@ -77,7 +78,7 @@ class ScriptedWorker:
             return None
         if not self.healthy:
             return connection.respond(http.HTTPStatus.INTERNAL_SERVER_ERROR, "ill")
-        model = describe_model(revision=self.revision, part_characters=self.part_characters)
+        model = describe_model("alpha", self.revision, (), self.part_characters, self.features)
         said = worker_status(WorkerState.IDLE, slots=4, boot_id=f"boot-{id(self)}", model=model)
         return connection.respond(http.HTTPStatus.OK, said.model_dump_json())
 

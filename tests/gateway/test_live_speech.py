@@ -1,0 +1,199 @@
+"""The voice of a live session against workers that misbehave: each utterance is right, and who speaks it next
+is told what came before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from gateway.errors import ApiError
+from gateway.live.messages import Start, parse_command, parse_start
+from gateway.live.session import LiveSession
+from gateway.live.speech import LiveSpeech
+from gateway.live.witness import LiveWitness
+from gateway.service import Gateway
+from gateway.standing import Standing
+from tests.gateway.processes import pcm_of
+from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.test_relay import gateway_of, prefer_the_first
+from worker.protocol import ErrorDetail, StartRequest
+
+SENTENCES = ("This is the first sentence. ", "Here is the second one. ", "And that was the third.")
+
+
+class Client:
+    """The far end of a session."""
+
+    def __init__(self, gateway: Gateway, **start: Any) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.pcm = b""
+        self.session = LiveSession(gateway.settings, self)
+        start = Start(type="start", seed=7, **start)
+        self.speech = LiveSpeech(gateway, self.session, start, "r1", Standing(), LiveWitness(None))
+        self.session.voice = self.speech
+        self.on_audio = asyncio.Event()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self.messages.append(message)
+
+    def audio(self, pcm: bytes) -> None:
+        self.pcm += pcm
+        self.on_audio.set()
+
+    def drop_audio(self) -> int:
+        return 0
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message["type"] == kind]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The session runs; at the end of the block it is over, or will never be."""
+        task = asyncio.create_task(self.speech.run())
+        try:
+            yield
+            async with asyncio.timeout(30):
+                await task
+        finally:
+            task.cancel()
+
+    async def say_all(self, *texts: str) -> None:
+        async with self.running():
+            for text in texts:
+                self.session.append(text)
+            self.session.stop()
+
+
+def owed(*texts: str, seed: int = 7) -> bytes:
+    return b"".join(pcm_of(text, seed) for text in texts)
+
+
+def latents_of(text: str) -> bytes:
+    return b"".join(frame.latents for frame in frames_of(StartRequest(request_id="r", text=text, seed=7)))
+
+
+async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None:
+    worker = ScriptedWorker([Act()], features=("prompt",))
+    async with gateway_of(worker) as gateway:
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+    assert client.pcm == owed(*SENTENCES)
+    first, second, third = worker.requests
+    assert first.prompt_text is None and first.prompt_latents is None
+    assert second.prompt_text == SENTENCES[0]
+    assert second.prompt_latents.data == latents_of(SENTENCES[0])
+    assert third.prompt_text == SENTENCES[1]
+    assert len({request.request_id for request in worker.requests}) == 3
+
+
+async def test_without_that_feature_each_sentence_begins_anew() -> None:
+    worker = ScriptedWorker([Act()], features=("reference",))
+    async with gateway_of(worker) as gateway:
+        await Client(gateway).say_all(*SENTENCES)
+    assert [request.prompt_latents for request in worker.requests] == [None, None, None]
+
+
+async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
+    long = "A sentence that goes on and on without an end in sight, " * 4
+    worker = ScriptedWorker([Act()], features=("prompt",))
+    async with gateway_of(worker) as gateway:
+        client = Client(gateway)
+        async with client.running():
+            client.session.append(long)
+            client.session.flush()
+            await client.on_audio.wait()
+            client.session.cancel(0)
+            client.session.append(long)
+            client.session.flush()
+            client.session.append(SENTENCES[0])
+            client.session.stop()
+    assert [request.prompt_latents for request in worker.requests] == [None] * len(worker.requests)
+
+
+@pytest.mark.parametrize("fault", ["cut", "leave", "hang", "corrupt", "failed"])
+async def test_an_utterance_whose_worker_fails_is_finished_by_another(fault: str) -> None:
+    faulty = ScriptedWorker([Act(), Act(3, fault)], features=("prompt",))
+    sound = ScriptedWorker([Act()], features=("prompt",))
+    async with gateway_of(faulty, sound) as gateway:
+        prefer_the_first(gateway)
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+    assert client.pcm == owed(*SENTENCES)
+    assert sound.requests[0].resume_latents.shape[0] == 3
+    assert sound.requests[0].prompt_text == SENTENCES[0]
+    assert len(client.of_type("started")) == 1
+    assert [message["finish_reason"] for message in client.of_type("utterance_done")] == ["stop"] * 3
+    assert client.speech.migrations == 1
+
+
+async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
+    refusal = ErrorDetail(
+        message="nothing that can be spoken", type="invalid_request_error", param="text", code="empty"
+    )
+    worker = ScriptedWorker([Act(), Act(refusal=refusal), Act()])
+    async with gateway_of(worker) as gateway:
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+    assert client.pcm == owed(SENTENCES[0], SENTENCES[2])
+    reasons = [message["finish_reason"] for message in client.of_type("utterance_done")]
+    assert reasons == ["stop", "refused", "stop"]
+    (complaint,) = client.of_type("error")
+    assert (complaint["fatal"], complaint["error"]["code"]) == (False, "empty")
+
+
+async def test_options_that_a_worker_refuses_end_the_session() -> None:
+    refusal = ErrorDetail(message="too much", type="invalid_request_error", param="cfg_value", code="range")
+    worker = ScriptedWorker([Act(refusal=refusal)])
+    async with gateway_of(worker) as gateway:
+        with pytest.raises(ApiError, match="too much"):
+            await Client(gateway).say_all(*SENTENCES)
+
+
+async def test_leaving_gives_back_everything() -> None:
+    worker = ScriptedWorker([Act(3, "hang")])
+    async with gateway_of(worker) as gateway:
+        client = Client(gateway)
+        task = asyncio.create_task(client.speech.run())
+        client.session.append("A sentence. And")
+        await client.on_audio.wait()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled() and client.session.ended
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ('{"type":"append"}', "text"),
+        ('{"type":"append","text":1}', "text"),
+        ('{"type":"cancel","played_samples":-1}', "played_samples"),
+        ('{"type":"pause","now":true}', "now"),
+        ('{"type":"shout"}', "type"),
+        ("{}", "type"),
+    ],
+)
+def test_a_wrong_message_is_refused_by_the_name_of_its_field(message: str, param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_command(message)
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ('{"type":"append","text":"x"}', "type"),
+        ('{"type":"start","format":"wav"}', "format"),
+        ('{"type":"start","cfg_value":11}', "cfg_value"),
+        ("[]", None),
+        ("{", None),
+    ],
+)
+def test_a_wrong_start_is_refused_too(message: str, param: str | None) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_start(message)
+    assert caught.value.param == param
