@@ -3,6 +3,7 @@
 async with FaultProxy(22400) as proxy:
     ...                               # clients connect to proxy.port
     proxy.delay_seconds = 0.02        # every piece of data, in both directions
+    proxy.jitter_seconds = 0.1        # and up to so much more, drawn anew for each piece of the server
     proxy.corrupt_next()              # one byte of the server's next piece
     proxy.cut()                       # all connections, with a reset
     await proxy.refuse()              # new connections, until `accept`
@@ -26,6 +27,7 @@ class FaultProxy:
     def __init__(self, target_port: int, draw: random.Random | None = None) -> None:
         self.port = 0
         self.delay_seconds = 0.0
+        self.jitter_seconds = 0.0
         self._target_port = target_port
         self._draw = draw or random.Random(0)
         self._corruptions = 0
@@ -107,8 +109,9 @@ class FaultProxy:
     ) -> None:
         with contextlib.suppress(OSError):
             while piece := await reader.read(_PIECE_BYTES):
-                if self.delay_seconds:
-                    await asyncio.sleep(self.delay_seconds)
+                delay = self.delay_seconds + from_server * self._draw.uniform(0, self.jitter_seconds)
+                if delay:
+                    await asyncio.sleep(delay)
                 await self._flowing.wait()
                 if from_server and self._corruptions:
                     self._corruptions -= 1

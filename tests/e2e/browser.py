@@ -10,6 +10,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
 
@@ -29,12 +30,21 @@ document.addEventListener("securitypolicyviolation", ({ violatedDirective, block
 """
 
 
+def fake_microphone(recording: Path) -> list[str]:
+    """Arguments for a microphone that plays a WAV file over and over, and that every page may use."""
+    return [
+        "--use-fake-device-for-media-stream",
+        "--use-fake-ui-for-media-stream",
+        f"--use-file-for-fake-audio-capture={recording}",
+    ]
+
+
 @contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*arguments: str) -> Iterator[Browser]:
     """Debian's Chromium, or the one that playwright has installed."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *arguments])
         try:
             yield browser
         finally:

@@ -9,7 +9,7 @@ const ROOT = new URL("../../frontend/", import.meta.url);
 const FOLDER = new URL("static/js/i18n/", ROOT);
 const load = async (name) => (await import(new URL(name, FOLDER))).default;
 /** Messages that only the other language needs: English shows the server's own words. */
-const ownWords = (key) => !key.startsWith("error.");
+const ownWords = (key) => !/^(error|check)\./.test(key);
 const english = readdirSync(FOLDER).filter((name) => /(^|-)en\.js$/.test(name));
 
 describe("both languages", () => {

@@ -253,3 +253,32 @@ test("a stream of twice the speed with 100 ms of jitter plays without an underru
     assert.equal(playout.snapshot().position, 40 * chunk);
   }
 });
+
+describe("a live session", () => {
+  test("what was flushed is never heard, and what comes next is", () => {
+    const playout = new Playout({ sampleRate: RATE });
+    playout.push(ones(RATE));
+    play(playout, 2 * PREROLL);
+    playout.flush();
+    const fading = play(playout, 2 * FADE);
+    assert.ok(heard(fading).length <= FADE);
+    assert.equal(heard(play(playout, RATE)).length, 0);
+    const position = playout.snapshot().position;
+    assert.equal(position, RATE);
+    playout.push(ones(RATE));
+    assert.ok(heard(play(playout, RATE)).length > 0.8 * RATE);
+    assert.equal(playout.snapshot().underruns, 0);
+  });
+
+  test("waiting for text is no underrun, running dry is", () => {
+    const playout = new Playout({ sampleRate: RATE });
+    playout.push(ones(RATE / 2));
+    playout.idle();
+    play(playout, RATE);
+    playout.push(ones(RATE / 2));
+    assert.equal(playout.snapshot().underruns, 0);
+    play(playout, RATE);
+    playout.push(ones(RATE / 2));
+    assert.equal(playout.snapshot().underruns, 1);
+  });
+});

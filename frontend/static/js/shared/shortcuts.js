@@ -1,10 +1,13 @@
 /**
- * Page-wide keys. A key with a modifier works everywhere; a bare key is left to inputs, buttons and
- * open dialogs, which have their own use for it.
+ * Page-wide keys. A key with a modifier works everywhere, Space and arrows are left to inputs, buttons and open dialogs,
+ * which have their own use for them, and a bare character is left to where it is typed.
  *
  *   bindShortcuts({ "Ctrl+Enter": generate, "Escape": stop, "Space": toggle, "?": help });
  */
 const OWN_KEYS = "input, textarea, select, button, a, summary, [role=slider], [contenteditable]";
+
+/** Where characters are typed, or find an option. */
+const TYPING = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox]):not([type=range])";
 
 /** The name of a key event as bindings write it: "Ctrl+Enter" (Cmd counts as Ctrl), "Space", "?". */
 export function keyName(event) {
@@ -15,7 +18,7 @@ export function keyName(event) {
 /** Whether a key pressed in this element belongs to the element. */
 export function belongsToTarget(name, target) {
   if (name.startsWith("Ctrl+") || name === "Escape") return false;
-  return Boolean(target?.closest?.(OWN_KEYS)) && !(name === "?" && !target.closest("input, textarea, select"));
+  return Boolean(target?.closest?.(name.length === 1 ? TYPING : OWN_KEYS));
 }
 
 /** @param {Record<string, () => void>} bindings */

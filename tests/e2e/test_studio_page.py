@@ -1,0 +1,214 @@
+"""The studio around its speech: history, comparison, links, code, languages, the phone and the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.processes import Server, eventually
+from tests.e2e.studio import fleet_with_data
+from tests.e2e.test_pages import SENTENCE, expect_player, expect_state, figure, open_studio
+
+OTHER = "One by one the boats in the harbour lit their lamps."
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    with fleet_with_data() as edge:
+        yield edge
+
+
+def speak(page: Page, text: str) -> int:
+    """Generate it; samples of the clip, once it is in the history."""
+    page.fill("#text", text)
+    page.click("#generate")
+    expect_state(page, "done")
+    expect(page.locator(".clip[data-shown] .clip-text")).to_have_text(text)
+    return figure(page, "received-samples")
+
+
+class TestHistory:
+    def test_a_clip_is_heard_again_after_a_reload_downloaded_and_deleted(
+        self, page: Page, fleet: Server
+    ) -> None:
+        open_studio(page, fleet)
+        samples = speak(page, SENTENCE)
+        page.reload()
+        page.get_by_role("button", name=f"Play: {SENTENCE}").click()
+        expect_player(page, "ended")
+        assert figure(page, "played-samples") == figure(page, "received-samples") == samples
+        with page.expect_download() as started:
+            page.get_by_role("button", name=f"Download: {SENTENCE}").click()
+        assert started.value.path().stat().st_size == 44 + 2 * samples
+        page.get_by_role("button", name=f"Delete: {SENTENCE}").click()
+        expect(page.locator("#history-empty")).to_be_visible()
+        page.reload()
+        expect(page.locator(".clip")).to_have_count(0)
+
+    def test_its_settings_come_back(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        page.click("#advanced summary")
+        page.fill("#seed", "77")
+        speak(page, SENTENCE)
+        page.fill("#seed", "")
+        page.fill("#text", OTHER)
+        page.get_by_role("button", name=f"Use these settings: {SENTENCE}").click()
+        expect(page.locator("#text")).to_have_value(SENTENCE)
+        expect(page.locator("#seed")).to_have_value("77")
+
+    def test_a_and_b_are_switched_at_the_same_place(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        speak(page, SENTENCE)
+        speak(page, OTHER)
+        expect_player(page, "ended")
+        page.get_by_role("button", name=f"Compare as A: {SENTENCE}").click()
+        page.get_by_role("button", name=f"Compare as B: {OTHER}").click()
+        page.click("#compare-A")
+        expect_player(page, "playing")
+        eventually(lambda: float(page.locator("#track").get_attribute("aria-valuenow") or 0) > 0.5)
+        page.locator("#history").focus()
+        page.keyboard.press("x")
+        expect(page.locator("#compare-B")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator(".clip[data-shown] .clip-text")).to_have_text(OTHER)
+        expect_player(page, "ended")
+        assert 0 < figure(page, "played-samples") <= figure(page, "received-samples")
+
+
+class TestSharing:
+    def test_a_link_carries_text_and_settings(self, browser: Browser, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet, "Fünf & zwölf = 100 % #wahr?\nZweite Zeile.")
+        page.click("#advanced summary")
+        page.fill("#seed", "42")
+        page.locator("#cfg_value").fill("3")
+        page.select_option("#format", "mp3")
+        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+        page.click("#share")
+        expect(page.locator("#status")).to_contain_text("link is copied")
+        with watched_page(browser, viewport=DESKTOP) as other:
+            other.page.goto(page.evaluate("window.copied"))
+            expect(other.page.locator("#text")).to_have_value(page.input_value("#text"))
+            expect(other.page.locator("#seed")).to_have_value("42")
+            expect(other.page.locator("#cfg_value")).to_have_value("3")
+            expect(other.page.locator("#format")).to_have_value("mp3")
+            assert "#" not in other.page.url
+            assert other.complaints == []
+
+    def test_the_code_follows_the_settings_in_every_language(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        page.click("#code summary")
+        for name, words in (
+            ("curl", "--fail-with-body"),
+            ("Python", "httpx.post"),
+            ("JavaScript", "VoxFleet"),
+        ):
+            page.get_by_role("tab", name=name).click()
+            expect(page.locator("#code-text")).to_contain_text(words)
+            expect(page.locator("#code-text")).to_contain_text(SENTENCE)
+
+
+class TestLanguages:
+    def test_chinese_is_chosen_shown_and_remembered(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        page.get_by_role("button", name="Switch to 中文").click()
+        expect(page.locator("#generate")).to_contain_text("生成")
+        expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+        expect(page.locator("#text")).to_have_attribute("placeholder", "写点值得一听的文字。")
+        page.click("#generate")
+        expect_state(page, "done")
+        expect(page.locator("#status")).to_contain_text("秒语音")
+        page.reload()
+        expect(page.locator(".nav-pages a[aria-current]")).to_have_text("工作室")
+        page.get_by_role("button", name="切换到 English").click()
+        expect(page.locator("#generate")).to_contain_text("Generate")
+        expect(page.locator("html")).to_have_attribute("lang", "en")
+
+    def test_nothing_that_is_shown_stays_english(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet, "")
+        page.click("#language")
+        page.click("#advanced summary")
+        page.click("#new-voice")
+        shown = page.evaluate(_WORDS)
+        assert [words for words in shown if words not in _NAMES] == []
+
+
+_NAMES = {"VoxFleet", "WAV", "MP3", "Opus", "FLAC", "AAC", "Default", "The model's own voice"}
+"""Names, and the gateway's own words."""
+_WORDS = """() => {
+  const english = (text) => /[A-Za-z]{2}/.test(text) && !/[\\u4e00-\\u9fff]/.test(text);
+  const words = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { parentElement, textContent } = walker.currentNode;
+    const text = textContent.trim();
+    const theirs = parentElement.closest("noscript, kbd, pre, #consent-statement, option[value='']");
+    if (english(text) && !theirs && parentElement.checkVisibility()) words.push(text);
+  }
+  for (const element of document.querySelectorAll("[aria-label]")) {
+    const text = element.getAttribute("aria-label");
+    if (english(text)) words.push(text);
+  }
+  return words;
+}"""
+
+
+class TestPhone:
+    def test_nothing_needs_a_sideways_scroll_and_targets_are_large(
+        self, browser: Browser, fleet: Server
+    ) -> None:
+        with watched_page(browser, viewport=PHONE, has_touch=True) as watched:
+            page = watched.page
+            open_studio(page, fleet)
+            speak(page, SENTENCE)
+            page.click("#advanced summary")
+            page.click("#code summary")
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            assert page.evaluate(_SMALL_TARGETS) == []
+            page.click("#new-voice")
+            assert page.evaluate("document.querySelector('#voice-sheet').scrollWidth") <= PHONE["width"]
+            assert watched.complaints == []
+
+
+_SMALL_TARGETS = """() => [...document.querySelectorAll("button, select, summary, .nav-pages a")]
+  .filter((element) => element.checkVisibility() && !element.matches(".link, .chip"))
+  .map((element) => [element.id || element.className, element.getBoundingClientRect().height])
+  .filter(([, height]) => height < 44)"""
+
+
+class TestKeyboard:
+    def test_text_voices_speech_and_help_without_a_pointer(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet, "")
+        page.keyboard.type("Typed, ? and / included. x")
+        page.keyboard.press("Control+Enter")
+        expect_state(page, "done")
+        expect(page.locator("#text")).to_have_value("Typed, ? and / included. x")
+        page.locator("#history").focus()
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.name") == "voice"
+        page.keyboard.press("?")
+        expect(page.locator("#help")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#help")).to_be_hidden()
+
+
+def test_an_api_key_is_asked_for_where_one_is_needed(browser: Browser) -> None:
+    keys = '{"shop": {"key": "a-long-enough-key-for-a-shop"}}'
+    with (
+        fleet_with_data(VOXFLEET_API_KEYS=keys, VOXFLEET_ANONYMOUS="false") as edge,
+        watched_page(browser, viewport=DESKTOP) as watched,
+    ):
+        page = watched.page
+        open_studio(page, edge)
+        page.click("#generate")
+        expect(page.locator("#key-sheet")).to_be_visible()
+        page.fill("#api-key", "a-long-enough-key-for-a-shop")
+        page.locator("#key-sheet .button-primary").click()
+        expect(page.locator("#key-sheet")).to_be_hidden()
+        page.click("#generate")
+        expect_state(page, "done")
+        assert page.evaluate("localStorage.getItem('voxfleet.apiKey')") is None
+        page.reload()
+        page.click("#generate")
+        expect_state(page, "done")

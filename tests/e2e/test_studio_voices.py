@@ -1,0 +1,155 @@
+"""A voice of one's own, made in the browser: from the microphone or a file, with consent, and spoken with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import DESKTOP, chromium, fake_microphone, watched_page
+from tests.e2e.processes import Server
+from tests.e2e.studio import fleet_with_data, write_voice
+from tests.e2e.test_pages import expect_player, expect_state, figure
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_voice(tmp_path_factory.mktemp("voice") / "voice.wav")
+
+
+@pytest.fixture(scope="module")
+def browser(recording: Path) -> Iterator[Browser]:
+    with chromium(*fake_microphone(recording)) as launched:
+        yield launched
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    with fleet_with_data() as edge:
+        yield edge
+
+
+def names(edge: Server) -> list[str]:
+    return [voice["name"] for voice in edge.get_json("/api/voices")["voices"]]
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def walk_to(page: Page, selector: str) -> None:
+    """Tab until the element has the focus."""
+    for _ in range(60):
+        if page.evaluate("selector => document.activeElement?.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard does not reach {selector}")
+
+
+def test_a_voice_is_recorded_agreed_to_and_spoken_with_by_the_keyboard_alone(
+    browser: Browser, fleet: Server
+) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        page.goto(fleet.url)
+        expect(page.locator("#new-voice")).to_be_visible()
+        walk_to(page, "#new-voice")
+        press(page, "Enter")
+        walk_to(page, "#voice-record")
+        press(page, "Enter")
+        expect(page.locator(".rec")).to_have_attribute("data-state", "recording", timeout=10_000)
+        expect(page.locator(".rec-hint")).to_contain_text("Good level")
+        expect(page.locator(".rec-time")).to_contain_text("0:03", timeout=10_000)
+        press(page, "Enter")
+        expect(page.locator(".take-verdict")).to_be_visible()
+        expect(page.locator("#voice-transcript")).to_have_value(page.inner_text("#voice-passage"))
+        walk_to(page, "#voice-name")
+        page.keyboard.type("Ada")
+        walk_to(page, "#consent")
+        press(page, "Space")
+        walk_to(page, "#consent-by")
+        page.keyboard.type("Ada Lovelace")
+        walk_to(page, "#voice-save")
+        press(page, "Enter")
+        expect(page.locator(".checks")).to_contain_text("5 to 15 s")
+        press(page, "Enter")
+        expect(page.locator("#voice-sheet")).to_be_hidden()
+        expect(page.locator(".voice-card:has(:checked)")).to_contain_text("Ada")
+        page.locator("#text").focus()
+        page.keyboard.type("Spoken with a voice of my own.")
+        press(page, "Control+Enter")
+        expect_state(page, "done")
+        expect_player(page, "ended")
+        assert figure(page, "played-samples") > 0
+        assert watched.complaints == []
+    assert "Ada" in names(fleet)
+
+
+def open_sheet(page: Page, edge: Server) -> None:
+    page.goto(edge.url)
+    page.click("#new-voice")
+    expect(page.locator("#consent-statement")).not_to_be_empty()
+
+
+def make_from_file(page: Page, edge: Server, recording: Path, name: str) -> None:
+    open_sheet(page, edge)
+    page.set_input_files("#voice-file", recording)
+    page.fill("#voice-name", name)
+    page.click("#voice-save")
+
+
+def test_a_voice_without_consent_is_kept_but_not_spoken_with(
+    browser: Browser, fleet: Server, recording: Path
+) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:  # the browser complains of the 403
+        page = watched.page
+        make_from_file(page, fleet, recording, "Mute")
+        card = page.locator(".voice-card", has_text="Mute")
+        expect(card).to_contain_text("needs consent")
+        page.get_by_role("radio", name="Mute").check()
+        page.fill("#text", "Hello.")
+        page.click("#generate")
+        expect(page.locator("#error")).to_contain_text("nobody has agreed")
+
+
+def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, recording: Path) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        make_from_file(page, fleet, recording, "Draft")
+        page.get_by_role("button", name="Edit Draft").click()
+        expect(page.locator("#voice-name")).to_have_value("Draft")
+        page.fill("#voice-name", "Grace")
+        page.fill("#voice-tags", "calm, low")
+        page.check("#consent")
+        page.fill("#consent-by", "Grace Hopper")
+        page.click("#voice-save")
+        expect(page.locator(".voice-card", has_text="Grace")).to_contain_text("#calm")
+        page.get_by_role("button", name="Hear Grace").click()
+        expect(page.locator(".voice-preview use[href$='#stop']")).to_have_count(1)
+        page.get_by_role("button", name="Edit Grace").click()
+        page.click("#voice-delete")
+        page.click("#voice-delete")
+        expect(page.locator(".voice-card", has_text="Grace")).to_have_count(0)
+        assert watched.complaints == []
+    assert "Grace" not in names(fleet)
+
+
+def test_a_file_that_is_no_audio_is_refused(browser: Browser, fleet: Server, tmp_path: Path) -> None:
+    text = tmp_path / "notes.wav"
+    text.write_text("this is no recording" * 100)
+    with watched_page(browser, viewport=DESKTOP) as watched:  # the browser complains of the 422
+        make_from_file(watched.page, fleet, text, "Notes")
+        expect(watched.page.locator("#voice-sheet [role=alert]")).to_be_visible()
+        expect(watched.page.locator("#voice-name")).to_have_value("Notes")
+
+
+def test_what_is_missing_is_said_before_anything_is_sent(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        open_sheet(page, fleet)
+        page.click("#voice-save")
+        expect(page.locator("#voice-sheet [role=alert]")).to_contain_text("Record something")
+        assert watched.complaints == []

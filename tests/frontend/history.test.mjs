@@ -1,0 +1,166 @@
+/** The history, links, code and reports of the studio. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { describe, test } from "node:test";
+import { PlaybackReporter } from "../../frontend/static/js/audio/playback-reporter.js";
+import { beyond } from "../../frontend/static/js/studio/clip-store.js";
+import { Comparison } from "../../frontend/static/js/studio/compare.js";
+import { RecordChoice } from "../../frontend/static/js/studio/record-choice.js";
+import { fromFragment, toFragment } from "../../frontend/static/js/studio/share-link.js";
+import { javascriptCode, pythonCode } from "../../frontend/static/js/studio/snippets.js";
+import { Utterance } from "../../frontend/static/js/studio/utterance.js";
+
+describe("what the history keeps", () => {
+  const entries = (...sizes) => sizes.map((bytes, index) => ({ id: 100 - index, bytes }));
+  const limits = { clips: 3, bytes: 10 };
+
+  test("the newest, up to a number and a size", () => {
+    assert.deepEqual(beyond(entries(1, 1, 1), limits), []);
+    assert.deepEqual(beyond(entries(1, 1, 1, 1, 1), limits), [97, 96]);
+    assert.deepEqual(beyond(entries(6, 5, 1), limits), [99, 98]);
+  });
+
+  test("the newest one in any case", () => assert.deepEqual(beyond(entries(50, 1), limits), [99]));
+
+  test("a kept clip is the same audio, with the figures of its day", async () => {
+    const first = new Utterance({ text: "Hi.", seed: 1 }, 0);
+    first.start({ sample_rate: 8000, worker_id: "w1" }, 0);
+    first.receive(Int16Array.of(1, -2, 3, 4).buffer, 0.5);
+    const figures = { rtf: 0.25, worker_id: "w1", session_id: "s", first_audio_heard: 0.5 };
+    const again = await Utterance.kept({ request: first.request, figures, wav: first.wav() });
+    assert.deepEqual([...again.chunks[0]], [1, -2, 3, 4]);
+    assert.deepEqual([again.sampleRate, again.firstAudioSeconds, again.sessionId], [8000, 0.5, "s"]);
+    assert.ok(Math.abs(again.realTimeFactor - 0.25) < 1e-9);
+  });
+});
+
+describe("A and B", () => {
+  const [one, two] = [{ id: 1 }, { id: 2 }];
+
+  test("are two clips, and a clip is on one side only", () => {
+    const comparison = new Comparison();
+    comparison.choose("A", one);
+    comparison.choose("B", one);
+    assert.deepEqual([comparison.entry("A"), comparison.entry("B")], [null, one]);
+    comparison.choose("A", two);
+    assert.ok(comparison.ready);
+    comparison.choose("A", two);
+    assert.ok(!comparison.ready);
+  });
+
+  test("the other side is the one that is not heard; another clip on the stage is neither", () => {
+    const comparison = new Comparison();
+    comparison.choose("A", one);
+    comparison.choose("B", two);
+    assert.equal(comparison.other, "A");
+    comparison.heard(1);
+    assert.deepEqual([comparison.side, comparison.other], ["A", "B"]);
+    comparison.heard(7);
+    assert.equal(comparison.side, null);
+  });
+
+  test("a deleted clip is compared no more", () => {
+    const comparison = new Comparison();
+    comparison.choose("A", one);
+    comparison.choose("B", two);
+    comparison.keep(new Set([2]));
+    assert.ok(!comparison.ready);
+  });
+});
+
+describe("links", () => {
+  test("carry everything there and back", () => {
+    const settings = {
+      text: "50 % of #1 & 好?\n+",
+      voice: "v_1",
+      format: "mp3",
+      parameters: { seed: 7, cfg_value: 2.5, temperature: 0 },
+    };
+    assert.deepEqual(fromFragment(toFragment(settings)), settings);
+  });
+
+  test("of others say nothing, and what is out of range is left out", () => {
+    assert.equal(fromFragment(""), null);
+    assert.equal(fromFragment("#code"), null);
+    const read = fromFragment("#text=a&seed=1.5&cfg_value=99&temperature=x&inference_timesteps=4&format=exe");
+    assert.deepEqual(read, { text: "a", voice: undefined, format: undefined, parameters: { inference_timesteps: 4 } });
+  });
+});
+
+describe("code", () => {
+  const request = { text: `It's "late" \\ 好\n`, voice: "slt", record: true, format: "mp3" };
+
+  test("Python reads back exactly the request", () => {
+    const code = pythonCode("http://host:8006", request);
+    const fields = code.slice(code.indexOf("request ="), code.indexOf("\nurl"));
+    const script = `import json\n${fields}\nprint(json.dumps(request))`;
+    assert.deepEqual(JSON.parse(execFileSync("python3", ["-c", script], { encoding: "utf8" })), request);
+  });
+
+  test("a key is taken from elsewhere, never written down", () => {
+    assert.match(pythonCode("http://h", request, { keyed: true }), /os\.environ\['VOXFLEET_API_KEY'\]/);
+    assert.doesNotMatch(pythonCode("http://h", request), /environ/);
+    assert.match(javascriptCode("http://h", request, { keyed: true }), /apiKey: prompt/);
+  });
+
+  test("JavaScript is a module that parses", () => {
+    const source = javascriptCode("http://h", request).replace(/^import.*$/m, "const VoxFleet = class {};");
+    const wrapped = `async function run() {\n${source}\n}`;
+    execFileSync("node", ["--check", "-"], { input: wrapped });
+  });
+});
+
+describe("reports of the playback", () => {
+  function reporter() {
+    const sent = [];
+    let now = 100;
+    const one = new PlaybackReporter((figures) => sent.push(figures), () => now);
+    const note = (seconds, playedSamples, underruns = 0) => {
+      now = 100 + seconds;
+      one.note({ playedSamples, underruns, bufferedSamples: 800 }, 16000);
+    };
+    return { one, sent, note };
+  }
+
+  test("go out with the first sound, then every two seconds", () => {
+    const { sent, note } = reporter();
+    note(0, 0);
+    note(0.1, 100);
+    for (const seconds of [0.5, 1, 2, 2.2, 3]) note(seconds, 1000 * seconds);
+    assert.deepEqual(sent.map(({ played_samples: played }) => played), [100, 2200]);
+    assert.equal(sent[0].buffered_ms, 50);
+  });
+
+  test("an underrun is told at once, and the end once", () => {
+    const { one, sent, note } = reporter();
+    note(0.1, 100);
+    note(0.2, 200, 1);
+    note(0.3, 300, 1);
+    one.flush();
+    one.flush();
+    assert.deepEqual(sent.map(({ underruns, played_samples: played }) => [underruns, played]), [[0, 100], [1, 200], [1, 300]]);
+  });
+});
+
+describe("recording", () => {
+  function choice(mode, checked = false) {
+    const box = Object.assign(new EventTarget(), { checked, disabled: false });
+    const field = { hidden: true };
+    const record = new RecordChoice(field, box);
+    record.offer({ record_sessions: mode });
+    return { field, box, record };
+  }
+
+  test("is offered where the gateway asks, and said only when it is chosen", () => {
+    assert.deepEqual(choice("ask").record.fields, {});
+    assert.deepEqual(choice("ask", true).record.fields, { record: true });
+    assert.ok(choice("off", true).field.hidden);
+    assert.deepEqual(choice("off", true).record.fields, {});
+  });
+
+  test("cannot be refused where everything is recorded", () => {
+    const { box, record } = choice("all");
+    assert.deepEqual([box.checked, box.disabled], [true, true]);
+    assert.deepEqual(record.fields, {});
+  });
+});
