@@ -2,7 +2,7 @@
 
 Workers send s16le mono PCM; everything with a state of its own (resamplers, MP3, Opus, AAC) sits here, behind
 the point where the parts of a clip that several workers made are joined. `encode_clip(pcm, 24000, "mp3")`
-gives a whole file.
+gives a whole file; `gateway/encoders.py` has the same formats for clips that are not complete yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RATES = {
     "aac": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
 }
 """Sample rates that a codec has; the others take any."""
-_CODECS = {
+CODECS = {
     "mp3": ("mp3", "libmp3lame", {}),
     "opus": ("ogg", "libopus", {"page_duration": "20000"}),
     "aac": ("adts", "aac", {}),
@@ -75,6 +75,11 @@ class Resampler:
         return self._stream.resample_chunk(np.frombuffer(pcm, dtype="<i2"), last=last).astype("<i2").tobytes()
 
 
+def bit_rate(sample_rate: int) -> int:
+    """Of compressed audio, in bits per second."""
+    return min(sample_rate * _BITS_PER_SAMPLE, _MAX_BIT_RATE)
+
+
 def encode_clip(pcm: bytes, sample_rate: int, format: str) -> bytes:
     """A whole file of s16le mono PCM, with true sizes in its header.
 
@@ -101,11 +106,11 @@ def _write_wav(buffer: io.BytesIO, pcm: bytes, sample_rate: int) -> None:
 
 
 def _write_compressed(buffer: io.BytesIO, pcm: bytes, sample_rate: int, format: str) -> None:
-    container_name, codec, options = _CODECS[format]
+    container_name, codec, options = CODECS[format]
     with av.open(buffer, "w", format=container_name, options=options) as container:
         stream = container.add_stream(codec, rate=sample_rate)
         stream.layout = "mono"
-        stream.bit_rate = min(sample_rate * _BITS_PER_SAMPLE, _MAX_BIT_RATE)
+        stream.bit_rate = bit_rate(sample_rate)
         frame = av.AudioFrame.from_ndarray(
             np.frombuffer(pcm, dtype="<i2")[np.newaxis], format="s16", layout="mono"
         )

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -26,6 +28,13 @@ from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 
 MAX_SEED = 2**63 - 1
+OPENAI_VOICES = frozenset(
+    (
+        *("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable"),
+        *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
+    )
+)
+OPENAI_PCM_RATE = 24_000
 _CHARACTERS_PER_SECOND = 15.0
 _SHORTEST_CLIP_SECONDS = 0.5
 
@@ -88,6 +97,13 @@ class TtsRequest(BaseModel):
         return self
 
 
+class ClipRequest(TtsRequest):
+    """The body of `POST /tts`."""
+
+    stream: bool = False
+    """Send the file while it is generated, without knowing its length."""
+
+
 class StreamRequest(TtsRequest):
     """The first message of a WebSocket: as `TtsRequest`, always answered with raw PCM."""
 
@@ -103,6 +119,10 @@ class StreamRequest(TtsRequest):
         return self
 
 
+def _voice_id(voice: Any) -> Any:
+    return voice["id"] if isinstance(voice, dict) and voice.keys() == {"id"} else voice
+
+
 class OpenAiSpeechRequest(BaseModel):
     """`POST /v1/audio/speech`. `model` may be any of OpenAI's names and then means whichever is served."""
 
@@ -110,14 +130,32 @@ class OpenAiSpeechRequest(BaseModel):
 
     input: Text
     model: Name
-    voice: Name = "default"
+    voice: Annotated[Name, BeforeValidator(_voice_id)] = "default"
+    """A name, or an object with the name as its `id`."""
+    instructions: Annotated[Text, Field(max_length=4096)] | None = None
+    """Taken and not followed, as OpenAI's tts-1 does: the model speaks as its voice does."""
     response_format: AudioFormat = "mp3"
+    stream_format: Literal["audio", "sse"] = "audio"
     speed: Annotated[float, Field(ge=1, le=1)] = 1.0
 
-    def to_tts_request(self, served_models: set[str]) -> TtsRequest:
-        """The same as a `TtsRequest`; a model name that nobody serves is left out."""
-        model = self.model if self.model in served_models else None
-        return TtsRequest(text=self.input, voice=self.voice, model=model, format=self.response_format)
+    def to_tts_request(self, served_models: set[str], voices: Collection[str]) -> TtsRequest:
+        """The same as a `TtsRequest`; a model name that nobody serves is left out.
+
+        A voice of OpenAI's that is none of `voices` means the default one, since some clients know no others.
+        PCM has OpenAI's sample rate, which its clients take for granted. Raises ApiError.
+        """
+        fields = {
+            "text": self.input,
+            "voice": "default" if self.voice in OPENAI_VOICES and self.voice not in voices else self.voice,
+            "model": self.model if self.model in served_models else None,
+            "format": self.response_format,
+            "sample_rate": OPENAI_PCM_RATE if self.response_format == "pcm" else None,
+        }
+        try:
+            return TtsRequest.model_validate(fields)
+        except ValidationError as error:
+            problem = from_validation(error.errors())
+            raise ApiError(422, problem.code, problem.message, param="input") from error
 
 
 def parse_stream_request(message: str) -> StreamRequest:

@@ -25,6 +25,12 @@ async def models(gateway: GatewayDep) -> dict[str, Any]:
     }
 
 
+@router.get("/v1/audio/models")
+async def speech_models(gateway: GatewayDep) -> dict[str, Any]:
+    """The same as Open WebUI asks for it, without a key."""
+    return {"models": [{"id": name} for name in sorted(served_models(gateway.pool))]}
+
+
 @router.get("/api/config")
 async def page_config(gateway: GatewayDep) -> dict[str, Any]:
     """What a page needs to know; the fields of the model are null until a worker has loaded one."""

@@ -1,4 +1,4 @@
-"""`POST /tts`: a whole clip in one response. `POST /v1/audio/speech`: the same in OpenAI's form."""
+"""`POST /tts`: a clip in one response, whole or as it comes. `POST /v1/audio/speech`: in OpenAI's form."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import time
 from fastapi import APIRouter, Request, Response
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
-from gateway.audio import CONTENT_TYPES, encode_clip
-from gateway.requests import OpenAiSpeechRequest, TtsRequest
+from gateway.api.speech_response import SpeechResponse, content_type_of
+from gateway.audio import encode_clip
+from gateway.requests import ClipRequest, OpenAiSpeechRequest, TtsRequest
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.witness import witness_clip
 from gateway.synthesis import Outcome, Synthesis
-from gateway.voices.catalog import served_models
+from gateway.voices.catalog import built_in_voices, served_models
 
 router = APIRouter()
 
@@ -40,15 +41,39 @@ class _Collector:
 
 
 @router.post("/tts", response_class=Response)
-async def synthesize(order: TtsRequest, request: Request, gateway: GatewayDep) -> Response:
-    """Speak `text`; the response is the audio file, its headers say how it went."""
+async def synthesize(order: ClipRequest, request: Request, gateway: GatewayDep) -> Response:
+    """Speak `text`; the response is the audio file. When it is whole, its headers say how it went."""
+    if order.stream:
+        return _speak_at_once(order, request, gateway)
     return await _speak(order, request, gateway)
 
 
 @router.post("/v1/audio/speech", response_class=Response)
 async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: GatewayDep) -> Response:
-    """OpenAI's form of the same request."""
-    return await _speak(order.to_tts_request(served_models(gateway.pool)), request, gateway)
+    """OpenAI's form of the same request. The audio comes while it is generated, as OpenAI's does; a wav file,
+    whose header has its length, comes whole unless events are asked for.
+    """
+    names = {voice["id"] for voice in built_in_voices(gateway.pool)}
+    translated = order.to_tts_request(served_models(gateway.pool), names)
+    events = order.stream_format == "sse"
+    if order.response_format == "wav" and not events:
+        return await _speak(translated, request, gateway)
+    return _speak_at_once(translated, request, gateway, events)
+
+
+def _speak_at_once(
+    order: TtsRequest, request: Request, gateway: Gateway, events: bool = False
+) -> SpeechResponse:
+    limit = gateway.settings.client_buffer_bytes
+    response = SpeechResponse(request, order.format, gateway.metrics, limit, events)
+    caller = gateway.callers.identify(request)
+    witness = witness_clip(gateway.recorder, order, caller.tenant, response)
+    response.synthesis = Synthesis(
+        gateway, order, request.state.request_id, witness, caller.standing(order), witness=witness
+    )
+    if witness.session_id is not None:
+        response.extra_headers["X-Session-Id"] = witness.session_id
+    return response
 
 
 async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Response:
@@ -73,11 +98,8 @@ async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Respo
 
 
 def _headers(outcome: Outcome, format: str) -> dict[str, str]:
-    content_type = CONTENT_TYPES[format]
-    if format == "pcm":
-        content_type += f";rate={outcome.sample_rate};channels=1"
     return {
-        "Content-Type": content_type,
+        "Content-Type": content_type_of(format, outcome.sample_rate),
         "Content-Disposition": f'inline; filename="speech.{format}"',
         "X-Sample-Rate": str(outcome.sample_rate),
         "X-Audio-Seconds": f"{outcome.audio_seconds:.6f}",

@@ -24,6 +24,7 @@ PUBLIC = {
     ("GET", "/health"),
     ("GET", "/metrics"),
     ("GET", "/ready"),
+    ("GET", "/v1/audio/models"),
     ("GET", "/v1/audio/voices"),
     ("GET", "/v1/models"),
     ("GET", "/version"),
