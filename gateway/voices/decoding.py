@@ -13,9 +13,12 @@ import json
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -77,24 +80,41 @@ class Decoder:
     async def _run(self, file: int) -> bytes:
         """What the child says; empty when it died or was killed."""
         await asyncio.to_thread(os.lseek, file, 0, os.SEEK_SET)
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", str(_PROGRAM), str(MAX_SECONDS),
-            stdin=file, stdout=PIPE, stderr=DEVNULL, cwd="/", env=_ENVIRONMENT, start_new_session=True,
-        )  # fmt: skip
+        async with _own_pipe() as (reader, output):
+            child = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", str(_PROGRAM), str(MAX_SECONDS),
+                stdin=file, stdout=output, stderr=DEVNULL, cwd="/", env=_ENVIRONMENT, start_new_session=True,
+            )  # fmt: skip
+            output.close()
+            try:
+                async with asyncio.timeout(self._wall_seconds):
+                    said = await _read_all(reader, _HEAD_BYTES + 2 * int(MAX_SECONDS * _HIGHEST_RATE))
+                    return said if await child.wait() == 0 else b""
+            except TimeoutError:
+                return b""
+            finally:
+                await _end(child)
+
+
+@asynccontextmanager
+async def _own_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, IO[bytes]]]:
+    """A pipe to a child. With asyncio's own, waiting for a child is waiting for all that hold its output."""
+    end, other_end = os.pipe()
+    reader = asyncio.StreamReader()
+    source = os.fdopen(end, "rb", 0)
+    with os.fdopen(other_end, "wb", 0) as output:
+        loop = asyncio.get_running_loop()  # whose transport closes the source
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
         try:
-            async with asyncio.timeout(self._wall_seconds):
-                said = await _read_all(child, _HEAD_BYTES + 2 * int(MAX_SECONDS * _HIGHEST_RATE))
-                return said if await child.wait() == 0 else b""
-        except TimeoutError:
-            return b""
+            yield reader, output
         finally:
-            await _end(child)
+            transport.close()
 
 
-async def _read_all(child: Process, limit: int) -> bytes:
-    """Its standard output, or nothing when that is longer than it can be."""
+async def _read_all(reader: asyncio.StreamReader, limit: int) -> bytes:
+    """What the child says, or nothing when that is longer than it can be."""
     said = bytearray()
-    while piece := await child.stdout.read(1 << 16):
+    while piece := await reader.read(1 << 16):
         said += piece
         if len(said) > limit:
             return b""

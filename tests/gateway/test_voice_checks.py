@@ -1,0 +1,100 @@
+"""What is said of a recording: measured as the standards say, judged by what the ear would mind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gateway.errors import ApiError
+from gateway.voices.checks import Checked, check
+from gateway.voices.decoding import Recording
+from gateway.voices.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
+from tests.gateway.audio_files import RATE, speech
+
+ENOUGH = 6.0
+
+
+def recording(samples: np.ndarray, rate: int = RATE) -> Recording:
+    return Recording(np.clip(samples * 32768, -32768, 32767).astype(np.int16), rate)
+
+
+def codes(checked: Checked) -> set[str]:
+    return {remark.code for remark in checked.checks}
+
+
+def test_the_filters_are_those_of_the_standard() -> None:
+    """BS.1770-4, annex 1, tables 1 and 2."""
+    b, a = shelf(48_000)
+    np.testing.assert_allclose(b, [1.53512485958697, -2.69169618940638, 1.19839281085285], atol=1e-12)
+    np.testing.assert_allclose(a, [1.0, -1.69065929318241, 0.73248077421585], atol=1e-12)
+    b, a = high_pass(48_000)
+    np.testing.assert_allclose(b, [1.0, -2.0, 1.0])
+    np.testing.assert_allclose(a, [1.0, -1.99004745483398, 0.99007225036621], atol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+def test_a_full_sine_of_1_khz_is_at_minus_3_lufs(rate: int) -> None:
+    """BS.1770-4: a 0 dBFS sine of 997 Hz in one channel reads -3.01 LKFS."""
+    sine = np.sin(2 * np.pi * 997 * np.arange(5 * rate) / rate)
+    assert integrated_loudness(sine, rate) == pytest.approx(-3.01, abs=0.05)
+    assert integrated_loudness(sine / 10, rate) == pytest.approx(-23.01, abs=0.05)
+
+
+def test_pauses_do_not_count() -> None:
+    """The relative gate: quiet parts far below the rest are left out (EBU Tech 3341, case 3)."""
+    sine = np.sin(2 * np.pi * 1000 * np.arange(60 * RATE) / RATE)
+    level_db = np.full(len(sine), -33.0)
+    level_db[: 10 * RATE] = level_db[-10 * RATE :] = -46.0
+    audio = sine * 10 ** (level_db / 20)
+    assert integrated_loudness(audio, RATE) == pytest.approx(-36.0, abs=0.1)
+    assert integrated_loudness(np.zeros(RATE), RATE) == SILENCE_LUFS
+    assert integrated_loudness(audio[:100], RATE) == SILENCE_LUFS
+
+
+def test_a_good_recording_gives_no_cause_for_remarks() -> None:
+    checked = check(recording(speech(ENOUGH)))
+    assert not {remark.code for remark in checked.checks if remark.severity == "warning"}
+    assert -30 < checked.loudness_lufs < -10
+
+
+def test_silence_at_the_ends_is_cut_off_and_pauses_stay() -> None:
+    pause = np.zeros(2 * RATE)
+    audio = np.concatenate([pause, speech(3.0), pause[:RATE], speech(3.0), pause])
+    checked = check(recording(audio))
+    assert checked.recording.seconds == pytest.approx(7.1, abs=0.15)
+    assert "trimmed" in codes(checked)
+    again = check(checked.recording)
+    assert np.array_equal(again.recording.samples, checked.recording.samples)
+
+
+@pytest.mark.parametrize(
+    ("audio", "code", "advice"),
+    [
+        (np.zeros(5 * RATE), "audio_silent", "microphone"),
+        (np.zeros(0), "audio_silent", "microphone"),
+        (speech(1.0), "audio_too_short", "at least 2 s"),
+        (np.concatenate([np.zeros(4 * RATE), speech(1.0)]), "audio_too_short", "between the first and"),
+        (speech(ENOUGH, level=0.004), "audio_too_quiet", "closer"),
+        (np.clip(speech(ENOUGH, level=6.0), -1, 1), "audio_clipped", "turn the microphone down"),
+    ],
+)
+def test_what_is_of_no_use_is_refused_with_advice(audio: np.ndarray, code: str, advice: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        check(recording(audio))
+    assert (refused.value.status_code, refused.value.code, refused.value.param) == (422, code, "audio")
+    assert advice in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("audio", "rate", "code"),
+    [
+        (speech(3.0), RATE, "short"),
+        (speech(ENOUGH, level=0.02), RATE, "quiet"),
+        (speech(ENOUGH, 8_000), 8_000, "narrow_band"),
+        (np.concatenate([speech(2.0), np.zeros(6 * RATE), speech(1.0)]), RATE, "pauses"),
+        (speech(ENOUGH) + 0.1 * np.random.default_rng(1).standard_normal(int(ENOUGH * RATE)), RATE, "noise"),
+        (np.concatenate([speech(ENOUGH), np.full(60, 1.0), speech(0.5)]), RATE, "clipping"),
+    ],
+)
+def test_what_makes_a_poor_voice_is_said(audio: np.ndarray, rate: int, code: str) -> None:
+    assert code in codes(check(recording(audio, rate)))
