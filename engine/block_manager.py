@@ -133,6 +133,11 @@ class BlockManager:
         while len(sequence.block_table) < self.blocks_for(len(sequence)):
             sequence.block_table.append(self._take())
 
+    def look_ahead(self, sequence: Sequence) -> None:
+        """Gives a sequence the block of its next token before it has one, if a block is free."""
+        if self._free and len(sequence.block_table) < self.blocks_for(len(sequence) + 1):
+            sequence.block_table.append(self._take())
+
     def commit(self, sequence: Sequence, num_computed_tokens: int) -> None:
         """Records that positions below `num_computed_tokens` are computed; offers full blocks to others."""
         first, end = sequence.num_computed_tokens // self.block_size, num_computed_tokens // self.block_size
@@ -229,7 +234,7 @@ class BlockManager:
     def _check_sequence(self, sequence: Sequence) -> None:
         table, name = sequence.block_table, sequence.request_id
         _require(len(set(table)) == len(table), f"{name} names a block twice")
-        _require(len(table) <= self.blocks_for(len(sequence)), f"{name} has blocks without tokens")
+        _require(len(table) <= self.blocks_for(len(sequence) + 1), f"{name} has blocks without tokens")
         _require(
             self.blocks_for(sequence.num_computed_tokens) <= len(table),
             f"{name}: computed positions without a block",

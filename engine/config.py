@@ -26,6 +26,8 @@ class EngineConfig:
         max_step_seconds: time for the decodes of a step, by the measured pace of earlier ones. Those wait for
             whom there is no time, unless their listeners would run dry before the step after this one.
         enable_prefix_caching: share blocks between sequences with the same beginning.
+        look_ahead: what decodes has the block of its next token before the step that yields it, as long as
+            blocks are free, so that a runner can begin the step after it.
 
     Raises:
         ValueError: a limit below 1 (a time of 0), or fewer batched tokens than sequences (some stream would
@@ -41,6 +43,7 @@ class EngineConfig:
     enable_prefix_caching: bool = True
     max_decodes: int | None = None
     max_step_seconds: float | None = None
+    look_ahead: bool = False
 
     def __post_init__(self) -> None:
         for name in (

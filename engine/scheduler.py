@@ -161,7 +161,15 @@ class Scheduler:
         if batch:
             budget = min(budget, self.config.max_prefill_tokens)
         batch.extend(self._schedule_prefills(budget, alone=not batch))
+        if self.config.look_ahead:
+            self._look_ahead(batch)
         return batch
+
+    def _look_ahead(self, batch: list[ScheduledSequence]) -> None:
+        for scheduled in batch:
+            sequence = scheduled.sequence
+            if scheduled.samples and sequence.num_new_tokens + 1 < sequence.max_new_tokens:
+                self.block_manager.look_ahead(sequence)
 
     def _schedule_decodes(self) -> Iterator[ScheduledSequence]:
         decodes = [sequence for sequence in self.running if sequence.num_uncomputed_tokens == 1]

@@ -84,6 +84,7 @@ class VoxCPMEngine:
                 num_blocks=num_blocks,
                 max_model_len=self.max_model_len,
                 enable_prefix_caching=self.options.enable_prefix_caching,
+                look_ahead=self._wants_programs,
             ),
         )
         self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
@@ -117,9 +118,13 @@ class VoxCPMEngine:
     def close(self) -> None:
         """Nothing to do beyond dropping references: tensors free themselves."""
 
-    def _prepare_programs(self, progress: Progress | None) -> None:
+    @property
+    def _wants_programs(self) -> bool:
         graphs = self.options.graphs
-        if graphs == "off" or (graphs == "auto" and self._runner.device.type != "cuda"):
+        return graphs == "static" or (graphs == "auto" and self.checkpoint.device.type == "cuda")
+
+    def _prepare_programs(self, progress: Progress | None) -> None:
+        if not self._wants_programs:
             return
         plan = ProgramPlan(
             self._defaults["inference_timesteps"], self.options.max_num_seqs, self.max_model_len
@@ -127,7 +132,7 @@ class VoxCPMEngine:
         try:
             self._runner.prepare(plan, lambda share: progress and progress("graphs", 0.5 + 0.4 * share))
         except (EngineError, RuntimeError) as error:
-            if graphs != "auto":
+            if self.options.graphs != "auto":
                 raise
             logger.warning("steps run without CUDA graphs: %s: %s", type(error).__name__, error)
 

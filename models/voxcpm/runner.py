@@ -27,8 +27,9 @@ from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
+from models.voxcpm.program_runner import ProgramRunner
 from models.voxcpm.prompt import key_patches
-from models.voxcpm.step_program import ProgramResult, ProgramRow, ProgramShape, StepProgram
+from models.voxcpm.step_program import ProgramShape, StepProgram
 from models.voxcpm.step_programs import ProgramPlan, Report, StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -87,7 +88,7 @@ class VoxCPMRunner:
         self._streams = WaveformStreams(
             vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
         )
-        self._programs: StepPrograms | None = None
+        self._programs: ProgramRunner | None = None
 
     @property
     def capturable(self) -> bool:
@@ -101,76 +102,17 @@ class VoxCPMRunner:
         def build(shape: ProgramShape) -> StepProgram:
             return StepProgram(shape, self.model, self._solver, self._streams, self._backend, self._pool)
 
-        self._programs = StepPrograms(plan, build, GraphRecorder(self.device), report)
+        programs = StepPrograms(plan, build, GraphRecorder(self.device), report)
+        self._programs = ProgramRunner(
+            programs, self._streams, self.block_size, self._noise_of, self._result
+        )
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Compute the scheduled positions; see `engine.model_runner.ModelRunner.run`."""
         if self._programs is None:
             return self._run_freely(batch)
-        results: list[StepResult | None] = [None] * len(batch)
-        served = self._run_decodes(batch, results) | self._run_chunks(batch, results)
-        rest = [i for i in range(len(batch)) if i not in served]
-        if rest:
-            for i, result in zip(rest, self._run_freely([batch[i] for i in rest]), strict=True):
-                results[i] = result
-        return results
-
-    def _run_decodes(self, batch: Rows[ScheduledSequence], results: list[StepResult | None]) -> set[int]:
-        """Serve what goes on from a patch, all at once. Returns which rows were served."""
-        rows = [
-            i
-            for i, row in enumerate(batch)
-            if row.count == 1 and self._fits_programs(row) and isinstance(row.sequence.token_ids[-1], bytes)
-        ]
-        longest = max((batch[i].start + 1 for i in rows), default=0)
-        program = self._programs.for_decodes(len(rows), longest) if rows else None
-        if program is None:
-            return set()
-        slots = self._streams.slots([batch[i].sequence for i in rows])
-        program.fill([self._program_row(batch[i], slot) for i, slot in zip(rows, slots, strict=True)])
-        self._finish(program, batch, rows, results)
-        return set(rows)
-
-    def _run_chunks(self, batch: Rows[ScheduledSequence], results: list[StepResult | None]) -> set[int]:
-        """Serve ends of prompts, one by one. Returns which rows were served."""
-        served = set()
-        for i, row in enumerate(batch):
-            if results[i] is not None or not self._fits_programs(row):
-                continue
-            program = self._programs.for_chunk(_keys(row), row.start + row.count)
-            if program is not None:
-                (slot,) = self._streams.slots([row.sequence])
-                program.fill([], self._program_row(row, slot))
-                self._finish(program, batch, [i], results)
-                served.add(i)
-        return served
-
-    def _fits_programs(self, row: ScheduledSequence) -> bool:
-        return row.samples and row.sequence.payload.num_steps == self._programs.num_steps
-
-    def _program_row(self, row: ScheduledSequence, slot: int) -> ProgramRow:
-        sequence, state = row.sequence, row.sequence.payload
-        return ProgramRow(
-            row.start,
-            _keys(row),
-            sequence.block_table,
-            slot,
-            self._noise_of(state),
-            state.cfg_value,
-        )
-
-    def _finish(
-        self,
-        program: StepProgram,
-        batch: Rows[ScheduledSequence],
-        rows: list[int],
-        results: list[StepResult | None],
-    ) -> None:
-        program.launch()
-        found: list[ProgramResult] = program.results()
-        for i, one in zip(rows, found, strict=True):
-            results[i] = self._result(batch[i].sequence.payload, one.stop, one.latents, one.audio)
+        return self._programs.run(batch, self._run_freely)
 
     def _run_freely(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Any batch, in tensors of its own size."""
@@ -204,7 +146,7 @@ class VoxCPMRunner:
         tables = [row.sequence.block_table for row in batch]
         metadata = self._backend.plan(AttentionBatch(starts, counts, tables))
         positions = np.concatenate([np.arange(row.start, row.start + row.count) for row in batch])
-        keys = [key for row in batch for key in _keys(row)]
+        keys = [key for row in batch for key in row.sequence.token_ids[row.start : row.start + row.count]]
         embeds, audio_embeds, mask = self._embed(keys)
         attention = PagedAttention(self._backend, self._pool, metadata)
         return self.model.run_language_models(
@@ -247,11 +189,12 @@ class VoxCPMRunner:
         return patches
 
     def _start_noise(self, states: list[GenerationState]) -> Tensor:
-        return torch.from_numpy(np.stack([self._noise_of(state) for state in states])).to(self.device)
+        noise = np.stack([self._noise_of(state, state.index) for state in states])
+        return torch.from_numpy(noise).to(self.device)
 
-    def _noise_of(self, state: GenerationState) -> np.ndarray:
+    def _noise_of(self, state: GenerationState, index: int) -> np.ndarray:
         shape = (self.config.patch_size, self.config.feat_dim)
-        return self._noise(state.seed, state.index, *shape) * np.float32(state.temperature)
+        return self._noise(state.seed, index, *shape) * np.float32(state.temperature)
 
     def _conditions(self, sequences: list[Sequence]) -> Tensor:
         """The patch before the one to be made, [N, P, D]; zeros where the stream ends in text."""
@@ -277,6 +220,3 @@ class VoxCPMRunner:
         state.index += 1
         return StepResult(latents.tobytes(), reason is not None, reason, patch)
 
-
-def _keys(row: ScheduledSequence) -> list[int | bytes]:
-    return row.sequence.token_ids[row.start : row.start + row.count]

@@ -7,12 +7,13 @@ chunk of a prompt that ends in a first patch. What a batch leaves unused is padd
 spare slot. Nothing of a step visits the host but its inputs, one copy in, and its results, one copy out:
 
     program.fill(decodes=[row, row], chunk=None)
-    program.launch()
-    for result in program.results(): ...          # latents, audio, stop decision of each row
+    launched = program.launch()                   # the device works, the host goes on
+    for result in launched.results(): ...         # latents, audio, stop decision of each row
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,8 @@ from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.waveform_streams import WaveformStreams
 
+MAX_UNREAD = 3
+"""Launches of one program whose results may be unread at the same time."""
 _ALIGNMENT = 64  # bytes
 
 
@@ -69,6 +72,25 @@ class ProgramResult:
     stop: bool
 
 
+class Launched:
+    """A step that is under way. Read it before the program has been launched `MAX_UNREAD` times more."""
+
+    def __init__(
+        self, outputs: Tensor, rows: list[int], patch: tuple[int, int], done: torch.cuda.Event | None
+    ) -> None:
+        self._outputs, self._rows, self._patch, self._done = outputs, rows, patch, done
+
+    def results(self) -> list[ProgramResult]:
+        """The rows that were filled in, in order; waits for the device."""
+        if self._done is not None:
+            self._done.synchronize()
+        split = self._patch[0] * self._patch[1]
+        return [
+            ProgramResult(row[:split].reshape(self._patch).copy(), row[split:-1].copy(), bool(row[-1]))
+            for row in self._outputs.numpy()[self._rows]
+        ]
+
+
 class StepProgram:
     """See the module. Programs that share `streams` must not run at the same time."""
 
@@ -97,10 +119,11 @@ class StepProgram:
         ]
         width = config.patch_size * config.feat_dim + config.patch_samples + 1
         self._outputs = torch.zeros(shape.num_rows, width, device=self._device)
-        self._host_outputs = self._outputs
+        self._readbacks: deque[tuple[Tensor, torch.cuda.Event]] = deque()
         if self._device.type == "cuda":
-            self._host_outputs = torch.zeros(self._outputs.shape, pin_memory=True)
-        self._done = torch.cuda.Event() if self._device.type == "cuda" else None
+            for _ in range(MAX_UNREAD):
+                host = torch.zeros(self._outputs.shape, pin_memory=True)
+                self._readbacks.append((host, torch.cuda.Event()))
         self._filled: list[int] = []
         self._launch: Callable[[], None] = self.compute
         self.fill([])
@@ -142,23 +165,16 @@ class StepProgram:
                 if isinstance(key, bytes):
                     host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self._patch)
 
-    def launch(self) -> None:
+    def launch(self) -> Launched:
         """Compute what was filled in; returns before the device is done."""
         self._launch()
-        if self._done is not None:
-            self._host_outputs.copy_(self._outputs, non_blocking=True)
-            self._done.record()
-
-    def results(self) -> list[ProgramResult]:
-        """The rows that were filled in, in order; waits for the device."""
-        if self._done is not None:
-            self._done.synchronize()
-        rows = self._host_outputs.numpy()[self._filled]
-        split = self._patch[0] * self._patch[1]
-        return [
-            ProgramResult(row[:split].reshape(self._patch).copy(), row[split:-1].copy(), bool(row[-1]))
-            for row in rows
-        ]
+        if not self._readbacks:
+            return Launched(self._outputs.clone(), self._filled, self._patch, None)
+        host, done = self._readbacks[0]
+        self._readbacks.rotate(-1)
+        host.copy_(self._outputs, non_blocking=True)
+        done.record()
+        return Launched(host, self._filled, self._patch, done)
 
     @torch.inference_mode()
     def compute(self) -> None:

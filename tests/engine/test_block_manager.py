@@ -265,3 +265,24 @@ def test_check_invariants_sees_corruption(corrupt: Any, rule_broken: str) -> Non
     corrupt(manager, sequence)
     with pytest.raises(EngineError, match=rule_broken):
         manager.check_invariants([sequence])
+
+
+def test_a_block_taken_ahead_counts_as_the_next_tokens_and_is_never_forced() -> None:
+    manager = BlockManager(3, 4)
+    first, second = Sequence("first", [1, 2, 3, 4], 5), Sequence("second", [1], 5)
+    assert manager.allocate(first) and manager.allocate(second)
+    manager.look_ahead(second)
+    assert len(second.block_table) == 1
+    manager.look_ahead(first)
+    manager.look_ahead(first)
+    assert len(first.block_table) == 2 and manager.num_free_blocks == 0
+    manager.check_invariants([first, second])
+    first.token_ids.append(5)
+    manager.append(first)
+    assert len(first.block_table) == 2
+    second.token_ids += [2, 3, 4]
+    manager.look_ahead(second)
+    assert len(second.block_table) == 1
+    manager.free(first)
+    manager.check_invariants([second])
+    assert manager.num_free_blocks == 2

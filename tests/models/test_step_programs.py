@@ -6,6 +6,7 @@ Here they run unrecorded, with attention in Triton's interpreter.
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine.cuda_graphs import batch_sizes
 from models.voxcpm import step_programs
 from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.step_program import Launched, StepProgram
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip, varied_requests
 
@@ -95,7 +97,7 @@ def test_a_program_asks_the_device_for_nothing(programs: Engines, monkeypatch: p
     engine = programs(graphs="off")
     runner = engine._runner
     runner.prepare(step_programs.ProgramPlan(10, 2, 96, (32,), (64,)))
-    served = runner._programs
+    served = runner._programs._programs
     # Triton's interpreter reads on the host what kernels read on the device.
     for part in ("decode", "prefill"):
         monkeypatch.setattr(runner._backend, part, lambda q, k, v, cache, step, out: out.copy_(q))
@@ -120,10 +122,9 @@ def test_a_program_without_rows_harms_nobody(programs: Engines) -> None:
     engine.add_request(item)
     first = engine.step()
     before = engine._runner._streams.latents[:-1].clone()
-    program = engine._runner._programs.for_decodes(2, 10)
+    program = engine._runner._programs._programs.for_decodes(2, 10)
     program.fill([])
-    program.launch()
-    assert program.results() == []
+    assert program.launch().results() == []
     torch.testing.assert_close(engine._runner._streams.latents[:-1], before)
     assert torch.isfinite(engine._runner._streams.latents).all()
     assert first[0].index == 0
@@ -136,3 +137,50 @@ def test_batch_sizes_waste_little() -> None:
     for smaller, larger in itertools.pairwise(sizes):
         assert larger - smaller <= max(4, smaller // 4)
     assert batch_sizes(1) == [1] and batch_sizes(5) == [1, 2, 3, 4, 5]
+
+
+def test_a_step_is_launched_before_the_one_before_it_is_read(
+    programs: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    launch, read = StepProgram.launch, Launched.results
+    monkeypatch.setattr(StepProgram, "launch", lambda self: events.append("launch") or launch(self))
+    monkeypatch.setattr(Launched, "results", lambda self: events.append("read") or read(self))
+    outputs = run(programs(), requests()[0])["zero-shot"]
+    assert len(outputs) == 6
+    # The prompt's end is read at once, since what follows depends on it; from then on one step is ahead.
+    assert events == ["launch", "read", "launch", *["launch", "read"] * 4, "read"]
+
+
+def test_sequences_that_leave_and_come_back_lose_nothing(make_engine: Engines, programs: Engines) -> None:
+    whole = run(make_engine(), *varied_requests())
+    engine = programs(max_model_len=100, max_num_seqs=5)
+    outputs: dict[str, list[Any]] = {item.request_id: [] for item in varied_requests()}
+    for item in varied_requests():
+        engine.add_request(item)
+    draw, paused = random.Random(1), set()
+    while any(not clips or clips[-1].finish_reason is None for clips in outputs.values()):
+        name = draw.choice(list(outputs))
+        if name in paused or not engine.has_unfinished():
+            for each in list(paused):
+                engine.resume(each)
+            paused.clear()
+        elif engine.pause(name):
+            paused.add(name)
+        for output in engine.step():
+            outputs[output.request_id].append(output)
+    for name, clips in whole.items():
+        assert_close(latents(outputs[name]), latents(clips), 1e-5)
+        assert_close(audio(outputs[name]), audio(clips), 1e-4)
+
+
+def test_a_cancelled_request_leaves_its_place_to_the_next(make_engine: Engines, programs: Engines) -> None:
+    engine = programs(max_num_seqs=1)
+    first, second = requests()[0], requests()[1]
+    engine.add_request(first)
+    engine.step()
+    engine.step()
+    engine.cancel(first.request_id)
+    alone = run(make_engine(), second)[second.request_id]
+    after = run(engine, second)[second.request_id]
+    assert_close(audio(after), audio(alone), 1e-4)
