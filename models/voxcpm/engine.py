@@ -19,13 +19,13 @@ import numpy as np
 
 from engine.config import EngineConfig
 from engine.errors import EngineError, RequestError
-from engine.kv_cache.pool import blocks_for_sequences
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, resolve_model
 from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import EngineOptions
 from models.voxcpm.prompt import build_sequence
@@ -61,7 +61,9 @@ class VoxCPMEngine:
             checkpoint.generation.get("max_text_characters", self.options.max_text_characters),
         )
         self.info = self._describe()
-        num_blocks = self.options.kv_blocks or self._default_kv_blocks()
+        num_blocks = self.options.kv_blocks or default_blocks(
+            self.config, self.options, self.max_model_len, checkpoint.device, checkpoint.dtype
+        )
         self._runner = VoxCPMRunner(
             checkpoint.model,
             checkpoint.vae,
@@ -166,13 +168,6 @@ class VoxCPMEngine:
             default_cfg_value=self._defaults["cfg_value"],
             default_inference_timesteps=self._defaults["inference_timesteps"],
         )
-
-    def _default_kv_blocks(self) -> int:
-        positions = int(self.options.typical_seconds / self.config.patch_seconds) + 512
-        typical = blocks_for_sequences(
-            self.options.max_num_seqs, min(positions, self.max_model_len), self.options.block_size
-        )
-        return max(typical, blocks_for_sequences(1, self.max_model_len, self.options.block_size))
 
     def _validate_text(self, request: SpeechRequest) -> None:
         limit = self._max_text_characters
