@@ -277,6 +277,7 @@ class LiveSession:
             self._confirm(self._unconfirmed.popleft())
 
     def _confirm(self, paused: bool) -> None:
+        self.voice.wake()
         if paused:
             self._tell("paused", limit_seconds=self._settings.live_pause_seconds)
         else:

@@ -1,0 +1,322 @@
+"""Live sessions with real processes: tokens in, speech out, interrupted, paused, moved and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.e2e.processes import Server, gateway, worker
+from tests.gateway.processes import Stream, eventually, pcm_of
+
+SEED = 11
+STORY = (
+    "It was the best of times. It was the worst of times! Was it the age of wisdom? "
+    "It was the age of foolishness, said Dr. Smith. It was the epoch of belief."
+)
+SENTENCES = (
+    "It was the best of times. ",
+    "It was the worst of times! ",
+    "Was it the age of wisdom? ",
+    "It was the age of foolishness, said Dr. Smith. ",
+    "It was the epoch of belief.",
+)
+LONG = (
+    "This one sentence is long enough to be interrupted somewhere in its middle, " * 4 + "and then it ends. "
+)
+
+
+class Live(Stream):
+    """One session."""
+
+    async def say(self, kind: str, **fields: Any) -> None:
+        await self.socket.send(json.dumps({"type": kind, **fields}))
+
+    async def receive_audio_bytes(self, count: int) -> None:
+        """Until so many bytes of PCM are there."""
+        while len(self.pcm) < count:
+            await self.receive()
+
+    def of_epoch(self, epoch: int) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message.get("epoch") == epoch]
+
+
+@asynccontextmanager
+async def session(edge: Server, **start: Any) -> AsyncIterator[Live]:
+    url = edge.url.replace("http", "ws", 1) + "/ws/live"
+    async with connect(url, proxy=None, max_size=None, close_timeout=1) as socket:
+        live = Live(socket)
+        await live.say("start", **{"seed": SEED, **start})
+        yield live
+
+
+def owed(*texts: str) -> bytes:
+    return b"".join(pcm_of(text, SEED) for text in texts)
+
+
+async def running(edge: Server) -> list[dict[str, Any]]:
+    return (await asyncio.to_thread(edge.get_json, "/api/queue"))["running"]
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Ask until it is so."""
+    await eventually(lambda: _true_or_none(condition), "it is not so")
+
+
+async def _true_or_none(condition: Callable[[], Awaitable[bool]]) -> bool | None:
+    return True if await condition() else None
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One worker of two slots; pauses and silence cost the slot soon."""
+    with (
+        worker(slots=2, step_ms=15) as one,
+        gateway(
+            [one.url],
+            VOXFLEET_LIVE_PAUSE_SECONDS="0.4",
+            VOXFLEET_LIVE_SLOT_SECONDS="0.4",
+            VOXFLEET_LIVE_FLUSH_SECONDS="0.3",
+            VOXFLEET_LIVE_TEXT_CHARACTERS="1000",
+        ) as edge,
+    ):
+        yield edge
+
+
+async def test_tokens_become_sentences_that_are_spoken_while_more_come(fleet: Server) -> None:
+    async with session(fleet) as live:
+        for word in STORY.split(" "):
+            await live.say("append", text=word + " ")
+        await live.receive_audio()  # before anything was flushed or stopped
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    texts = [message["text"] for message in live.of_type("utterance")]
+    assert "".join(texts) == STORY + " "
+    assert tuple(texts) == (*SENTENCES[:-1], SENTENCES[-1] + " ")
+    assert live.pcm == owed(*texts)
+    for utterance, done in zip(live.of_type("utterance"), live.of_type("utterance_done"), strict=True):
+        assert (STORY + " ")[utterance["start"] : utterance["end"]] == utterance["text"]
+        part = live.pcm[2 * utterance["first_sample"] : 2 * done["last_sample"]]
+        assert part == owed(utterance["text"])
+    assert live.messages[-1]["type"] == "done" and live.messages[-1]["utterances"] == len(SENTENCES)
+
+
+async def test_text_that_stops_is_spoken_without_a_flush(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.say("append", text="It just ends here")
+        assert (await live.receive_type("utterance"))["text"] == "It just ends here"
+        await live.receive_type("utterance_done")
+
+
+async def test_after_a_barge_in_no_old_audio_comes_and_the_next_text_is_spoken(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.say("append", text=SENTENCES[0] + LONG)
+        await live.say("flush")
+        await live.receive_type("utterance_done")
+        await live.receive_audio_bytes(len(owed(SENTENCES[0])) + 3 * 7680)
+        await live.say("cancel", played_samples=len(owed(SENTENCES[0])) // 2)
+        await live.say("append", text=SENTENCES[2])
+        answer = await live.receive_type("cancelled")
+        heard = live.pcm
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert (answer["epoch"], answer["spoken_text"]) == (1, SENTENCES[0])
+    assert (answer["spoken_characters"], answer["estimated"]) == (len(SENTENCES[0]), False)
+    assert answer["next_sample"] == len(heard) // 2
+    assert live.pcm == heard + owed(SENTENCES[2])
+    assert owed(SENTENCES[0], LONG).startswith(heard)
+    assert len(live.of_type("cancelled")) == 1
+    (utterance,) = [message for message in live.of_epoch(1) if message["type"] == "utterance"]
+    assert utterance["first_sample"] == len(heard) // 2
+    assert utterance["start"] == len(SENTENCES[0] + LONG)
+
+
+async def test_every_cancel_is_answered_once_whatever_is_going_on(fleet: Server) -> None:
+    async with session(fleet) as live:
+        for epoch in range(1, 6):
+            await live.say("cancel", played_samples=0)
+            assert (await live.receive_type("cancelled"))["epoch"] == epoch
+            await live.say("append", text=LONG + "And")
+        await live.receive_audio()
+        await live.say("stop")
+        await live.receive_rest()
+    assert len(live.of_type("cancelled")) == 5
+
+
+async def test_a_paused_session_goes_on_byte_for_byte(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.say("append", text=STORY)
+        await live.say("flush")
+        await live.receive_audio_bytes(5 * 7680)
+        await live.say("pause")
+        await live.receive_type("paused")
+        assert [entry["mode"] for entry in await running(fleet)] == ["DUPLEX_PAUSED"]
+        one = (await asyncio.to_thread(fleet.get_json, "/api/workers"))["workers"][0]
+        assert (one["live_active"], one["live_paused"]) == (0, 1)
+        heard = len(live.pcm)
+        await live.say("resume")
+        await live.receive_type("resumed")
+        assert len(live.pcm) == heard
+        assert [entry["mode"] for entry in await running(fleet)] == ["DUPLEX_ACTIVE"]
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.pcm == owed(*SENTENCES)
+    assert not live.of_type("released")
+
+
+async def test_a_pause_past_its_limit_frees_the_slot_and_goes_on_byte_for_byte(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.say("append", text=LONG)
+        await live.say("flush")
+        await live.receive_audio_bytes(5 * 7680)
+        await live.say("pause")
+        assert (await live.receive_type("paused"))["limit_seconds"] == 0.4
+        assert (await live.receive_type("released"))["reason"] == "pause"
+
+        async def nothing_runs() -> bool:
+            return not await running(fleet)
+
+        await until(nothing_runs)
+        await live.say("resume")
+        await live.receive_type("resumed")
+        await live.receive_type("started")
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.pcm == owed(LONG)
+
+
+async def test_a_session_with_nothing_to_say_lends_its_slot_to_others(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.say("append", text=SENTENCES[0])
+        await live.say("flush")
+        assert (await live.receive_type("released"))["reason"] == "idle"
+        assert not await running(fleet)
+        await live.say("append", text=SENTENCES[1])
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.pcm == owed(SENTENCES[0], SENTENCES[1])
+    assert len(live.of_type("started")) == 2
+
+
+async def test_what_is_wrong_is_said_and_ends_nothing(fleet: Server) -> None:
+    async with session(fleet) as live:
+        for message in ("{", "[]", '{"type":"shout"}', '{"type":"append","text":"' + "x" * 1001 + '"}'):
+            await live.socket.send(message)
+        codes = [(await live.receive_type("error"))["error"]["code"] for _ in range(4)]
+        assert codes == ["invalid_json", "invalid_message", "invalid_message", "too_much_text"]
+        assert "1000" in live.messages[-1]["error"]["message"]
+        await live.say("stats", underruns=1, played_samples=10, buffered_ms=100)
+        await live.say("append", text=SENTENCES[0])
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.pcm == owed(SENTENCES[0])
+
+
+async def test_a_wrong_start_closes_with_the_reason(fleet: Server) -> None:
+    async with session(fleet, voice="nobody") as live:
+        assert await live.receive_rest() == 1008
+        assert live.messages[-1]["error"]["code"] == "unknown_voice"
+
+
+async def test_a_session_is_recorded_on_request(fleet: Server) -> None:
+    async with session(fleet, record=True) as live:
+        started = await live.receive_type("started")
+        await live.say("append", text=SENTENCES[0] + SENTENCES[1])
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert started["session_id"] == live.messages[-1]["session_id"]
+    recorded = await asyncio.to_thread(fleet.get_json, f"/api/sessions/{started['session_id']}")
+    assert recorded is not None
+    answer = await asyncio.to_thread(httpx.get, f"{fleet.url}/api/sessions/{started['session_id']}/audio/1")
+    assert answer.content[44:] == owed(SENTENCES[1])
+
+
+async def test_early_text_is_kept_while_the_session_waits(fleet: Server) -> None:
+    async with session(fleet) as first, session(fleet) as second, session(fleet) as third:
+        for busy in (first, second):
+            await busy.say("append", text=LONG)
+            await busy.say("flush")
+            await busy.receive_type("started")
+        await third.say("append", text=STORY)
+        assert (await third.receive_type("queued"))["position"] == 1
+        await first.say("stop")
+        await first.receive_rest()
+        await third.say("stop")
+        assert await third.receive_rest() == 1000
+    assert third.pcm == owed(*SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[tuple[Server, dict[str, Server]]]:
+    """Three workers of one slot, two of which will be killed."""
+    with (
+        worker(slots=1, step_ms=15) as one,
+        worker(slots=1, step_ms=15) as two,
+        worker(slots=1, step_ms=15) as three,
+        gateway([one.url, two.url, three.url]) as edge,
+    ):
+        yield edge, {"w0": one, "w1": two, "w2": three}
+
+
+async def test_another_worker_goes_on_in_the_middle_of_a_word(
+    crowd: tuple[Server, dict[str, Server]],
+) -> None:
+    edge, workers = crowd
+    async with session(edge) as live:
+        await live.say("append", text=LONG + STORY)
+        started = await live.receive_type("started")
+        await live.receive_audio_bytes(4 * 7680)
+        workers[started["worker_id"]].kill()
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.pcm == owed(LONG, *SENTENCES)
+    assert live.messages[-1]["migrations"] == 1
+    assert len(live.of_type("started")) == 1
+
+
+async def test_a_worker_killed_while_paused_costs_nothing_but_the_move(
+    crowd: tuple[Server, dict[str, Server]],
+) -> None:
+    edge, workers = crowd
+    async with session(edge) as live:
+        await live.say("append", text=LONG)
+        await live.say("flush")
+        started = await live.receive_type("started")
+        await live.receive_audio_bytes(4 * 7680)
+        await live.say("pause")
+        await live.receive_type("paused")
+        workers[started["worker_id"]].kill()
+
+        async def moved() -> bool:
+            places = [entry["worker_id"] for entry in await running(edge)]
+            return bool(places) and places != [started["worker_id"]]
+
+        await until(moved)
+        heard = len(live.pcm)
+        await live.say("resume")
+        await live.receive_type("resumed")
+        assert len(live.pcm) == heard
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.pcm == owed(LONG)
+
+
+async def test_a_gateway_that_is_told_to_end_finishes_what_is_being_said() -> None:
+    with worker(slots=2, step_ms=15) as one, gateway([one.url]) as edge:
+        async with session(edge) as talking, session(edge) as silent:
+            await silent.receive_type("started")
+            await talking.say("append", text=STORY)
+            await talking.receive_audio()
+            edge.process.terminate()
+            assert await silent.receive_rest() == 1012
+            assert await talking.receive_rest() == 1012
+        assert await asyncio.to_thread(edge.process.wait, 30) == 0
+    assert talking.pcm == owed(*SENTENCES)
+    assert talking.messages[-1]["error"]["code"] == "shutting_down"
+    assert silent.messages[-1]["error"]["code"] == "shutting_down"
