@@ -5,8 +5,8 @@
     encoder.finish()        # the rest
 
 A frame or two of the codec are all that is held back: at 24 kHz 20 ms of Opus, 48 ms of MP3, 85 ms of AAC,
-96 ms of FLAC. A file whose length is not known when it begins says so: the sizes of a WAV header are the largest
-there are.
+96 ms of FLAC. A file whose length is not known when it begins says so: the sizes of a WAV header are the
+largest there are.
 """
 
 from __future__ import annotations

@@ -182,11 +182,11 @@ class LiveSpeech:
             lease.worker.id, self._sample_rate, session_id=self._witness.session_id, seed=self.seed
         )
         self._show_mode(ticket)
-        began, audio_seconds = lease.granted_at, self.audio_seconds
+        audio_seconds = self.audio_seconds
         try:
             while await self._something_to_say():
                 await self._speak(ticket, lease)
-            lease.worker.figures.served(self._gateway.pool.now() - began, self.audio_seconds - audio_seconds)
+            lease.worker.figures.served(0.0, 0.0)  # the slot waited for text too: no pace to be told
         finally:
             ticket.audio_seconds += self.audio_seconds - audio_seconds
             session.lost_slot(for_good=False)

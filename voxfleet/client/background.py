@@ -19,7 +19,13 @@ class BackgroundLoop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work`, which is cancelled when the caller is interrupted (Ctrl-C)."""
+        """The result of `work`, which is cancelled when the caller is interrupted (Ctrl-C).
+
+        Raises RuntimeError after `close`.
+        """
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("the client is closed")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
