@@ -1,45 +1,125 @@
-"""Screenshots of the pages, at desktop and phone width, in light and dark.
+"""Screenshots of the pages, caught in the middle of their work.
 
-    python -m scripts.screenshots --out build/screenshots              # starts a small synthetic fleet
+    python -m scripts.screenshots                                      # docs/images, as the README shows them
+    python -m scripts.screenshots --all --out build/screenshots        # desktop and phone, light and dark
+    python -m scripts.screenshots --only studio --model bundled        # a real voice, where it is installed
     python -m scripts.screenshots --url http://127.0.0.1:8006          # of a running gateway
 
-Each page is caught in the middle of its work: the studio while it speaks, the admin page with requests that
-run and wait and, in the fleet of its own, one worker that drains.
+Without --url a small fleet is started, with voices of its own. To add a page, add a `Scene` to `SCENES`: it
+brings the page into the state that is worth a picture.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browser import DESKTOP, PHONE, chromium, watched_page
+from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
 from tests.e2e.processes import eventually, gateway, worker
+from tests.e2e.studio import write_voice
 
 TEXT = (
     "The fog lifted a little after six. One by one the boats in the harbour lit their lamps, "
     "and someone on the pier began to sing."
 )
-SIZES = {"desktop": {**DESKTOP, "height": 960}, "phone": PHONE}
+SIZES = {"desktop": {"width": 1280, "height": 860}, "phone": PHONE}
 THEMES = ("light", "dark")
+README_SHOTS = (("desktop", "light", ""), ("phone", "dark", "-phone"))
+README_IMAGES = Path("docs/images")
+LARGEST_BYTES = 200_000
 LOAD_REQUESTS = 9
 HISTORY_MS = 8000
+VOICES = (("Ada", "en", "calm,narrator"), ("Grace", "en", "warm"), ("小美", "zh", "bright"))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A page in a state worth a picture. `busy`: other clients keep the fleet occupied meanwhile."""
+
+    prepare: Callable[[Page, str], None]
+    busy: bool = False
+    full_page: bool = False
+
+
+# the scenes
+
+
+def studio(page: Page, url: str) -> None:
+    """A clip in the history, and another one while it speaks."""
+    page.goto(url)
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    stage = page.locator("#stage")
+    page.fill("#text", "Flight two forty one leaves from gate seventeen.")
+    page.click("#generate")
+    expect(page.locator(".clip")).to_have_count(1, timeout=60_000)
+    page.fill("#text", TEXT)
+    page.click("#generate")
+    expect(stage).to_have_attribute("data-player", "playing", timeout=60_000)
+    page.locator("#text").blur()
+    page.wait_for_timeout(3000)
+    page.evaluate("scrollTo(0, 0)")
+
+
+def new_voice(page: Page, url: str) -> None:
+    """A recording with its trim handles, and the consent."""
+    page.goto(url)
+    page.click("#new-voice")
+    page.click("#voice-record")
+    expect(page.locator(".rec-time")).to_contain_text("0:06", timeout=30_000)
+    page.click("#voice-record")
+    for field, words in {"name": "Ada", "lang": "en", "tags": "calm, narrator"}.items():
+        page.fill(f"#voice-{field}", words)
+    page.check("#consent")
+    page.fill("#consent-by", "Ada Lovelace")
+    page.evaluate("document.querySelector('#voice-sheet').scrollTo(0, 0)")
+
+
+def admin(page: Page, url: str) -> None:
+    """Workers at work, once the sparklines have some history."""
+    page.goto(f"{url}/admin")
+    expect(page.locator(".worker[data-worker]").first).to_be_visible()
+    page.wait_for_timeout(HISTORY_MS)
+
+
+SCENES = {
+    "studio": Scene(studio),
+    "new-voice": Scene(new_voice),
+    "admin": Scene(admin, busy=True),
+}
+
+# the fleet
 
 
 @contextlib.contextmanager
-def small_fleet() -> Iterator[str]:
-    """The URL of a gateway with three workers, one of them draining."""
+def small_fleet(model: str, voice: Path) -> Iterator[str]:
+    """The URL of a gateway with three workers, one of them draining, and a few voices."""
+    options = {"slots": 2} if model != "synthetic" else {"slots": 2, "step_ms": 45}
     with contextlib.ExitStack() as stack:
-        workers = [stack.enter_context(worker(slots=2, step_ms=45)) for _ in range(3)]
-        edge = stack.enter_context(gateway([each.url for each in workers]))
+        data = stack.enter_context(tempfile.TemporaryDirectory())
+        workers = [stack.enter_context(worker(model=model, **options)) for _ in range(3)]  # type: ignore[arg-type]
+        edge = stack.enter_context(gateway([each.url for each in workers], VOXFLEET_DATA_DIR=data))
         eventually(lambda: all(one["state"] == "IDLE" for one in edge.get_json("/api/workers")["workers"]))
         httpx.post(f"{edge.url}/api/workers/w2/drain").raise_for_status()
+        add_voices(edge.url, voice)
         yield edge.url
+
+
+def add_voices(url: str, recording: Path) -> None:
+    """Voices of one's own, with consent."""
+    statement = httpx.get(f"{url}/api/voices/consent").json()["statement"]
+    for name, language, tags in VOICES:
+        fields = {"name": name, "language": language, "tags": tags}
+        consent = {"consent_by": "Ada Lovelace", "consent_statement": statement}
+        audio = {"audio": ("voice.wav", recording.read_bytes(), "audio/wav")}
+        httpx.post(f"{url}/api/voices", data=fields | consent, files=audio, timeout=60).raise_for_status()
 
 
 @contextlib.contextmanager
@@ -63,34 +143,31 @@ def load(url: str) -> Iterator[None]:
             thread.join()
 
 
+# the pictures
+
+
 @contextlib.contextmanager
-def opened(browser: Browser, size: str, theme: str) -> Iterator[Page]:
+def opened(browser: Browser, size: str, theme: str, scale: float) -> Iterator[Page]:
     """A fresh page of that size and theme."""
-    options = {"viewport": SIZES[size], "color_scheme": theme, "device_scale_factor": 2}
+    options = {"viewport": SIZES[size], "color_scheme": theme, "device_scale_factor": scale}
     with watched_page(browser, **options) as watched:
         yield watched.page
         for complaint in watched.complaints:
             print("  the page complains:", complaint)
 
 
-def shoot_studio(page: Page, url: str, path: Path) -> None:
-    """The studio, a few seconds into a sentence."""
-    page.goto(url)
-    page.fill("#text", TEXT)
-    page.click("#generate")
-    stage = page.locator("#stage")
-    expect(stage).to_have_attribute("data-player", "playing", timeout=60_000)
-    page.locator("#text").blur()
-    page.wait_for_timeout(3000)
-    page.screenshot(path=path)
-
-
-def shoot_admin(page: Page, url: str, path: Path) -> None:
-    """The admin page, once its sparklines have some history."""
-    page.goto(f"{url}/admin")
-    expect(page.locator(".worker[data-worker]").first).to_be_visible()
-    page.wait_for_timeout(HISTORY_MS)
-    page.screenshot(path=path, full_page=True)
+def shoot(browser: Browser, url: str, name: str, options: argparse.Namespace) -> None:
+    """All pictures of one scene."""
+    scene = SCENES[name]
+    everything = [(size, theme, f"-{size}-{theme}") for size in SIZES for theme in THEMES]
+    with load(url) if scene.busy else contextlib.nullcontext():
+        for size, theme, suffix in everything if options.all else README_SHOTS:
+            path = options.out / f"{name}{suffix}.png"
+            with opened(browser, size, theme, 2 if options.all else 1) as page:
+                scene.prepare(page, url)
+                page.screenshot(path=path, full_page=scene.full_page)
+            large = "" if options.all or path.stat().st_size <= LARGEST_BYTES else "  (large for a README)"
+            print(f"{path}  {path.stat().st_size // 1000} kB{large}")
 
 
 def main() -> None:
@@ -99,19 +176,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--url", help="of a running gateway; its admin API must answer this machine")
-    parser.add_argument("--out", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("--model", default="synthetic", help="what the small fleet speaks with")
+    parser.add_argument("--only", choices=SCENES, action="append", help="these scenes and no others")
+    parser.add_argument("--all", action="store_true", help="both sizes in both themes, twice as fine")
+    parser.add_argument("--out", type=Path, default=README_IMAGES)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    fleet = contextlib.nullcontext(options.url.rstrip("/")) if options.url else small_fleet()
-    with fleet as url, chromium() as browser:
-        for name, shoot, busy in (("studio", shoot_studio, False), ("admin", shoot_admin, True)):
-            with load(url) if busy else contextlib.nullcontext():
-                for size in SIZES:
-                    for theme in THEMES:
-                        path = options.out / f"{name}-{size}-{theme}.png"
-                        with opened(browser, size, theme) as page:
-                            shoot(page, url, path)
-                        print(path)
+    with tempfile.TemporaryDirectory() as folder:
+        voice = write_voice(Path(folder) / "voice.wav")
+        fleet = small_fleet(options.model, voice)
+        fleet = contextlib.nullcontext(options.url.rstrip("/")) if options.url else fleet
+        with fleet as url, chromium(*fake_microphone(voice)) as browser:
+            for name in options.only or SCENES:
+                shoot(browser, url, name, options)
 
 
 if __name__ == "__main__":
