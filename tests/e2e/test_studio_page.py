@@ -102,7 +102,7 @@ class TestSharing:
         for name, words in (
             ("curl", "--fail-with-body"),
             ("Python", "httpx.post"),
-            ("JavaScript", "VoxFleet"),
+            ("JavaScript", "await fetch("),
         ):
             page.get_by_role("tab", name=name).click()
             expect(page.locator("#code-text")).to_contain_text(words)

@@ -1,7 +1,12 @@
 /** The history, links, code and reports of the studio. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
+import { promisify } from "node:util";
 import { PlaybackReporter } from "../../frontend/static/js/audio/playback-reporter.js";
 import { beyond } from "../../frontend/static/js/studio/clip-store.js";
 import { Comparison } from "../../frontend/static/js/studio/compare.js";
@@ -100,13 +105,26 @@ describe("code", () => {
   test("a key is taken from elsewhere, never written down", () => {
     assert.match(pythonCode("http://h", request, { keyed: true }), /os\.environ\['VOXFLEET_API_KEY'\]/);
     assert.doesNotMatch(pythonCode("http://h", request), /environ/);
-    assert.match(javascriptCode("http://h", request, { keyed: true }), /apiKey: prompt/);
+    assert.match(javascriptCode("http://h", request, { keyed: true }), /process\.env\.VOXFLEET_API_KEY/);
   });
 
-  test("JavaScript is a module that parses", () => {
-    const source = javascriptCode("http://h", request).replace(/^import.*$/m, "const VoxFleet = class {};");
-    const wrapped = `async function run() {\n${source}\n}`;
-    execFileSync("node", ["--check", "-"], { input: wrapped });
+  test("JavaScript sends the request and keeps the answer", async (context) => {
+    const folder = await mkdtemp(join(tmpdir(), "code-"));
+    context.after(() => rm(folder, { recursive: true }));
+    const seen = [];
+    const server = createServer(async (incoming, response) => {
+      let body = "";
+      for await (const part of incoming) body += part;
+      seen.push(JSON.parse(body));
+      response.end("sound");
+    });
+    context.after(() => server.close());
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const origin = `http://127.0.0.1:${server.address().port}`;
+    await writeFile(join(folder, "code.mjs"), javascriptCode(origin, request));
+    await promisify(execFile)("node", ["code.mjs"], { cwd: folder });
+    assert.deepEqual(seen, [request]);
+    assert.equal(await readFile(join(folder, "speech.mp3"), "utf8"), "sound");
   });
 });
 

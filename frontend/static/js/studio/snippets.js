@@ -52,17 +52,22 @@ export function pythonCode(origin, request, { keyed = false } = {}) {
   ].join("\n");
 }
 
-/** Streams, which is what the client module is for. @see curlCommand */
-export function javascriptCode(origin, { text, format: _, ...options }, { keyed = false } = {}) {
-  const key = keyed ? `, apiKey: prompt("API key")` : "";
-  const last = Object.keys(options).length > 0 ? `, ${JSON.stringify(options)}` : "";
+/** For Node; the client module of the pages does the same, and streams. @see curlCommand */
+export function javascriptCode(origin, request, { keyed = false } = {}) {
+  const key = keyed ? ", authorization: `Bearer ${process.env.VOXFLEET_API_KEY}`" : "";
+  const fields = Object.entries(request).map(([name, value]) => `  ${name}: ${JSON.stringify(value)},`);
   return [
-    `import { VoxFleet } from ${JSON.stringify(`${origin}/static/js/client/voxfleet.js`)};`,
+    'import { writeFile } from "node:fs/promises";',
     "",
-    `const fleet = new VoxFleet({ url: ${JSON.stringify(origin)}${key} });`,
-    `const text = ${JSON.stringify(text)};`,
-    `for await (const pcm of fleet.stream(text${last})) {`,
-    "  console.log(new Int16Array(pcm)); // 16-bit samples, as they are made",
-    "}",
+    "const request = {",
+    ...fields,
+    "};",
+    `const answer = await fetch(${JSON.stringify(`${origin}/tts`)}, {`,
+    '  method: "POST",',
+    `  headers: { "content-type": "application/json"${key} },`,
+    "  body: JSON.stringify(request),",
+    "});",
+    "if (!answer.ok) throw new Error(await answer.text());",
+    `await writeFile("speech.${request.format}", new Uint8Array(await answer.arrayBuffer()));`,
   ].join("\n");
 }
