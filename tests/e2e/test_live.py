@@ -237,6 +237,18 @@ async def test_a_session_is_recorded_on_request(fleet: Server) -> None:
     assert answer.content[44:] == owed(SENTENCES[1])
 
 
+async def test_an_administrator_ends_a_session_that_rests(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.receive_type("started")
+        await live.say("pause")
+        await live.receive_type("paused")
+        (entry,) = await running(fleet)
+        await asyncio.to_thread(httpx.delete, f"{fleet.url}/api/queue/{entry['ticket_id']}")
+        await live.receive_rest()
+        assert (live.messages[-1]["type"], live.messages[-1]["fatal"]) == ("error", True)
+        assert not await running(fleet)
+
+
 async def test_early_text_is_kept_while_the_session_waits(fleet: Server) -> None:
     async with session(fleet) as first, session(fleet) as second, session(fleet) as third:
         for busy in (first, second):
@@ -259,7 +271,7 @@ def crowd() -> Iterator[tuple[Server, dict[str, Server]]]:
         worker(slots=1, step_ms=15) as one,
         worker(slots=1, step_ms=15) as two,
         worker(slots=1, step_ms=15) as three,
-        gateway([one.url, two.url, three.url]) as edge,
+        gateway([one.url, two.url, three.url], VOXFLEET_STALL_TIMEOUT_SECONDS="0.3") as edge,
     ):
         yield edge, {"w0": one, "w1": two, "w2": three}
 
@@ -291,6 +303,8 @@ async def test_a_worker_killed_while_paused_costs_nothing_but_the_move(
         await live.receive_audio_bytes(4 * 7680)
         await live.say("pause")
         await live.receive_type("paused")
+        await asyncio.sleep(0.8)  # longer than an engine may stand still that is not paused
+        assert [entry["attempt"] for entry in await running(edge)] == [1]
         workers[started["worker_id"]].kill()
 
         async def moved() -> bool:

@@ -18,6 +18,8 @@ from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.service import Gateway
 from gateway.standing import Standing
+from gateway.workers import Health, Worker
+from tests.gateway.fleet import status
 from tests.gateway.processes import pcm_of
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.test_relay import gateway_of, prefer_the_first
@@ -164,6 +166,20 @@ async def test_leaving_gives_back_everything() -> None:
         task.cancel()
         await asyncio.wait({task})
         assert task.cancelled() and client.session.ended
+
+
+def test_an_engine_that_stands_still_because_all_is_paused_does_not_hang() -> None:
+    worker = Worker("w0", "http://w0")
+    resting = status(slots=2, slots_used=1, step=7).model_copy(update={"slots_paused": 1})
+    worker.answered(resting)
+    worker.suspected("silence")
+    worker.answered(resting)
+    assert worker.health is Health.UP
+    working = status(slots=2, slots_used=2, step=7).model_copy(update={"slots_paused": 1})
+    worker.answered(working)
+    worker.suspected("silence")
+    worker.answered(working)
+    assert worker.health is Health.SUSPECT
 
 
 @pytest.mark.parametrize(
