@@ -80,10 +80,15 @@ class LatentCache:
             raise WorkerUnreachable("the worker changed its model")
         latents = encoded.latents
         try:
-            await asyncio.to_thread(write_atomically, path, _pack(key, latents))
+            await asyncio.to_thread(self._write, path, key, latents)
         except OSError as error:
             logger.warning("latents were not kept", error=type(error).__name__)
         return latents
+
+    def _write(self, path: Path, key: Key, latents: Latents) -> None:
+        write_atomically(path, _pack(key, latents))
+        if not self._store.path(key[1]).exists():  # the voice was deleted meanwhile
+            path.unlink(missing_ok=True)
 
     def _hold(self, key: Key, latents: Latents) -> None:
         self._held[key] = latents
