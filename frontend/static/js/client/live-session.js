@@ -4,8 +4,8 @@
  * Events: "queued" {ticket_id, position, eta_seconds}, "started" {session_id, worker_id, sample_rate}, "utterance" {index,
  * text, start, end, first_sample}, "audio" {pcm: ArrayBuffer of PCM s16le, firstSample: its place in all audio sent},
  * "utterance_done" {index, last_sample, finish_reason}, "cancelled" {epoch, spoken_text, spoken_characters,
- * played_samples}, "paused" {limit_seconds}, "resumed", "released", "idle", then exactly one of "done" and "failed"
- * {message, code}. No audio of before follows cancel(). Commands given before the socket is open wait for it.
+ * played_samples}, "paused" {limit_seconds}, "resumed", "released" {reason}, "idle" {closes_in_seconds}, "complaint"
+ * {message, code} of one message while the session goes on, then exactly one of "done" and "failed" {message, code}. No audio of before follows cancel(). Commands given before the socket is open wait for it.
  */
 import { closeProblem } from "./closes.js";
 
@@ -116,7 +116,8 @@ export class LiveSession extends EventTarget {
       return;
     }
     const message = JSON.parse(data);
-    if (message.type === "error") this.#finish("failed", message.error);
+    if (message.type === "error" && message.fatal === false) this.#emit("complaint", message.error);
+    else if (message.type === "error") this.#finish("failed", message.error);
     else if (message.type === "done") this.#finish("done", message);
     else if (message.type === "queue_update") this.#emit("queued", message);
     else {

@@ -3,7 +3,8 @@
  *
  * States: "ready", "preparing", "queued", "live", "pausing", "paused", "released", "ending" (what is appended is still
  * spoken), "ended", "failed". Events: "state" (detail: the state), "queued", "appended", "room" (for more text),
- * "news" (of script or figures), "idle" (detail: seconds until it is closed), "cancelled" {spoken_text}, "failed" {message, code}.
+ * "news" (of script or figures), "idle" (detail: seconds until it is closed), "cancelled" {spoken_text}, "failed" {message, code},
+ * "complaint" (likewise, and the session goes on).
  */
 import { fleet } from "../shared/fleet.js";
 import { Hearing } from "./hearing.js";
@@ -19,12 +20,15 @@ const now = () => performance.now() / 1000;
 export class Conversation extends EventTarget {
   #session = null;
   #cutAt = [];
+  /** [characters, time] of what was appended before the first utterance, and when that was complete. */
+  #sent = [];
+  #completeAt = 0;
   #reporting = null;
 
   hearing = new Hearing();
   script = new Script();
   state = "ready";
-  /** What is known: {startedAt, firstTextAt, liveAt, firstAudioSeconds, endedAt, sessionId, workerId, releaseAt, outcome} */
+  /** What is known: {startedAt, liveAt, firstAudioSeconds, endedAt, sessionId, workerId, releaseAt, outcome} */
   facts = {};
 
   constructor() {
@@ -57,6 +61,8 @@ export class Conversation extends EventTarget {
     this.leave();
     this.script = new Script();
     this.#cutAt = [];
+    this.#sent = [];
+    this.#completeAt = 0;
     this.facts = { startedAt: now() };
     const opened = this.hearing.prepare(expectedSampleRate);
     const session = fleet.live(options);
@@ -70,9 +76,9 @@ export class Conversation extends EventTarget {
   /** @param {string} text the next piece */
   append(text) {
     if (!this.open || text === "") return;
-    this.facts.firstTextAt ??= now();
     this.facts.closesAt = null;
     this.script.append(text);
+    if (!this.script.utterances) this.#sent.push([this.script.length, now()]);
     this.#session.append(text);
     this.#emit("appended");
   }
@@ -131,6 +137,7 @@ export class Conversation extends EventTarget {
     });
     on("started", (news) => this.#started(session, news));
     on("utterance", (news) => {
+      if (news.index === 0) this.#completeAt = this.#sent.find(([length]) => length >= news.end)?.[1] ?? 0;
       this.script.utterance(news);
       this.hearing.utterance();
       this.#emit("room");
@@ -149,6 +156,7 @@ export class Conversation extends EventTarget {
     });
     on("idle", ({ closes_in_seconds: seconds }) => this.#idle(seconds));
     on("done", (outcome) => this.#done(outcome));
+    on("complaint", (problem) => this.#emit("complaint", problem));
     on("failed", (problem) => this.#fail(session, problem));
   }
 
@@ -165,7 +173,7 @@ export class Conversation extends EventTarget {
   }
 
   #received({ pcm, firstSample }) {
-    this.facts.firstAudioSeconds ??= now() - Math.max(this.facts.firstTextAt ?? 0, this.facts.liveAt);
+    this.facts.firstAudioSeconds ??= now() - Math.max(this.#completeAt, this.facts.liveAt);
     this.script.received(this.hearing.receive(pcm, firstSample));
     this.#emit("news");
   }

@@ -68,6 +68,7 @@ class Live {
     on("news", () => this.#draw());
     on("cancelled", (news) => this.#cancelled(news));
     on("failed", (problem) => this.#showProblem(problem));
+    on("complaint", (problem) => this.#showProblem(problem));
     this.#composer.addEventListener("text", ({ detail }) => this.#conversation.append(detail));
     this.#composer.addEventListener("flush", () => this.#conversation.flush());
     this.#composer.addEventListener("wanted", () => this.#start());
@@ -177,7 +178,7 @@ class Live {
 
   #cancelled({ spoken_text: spoken }) {
     this.#view.cut();
-    const quote = spoken.trim().length > QUOTE_CHARACTERS ? `…${spoken.trim().slice(-QUOTE_CHARACTERS)}` : spoken.trim();
+    const quote = lastWords(spoken.trim());
     this.#say(() => (quote ? t("live.said.interrupted", { text: quote }) : t("live.said.interruptedUnheard")));
   }
 
@@ -204,6 +205,12 @@ class Live {
     byId("error").hidden = false;
     if (needsKey(problem)) openKeySheet(problem);
   }
+}
+
+/** The end of a text, from the beginning of a word. */
+function lastWords(text) {
+  if (text.length <= QUOTE_CHARACTERS) return text;
+  return `…${text.slice(-QUOTE_CHARACTERS).replace(/^\S*\s+/, "")}`;
 }
 
 new Live().open();

@@ -1,0 +1,59 @@
+/**
+ * What happened in a session, line by line: utterances with their worker and outcome, changes of worker, and what the
+ * listener did. A line of an utterance takes the player there.
+ */
+import { h } from "../shared/dom.js";
+import { clock, latency } from "../shared/format.js";
+import { setMessage, t } from "./words.js";
+
+const KNOWN = ["cancel", "pause", "resume", "released", "migration", "paused", "resumed"];
+const EXCERPT = 90;
+
+/** What is told of an event beside its kind: its plain facts. @param {number | null} rate samples per second */
+export function eventFacts({ at, kind, ...facts }, rate) {
+  if (kind === "cancel" && rate) return t("session.heardTo", { time: clock(facts.played_samples / rate) });
+  return Object.entries(facts)
+    .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`)
+    .join(" · ");
+}
+
+/** Where listeners interrupted, in seconds of the merged audio. */
+export function interruptions({ events = [], sample_rate: rate }) {
+  return events.filter(({ kind, played_samples: played }) => kind === "cancel" && rate && Number.isFinite(played)).map(({ played_samples: played }) => played / rate);
+}
+
+/**
+ * @param {HTMLElement} list @param {import("./narrative.js").Narrative} narrative @param {(seconds: number) => void} onSeek
+ */
+export function showEvents(list, narrative, onSeek) {
+  list.replaceChildren(...narrative.events.map((event) => line(event, narrative, onSeek)));
+  if (narrative.events.length === 0) list.append(h("li", { class: "quiet", "data-i18n": "session.noEvents" }));
+}
+
+function line(event, narrative, onSeek) {
+  const time = h("time", { class: "timeline-time" }, clock(event.at));
+  if (event.kind !== "utterance") {
+    const known = KNOWN.includes(event.kind);
+    const kind = known ? h("b", { "data-i18n": `session.event.${event.kind}` }) : h("b", {}, event.kind.replaceAll("_", " "));
+    return h("li", { class: "timeline-line", "data-kind": event.kind }, time, h("p", {}, kind, " ", setMessage(h("span", { class: "quiet" }), "text.plain", { text: () => eventFacts(event, narrative.sampleRate) })));
+  }
+  const told = narrative.utterances.find(({ index }) => index === event.index);
+  const excerpt = event.text.trim().length > EXCERPT ? `${event.text.trim().slice(0, EXCERPT)}…` : event.text.trim();
+  const facts = () =>
+    [
+      event.workers.length > 0 && t("session.onWorkers", { workers: event.workers.join(" → ") }),
+      event.migrations > 0 && t("session.moved", { count: event.migrations }),
+      told.firstAudioSeconds !== null && t("session.firstAudio", { time: latency(told.firstAudioSeconds) }),
+      t("session.chunks", { count: told.chunks.length }),
+      event.outcome && event.outcome !== "stop" && t("session.outcome", { outcome: event.outcome }),
+    ]
+      .filter(Boolean)
+      .join(" · ");
+  return h(
+    "li",
+    { class: "timeline-line", "data-kind": "utterance", "data-moved": event.migrations > 0 ? "" : null },
+    time,
+    h("div", {}, h("button", { class: "timeline-text", type: "button", onclick: () => onSeek(told.from) }, excerpt), setMessage(h("p", { class: "quiet" }), "text.plain", { text: facts })),
+  );
+}

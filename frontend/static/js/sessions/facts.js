@@ -1,0 +1,41 @@
+/**
+ * What is told of a session beside its title.
+ */
+import { bytes, duration } from "../shared/format.js";
+import { language, t } from "./words.js";
+
+/** A point in time as the reader writes it; of today the time alone. */
+export function when(iso, now = new Date()) {
+  const time = new Date(iso);
+  const options = { hour: "2-digit", minute: "2-digit" };
+  if (time.toDateString() === now.toDateString()) return t("sessions.today", { time: time.toLocaleTimeString(language(), options) });
+  return time.toLocaleString(language(), { ...options, year: "numeric", month: "short", day: "numeric" });
+}
+
+/** "clip" or "live" in the reader's words. */
+export function kindText(kind) {
+  return kind === "live" ? t("sessions.live") : t("sessions.clip");
+}
+
+/** Length, size and voice in one line. */
+export function sizeFacts({ audio_seconds: seconds, size_bytes: size, utterances, voice }) {
+  return [
+    duration(Math.round(seconds)),
+    bytes(size),
+    utterances > 1 && t("sessions.utterances", { count: utterances }),
+    voice !== "default" && voice,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** A session without a title still has a name. */
+export function titleOf({ title }) {
+  return title.trim() || t("sessions.untitled");
+}
+
+/** Whether a title has all the words. */
+export function matches({ title, voice }, words) {
+  const text = `${title} ${voice}`.toLowerCase();
+  return words.toLowerCase().split(/\s+/).filter(Boolean).every((word) => text.includes(word));
+}

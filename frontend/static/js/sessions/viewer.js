@@ -1,0 +1,202 @@
+/**
+ * The page of one recording: replay with the text that is spoken, what happened, and what its owner does with it.
+ *
+ * The address names it: /sessions/{id}, and ?key= opens one that somebody shared, to look at only.
+ */
+import { confirmed } from "../shared/confirm.js";
+import { byId, h, icon } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { fleet } from "../shared/fleet.js";
+import { openKeySheet } from "../shared/key-sheet.js";
+import { mountNav } from "../shared/nav.js";
+import { needsKey, problemText } from "../shared/problems.js";
+import { bindShortcuts } from "../shared/shortcuts.js";
+import { showComment } from "./comment.js";
+import { interruptions, showEvents } from "./event-list.js";
+import { actionButton, showFacts, showTitle } from "./head.js";
+import { Lane } from "./lane.js";
+import { narrativeOf } from "./narrative.js";
+import { Reader } from "./reader.js";
+import { openAudio } from "./recording-audio.js";
+import { Transport } from "./transport.js";
+import { setMessage, t } from "./words.js";
+
+const ACTIVE_REFRESH_MS = 3000;
+
+class Viewer {
+  #id = decodeURIComponent(location.pathname.split("/").pop());
+  #share = { key: new URLSearchParams(location.search).get("key") ?? undefined };
+  #session = null;
+  #transport = null;
+
+  async open() {
+    new FleetStatus(mountNav(byId("nav"))).start();
+    bindShortcuts({ Space: () => this.#transport?.toggle() });
+    window.addEventListener("apikey", () => this.#load());
+    await this.#load();
+  }
+
+  async #load() {
+    try {
+      const { session, timeline } = await fleet.session(this.#id, this.#share);
+      byId("problem").hidden = true;
+      this.#show(session, timeline);
+    } catch (error) {
+      this.#showProblem(error);
+    }
+    byId("session").removeAttribute("aria-busy");
+  }
+
+  /** Whether it may be changed: by its owner, who then can also tell others of it. */
+  get #mine() {
+    return this.#session.owner_is_me;
+  }
+
+  #show(session, timeline) {
+    this.#session = session;
+    document.title = `${session.title || "VoxFleet"} · VoxFleet`;
+    for (const id of ["head", "lower", "stage"]) byId(id).hidden = false;
+    byId("back").hidden = !this.#mine;
+    showTitle(byId("title"), session, this.#mine ? (title) => this.#change({ title }) : null);
+    showFacts(byId("facts"), session);
+    this.#showActions();
+    this.#showState();
+    this.#showReplay(narrativeOf(timeline), timeline);
+    byId("comment-section").hidden = !this.#mine && !session.comment;
+    showComment(byId("comment"), session.comment, this.#mine ? (comment) => this.#change({ comment }) : null);
+    if (session.state === "active") setTimeout(() => this.#load(), ACTIVE_REFRESH_MS);
+  }
+
+  #showState() {
+    const { state, reason } = this.#session;
+    const note = byId("interrupted");
+    note.hidden = state === "complete" && !reason;
+    if (state === "active") setMessage(note, "session.active");
+    else if (reason) setMessage(note, "session.incomplete", { reason });
+    else setMessage(note, "session.interrupted");
+  }
+
+  #showReplay(narrative, timeline) {
+    const reader = new Reader(byId("transcript"), narrative);
+    const lane = new Lane(byId("lane"), narrative);
+    const transport = new Transport(byId("transport"), byId("audio"), narrative.seconds);
+    this.#transport = transport;
+    lane.setMarks(interruptions(timeline));
+    showEvents(byId("timeline"), narrative, (seconds) => transport.playFrom(seconds));
+    reader.addEventListener("seek", ({ detail }) => transport.playFrom(detail));
+    lane.addEventListener("seek", ({ detail }) => transport.seek(detail));
+    transport.addEventListener("position", ({ detail: { seconds, playing } }) => {
+      reader.show(seconds, playing);
+      lane.show(seconds);
+      byId("stage").dataset.seconds = seconds.toFixed(2);
+    });
+    if (this.#session.state !== "active" && narrative.seconds > 0) this.#openAudio(transport, lane);
+  }
+
+  async #openAudio(transport, lane) {
+    try {
+      const { url, envelope } = await openAudio(this.#session, this.#share);
+      transport.open(url);
+      if (envelope) lane.setEnvelope(envelope);
+    } catch (error) {
+      this.#showProblem(error);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------- actions
+
+  #showActions() {
+    const over = this.#session.state !== "active";
+    const buttons = [
+      over && actionButton("download", "download", "session.download", () => this.#download()),
+      this.#mine && actionButton("share", "share", this.#session.shared ? "session.copyLink" : "session.share", () => this.#shareLink()),
+      this.#mine && this.#session.shared && actionButton("unshare", "close", "session.unshare", () => this.#unshare()),
+      this.#mine && over && actionButton("delete", "trash", "session.delete", () => this.#delete()),
+    ];
+    byId("actions").replaceChildren(...buttons.filter(Boolean));
+  }
+
+  /** @returns {Promise<boolean>} whether it was taken */
+  async #change(changes) {
+    return this.#try(async () => {
+      const { session } = await fleet.updateSession(this.#id, changes);
+      Object.assign(this.#session, session);
+      this.#say("session.saved");
+    });
+  }
+
+  #shareLink() {
+    return this.#try(async () => {
+      const { url } = await fleet.shareSession(this.#id);
+      const link = new URL(url, location.origin).href;
+      this.#session.shared = true;
+      this.#showActions();
+      byId("share").focus();
+      try {
+        await navigator.clipboard.writeText(link);
+        this.#say("session.linkCopied");
+      } catch {
+        this.#showLink(link); // no clipboard on plain http from another machine
+      }
+    });
+  }
+
+  #showLink(link) {
+    const field = h("input", { type: "text", readonly: true, value: link, "data-i18n-label": "session.link" });
+    byId("actions").append(field);
+    field.select();
+    this.#say("session.linkShown");
+  }
+
+  #unshare() {
+    return this.#try(async () => {
+      await fleet.unshareSession(this.#id);
+      this.#session.shared = false;
+      this.#showActions();
+      byId("share").focus();
+      this.#say("session.unshared");
+    });
+  }
+
+  #download() {
+    return this.#try(async () => {
+      this.#say("session.packing");
+      const url = URL.createObjectURL(await fleet.downloadSession(this.#id, this.#share));
+      h("a", { href: url, download: `${this.#session.id}.zip` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      this.#say("session.downloaded");
+    });
+  }
+
+  async #delete() {
+    const sure = { title: t("sessions.deleteAsk"), text: this.#session.title, verb: t("sessions.delete") };
+    if (!(await confirmed(sure))) return;
+    await this.#try(async () => {
+      await fleet.deleteSession(this.#id);
+      location.assign("/sessions");
+    });
+  }
+
+  async #try(action) {
+    byId("problem").hidden = true;
+    try {
+      await action();
+      return true;
+    } catch (error) {
+      this.#showProblem(error);
+      return false;
+    }
+  }
+
+  #say(key) {
+    setMessage(byId("status"), key);
+  }
+
+  #showProblem(error) {
+    byId("problem").replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text: () => problemText(error) }));
+    byId("problem").hidden = false;
+    if (needsKey(error)) openKeySheet(error);
+  }
+}
+
+new Viewer().open();

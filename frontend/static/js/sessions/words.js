@@ -1,0 +1,10 @@
+/**
+ * The words of the session pages, added to those of the shared pieces.
+ */
+import en from "../i18n/sessions-en.js";
+import zh from "../i18n/sessions-zh.js";
+import { addMessages } from "../shared/i18n.js";
+
+addMessages({ en, zh });
+
+export { language, setLabel, setMessage, t } from "../shared/i18n.js";

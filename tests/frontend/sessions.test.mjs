@@ -1,0 +1,92 @@
+/** What the session pages are made of, without a browser: words and their times, facts, events, audio. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { encodeWav } from "../../frontend/static/js/audio/pcm.js";
+import en from "../../frontend/static/js/i18n/sessions-en.js";
+import zh from "../../frontend/static/js/i18n/sessions-zh.js";
+import { eventFacts, interruptions } from "../../frontend/static/js/sessions/event-list.js";
+import { matches, sizeFacts, titleOf } from "../../frontend/static/js/sessions/facts.js";
+import { narrativeOf } from "../../frontend/static/js/sessions/narrative.js";
+
+globalThis.sessionStorage ??= { getItem: () => null };
+const { samplesOf } = await import("../../frontend/static/js/sessions/recording-audio.js");
+
+const utterance = (index, more) => ({
+  index, text: "One two.", at: index, ended_at: index + 1, sample_rate: 1000, first_sample: 2000 * index, samples: 2000, outcome: "stop",
+  workers: ["w0"], migrations: 0, parts: [],
+  words: [{ start: 0, end: 3, first_sample: 0, end_sample: 1000 }, { start: 4, end: 8, first_sample: 1000, end_sample: 2000 }],
+  chunks: [{ at: index + 0.25, first_sample: 0, samples: 500 }, { at: index + 0.5, first_sample: 500, samples: 1500 }],
+  ...more,
+});
+const timeline = { utterances: [utterance(0), utterance(1)], events: [{ at: 0.5, kind: "cancel", played_samples: 1500 }], audio_seconds: 4, sample_rate: 1000 };
+
+describe("narrative", () => {
+  const narrative = narrativeOf(timeline);
+
+  test("words have their times in the merged audio", () => {
+    assert.deepEqual(narrative.words.map(({ text, from, to, utterance: index }) => [text, from, to, index]), [
+      ["One", 0, 1, 0], ["two.", 1, 2, 0], ["One", 2, 3, 1], ["two.", 3, 4, 1],
+    ]);
+  });
+
+  test("finds the word of a time, and the last one before a silence", () => {
+    assert.deepEqual([0, 0.99, 1, 2.5, 99].map((seconds) => narrative.wordAt(seconds)), [0, 0, 1, 2, 3]);
+    assert.equal(narrativeOf({}).wordAt(1), -1);
+  });
+
+  test("characters are code points, as the server counts them", () => {
+    const smiling = narrativeOf({ utterances: [utterance(0, { text: "🙂 hi", words: [{ start: 2, end: 4, first_sample: 0, end_sample: 10 }] })] });
+    assert.equal(smiling.words[0].text, "hi");
+  });
+
+  test("chunks have their places, and the wait for the first is known", () => {
+    assert.deepEqual(narrative.utterances[1].chunks, [{ from: 2, to: 2.5 }, { from: 2.5, to: 4 }]);
+    assert.equal(narrative.utterances[1].firstAudioSeconds, 0.25);
+    assert.equal(narrativeOf({ utterances: [utterance(0, { chunks: [] })] }).utterances[0].firstAudioSeconds, null);
+  });
+
+  test("events are told in the order of time", () => {
+    assert.deepEqual(narrative.events.map(({ kind, at }) => [kind, at]), [["utterance", 0], ["cancel", 0.5], ["utterance", 1]]);
+  });
+
+  test("an utterance that never got audio is text all the same", () => {
+    const silent = narrativeOf({ utterances: [utterance(0, { sample_rate: null, samples: 0, words: [], chunks: [], workers: [] })] });
+    assert.equal(silent.utterances[0].points.join(""), "One two.");
+    assert.deepEqual([silent.utterances[0].from, silent.words.length], [0, 0]);
+  });
+});
+
+test("interruptions are places in the audio", () => {
+  assert.deepEqual(interruptions(timeline), [1.5]);
+  assert.deepEqual(interruptions({ events: [{ kind: "cancel" }, { kind: "pause" }], sample_rate: 1000 }), []);
+});
+
+test("an event tells its plain facts and nothing that is not text", () => {
+  assert.equal(eventFacts({ at: 1, kind: "moved", from_worker: "w0", attempt: 2, more: { x: 1 } }, 1000), "from worker w0 · attempt 2");
+  assert.equal(eventFacts({ at: 1, kind: "cancel", played_samples: 63_400 }, 1000), "heard up to 1:03.4");
+});
+
+test("a session is told by length, size, and what is special about it", () => {
+  const session = { audio_seconds: 64.6, size_bytes: 3 << 20, utterances: 1, voice: "default" };
+  assert.equal(sizeFacts(session), "1 min 5 s · 3.0 MiB");
+  assert.equal(sizeFacts({ ...session, utterances: 3, voice: "slt" }), "1 min 5 s · 3.0 MiB · 3 utterances · slt");
+  assert.equal(titleOf({ title: "  " }), "Untitled");
+});
+
+test("a search finds all its words in any order, in title and voice", () => {
+  const session = { title: "The Fog lifted", voice: "slt" };
+  assert.equal(matches(session, "lift fog"), true);
+  assert.equal(matches(session, "SLT"), true);
+  assert.equal(matches(session, "fog rain"), false);
+  assert.equal(matches(session, "  "), true);
+});
+
+test("the samples of a WAV file are what was put into it", () => {
+  const samples = Int16Array.of(1, -2, 300);
+  assert.deepEqual(samplesOf(encodeWav([samples], 8000).buffer), samples);
+  assert.equal(samplesOf(new ArrayBuffer(10)).length, 0);
+});
+
+test("the pages say everything in both languages", () => {
+  assert.deepEqual(Object.keys(zh).sort(), Object.keys(en).sort());
+});
