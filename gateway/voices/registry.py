@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
-from sqlalchemy import func, or_, select
+from sqlalchemy import func, or_, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -18,6 +18,7 @@ from gateway.database.tables import now
 from gateway.errors import ApiError
 
 logger = structlog.get_logger(__name__)
+_LOCK = 0x766F79  # any number that nobody else locks
 _ID = re.compile(r"v_[0-9a-f]{16}")
 
 
@@ -55,6 +56,7 @@ class VoiceRegistry:
         """Insert a row and give it an id. Raises ApiError 409: too many voices, or the name is taken."""
         voice.id = f"v_{secrets.token_hex(8)}"
         async with self._rows() as rows:
+            await _lock(rows)
             await self._check_room(rows, voice.owner)
             await _check_name(rows, voice)
             rows.add(voice)
@@ -63,6 +65,7 @@ class VoiceRegistry:
     async def change(self, id: str, changes: dict[str, Any]) -> Voice:
         """Set columns of a row. Raises ApiError: 404 when it is gone, 409 when the name is taken."""
         async with self._rows() as rows:
+            await _lock(rows)
             voice = await rows.get(Voice, id)
             if voice is None:
                 raise unknown_voice(id)
@@ -76,6 +79,7 @@ class VoiceRegistry:
     async def remove(self, id: str) -> str | None:
         """Delete a row; the hash of its audio when no other voice uses that. Raises ApiError 404."""
         async with self._rows() as rows:
+            await _lock(rows)
             voice = await rows.get(Voice, id)
             if voice is None:
                 raise unknown_voice(id)
@@ -108,6 +112,15 @@ class VoiceRegistry:
             logger.error("the database of voices failed", error=type(error).__name__)
             message = "custom voices cannot be reached at the moment"
             raise ApiError(503, "voices_unavailable", message, retry_after_seconds=5) from error
+
+
+async def _lock(rows: AsyncSession) -> None:
+    """Nobody else, in this gateway or another, changes the registry until the transaction ends."""
+    connection = await rows.connection()
+    if connection.dialect.name == "sqlite":
+        await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
 
 
 async def _check_name(rows: AsyncSession, voice: Voice) -> None:

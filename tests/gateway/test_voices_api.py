@@ -1,4 +1,4 @@
-"""`/api/voices` of a real gateway with a synthetic worker: who may do what, and what becomes of a clip."""
+"""`/api/voices` of a real gateway with a synthetic worker: who may do what, and what a clip gets."""
 
 from __future__ import annotations
 

@@ -1,0 +1,137 @@
+"""The registry of voices on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gateway.database import Database, Voice
+from gateway.errors import ApiError
+from gateway.voices import consent
+from gateway.voices.registry import VoiceRegistry
+
+SHA = "ab" * 32
+AT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
+
+
+@pytest.fixture
+def registry(database: Database) -> VoiceRegistry:
+    return VoiceRegistry(database, max_voices=6, max_per_owner=4)
+
+
+def voice(name: str = "Ann", owner: str = "key:ann", agreed: bool = True, **fields: Any) -> Voice:
+    columns = {"audio_sha256": SHA, "audio_seconds": 6.5, "loudness_lufs": -21.25, **fields}
+    if agreed:
+        columns |= consent.given("Ann Example", "Ich stimme zu. 我同意。", columns["audio_sha256"], AT)
+    return Voice(name=name, owner=owner, **columns)
+
+
+async def refused(registry: VoiceRegistry, **fields: Any) -> str:
+    with pytest.raises(ApiError) as refusal:
+        await registry.add(voice(**fields))
+    return refusal.value.code
+
+
+async def test_a_voice_comes_back_as_it_was_and_its_consent_holds(registry: VoiceRegistry) -> None:
+    kept = await registry.add(
+        voice(tags=["warm", "标签"], transcript="Hello.", parameters={"seed": 2**53, "cfg_value": 2.5})
+    )
+    found = await registry.get(kept.id)
+    assert found is not kept
+    assert (found.tags, found.transcript, found.language) == (["warm", "标签"], "Hello.", None)
+    assert found.parameters == {"seed": 2**53, "cfg_value": 2.5}
+    assert (found.audio_seconds, found.loudness_lufs, found.consent_at) == (6.5, -21.25, AT)
+    assert consent.is_given(found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"consent_statement": "I agree to more."},
+        {"consent_by": "Somebody Else"},
+        {"consent_at": AT + timedelta(microseconds=1)},
+        {"audio_sha256": "cd" * 32},
+        {"consent_sha256": "0" * 64},
+        {"consent_by": None},
+    ],
+)
+async def test_a_record_that_was_changed_is_no_consent(
+    registry: VoiceRegistry, change: dict[str, Any]
+) -> None:
+    kept = await registry.add(voice())
+    await registry.change(kept.id, change)
+    assert not consent.is_given(await registry.get(kept.id))
+
+
+async def test_a_request_means_an_id_before_a_name(registry: VoiceRegistry) -> None:
+    first = await registry.add(voice("Ann"))
+    second = await registry.add(voice(first.id, owner="key:bob"))
+    assert [found.id for found in await registry.find(first.id)] == [first.id]
+    assert [found.id for found in await registry.find("Ann")] == [first.id]
+    assert [found.id for found in await registry.find(second.id)] == [second.id]
+    assert await registry.find("ann") == []
+
+
+async def test_names_are_unique_for_whoever_sees_them(registry: VoiceRegistry) -> None:
+    await registry.add(voice("Ann"))
+    assert await refused(registry, name="Ann") == "name_taken"
+    assert await refused(registry, name="Ann", agreed=False) == "name_taken"
+    assert await refused(registry, name="Ann", owner="key:bob") == "name_taken"
+    private = await registry.add(voice("Ann", owner="key:bob", agreed=False))
+    with pytest.raises(ApiError) as refusal:
+        await registry.change(private.id, consent.given("Bob", "Yes.", SHA, AT))
+    assert refusal.value.code == "name_taken"
+    assert not consent.is_given(await registry.get(private.id)), "the change was undone"
+    await registry.change(private.id, {"name": "Bob", **consent.given("Bob", "Yes.", SHA, AT)})
+    assert consent.is_given(await registry.get(private.id))
+
+
+async def test_everybody_sees_voices_with_consent_and_their_own(registry: VoiceRegistry) -> None:
+    await registry.add(voice("shared"))
+    await registry.add(voice("private", agreed=False))
+    await registry.add(voice("bob's", owner="key:bob", agreed=False))
+
+    async def seen(*who: Any) -> set[str]:
+        return {found.name for found in await registry.visible_to(*who)}
+
+    assert await seen("key:ann") == {"shared", "private"}
+    assert await seen("key:bob") == {"shared", "bob's"}
+    assert await seen(None) == {"shared"}
+    assert await seen("key:carl", True) == {"shared", "private", "bob's"}
+
+
+async def test_the_audio_goes_with_the_last_voice_that_uses_it(registry: VoiceRegistry) -> None:
+    first, second = await registry.add(voice("one")), await registry.add(voice("two"))
+    other = await registry.add(voice("other", audio_sha256="ef" * 32))
+    assert await registry.remove(first.id) is None
+    assert await registry.remove(second.id) == SHA
+    assert not await registry.uses(SHA) and await registry.uses("ef" * 32)
+    assert await registry.get(second.id) is None and await registry.get(other.id) is not None
+    with pytest.raises(ApiError) as refusal:
+        await registry.remove(second.id)
+    assert refusal.value.status_code == 404
+
+
+async def test_there_are_only_so_many(registry: VoiceRegistry) -> None:
+    for number in range(4):
+        await registry.add(voice(f"v{number}"))
+    assert await refused(registry, name="v4") == "too_many_voices"
+    for number in range(2):
+        await registry.add(voice(f"b{number}", owner="key:bob"))
+    assert await refused(registry, name="b2", owner="key:bob") == "too_many_voices"
+
+
+async def test_changes_at_once_leave_one_voice_of_a_name(registry: VoiceRegistry) -> None:
+    results = await asyncio.gather(*(registry.add(voice("Ann")) for _ in range(4)), return_exceptions=True)
+    assert sum(isinstance(result, Voice) for result in results) == 1
+    assert len(await registry.find("Ann")) == 1
+
+
+async def test_a_database_that_fails_is_said_to(registry: VoiceRegistry, database: Database) -> None:
+    await database.close()
+    with pytest.raises(ApiError) as refusal:
+        await registry.find("Ann")
+    assert (refusal.value.status_code, refusal.value.code) == (503, "voices_unavailable")
