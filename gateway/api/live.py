@@ -233,6 +233,7 @@ class LiveConnection:
         """One line and one count per session. The text is nobody's business."""
         metrics, timeline = self._gateway.metrics, self._session.timeline
         metrics.live_sessions.labels(outcome).inc()
+        self._gateway.operations.overload.note(outcome)
         self._witness.finish(outcome)
         if self._speech is None:
             return

@@ -66,7 +66,8 @@ class StreamSession:
         )
         self._announced = False
         self._playback: PlaybackReports | None = None
-        self._sample_rate = 0
+        self._sample_rate = self._samples = 0
+        """Of the audio: its rate, and how many its client was sent, those before a resumption included."""
         self._session_id: str | None = None
         """What the stream is recorded as."""
         self._samples_before: int | None = None
@@ -95,6 +96,7 @@ class StreamSession:
         except TimeoutError:
             raise ApiError(408, "no_request", "no request came in time") from None
         self._samples_before = opening.clip.samples if opening.clip else None
+        self._samples = self._samples_before or 0
         witness = witness_clip(
             self._gateway.recorder, opening.request, opening.standing.tenant, self, resumed=bool(opening.clip)
         )
@@ -152,6 +154,7 @@ class StreamSession:
         self._outbox.put(json.dumps(message))
 
     def audio(self, pcm: bytes) -> None:
+        self._samples += len(pcm) // 2
         self._outbox.put(pcm)
 
     def resumable(self, token: str, samples: int) -> None:
@@ -175,8 +178,9 @@ class StreamSession:
                 if not isinstance(message, dict) or message.get("type") != "stats":
                     break
                 if self._playback is None:
-                    self._playback = PlaybackReports(self._gateway.metrics)
-                self._playback.take(message, self._sample_rate)
+                    resumed = self._samples_before is not None
+                    self._playback = PlaybackReports(self._gateway.metrics, resumed=resumed)
+                self._playback.take(message, self._sample_rate, self._samples)
             if message == {"type": "cancel"}:
                 raise CancelledByClient
             problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'

@@ -41,10 +41,14 @@ class PlaybackReport(BaseModel):
 class PlaybackReports:
     """The reports of one connection."""
 
-    __slots__ = ("_clock", "_counted_at", "_metrics", "_played_samples", "_underruns")
+    __slots__ = ("_clock", "_counted_at", "_is_new", "_metrics", "_played_samples", "_underruns")
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, metrics: Metrics, clock: Callable[[], float] = time.monotonic, *, resumed: bool = False
+    ) -> None:
+        """`resumed`: the clip was begun on another connection; the first report says what was counted there."""
         self._metrics = metrics
+        self._is_new = not resumed
         self._clock = clock
         self._counted_at: float | None = None
         self._underruns = 0
@@ -57,8 +61,10 @@ class PlaybackReports:
         except ValidationError as error:
             raise from_validation(error.errors()) from error
         metrics, now = self._metrics, self._clock()
-        if self._counted_at is None:
+        if self._counted_at is None and self._is_new:
             metrics.playback_clips.inc()
+        elif self._counted_at is None:
+            self._underruns, self._played_samples = report.underruns, report.played_samples
         if report.underruns > self._underruns:
             if not self._underruns:
                 metrics.playback_clips_with_underruns.inc()

@@ -188,6 +188,16 @@ async def test_nobody_played_more_than_was_sent_and_a_flood_of_reports_weighs_li
     assert value_of(metrics, "voxfleet_playback_buffered_seconds_count") == 1
 
 
+async def test_after_a_resumption_only_what_is_new_counts(metrics: Metrics) -> None:
+    first, second = PlaybackReports(metrics), PlaybackReports(metrics, resumed=True)
+    for reports, underruns, played in ((first, 1, 24000), (second, 1, 24000), (second, 3, 48000)):
+        reports.take({"type": "stats", "underruns": underruns, "played_samples": played}, 24000)
+    assert value_of(metrics, "voxfleet_playback_underruns_total") == 3
+    assert value_of(metrics, "voxfleet_played_seconds_total") == 2
+    assert value_of(metrics, "voxfleet_playback_clips_total") == 1
+    assert value_of(metrics, "voxfleet_playback_clips_with_underruns_total") == 1
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
