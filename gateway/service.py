@@ -114,11 +114,13 @@ class Gateway:
     async def set_draining(self, worker_id: str, draining: bool, move_streams: bool = False) -> Worker:
         """Drain or resume a worker; with `move_streams`, what it streams goes on elsewhere as room allows.
 
-        Raises ApiError: 404 unknown, 502 when it cannot be reached.
+        Raises ApiError: 404 unknown, 409 while it restarts, 502 when it cannot be reached.
         """
         worker = self.pool.workers.get(worker_id)
         if worker is None:
             raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
+        if worker.restarting:
+            raise ApiError(409, "already_restarting", f"worker {worker_id} is being restarted")
         client = self.clients[worker_id]
         try:
             status = await (client.drain() if draining else client.resume())

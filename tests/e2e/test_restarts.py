@@ -67,7 +67,8 @@ async def test_a_restart_under_load_loses_nothing() -> None:
             answer = await http.post("/api/workers/w0/restart")
             assert answer.status_code == 202, answer.text
             assert answer.json()["state"] == "DRAINING" and answer.json()["restarting"]
-            check_error(await http.post("/api/workers/w0/restart"), 409)
+            for change in ("restart", "drain", "resume"):
+                check_error(await http.post(f"/api/workers/w0/{change}"), 409)
 
             async def back() -> dict[str, Any] | None:
                 worker = (await workers())["w0"]

@@ -82,7 +82,7 @@ class AsyncClient:
 
     async def speak(self, text: str, **options: Any) -> Speech:
         """The whole clip; `options` are the other fields of `POST /tts`."""
-        answer = await self._call("POST", "/tts", json={"text": text, **options})
+        answer = await self._call("POST", "/tts", json={"text": text, **options, "stream": False})
         headers = answer.headers
         return Speech(
             audio=answer.content,
