@@ -37,7 +37,7 @@ README_IMAGES = Path("docs/images")
 LARGEST_BYTES = 200_000
 LOAD_REQUESTS = 9
 HISTORY_MS = 8000
-VOICES = (("Ada", "en", "calm,narrator"), ("Grace", "en", "warm"), ("小美", "zh", "bright"))
+VOICES = (("Ada", "en", "calm,narrator"), ("Grace", "en", "warm"), ("Lin", "zh", "bright"))
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,16 @@ SCENES = {
 
 @contextlib.contextmanager
 def small_fleet(model: str, voice: Path) -> Iterator[str]:
-    """The URL of a gateway with three workers, one of them draining, and a few voices."""
-    options = {"slots": 2} if model != "synthetic" else {"slots": 2, "step_ms": 45}
+    """The URL of a gateway with a few voices and three workers, one of them draining; of a real model one."""
+    real = model != "synthetic"
+    options = {"slots": 2} if real else {"slots": 2, "step_ms": 45}
     with contextlib.ExitStack() as stack:
         data = stack.enter_context(tempfile.TemporaryDirectory())
-        workers = [stack.enter_context(worker(model=model, **options)) for _ in range(3)]  # type: ignore[arg-type]
+        workers = [stack.enter_context(worker(model=model, **options)) for _ in range(1 if real else 3)]  # type: ignore[arg-type]
         edge = stack.enter_context(gateway([each.url for each in workers], VOXFLEET_DATA_DIR=data))
         eventually(lambda: all(one["state"] == "IDLE" for one in edge.get_json("/api/workers")["workers"]))
-        httpx.post(f"{edge.url}/api/workers/w2/drain").raise_for_status()
+        if not real:
+            httpx.post(f"{edge.url}/api/workers/w2/drain").raise_for_status()
         add_voices(edge.url, voice)
         yield edge.url
 

@@ -134,8 +134,8 @@ class TestLanguages:
         assert [words for words in shown if words not in _NAMES] == []
 
 
-_NAMES = {"VoxFleet", "WAV", "MP3", "Opus", "FLAC", "AAC", "Default", "The model's own voice"}
-"""Names, and the gateway's own words."""
+_NAMES = {"VoxFleet", "WAV", "MP3", "Opus", "FLAC", "AAC"}
+"""Names."""
 _WORDS = """() => {
   const english = (text) => /[A-Za-z]{2}/.test(text) && !/[\\u4e00-\\u9fff]/.test(text);
   const words = [];

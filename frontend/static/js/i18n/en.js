@@ -38,6 +38,7 @@ export default {
   "queue.next": "You are next",
   "queue.place": ({ position }) => `You are ${ordinal(position)} in line`,
   "queue.about": "about {seconds} s",
+  "queue.now": "any moment now",
   "queue.overtime": "overtime +{seconds} s",
   "queue.unknown": "waiting for a worker",
   "queue.leave": "Leave",

@@ -36,6 +36,7 @@ export default {
   "queue.next": "下一个就是您",
   "queue.place": "您排在第 {position} 位",
   "queue.about": "约 {seconds} 秒",
+  "queue.now": "马上就到",
   "queue.overtime": "超时 +{seconds} 秒",
   "queue.unknown": "正在等待工作节点",
   "queue.leave": "离开队列",

@@ -58,6 +58,7 @@ export class QueueBanner {
     const seconds = this.#countdown.remaining(now());
     if (seconds === null) setMessage(this.#wait, "queue.unknown");
     else if (seconds > 0) setMessage(this.#wait, "queue.about", { seconds });
+    else if (seconds === 0) setMessage(this.#wait, "queue.now");
     else setMessage(this.#wait, "queue.overtime", { seconds: -seconds });
     this.element.dataset.seconds = seconds ?? "";
   }

@@ -100,7 +100,7 @@ export class VoicePicker extends EventTarget {
   }
 
   #card(voice) {
-    const { id, name, usable = true } = voice;
+    const { id, usable = true } = voice;
     return h(
       "div",
       { class: "voice-card", "data-voice": id, "data-usable": String(usable) },
@@ -109,7 +109,7 @@ export class VoicePicker extends EventTarget {
         { class: "voice-pick" },
         h("input", { type: "radio", name: "voice", value: id, checked: id === this.#chosen }),
         voiceFigure(id),
-        h("span", { class: "voice-words" }, h("span", { class: "voice-name" }, name || id), about(voice)),
+        h("span", { class: "voice-words" }, title(voice), about(voice)),
         h("span", { class: "voice-tick", "aria-hidden": "true" }, icon("check")),
       ),
       this.#buttons(voice),
@@ -130,7 +130,17 @@ export class VoicePicker extends EventTarget {
   }
 }
 
-function about({ language, description, tags = [], usable = true }) {
+/** The model's own voice is the one that pages know to name. */
+const isDefault = ({ id, kind }) => id === "default" && kind === "built-in";
+
+function title(voice) {
+  const element = h("span", { class: "voice-name" }, voice.name || voice.id);
+  return isDefault(voice) ? setMessage(element, "voices.default") : element;
+}
+
+function about(voice) {
+  const { language, description, tags = [], usable = true } = voice;
+  if (isDefault(voice)) return setMessage(h("span", { class: "voice-about" }), "voices.defaultAbout");
   if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacks");
   const words = h("span", { class: "voice-about" });
   const facts = () => [language, description, ...tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
