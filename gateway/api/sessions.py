@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,11 +18,12 @@ from gateway.security import is_same_origin, require_admin
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions import files
 from gateway.sessions.archive import stream_zip
+from gateway.sessions.listing import cursor_of, describe, parse_cursor
 from gateway.sessions.recording_files import read_timeline
+from gateway.sessions.wav import read_growing
 
 router = APIRouter(prefix="/api/sessions")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_KEY = 64
 KeyQuery = Annotated[str | None, Query(max_length=_MAX_KEY)]
 
@@ -68,12 +68,12 @@ async def list_sessions(
     if all:
         require_admin(request, gateway)
     tenant = _tenant(request, gateway, needed=not all)
-    cursor = _parse_cursor(before) if before is not None else None
+    cursor = parse_cursor(before) if before is not None else None
     rows = await gateway.recorder.index.list(None if all else tenant, limit, cursor)
-    described = [_describe(row, tenant, may_share=True) for row in rows]
+    described = [describe(row, tenant, may_share=True) for row in rows]
     if all:
         described = [{**item, "owner": row.owner} for item, row in zip(described, rows, strict=True)]
-    return {"sessions": described, "next_before": _cursor(rows[-1]) if len(rows) == limit else None}
+    return {"sessions": described, "next_before": cursor_of(rows[-1]) if len(rows) == limit else None}
 
 
 @router.get("/storage", dependencies=[Depends(require_admin)])
@@ -100,7 +100,7 @@ async def storage(gateway: GatewayDep) -> dict[str, Any]:
 async def get_session(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> Response:
     """What it is, and its timeline."""
     row, owned = await _look_at(id, request, gateway, key)
-    session = _describe(row, _tenant(request, gateway, needed=False), may_share=owned)
+    session = describe(row, _tenant(request, gateway, needed=False), may_share=owned)
     body = await asyncio.to_thread(_session_body, _folder(gateway, row), session)
     return Response(body, media_type="application/json")
 
@@ -117,21 +117,21 @@ def _session_body(folder: Path, session: dict[str, Any]) -> bytes:
 
 
 @router.get("/{id}/audio", response_class=FileResponse)
-async def get_audio(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> FileResponse:
+async def get_audio(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> Response:
     """All utterances one after the other; ranges of bytes can be asked for."""
     row, _ = await _look_at(id, request, gateway, key)
-    return await _wav(_folder(gateway, row) / files.MERGED, f"{row.id}.wav")
+    return await _wav(row, _folder(gateway, row) / files.MERGED, f"{row.id}.wav")
 
 
 @router.get("/{id}/audio/{index}", response_class=FileResponse)
 async def get_utterance(
     id: str, index: int, request: Request, gateway: GatewayDep, key: KeyQuery = None
-) -> FileResponse:
+) -> Response:
     """One utterance."""
     row, _ = await _look_at(id, request, gateway, key)
     if not 0 <= index < max(row.utterances, 1):
         raise ApiError(404, "unknown_utterance", f"the session has no utterance {index}", param="index")
-    return await _wav(files.utterance_file(_folder(gateway, row), index), f"{row.id}-{index}.wav")
+    return await _wav(row, files.utterance_file(_folder(gateway, row), index), f"{row.id}-{index}.wav")
 
 
 @router.get("/{id}/download", response_class=StreamingResponse)
@@ -158,7 +158,7 @@ async def change_session(
     changed = await gateway.recorder.index.change(row.id, **columns)
     if changed is None:
         raise _unknown()
-    return {"session": _describe(changed, _tenant(request, gateway, needed=False), may_share=True)}
+    return {"session": describe(changed, _tenant(request, gateway, needed=False), may_share=True)}
 
 
 @router.post("/{id}/share", dependencies=[Mutation])
@@ -243,50 +243,21 @@ def _tenant(request: Request, gateway: Gateway, *, needed: bool) -> str | None:
 # -------------------------------------------------------------------------------------------- what it shows
 
 
-def _describe(row: Session, tenant: str | None, *, may_share: bool) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "kind": row.kind,
-        "title": row.title,
-        "comment": row.comment,
-        "state": row.state,
-        "created_at": row.created_at.isoformat(),
-        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
-        "used_at": row.used_at.isoformat(),
-        "utterances": row.utterances,
-        "audio_seconds": round(row.audio_seconds, 3),
-        "size_bytes": row.size_bytes,
-        "voice": row.voice,
-        "owner_is_me": row.owner == tenant,
-        "shared": row.share_key is not None,
-        "share_key": row.share_key if may_share else None,
-    }
-
-
 def _folder(gateway: Gateway, row: Session) -> Path:
     return files.session_folder(gateway.recorder.folder, row.id)
 
 
-async def _wav(path: Path, name: str) -> FileResponse:
-    if not await asyncio.to_thread(path.is_file):
-        raise ApiError(404, "no_audio", "there is no audio")
-    return FileResponse(path, media_type="audio/wav", filename=name, content_disposition_type="inline")
-
-
-def _cursor(row: Session) -> str:
-    microseconds = (row.created_at - _EPOCH) // (datetime.resolution)
-    return f"{microseconds}.{row.id}"
-
-
-def _parse_cursor(text: str) -> tuple[datetime, str]:
-    microseconds, _, session_id = text.partition(".")
-    problem = ApiError(422, "invalid_value", "before: not a value of next_before", param="before")
-    if not files.is_session_id(session_id):
-        raise problem
+async def _wav(row: Session, path: Path, name: str) -> Response:
+    """A file that may grow meanwhile is sent as far as it is now, and only as a whole."""
+    disposition = f'inline; filename="{name}"'
     try:
-        return _EPOCH + int(microseconds) * datetime.resolution, session_id
-    except (ValueError, OverflowError):
-        raise problem from None
+        size_bytes, pieces = await asyncio.to_thread(read_growing, path)
+    except FileNotFoundError:
+        raise ApiError(404, "no_audio", "there is no audio") from None
+    if row.state == "active":
+        headers = {"Content-Length": str(size_bytes), "Content-Disposition": disposition}
+        return StreamingResponse(pieces, media_type="audio/wav", headers=headers)
+    return FileResponse(path, media_type="audio/wav", headers={"Content-Disposition": disposition})
 
 
 def _unknown() -> ApiError:

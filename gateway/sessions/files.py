@@ -19,21 +19,18 @@ import os
 import re
 import secrets
 import shutil
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from gateway.sessions.wav import WavFile, read_pcm, wav_sample_rate, write_all
 
 META = "meta.json"
 JOURNAL = "recording.jsonl"
 TIMELINE = "recording.json"
 MERGED = "merged.wav"
 AUDIO = "audio"
-WAV_HEADER_BYTES = 44
-MAX_WAV_BYTES = 0xFFFF_FFFF - WAV_HEADER_BYTES
-"""Longest audio data that a WAV file can state."""
 _SESSION_ID = re.compile(r"s_[A-Za-z0-9_-]{22}")
-_COPY_BYTES = 1 << 20
 
 
 def new_session_id() -> str:
@@ -63,14 +60,18 @@ def utterance_files(folder: Path) -> list[Path]:
     return sorted((folder / AUDIO).glob("[0-9]*.wav"), key=lambda path: int(path.stem))
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Replace a file in one step: readers see the old or the new one, also after a crash."""
+def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
+    """Replace a file in one step: readers see the old or the new one, also after a crash.
+
+    `durable`: also after a power failure, at the price of waiting for the disk.
+    """
     temporary = path.with_name(f"{path.name}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as file:
             json.dump(value, file, ensure_ascii=False, separators=(",", ":"))
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -155,87 +156,13 @@ class Journal:
     def write(self, line: dict[str, Any]) -> None:
         """Append one line."""
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-        _write_all(self._descriptor, f"{text}\n".encode())
+        write_all(self._descriptor, f"{text}\n".encode())
 
     def close(self) -> None:
         """Let go of the file and the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-class WavFile:
-    """s16le mono audio that grows; after each append the header states the true size."""
-
-    def __init__(self, path: Path, sample_rate: int) -> None:
-        """Raises FileExistsError."""
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self.sample_rate = sample_rate
-        self.data_bytes = 0
-        try:
-            _write_all(self._descriptor, wav_header(sample_rate, 0))
-        except OSError:
-            self.close()
-            raise
-
-    def append(self, pcm: bytes) -> None:
-        """Add samples. When that fails, the file ends where it ended before."""
-        end = WAV_HEADER_BYTES + self.data_bytes
-        if self.data_bytes + len(pcm) > MAX_WAV_BYTES:
-            raise OverflowError("a WAV file holds 4 GiB at most")
-        os.lseek(self._descriptor, end, os.SEEK_SET)
-        try:
-            _write_all(self._descriptor, pcm)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._descriptor, end)
-            raise
-        self.data_bytes += len(pcm)
-        os.pwrite(self._descriptor, wav_header(self.sample_rate, self.data_bytes), 0)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-
-def wav_header(sample_rate: int, data_bytes: int) -> bytes:
-    """The 44 bytes in front of s16le mono samples."""
-    return struct.pack(
-        "<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + data_bytes, b"WAVE", b"fmt ", 16, 1, 1, sample_rate,
-        2 * sample_rate, 2, 16, b"data", data_bytes,
-    )  # fmt: skip
-
-
-def wav_sample_rate(path: Path) -> int:
-    """Of a file that `WavFile` began. Raises ValueError when it has no whole header."""
-    with path.open("rb") as file:
-        header = file.read(WAV_HEADER_BYTES)
-    if len(header) < WAV_HEADER_BYTES or header[:4] != b"RIFF":
-        raise ValueError(f"{path.name} has no WAV header")
-    return struct.unpack_from("<I", header, 24)[0]
-
-
-def repair_wav(path: Path) -> None:
-    """After a crash: make the header state what is there. A file without a header goes."""
-    try:
-        sample_rate = wav_sample_rate(path)
-    except ValueError:
-        path.unlink()
-        return
-    data_bytes = (path.stat().st_size - WAV_HEADER_BYTES) // 2 * 2
-    os.truncate(path, WAV_HEADER_BYTES + data_bytes)
-    with path.open("r+b") as file:
-        file.write(wav_header(sample_rate, data_bytes))
-
-
-def read_pcm(path: Path) -> Iterator[bytes]:
-    """The samples of a WAV file that `WavFile` wrote, piece by piece."""
-    with path.open("rb") as file:
-        file.seek(WAV_HEADER_BYTES)
-        while pcm := file.read(_COPY_BYTES):
-            yield pcm
 
 
 def merge(folder: Path) -> None:
@@ -266,10 +193,3 @@ def link(source: Path, target: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """All of it, or OSError: a disk that fills up first takes a part."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions import files, timeline
+from gateway.sessions import files, timeline, wav
 
 _META_FIELDS = ("id", "kind", "created_at")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -32,9 +32,9 @@ class RecordingFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._journal: files.Journal | None = None
-        self._utterance: files.WavFile | None = None
+        self._utterance: wav.WavFile | None = None
         self._index = -1
-        self._merged: files.WavFile | None = None
+        self._merged: wav.WavFile | None = None
 
     def begin(self, first_line: dict[str, Any]) -> None:
         """Make the folder. `first_line`: id, kind, created_at (ISO 8601) and the request."""
@@ -43,7 +43,7 @@ class RecordingFiles:
         self._journal = files.Journal(self.folder / files.JOURNAL)
         self._journal.write(first_line)
         meta = {name: first_line[name] for name in _META_FIELDS}
-        files.write_json(self.folder / files.META, {**meta, "state": "active"})
+        files.write_json(self.folder / files.META, {**meta, "state": "active"}, durable=False)
 
     def write(self, line: dict[str, Any]) -> None:
         """The next line of the timeline."""
@@ -66,7 +66,7 @@ class RecordingFiles:
             self._utterance.close()
         path = files.utterance_file(self.folder, index)
         merged = self.folder / files.MERGED
-        self._utterance = files.WavFile(path, sample_rate)
+        self._utterance = wav.WavFile(path, sample_rate)
         self._index = index
         if is_first and files.link(path, merged):
             return
@@ -102,14 +102,14 @@ class RecordingFiles:
             self._journal = None
 
 
-def _copy(folder: Path, target: Path, sample_rate: int) -> files.WavFile:
+def _copy(folder: Path, target: Path, sample_rate: int) -> wav.WavFile:
     """A file of its own for all utterances, with those that there are."""
     temporary = target.with_suffix(".tmp")
     temporary.unlink(missing_ok=True)
-    merged = files.WavFile(temporary, sample_rate)
+    merged = wav.WavFile(temporary, sample_rate)
     try:
         for path in files.utterance_files(folder):
-            for pcm in files.read_pcm(path):
+            for pcm in wav.read_pcm(path):
                 merged.append(pcm)
         temporary.replace(target)
     except OSError:
@@ -179,7 +179,7 @@ def recover(folder: Path, reason: str = "gateway_died") -> Facts | None:
             (folder / files.JOURNAL).unlink(missing_ok=True)
             return facts
         for path in files.utterance_files(folder):
-            files.repair_wav(path)
+            wav.repair_wav(path)
         if _needs_merging(folder):
             files.merge(folder)
         return finalise(folder, "interrupted", None, reason)
@@ -193,14 +193,14 @@ def _needs_merging(folder: Path) -> bool:
         merged = (folder / files.MERGED).stat().st_size
     except FileNotFoundError:
         return True
-    audio = sum(path.stat().st_size - files.WAV_HEADER_BYTES for path in files.utterance_files(folder))
-    return merged != audio + files.WAV_HEADER_BYTES or _header_is_wrong(folder / files.MERGED)
+    audio = sum(path.stat().st_size - wav.WAV_HEADER_BYTES for path in files.utterance_files(folder))
+    return merged != audio + wav.WAV_HEADER_BYTES or _header_is_wrong(folder / files.MERGED)
 
 
 def _header_is_wrong(path: Path) -> bool:
     with path.open("rb") as file:
-        header = file.read(files.WAV_HEADER_BYTES)
-    data_bytes = path.stat().st_size - files.WAV_HEADER_BYTES
+        header = file.read(wav.WAV_HEADER_BYTES)
+    data_bytes = path.stat().st_size - wav.WAV_HEADER_BYTES
     return int.from_bytes(header[40:44], "little") != data_bytes
 
 

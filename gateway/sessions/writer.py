@@ -14,7 +14,7 @@ import structlog
 
 logger = structlog.get_logger(__name__)
 
-_CLOSE_SECONDS = 30.0
+_CLOSE_SECONDS = 10.0
 _JOB_BYTES = 512
 """What a job without audio counts."""
 
@@ -50,7 +50,7 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Finish what was put, for at most half a minute. Blocks: not for an event loop."""
+        """Finish what was put, for at most ten seconds. Blocks: not for an event loop."""
         if self._thread is None:
             return
         self._jobs.put(None)

@@ -25,6 +25,7 @@ from gateway.service import Gateway
 from gateway.sessions import Recording, files
 from gateway.sessions.recording_files import RecordingFiles, read_timeline, recover
 from gateway.sessions.timeline import build, estimate_words, locate
+from gateway.sessions.wav import WavFile, read_growing
 from gateway.sessions.witness import witness_clip
 from gateway.sessions.writer import Writer
 from gateway.settings import load_settings
@@ -117,6 +118,17 @@ def test_after_every_append_the_files_are_whole(tmp_path: Path) -> None:
         assert wav_audio(tmp_path / "s" / "merged.wav") == pcm(10 * count)
         assert read_timeline(tmp_path / "s")["utterances"][0]["samples"] == 10 * count
     recording.close()
+
+
+def test_a_file_that_grows_is_sent_as_far_as_it_was(tmp_path: Path) -> None:
+    file = WavFile(tmp_path / "a.wav", RATE)
+    file.append(pcm(100))
+    size_bytes, pieces = read_growing(tmp_path / "a.wav")
+    file.append(pcm(900, 2))
+    (tmp_path / "sent.wav").write_bytes(b"".join(pieces))
+    assert (tmp_path / "sent.wav").stat().st_size == size_bytes
+    assert wav_audio(tmp_path / "sent.wav") == pcm(100)
+    file.close()
 
 
 def test_what_a_killed_process_left_is_readable_and_can_be_brought_in_order(tmp_path: Path) -> None:
