@@ -79,13 +79,14 @@ class Attempts:
         self._migrations_before += self._failover.migrations
         self._failover = self._new_failover()
         self.hearing = Hearing()
+        self.queue_again()
 
     def _new_failover(self) -> Failover:
         gateway = self._gateway
         return Failover(gateway.retry_budget, self._settings.max_migrations, gateway.roster.probe)
 
     def queue_again(self) -> None:
-        """The wait for a slot begins, not for the first time."""
+        """Whoever waits for a slot from now on waits since now."""
         self._queued_at, self._patience_until = time.monotonic(), None
 
     async def next(self, ticket: Ticket) -> bool:

@@ -21,7 +21,7 @@ from gateway.live.at_work import AtWork
 from gateway.live.continuity import take_over
 from gateway.live.messages import Start
 from gateway.live.session import LiveSession
-from gateway.live.witness import LiveWitness
+from gateway.live.witness import CUT_OFF, LiveWitness
 from gateway.queue import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement, Ticket
 from gateway.relay import Clip, relay
 from gateway.requests import random_seed
@@ -227,7 +227,7 @@ class LiveSpeech:
             if clip.finish_reason is not None:
                 self._end(clip, clip.finish_reason)
         except _CutOff:
-            self._witness.ended("cancelled")
+            self._witness.ended(CUT_OFF)
         except RequestRejected as error:
             if error.detail.param != "text":
                 raise

@@ -7,6 +7,7 @@ from typing import Any
 from gateway.requests import TtsRequest
 from gateway.sessions import Recording
 
+CUT_OFF = "cancelled"
 _PARAMETERS = ("voice", "cfg_value", "inference_timesteps", "temperature")
 
 
@@ -16,6 +17,8 @@ class LiveWitness:
     def __init__(self, recording: Recording | None) -> None:
         self._recording = recording
         self._index = -1
+        self._characters = 0
+        """Of the utterance."""
 
     @property
     def session_id(self) -> str | None:
@@ -32,7 +35,7 @@ class LiveWitness:
         if self._recording is not None:
             parameters = {name: getattr(request, name) for name in _PARAMETERS}
             self._index = self._recording.utterance(request.text, {**parameters, "seed": seed})
-            self._recording.spoken(self._index, 0, len(request.text), 0)
+            self._characters = len(request.text)
 
     def speaking(self, worker_id: str) -> None:
         """A worker speaks it, or goes on with it."""
@@ -49,8 +52,10 @@ class LiveWitness:
             self._recording.audio(self._index, pcm, sample_rate)
 
     def ended(self, outcome: str) -> None:
-        """The utterance is over."""
+        """The utterance is over. Of one that was cut off it is not known which of its text was spoken."""
         if self._recording is not None:
+            if outcome != CUT_OFF:
+                self._recording.spoken(self._index, 0, self._characters, 0)
             self._recording.utterance_done(self._index, outcome)
 
     def finish(self, outcome: str) -> None:
