@@ -32,7 +32,7 @@ class VoiceRegistry:
 
     async def get(self, id: str) -> Voice | None:
         """The voice of that id."""
-        if not _ID.fullmatch(id):
+        if not is_id(id):
             return None
         async with self._rows() as rows:
             return await rows.get(Voice, id)
@@ -131,6 +131,11 @@ async def _check_name(rows: AsyncSession, voice: Voice) -> None:
     query = query.where(or_(own, seen_by_all) if voice.consent_at is not None else own)
     if (await rows.scalars(query.limit(1))).first() is not None:
         raise name_taken(voice.name)
+
+
+def is_id(reference: str) -> bool:
+    """Whether it has the form of an id of ours, which is no name that a worker would give a voice."""
+    return _ID.fullmatch(reference) is not None
 
 
 def name_taken(name: str) -> ApiError:

@@ -23,7 +23,7 @@ from gateway.voices.clip_cache import ClipCache
 from gateway.voices.decoding import Decoder, Recording
 from gateway.voices.fields import VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache
-from gateway.voices.registry import VoiceRegistry, name_taken, unknown_voice
+from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.store import VoiceStore
 from gateway.voices.uploads import Uploads
@@ -60,12 +60,14 @@ class Voices:
     async def resolve(self, reference: str) -> Speaker:
         """The voice that a request means by name or id.
 
-        Raises ApiError: 403 without consent, 422 when several voices have the name, 503. A name that nobody
-        knows is left to the workers' answer: one that has the voice may still be loading.
+        Raises ApiError: 403 without consent, 404 for an id that is none, 422 when several voices have the
+        name, 503. A name that nobody knows is left to the workers' answer: one that has it may be loading.
         """
         if is_built_in(self._pool, reference) or not reference.isprintable():
             return Speaker(reference)
         found = await self._registry.find(reference)
+        if not found and is_id(reference):
+            raise unknown_voice(reference)
         agreed = [voice for voice in found if consent.is_given(voice)]
         if found and not agreed:
             message = "nobody has agreed to the use of this voice: add a consent to it first"
