@@ -267,6 +267,20 @@ async def test_an_overloaded_writer_ends_the_recording(tmp_path: Path) -> None:
         assert 0 < row.audio_seconds < 70 * (1 << 19) / RATE
 
 
+async def test_a_database_that_is_away_gets_the_rows_when_it_is_back(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        await gateway.database.close()
+        recording = open_session(gateway)
+        recording.utterance("Meanwhile.", {})
+        recording.audio(0, pcm(100), RATE)
+        recording.finish("stop")
+        await until(lambda: recording.facts is not None)
+        assert wav_audio(folder_of(gateway, recording) / "merged.wav") == pcm(100)
+        await gateway.database.open()
+        await recording.settled.wait()
+        assert (await gateway.recorder.index.get(recording.session_id)).state == "complete"
+
+
 async def test_facts_that_are_no_json_end_the_recording_and_raise_nothing(tmp_path: Path) -> None:
     async with recording_gateway(tmp_path) as gateway:
         recording = open_session(gateway)
