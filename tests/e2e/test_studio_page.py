@@ -109,6 +109,15 @@ class TestSharing:
             expect(page.locator("#code-text")).to_contain_text(SENTENCE)
 
 
+def test_a_recorded_session_is_linked_to(page: Page, fleet: Server) -> None:
+    open_studio(page, fleet)
+    page.check("#record")
+    speak(page, SENTENCE)
+    address = page.locator("#session-link").get_attribute("href") or ""
+    session = fleet.get_json(f"/api{address}")
+    assert SENTENCE in str(session)
+
+
 class TestLanguages:
     def test_chinese_is_chosen_shown_and_remembered(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet)

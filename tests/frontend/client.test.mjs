@@ -115,7 +115,7 @@ describe("SpeechStream as a sequence", () => {
     })();
     socket.open();
     socket.say(pcm(7));
-    socket.say({ type: "error", error: { code: "worker_failed", message: "gone" } });
+    socket.say({ type: "error", error: { code: "worker_failed", type: "server_error", message: "gone" } });
     await assert.rejects(reading, { code: "worker_failed" });
     assert.deepEqual(heard, [7]);
   });

@@ -1,6 +1,7 @@
 /** Helpers that every page uses: numbers as words, keys, remembered settings. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Chime } from "../../frontend/static/js/shared/chime.js";
 import * as format from "../../frontend/static/js/shared/format.js";
 import { belongsToTarget, keyName } from "../../frontend/static/js/shared/shortcuts.js";
 import { Remembered } from "../../frontend/static/js/shared/storage.js";
@@ -80,5 +81,39 @@ describe("Remembered", () => {
     const closed = { getItem: () => { throw new Error("denied"); }, setItem: () => { throw new Error("full"); } };
     assert.deepEqual(new Remembered("x", closed).load(), {});
     assert.equal(new Remembered("x", closed).save({}), false);
+  });
+});
+
+describe("the chime", () => {
+  /** Counts the tones of a stand-in for Web Audio. */
+  function chime(context) {
+    const storage = new Map();
+    const tones = [];
+    class Node {
+      gain = { setValueAtTime() {}, linearRampToValueAtTime() {}, exponentialRampToValueAtTime() {} };
+      constructor(_, { frequency }) {
+        if (frequency) tones.push(frequency);
+      }
+      connect = (next) => next;
+      start() {}
+      stop() {}
+    }
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const kept = { getItem: (key) => storage.get(key) ?? null, setItem: (key, value) => storage.set(key, value) };
+    Object.assign(globalThis, { OscillatorNode: Node, GainNode: Node, localStorage: kept });
+    context.after(() => ["OscillatorNode", "GainNode", "localStorage"].forEach((name) => delete globalThis[name]));
+    const create = () => ({ currentTime: 0, destination: {}, close() {} });
+    return { tones, make: () => new Chime({ createContext: create }) };
+  }
+
+  test("rings two notes, until it is switched off, which is remembered", (context) => {
+    const { tones, make } = chime(context);
+    const first = make();
+    first.ring();
+    assert.equal(tones.length, 2);
+    assert.ok(tones[1] > tones[0]);
+    first.on = false;
+    make().ring();
+    assert.equal(tones.length, 2);
   });
 });

@@ -63,7 +63,7 @@ export class SpeechStream extends EventTarget {
     const note = (action) => ({ detail }) => (action(detail), wake());
     this.addEventListener("audio", note((pcm) => pieces.push(pcm)));
     for (const type of ["done", "cancelled", "failed"]) {
-      this.addEventListener(type, note((detail) => (outcome = { type, ...detail })));
+      this.addEventListener(type, note((detail) => (outcome = { type, detail })));
     }
     try {
       for (;;) {
@@ -74,7 +74,7 @@ export class SpeechStream extends EventTarget {
     } finally {
       this.cancel();
     }
-    if (outcome.type === "failed") throw new ApiError(0, outcome);
+    if (outcome.type === "failed") throw new ApiError(0, outcome.detail);
   }
 
   /** Leaves the queue or stops the speech; "cancelled" follows, from the server or without it. */
