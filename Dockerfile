@@ -35,6 +35,7 @@ RUN if [ "$DEVICE" = cuda ]; then \
 ENV PATH=/opt/voxfleet/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    VOXFLEET_DATA_DIR=/data \
     HF_HOME=/data/huggingface \
     TRITON_CACHE_DIR=/data/triton \
     TORCHINDUCTOR_CACHE_DIR=/data/inductor
