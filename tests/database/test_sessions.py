@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from gateway.sessions.cleanup import Limits, Removed, choose, clean
 from gateway.sessions.index import Progress, SessionIndex
 from gateway.sessions.recording_files import RecordingFiles
 from gateway.sessions.upkeep import interrupt_dead
+from voxfleet.sessions import CleanError, clean_sessions
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -191,6 +193,22 @@ async def test_folders_without_a_row_go_like_others_but_not_what_is_no_session(
     assert [(item.session_id, item.reason) for item in removed] == [(old, "age")]
     assert names_in(folder) == sorted([young, held, "notes", "notes.txt"])
     journal.close()
+
+
+async def test_the_command_goes_by_the_settings_of_the_gateway(
+    database_url: str, database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXFLEET_DATABASE_URL", database_url)
+    monkeypatch.setenv("VOXFLEET_SESSION_RETENTION_DAYS", "30")
+    old = await add(database, ended_at=NOW - 10 * DAY)
+    make_folder(folder, old)
+    assert await asyncio.to_thread(clean_sessions, folder.parent, None, None) == []
+    removed = await asyncio.to_thread(clean_sessions, folder.parent, 7, None)
+    assert [item.session_id for item in removed] == [old] and names_in(folder) == []
+    with pytest.raises(CleanError, match="no folder"):
+        await asyncio.to_thread(clean_sessions, folder / "nowhere", 7, None)
+    with pytest.raises(CleanError, match="session_retention_days"):
+        await asyncio.to_thread(clean_sessions, folder.parent, -1, None)
 
 
 async def test_without_limits_nothing_is_even_looked_at(folder: Path) -> None:
