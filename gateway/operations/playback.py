@@ -46,7 +46,7 @@ class PlaybackReports:
     def __init__(
         self, metrics: Metrics, clock: Callable[[], float] = time.monotonic, *, resumed: bool = False
     ) -> None:
-        """`resumed`: the clip was begun on another connection; the first report says what was counted there."""
+        """`resumed`: the clip was begun on another connection; what the first report says counted there."""
         self._metrics = metrics
         self._is_new = not resumed
         self._clock = clock

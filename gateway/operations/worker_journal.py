@@ -47,5 +47,7 @@ def _reason(worker: Worker, condition: str) -> str:
     if condition == "error" and worker.status is not None:
         return worker.status.error or ""
     if condition in ("suspect", "down"):
-        return worker.last_failure or ""
+        return f"{'restarting: ' if worker.restarting else ''}{worker.last_failure or ''}"
+    if condition == "draining" and worker.status is not None:
+        return f"{worker.status.slots_used} requests open"
     return f"model {worker.model.name}" if worker.model else ""

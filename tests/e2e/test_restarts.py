@@ -14,6 +14,7 @@ from tests.e2e.processes import free_port, server
 from tests.gateway.processes import (
     LONG_TEXT,
     TEXT,
+    GatewayProcess,
     StartFleet,
     check_error,
     eventually,
@@ -21,7 +22,8 @@ from tests.gateway.processes import (
     started_fleets,
     workers_of,
 )
-from voxfleet.client import stream_speech
+from tests.worker.harness import WorkerProcess
+from voxfleet.client import AsyncClient, stream_speech
 
 
 @pytest.fixture
@@ -29,6 +31,14 @@ def start() -> Iterator[StartFleet]:
     """`start(2, step_ms=50)`: a gateway and workers of the test's own, which nobody supervises."""
     with started_fleets() as start_fleet:
         yield start_fleet
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[tuple[GatewayProcess, WorkerProcess]]:
+    """One of each, for tests that leave them as they were."""
+    with started_fleets() as start_fleet:
+        gateway, (worker,) = start_fleet(1, step_ms=10)
+        yield gateway, worker
 
 
 async def speak(url: str, text: str, seed: int) -> tuple[bytes, dict[str, Any]]:
@@ -46,7 +56,7 @@ async def test_a_restart_under_load_loses_nothing() -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     arguments = ["serve", "--port", str(port), "--workers", "2", "--model", "synthetic"]
-    with server(arguments, port, "/ready", {"VOXFLEET_WORKER_STEP_MS": "30"}):
+    with server(arguments, port, "/ready", {"VOXFLEET_WORKER_STEP_MS": "20"}):
         async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http:
 
             async def workers() -> dict[str, dict[str, Any]]:
@@ -91,8 +101,10 @@ async def test_a_restart_under_load_loses_nothing() -> None:
             assert figures["rtf_p50"] > 0
 
 
-async def test_a_worker_that_nobody_would_start_again_is_not_ended(start: StartFleet) -> None:
-    gateway, (worker,) = start(1)
+async def test_a_worker_that_nobody_would_start_again_is_not_ended(
+    fleet: tuple[GatewayProcess, WorkerProcess],
+) -> None:
+    gateway, worker = fleet
     async with gateway.http() as http:
         refused = check_error(await http.post("/api/workers/w0/restart"), 409)
         assert refused["code"] == "worker_not_supervised"
@@ -123,8 +135,45 @@ async def test_requests_wait_for_the_only_worker_while_it_restarts(start: StartF
         assert not shown["restarting"] and shown["uptime_seconds"] >= 0
 
 
-async def test_the_log_comes_live_and_holds_no_word_of_a_user(start: StartFleet) -> None:
-    gateway, _ = start(1, step_ms=5)
+@pytest.mark.parametrize("paused", [False, True])
+async def test_a_live_session_goes_on_byte_for_byte_when_its_worker_restarts(
+    start: StartFleet, paused: bool
+) -> None:
+    gateway, _ = start(2, step_ms=20, environment={"VOXFLEET_WORKER_SUPERVISED": "1"})
+
+    async def read_aloud(restart: bool) -> tuple[bytes, int]:
+        """The session's audio, and how often it moved; with `restart`, its worker ends in the middle."""
+        pcm, begun = b"", False
+        async with AsyncClient(gateway.url) as client, client.live(seed=5) as session, gateway.http() as http:
+            await session.append(TEXT)
+            async for item in session:
+                if isinstance(item, bytes):
+                    pcm += item
+                    if not begun:
+                        begun = True
+                        await (session.pause() if paused else session.stop())
+                    if restart and not paused:
+                        restart = await restart_its_worker(http)
+                elif item["type"] == "paused":
+                    if restart:
+                        await restart_its_worker(http)
+                    await session.resume()
+                    await session.stop()
+        return pcm, item["migrations"]
+
+    async def restart_its_worker(http: httpx.AsyncClient) -> bool:
+        (running,) = (await http.get("/api/queue")).json()["running"]
+        assert (await http.post(f"/api/workers/{running['worker_id']}/restart")).status_code == 202
+        return False
+
+    undisturbed, _ = await read_aloud(restart=False)
+    assert await read_aloud(restart=True) == (undisturbed, 1)
+
+
+async def test_the_log_comes_live_and_holds_no_word_of_a_user(
+    fleet: tuple[GatewayProcess, WorkerProcess],
+) -> None:
+    gateway, _ = fleet
     async with gateway.http() as http, http.stream("GET", "/api/events") as response:
         lines = response.aiter_lines()
 
@@ -148,10 +197,13 @@ async def test_the_log_comes_live_and_holds_no_word_of_a_user(start: StartFleet)
         assert "canary" not in json.dumps(seen)
         assert (await http.get("/api/settings/eta")).json()["prior_seconds"] == 7
         await http.put("/api/settings/eta", json={"prior_seconds": 5})
+        assert (await http.post("/api/workers/w0/resume")).json()["state"] in ("IDLE", "BUSY")
 
 
-async def test_reports_of_playback_are_counted_and_do_not_end_a_stream(start: StartFleet) -> None:
-    gateway, _ = start(1, step_ms=10)
+async def test_reports_of_playback_are_counted_and_do_not_end_a_stream(
+    fleet: tuple[GatewayProcess, WorkerProcess],
+) -> None:
+    gateway, _ = fleet
     report = {"type": "stats", "underruns": 1, "played_samples": 2400, "buffered_ms": 120.5}
     async with gateway.stream(text=LONG_TEXT, seed=4) as stream:
         await stream.socket.send(json.dumps(report | {"underruns": 0, "played_samples": 0}))
