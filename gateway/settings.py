@@ -99,7 +99,7 @@ class GatewaySettings(BaseSettings):
     record_sessions: Literal["off", "ask", "all"] = "ask"
     """Whose sessions are recorded: nobody's, theirs who ask with `record`, or everybody's."""
     session_retention_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
-    """How long after its end a session is kept; 0: for ever."""
+    """How long a session is kept from its beginning on; 0: for ever."""
     session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     """10^9 bytes of all sessions; beyond them the least recently used go. 0: any number."""
     expose_openapi: bool = False

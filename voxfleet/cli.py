@@ -265,7 +265,7 @@ def clean_sessions(
         Path | None, typer.Option(help="The gateway's data folder. [default: data, or as configured]")
     ] = None,
     retention_days: Annotated[
-        float | None, typer.Option(min=0, help="Remove what ended longer ago; 0: for ever.")
+        float | None, typer.Option(min=0, help="Remove what is older; 0: nothing for its age.")
     ] = None,
     max_storage_gb: Annotated[
         float | None, typer.Option(min=0, help="Then the least recently used until so much is left; 0: any.")

@@ -24,7 +24,7 @@ class Limits:
     """None: no limit."""
 
     age: timedelta | None = None
-    """Since the session ended."""
+    """Since the session began."""
     size_bytes: int | None = None
     """Of all sessions together."""
 
@@ -47,7 +47,7 @@ class Stored:
     """A session on disk."""
 
     session_id: str
-    ended_at: datetime
+    created_at: datetime
     used_at: datetime
     size_bytes: int
     active: bool
@@ -84,7 +84,7 @@ def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]
     chosen: list[Removed] = []
     kept = sorted(stored, key=lambda session: (session.used_at, session.session_id))
     if limits.age is not None:
-        old = [session for session in kept if not session.active and session.ended_at < now - limits.age]
+        old = [session for session in kept if not session.active and session.created_at < now - limits.age]
         chosen += [Removed(session.session_id, "age", session.size_bytes) for session in old]
         kept = [session for session in kept if session not in old]
     excess = 0 if limits.size_bytes is None else sum(s.size_bytes for s in kept) - limits.size_bytes
@@ -98,9 +98,7 @@ def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]
 async def _all_sessions(index: SessionIndex, folder: Path) -> list[Stored]:
     rows = await index.least_recently_used()
     found = [
-        Stored(
-            row.id, row.ended_at or row.created_at, row.used_at, row.size_bytes, row.state == "active", True
-        )
+        Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state == "active", True)
         for row in rows
     ]
     return found + await asyncio.to_thread(_orphans, folder, {row.id for row in rows})
@@ -116,10 +114,22 @@ def _orphans(folder: Path, known: set[str]) -> list[Stored]:
             written_at = datetime.fromtimestamp(files.last_written_at(path), UTC)
         except FileNotFoundError:
             continue
+        created_at = _created_at(path)
         is_young = written_at > datetime.now(UTC) - timedelta(seconds=STALE_SECONDS)
-        active = is_young or files.is_being_written(path)
-        found.append(Stored(path.name, written_at, written_at, files.folder_bytes(path), active, False))
+        active = files.is_being_written(path) or (created_at is None and is_young)
+        size_bytes = files.folder_bytes(path)
+        found.append(Stored(path.name, created_at or written_at, written_at, size_bytes, active, False))
     return found
+
+
+def _created_at(folder: Path) -> datetime | None:
+    """By its meta.json, which is written as soon as the journal is locked."""
+    meta = files.read_json(folder / files.META) or {}
+    try:
+        created_at = datetime.fromisoformat(meta["created_at"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
 
 
 async def _remove(index: SessionIndex, folder: Path, item: Removed, indexed: bool) -> bool:

@@ -139,12 +139,12 @@ async def test_sessions_of_dead_gateways_are_interrupted_and_those_of_living_one
     held.close()
 
 
-async def test_clean_up_by_age_counts_from_the_end(
+async def test_clean_up_by_age_counts_from_the_beginning(
     database: Database, index: SessionIndex, folder: Path
 ) -> None:
-    old = await add(database, created_at=NOW - 40 * DAY, ended_at=NOW - 31 * DAY, size_bytes=5)
+    old = await add(database, created_at=NOW - 31 * DAY, used_at=NOW, size_bytes=5)
     kept = [
-        await add(database, created_at=NOW - 40 * DAY, ended_at=NOW - 29 * DAY),
+        await add(database, created_at=NOW - 29 * DAY, used_at=NOW - 29 * DAY),
         await add(database, created_at=NOW - 40 * DAY, state="active"),
     ]
     for session_id in (old, *kept):
@@ -180,18 +180,23 @@ async def test_clean_up_by_capacity_takes_the_least_recently_used_first(
 async def test_folders_without_a_row_go_like_others_but_not_what_is_no_session(
     index: SessionIndex, folder: Path
 ) -> None:
-    old, young, held = (files.new_session_id() for _ in range(3))
+    old, young, held, dated, begun = (files.new_session_id() for _ in range(5))
     make_folder(folder, old, age=3 * DAY)
     make_folder(folder, young, age=DAY / 2)
     make_folder(folder, held, age=3 * DAY)
+    meta = {"id": dated, "state": "complete", "created_at": (NOW - 2 * DAY).isoformat()}
+    files.write_json(make_folder(folder, dated, age=DAY * 0) / "meta.json", meta)
+    (folder / begun).mkdir()
+    os.utime(folder / begun)
     journal = files.Journal(folder / held / "recording.jsonl")
     os.utime(folder / held / "recording.jsonl", (0, 0))
     os.utime(folder / held, (0, 0))
     (folder / "notes").mkdir()
     (folder / "notes.txt").write_text("keep")
     removed = await clean(index, folder, Limits.from_numbers(1, 0))
-    assert [(item.session_id, item.reason) for item in removed] == [(old, "age")]
-    assert names_in(folder) == sorted([young, held, "notes", "notes.txt"])
+    assert {(item.session_id, item.reason) for item in removed} == {(old, "age"), (dated, "age")}
+    assert names_in(folder) == sorted([young, held, begun, "notes", "notes.txt"])
+    assert await clean(index, folder, Limits(size_bytes=0)) == [Removed(young, "capacity", 1000)]
     journal.close()
 
 
@@ -200,7 +205,7 @@ async def test_the_command_goes_by_the_settings_of_the_gateway(
 ) -> None:
     monkeypatch.setenv("VOXFLEET_DATABASE_URL", database_url)
     monkeypatch.setenv("VOXFLEET_SESSION_RETENTION_DAYS", "30")
-    old = await add(database, ended_at=NOW - 10 * DAY)
+    old = await add(database, created_at=NOW - 10 * DAY)
     make_folder(folder, old)
     assert await asyncio.to_thread(clean_sessions, folder.parent, None, None) == []
     removed = await asyncio.to_thread(clean_sessions, folder.parent, 7, None)

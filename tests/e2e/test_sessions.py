@@ -161,7 +161,7 @@ async def test_sessions_are_cleaned_up_by_hand_beside_a_running_gateway(
         ids.append(answer.headers["X-Session-Id"])
         await wait_for_state(gateway, ids[-1], "complete")
     old, forgotten, kept = ids
-    await change(tmp_path, old, ended_at=datetime.now(UTC) - timedelta(days=8))
+    await change(tmp_path, old, created_at=datetime.now(UTC) - timedelta(days=8))
     await change(tmp_path, forgotten, used_at=datetime.now(UTC) - timedelta(days=1), size_bytes=10**9)
     await change(tmp_path, kept, size_bytes=15 * 10**8)
     async with gateway.stream(text=LONG_TEXT, record=True) as stream:
