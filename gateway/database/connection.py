@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, event, make_url, text
+from sqlalchemy import Connection, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 
+HEAD = "0001"
+"""The newest migration."""
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _BUSY_SECONDS = 10
@@ -59,6 +59,9 @@ class Database:
         try:
             async with self._engine.begin() as connection:
                 await connection.run_sync(_migrate)
+        except DatabaseError:
+            await self.close()
+            raise
         except (SQLAlchemyError, OSError) as error:
             await self.close()
             reason = getattr(error, "orig", None) or error
@@ -95,7 +98,26 @@ def _migrate(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+    if _version(connection) != HEAD:
+        _upgrade(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    """The migration that the tables are at; None for an empty database."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # a third of the start-up time of a gateway that has nothing to migrate
+    from alembic.config import Config
+    from alembic.util import CommandError
+
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise DatabaseError(f"the database is of another version of this software: {error}") from error

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, select
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, select, text
 
 from gateway.database import Database, DatabaseError, Setting
+from gateway.database import connection as connection_module
 from gateway.database.tables import Base
 
 
@@ -20,6 +23,12 @@ async def test_the_migrations_make_exactly_the_tables(database: Database) -> Non
 
     async with database.transaction() as rows:
         assert await (await rows.connection()).run_sync(differences) == []
+
+
+def test_the_newest_migration_is_the_one_that_gateways_look_for() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(connection_module._MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_heads() == [connection_module.HEAD]
 
 
 async def test_what_was_written_is_there_after_a_restart(database_url: str) -> None:
@@ -75,3 +84,13 @@ async def test_an_unreachable_database_says_why_and_keeps_the_password() -> None
     with pytest.raises(DatabaseError) as caught:
         await database.open()
     assert "127.0.0.1" in str(caught.value) and "hunter2secret" not in str(caught.value)
+
+
+async def test_a_database_of_a_later_version_is_left_alone(database_url: str) -> None:
+    database = Database(database_url)
+    await database.open()
+    async with database.transaction() as rows:
+        await rows.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await database.close()
+    with pytest.raises(DatabaseError, match="another version"):
+        await database.open()
