@@ -1,0 +1,206 @@
+"""The session pages in a real browser: recordings are found, heard again, changed, shared and taken along."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import PHONE, watched_page
+from tests.e2e.processes import Server, eventually, gateway
+
+SENTENCE = "The quick brown fox jumps over the lazy dog."
+MARKUP = "<img src=x onerror=\"document.title='owned'\">"
+KEYS = {"shop": {"key": "shop-secret-0123456789"}}
+
+
+def record(edge: Server, text: str, **headers: str) -> str:
+    """Speak and record a clip; the id of its session."""
+    response = httpx.post(f"{edge.url}/tts", json={"text": text, "record": True}, headers=headers, timeout=60)
+    response.raise_for_status()
+    return response.headers["x-session-id"]
+
+
+@pytest.fixture
+def recorded(fleet: Server) -> Iterator[str]:
+    """A recording of one sentence, gone afterwards."""
+    session_id = record(fleet, SENTENCE)
+    yield session_id
+    httpx.delete(f"{fleet.url}/api/sessions/{session_id}")
+
+
+def seconds(page: Page) -> float:
+    return float(page.locator("#stage").get_attribute("data-seconds") or 0)
+
+
+def open_session(page: Page, edge: Server, session_id: str) -> None:
+    page.goto(f"{edge.url}/sessions/{session_id}")
+    expect(page.locator("#play")).to_be_enabled()
+
+
+class TestList:
+    def test_the_newest_is_first_and_titles_are_searched(self, page: Page, fleet: Server) -> None:
+        ids = [record(fleet, f"{name}. {SENTENCE}") for name in ("Older", "Newer")]
+        page.goto(f"{fleet.url}/sessions")
+        rows = page.locator(".session-row[data-session]")
+        expect(rows.first).to_contain_text("Newer.")
+        expect(rows.first).to_contain_text("Clip")
+        expect(rows.first).to_contain_text("KiB")
+        expect(rows.nth(1)).to_contain_text("Older.")
+        page.fill("#search", "fox OLDER")
+        expect(rows).to_have_count(1)
+        expect(page.locator("#count")).to_have_text("1 found")
+        page.fill("#search", "nothing like it")
+        expect(page.locator("#blank")).to_have_text("No title has these words.")
+        page.fill("#search", "")
+        rows.first.get_by_role("link").click()
+        expect(page).to_have_url(f"{fleet.url}/sessions/{ids[1]}")
+        for session_id in ids:
+            httpx.delete(f"{fleet.url}/api/sessions/{session_id}").raise_for_status()
+
+    def test_a_recording_is_deleted_only_after_a_yes(self, page: Page, fleet: Server, recorded: str) -> None:
+        page.goto(f"{fleet.url}/sessions")
+        row = page.locator(f"[data-session='{recorded}']")
+        row.get_by_role("button").click()
+        page.locator("dialog").get_by_role("button", name="Cancel").click()
+        assert fleet.get_json(f"/api/sessions/{recorded}")
+        row.get_by_role("button").click()
+        page.locator("dialog").get_by_role("button", name="Delete").click()
+        expect(row).to_have_count(0)
+        assert fleet.get_json(f"/api/sessions/{recorded}") is None
+
+    def test_an_empty_list_says_how_to_fill_it(self, page: Page, fleet: Server) -> None:
+        empty = {"sessions": [], "next_before": None}
+        page.route("**/api/sessions?*", lambda route: route.fulfill(json=empty))
+        page.goto(f"{fleet.url}/sessions")
+        expect(page.locator("#blank")).to_contain_text("Nothing is recorded yet.")
+
+
+class TestReplay:
+    def test_words_light_up_while_they_are_spoken(self, page: Page, fleet: Server, recorded: str) -> None:
+        open_session(page, fleet, recorded)
+        page.click("#play")
+        expect(page.locator(".word.now")).to_have_count(1)
+        expect(page.locator(".word.heard").first).to_have_text("The")
+        expect(page.locator("#play")).to_have_attribute("aria-label", "Play", timeout=15_000)  # it is over
+        expect(page.locator(".word.heard")).to_have_count(9)
+        timeline = fleet.get_json(f"/api/sessions/{recorded}")["timeline"]
+        assert seconds(page) == pytest.approx(timeline["audio_seconds"], abs=0.05)
+
+    def test_a_click_on_a_word_goes_there(self, page: Page, fleet: Server, recorded: str) -> None:
+        open_session(page, fleet, recorded)
+        page.locator(".word", has_text="jumps").click()
+        timeline = fleet.get_json(f"/api/sessions/{recorded}")["timeline"]
+        word = timeline["utterances"][0]["words"][4]
+        assert seconds(page) >= word["first_sample"] / timeline["sample_rate"]
+        expect(page.locator(".word.now, .word.heard").nth(4)).to_have_text("jumps")
+
+    def test_it_is_played_by_the_keyboard_alone(self, page: Page, fleet: Server, recorded: str) -> None:
+        open_session(page, fleet, recorded)
+        page.get_by_role("slider", name="Play head").focus()
+        page.keyboard.press("ArrowRight")
+        assert seconds(page) == pytest.approx(2, abs=0.01)
+        page.keyboard.press("Home")
+        assert seconds(page) == pytest.approx(0, abs=0.01)
+        page.locator(".utterance-time").first.focus()
+        page.keyboard.press("Enter")
+        eventually(lambda: seconds(page) > 0.3)
+        page.locator("#speed").select_option("2")
+        assert page.evaluate("document.querySelector('audio').playbackRate") == 2
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Space")
+        expect(page.locator("#play")).to_have_attribute("aria-label", "Play")
+
+    def test_a_phone_shows_it_without_scrolling_sideways(
+        self, browser: Browser, fleet: Server, recorded: str
+    ) -> None:
+        with watched_page(browser, viewport=PHONE) as watched:
+            open_session(watched.page, fleet, recorded)
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            assert watched.complaints == []
+
+    def test_an_interrupted_recording_is_shown_as_one(self, page: Page, fleet: Server, recorded: str) -> None:
+        answer = fleet.get_json(f"/api/sessions/{recorded}")
+        answer["session"]["state"] = "interrupted"
+        page.route(f"**/api/sessions/{recorded}", lambda route: route.fulfill(json=answer))
+        open_session(page, fleet, recorded)
+        expect(page.locator("#interrupted")).to_contain_text("was interrupted")
+        expect(page.locator(".badge")).to_have_text("interrupted")
+
+    def test_a_session_that_is_not_there_is_said(self, browser: Browser, fleet: Server) -> None:
+        with watched_page(browser) as watched:  # the browser complains of the 404
+            watched.page.goto(f"{fleet.url}/sessions/..%2F..%2Fetc")
+            watched.page.goto(f"{fleet.url}/sessions/s_nothing")
+            expect(watched.page.locator("#problem")).to_contain_text("there is no such session")
+
+
+class TestOwner:
+    def test_title_and_comment_are_changed_and_markup_in_them_is_text(
+        self, page: Page, fleet: Server, recorded: str
+    ) -> None:
+        open_session(page, fleet, recorded)
+        page.click("#edit-title")
+        page.fill("#title-input", MARKUP)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name=MARKUP)).to_be_visible()
+        expect(page.locator("#edit-title")).to_be_focused()
+        page.fill("#comment-box", MARKUP)
+        page.click("#save-comment")
+        expect(page.locator("#status")).to_have_text("Saved.")
+        page.reload()
+        expect(page.get_by_role("heading", name=MARKUP)).to_be_visible()
+        expect(page.locator("#comment-box")).to_have_value(MARKUP)
+        page.goto(f"{fleet.url}/sessions")
+        expect(page.locator(f"[data-session='{recorded}']")).to_contain_text(MARKUP)
+        assert page.locator("main img").count() == 0
+        assert "owned" not in page.title()
+
+    def test_everything_is_downloaded_as_a_zip(self, page: Page, fleet: Server, recorded: str) -> None:
+        open_session(page, fleet, recorded)
+        with page.expect_download() as started:
+            page.click("#download")
+        assert started.value.suggested_filename == f"{recorded}.zip"
+        names = zipfile.ZipFile(io.BytesIO(started.value.path().read_bytes())).namelist()
+        assert any(name.endswith("merged.wav") for name in names)
+        assert any(name.endswith("recording.json") for name in names)
+
+    def test_it_is_deleted_and_the_list_follows(self, page: Page, fleet: Server, recorded: str) -> None:
+        open_session(page, fleet, recorded)
+        page.click("#delete")
+        page.locator("dialog").get_by_role("button", name="Delete").click()
+        expect(page).to_have_url(f"{fleet.url}/sessions")
+        assert fleet.get_json(f"/api/sessions/{recorded}") is None
+
+
+def test_who_has_the_link_may_listen_and_change_nothing(browser: Browser, fleet: Server) -> None:
+    worker_url = fleet.get_json("/api/workers")["workers"][0]["url"]
+    strict = {"VOXFLEET_API_KEYS": json.dumps(KEYS), "VOXFLEET_ADMIN_TOKEN": "t0p-secret"}
+    with gateway([worker_url], **strict) as edge:
+        session_id = record(edge, SENTENCE, authorization=f"Bearer {KEYS['shop']['key']}")
+        with watched_page(browser, permissions=["clipboard-read", "clipboard-write"]) as owner:
+            page = owner.page
+            page.add_init_script(f"sessionStorage.setItem('voxfleet.apiKey', '{KEYS['shop']['key']}')")
+            open_session(page, edge, session_id)
+            page.click("#share")
+            expect(page.locator("#status")).to_contain_text("The link is copied.")
+            link = page.evaluate("navigator.clipboard.readText()")
+            assert urlsplit(link).path == f"/sessions/{session_id}"
+            with watched_page(browser) as visitor:
+                visitor.page.goto(link)
+                expect(visitor.page.locator("#play")).to_be_enabled()
+                visitor.page.click("#play")
+                expect(visitor.page.locator(".word.heard").first).to_have_text("The")
+                expect(visitor.page.get_by_role("button", name="Download")).to_be_visible()
+                for mine in ("#edit-title", "#share", "#delete", "#comment-box", "#back"):
+                    expect(visitor.page.locator(mine).and_(visitor.page.locator(":visible"))).to_have_count(0)
+                assert visitor.complaints == []
+            page.click("#unshare")
+            expect(page.locator("#status")).to_contain_text("opens nothing any more")
+            assert httpx.get(link.replace("/sessions/", "/api/sessions/")).status_code == 404
+            assert owner.complaints == []
