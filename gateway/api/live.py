@@ -106,12 +106,14 @@ class LiveConnection:
         gateway = self._gateway
         gateway.check_open()
         start, caller = await self._read_start()
+        standing = _standing(caller, start)
+        self._check_sessions(standing)
         recorder = gateway.recorder
         facts = start.model_dump(exclude={"type", "record", "priority"}, exclude_none=True)
         self._witness = LiveWitness(recorder.open("live", facts, caller.tenant, asked=start.record))
-        standing = _standing(caller, start)
         self._speech = LiveSpeech(gateway, self._session, start, self._request_id, standing, self._witness)
         self._session.voice = self._speech
+        self._session.tenant = standing.tenant
         gateway.live_sessions.add(self._session)
         reader = asyncio.create_task(self._read_commands())
         try:
@@ -121,6 +123,14 @@ class LiveConnection:
             gateway.live_sessions.discard(self._session)
             reader.cancel()
             self._outbox.drop()
+
+    def _check_sessions(self, standing: Standing) -> None:
+        """A session counts against `max_streams` while it rests, too."""
+        sessions = self._gateway.live_sessions
+        open_sessions = sum(session.tenant == standing.tenant for session in sessions)
+        if 0 < standing.max_streams <= open_sessions:
+            message = f"{open_sessions} live sessions of this client are open, and no more may be"
+            raise ApiError(429, "too_many_streams", message)
 
     async def _read_start(self) -> tuple[Start, Caller]:
         try:

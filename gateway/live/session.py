@@ -39,6 +39,7 @@ class LiveSession:
         self.splitter = SentenceSplitter()
         self.sample_rate = 0
         """Of the audio that the client gets; known with the first slot."""
+        self.tenant = ""
         self.paused = False
         self.stopping = False
         self.ended = False
@@ -92,7 +93,7 @@ class LiveSession:
 
     @property
     def wants_slot(self) -> bool:
-        """Whether to queue."""
+        """Whether to queue, or to go on with what it has."""
         return not self._let_go and not self.finished
 
     @property
@@ -133,14 +134,10 @@ class LiveSession:
         spoken = self.timeline.cancel(played_samples, dropped_samples, rest_characters, self.sample_rate)
         self._idle.hush()
         self._tell(
-            "cancelled",
-            spoken_text=spoken.text,
-            spoken_characters=spoken.characters,
-            estimated=spoken.estimated,
-            played_samples=played_samples,
-            unspoken_characters=waiting,
+            "cancelled", spoken_text=spoken.text, spoken_characters=spoken.characters,
+            estimated=spoken.estimated, played_samples=played_samples, unspoken_characters=waiting,
             next_sample=self.timeline.samples,
-        )
+        )  # fmt: skip
         self.voice.wake()
 
     def pause(self) -> None:

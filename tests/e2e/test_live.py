@@ -1,76 +1,17 @@
-"""Live sessions with real processes: tokens in, speech out, interrupted, paused, moved and ended."""
+"""Live sessions with real processes: tokens in, speech out, interrupted, paused, refused, recorded."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
-from typing import Any
+import contextlib
+from collections.abc import Iterator
 
 import httpx
 import pytest
-from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 
+from tests.e2e.live import LONG, SENTENCES, STORY, owed, running, session, until
 from tests.e2e.processes import Server, gateway, worker
-from tests.gateway.processes import Stream, eventually, pcm_of
-
-SEED = 11
-STORY = (
-    "It was the best of times. It was the worst of times! Was it the age of wisdom? "
-    "It was the age of foolishness, said Dr. Smith. It was the epoch of belief."
-)
-SENTENCES = (
-    "It was the best of times. ",
-    "It was the worst of times! ",
-    "Was it the age of wisdom? ",
-    "It was the age of foolishness, said Dr. Smith. ",
-    "It was the epoch of belief.",
-)
-LONG = (
-    "This one sentence is long enough to be interrupted somewhere in its middle, " * 4 + "and then it ends. "
-)
-
-
-class Live(Stream):
-    """One session."""
-
-    async def say(self, kind: str, **fields: Any) -> None:
-        await self.socket.send(json.dumps({"type": kind, **fields}))
-
-    async def receive_audio_bytes(self, count: int) -> None:
-        """Until so many bytes of PCM are there."""
-        while len(self.pcm) < count:
-            await self.receive()
-
-    def of_epoch(self, epoch: int) -> list[dict[str, Any]]:
-        return [message for message in self.messages if message.get("epoch") == epoch]
-
-
-@asynccontextmanager
-async def session(edge: Server, **start: Any) -> AsyncIterator[Live]:
-    url = edge.url.replace("http", "ws", 1) + "/ws/live"
-    async with connect(url, proxy=None, max_size=None, close_timeout=1) as socket:
-        live = Live(socket)
-        await live.say("start", **{"seed": SEED, **start})
-        yield live
-
-
-def owed(*texts: str) -> bytes:
-    return b"".join(pcm_of(text, SEED) for text in texts)
-
-
-async def running(edge: Server) -> list[dict[str, Any]]:
-    return (await asyncio.to_thread(edge.get_json, "/api/queue"))["running"]
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Ask until it is so."""
-    await eventually(lambda: _true_or_none(condition), "it is not so")
-
-
-async def _true_or_none(condition: Callable[[], Awaitable[bool]]) -> bool | None:
-    return True if await condition() else None
 
 
 @pytest.fixture(scope="module")
@@ -218,6 +159,33 @@ async def test_what_is_wrong_is_said_and_ends_nothing(fleet: Server) -> None:
     assert live.pcm == owed(SENTENCES[0])
 
 
+async def test_samples_are_counted_at_the_rate_that_the_client_asked_for(fleet: Server) -> None:
+    async with session(fleet, sample_rate=12_000) as live:
+        await live.say("append", text=STORY)
+        await live.say("stop")
+        assert await live.receive_rest() == 1000
+    assert live.of_type("started")[0]["sample_rate"] == 12_000
+    assert len(live.pcm) == len(owed(*SENTENCES)) // 2
+    assert live.messages[-1]["samples"] == len(live.pcm) // 2
+    edges = [0, *(message["last_sample"] for message in live.of_type("utterance_done"))]
+    assert edges[:-1] == [message["first_sample"] for message in live.of_type("utterance")]
+    assert edges[-1] == len(live.pcm) // 2
+
+
+async def test_a_flood_of_messages_closes_the_session(fleet: Server) -> None:
+    async with session(fleet) as live:
+        await live.receive_type("started")
+        with contextlib.suppress(ConnectionClosed):
+            for _ in range(2000):
+                await live.socket.send('{"type":"flush"}')
+        assert await live.receive_rest() in (1008, 1006)  # the rest of the flood may reset the connection
+
+    async def nothing_runs() -> bool:
+        return not await running(fleet)
+
+    await until(nothing_runs)
+
+
 async def test_a_wrong_start_closes_with_the_reason(fleet: Server) -> None:
     async with session(fleet, voice="nobody") as live:
         assert await live.receive_rest() == 1008
@@ -262,75 +230,3 @@ async def test_early_text_is_kept_while_the_session_waits(fleet: Server) -> None
         await third.say("stop")
         assert await third.receive_rest() == 1000
     assert third.pcm == owed(*SENTENCES)
-
-
-@pytest.fixture(scope="module")
-def crowd() -> Iterator[tuple[Server, dict[str, Server]]]:
-    """Three workers of one slot, two of which will be killed."""
-    with (
-        worker(slots=1, step_ms=15) as one,
-        worker(slots=1, step_ms=15) as two,
-        worker(slots=1, step_ms=15) as three,
-        gateway([one.url, two.url, three.url], VOXFLEET_STALL_TIMEOUT_SECONDS="0.3") as edge,
-    ):
-        yield edge, {"w0": one, "w1": two, "w2": three}
-
-
-async def test_another_worker_goes_on_in_the_middle_of_a_word(
-    crowd: tuple[Server, dict[str, Server]],
-) -> None:
-    edge, workers = crowd
-    async with session(edge) as live:
-        await live.say("append", text=LONG + STORY)
-        started = await live.receive_type("started")
-        await live.receive_audio_bytes(4 * 7680)
-        workers[started["worker_id"]].kill()
-        await live.say("stop")
-        assert await live.receive_rest() == 1000
-    assert live.pcm == owed(LONG, *SENTENCES)
-    assert live.messages[-1]["migrations"] == 1
-    assert len(live.of_type("started")) == 1
-
-
-async def test_a_worker_killed_while_paused_costs_nothing_but_the_move(
-    crowd: tuple[Server, dict[str, Server]],
-) -> None:
-    edge, workers = crowd
-    async with session(edge) as live:
-        await live.say("append", text=LONG)
-        await live.say("flush")
-        started = await live.receive_type("started")
-        await live.receive_audio_bytes(4 * 7680)
-        await live.say("pause")
-        await live.receive_type("paused")
-        await asyncio.sleep(0.8)  # longer than an engine may stand still that is not paused
-        assert [entry["attempt"] for entry in await running(edge)] == [1]
-        workers[started["worker_id"]].kill()
-
-        async def moved() -> bool:
-            places = [entry["worker_id"] for entry in await running(edge)]
-            return bool(places) and places != [started["worker_id"]]
-
-        await until(moved)
-        heard = len(live.pcm)
-        await live.say("resume")
-        await live.receive_type("resumed")
-        assert len(live.pcm) == heard
-        await live.say("stop")
-        assert await live.receive_rest() == 1000
-    assert live.pcm == owed(LONG)
-
-
-async def test_a_gateway_that_is_told_to_end_finishes_what_is_being_said() -> None:
-    with worker(slots=2, step_ms=15) as one, gateway([one.url]) as edge:
-        async with session(edge) as talking, session(edge) as silent:
-            await silent.receive_type("started")
-            await talking.say("append", text=STORY)
-            await talking.receive_audio()
-            edge.process.terminate()
-            assert await silent.receive_rest() == 1012
-            assert await talking.receive_rest() == 1012
-        assert await asyncio.to_thread(edge.process.wait, 30) == 0
-    assert talking.pcm == owed(*SENTENCES)
-    assert talking.messages[-1]["error"]["code"] == "shutting_down"
-    assert silent.messages[-1]["error"]["code"] == "shutting_down"

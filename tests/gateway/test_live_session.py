@@ -2,105 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gateway.errors import ApiError
-from gateway.live.session import LiveSession
 from gateway.live.states import State
-from gateway.settings import GatewaySettings
-from tests.gateway.fleet import ManualClock
-
-RATE = 24_000
-LIMITS = {
-    "live_session_seconds": 1000,
-    "live_idle_seconds": 60,
-    "live_pause_seconds": 30,
-    "live_flush_seconds": 4,
-    "live_text_characters": 100,
-}
-
-
-class Stage:
-    """A session, its client's ear, and a voice that does nothing by itself."""
-
-    def __init__(self, **limits: Any) -> None:
-        self.clock = ManualClock()
-        self.messages: list[dict[str, Any]] = []
-        self.unsent_samples = 0
-        self.speaking = False
-        self.asked: list[bool] = []
-        self.cuts = self.releases = 0
-        self.failure: ApiError | None = None
-        settings = GatewaySettings(**{**LIMITS, **limits})
-        self.session = LiveSession(settings, self, self.clock.call_later, self.clock)
-        self.session.voice = self
-        self.session.open()
-
-    # the client's end
-
-    def tell(self, message: dict[str, Any]) -> None:
-        self.messages.append(message)
-
-    def audio(self, pcm: bytes) -> None:
-        self.messages.append({"type": "audio", "samples": len(pcm) // 2})
-
-    def drop_audio(self) -> int:
-        dropped, self.unsent_samples = self.unsent_samples, 0
-        return dropped
-
-    # the voice
-
-    def wake(self) -> None:
-        """Tests drive the voice themselves."""
-
-    def ask(self, paused: bool) -> bool:
-        if self.speaking:
-            self.asked.append(paused)
-        return self.speaking
-
-    def cut(self) -> bool:
-        self.cuts += 1
-        return self.speaking
-
-    def let_go(self) -> None:
-        self.releases += 1
-        self.settle()
-        self.session.lost_slot(for_good=True)
-
-    def fail(self, error: ApiError) -> None:
-        self.failure = error
-
-    # what tests say
-
-    def lease(self) -> None:
-        self.session.got_slot("w0", RATE)
-
-    def begin(self) -> str:
-        utterance = self.session.timeline.begin()
-        self.session.began(utterance)
-        self.speaking = True
-        return utterance.text
-
-    def speak(self, samples: int = RATE) -> None:
-        self.session.heard(bytes(2 * samples))
-
-    def finish(self) -> None:
-        self.session.spoke("stop")
-        self.settle()
-
-    def settle(self) -> None:
-        self.speaking = False
-        self.session.settled()
-
-    def kinds(self) -> list[str]:
-        return [message["type"] for message in self.messages]
-
-    def last(self, kind: str) -> dict[str, Any]:
-        return [message for message in self.messages if message["type"] == kind][-1]
+from tests.gateway.live_stage import RATE, Stage
 
 
 @pytest.fixture
@@ -349,87 +255,10 @@ def test_a_gateway_that_ends_lets_speech_finish_and_ends_the_others(stage: Stage
     stage.session.append("Some words. And")
     stage.session.shut_down(reason)
     assert stage.failure is None and stage.session.farewell is reason and stage.session.stopping
-    for rest in (Stage(), Stage()):
-        rest.lease()
-        if rest is not stage:
-            rest.session.pause()
-        rest.session.shut_down(reason)
-        assert rest.failure is reason
-
-
-ACTIONS = st.sampled_from(
-    [
-        "append",
-        "token",
-        "flush",
-        "cancel",
-        "pause",
-        "resume",
-        "lease",
-        "begin",
-        "speak",
-        "finish",
-        "wait",
-        "let go",
-    ]
-)
-
-
-@given(actions=st.lists(ACTIONS, max_size=60))
-def test_whatever_happens_the_client_can_follow(actions: list[str]) -> None:
-    """Offsets and samples go on without gaps, each command is answered once, epochs only grow."""
-    stage = Stage(live_text_characters=100_000, live_pause_seconds=5, live_session_seconds=10**6)
-    session = stage.session
-    appended, sent, commands, holding = "", 0, {"cancelled": 0, "paused": 0, "resumed": 0}, False
-    for action in actions:
-        before = (session.paused, stage.speaking)
-        if action in ("append", "token"):
-            text = "Word by word. " if action == "append" else "word "
-            session.append(text)
-            appended += text
-        elif action == "flush":
-            session.flush()
-        elif action == "cancel":
-            commands["cancelled"] += 1
-            session.cancel(sent)
-            stage.settle()
-        elif action == "pause":
-            commands["paused"] += not before[0]
-            session.pause()
-        elif action == "resume":
-            commands["resumed"] += before[0]
-            session.resume()
-        elif action == "lease" and session.wants_slot and not holding:
-            stage.lease()
-            holding = True
-        elif action == "begin" and holding and session.may_speak and not stage.speaking:
-            fresh = session.timeline.current is None
-            utterance = session.timeline.begin()
-            if utterance is not None:
-                stage.speaking = True
-                if fresh:
-                    session.began(utterance)
-                assert appended[utterance.start : utterance.end] == utterance.text
-                assert utterance.first_sample + utterance.samples == sent
-        elif action == "speak" and stage.speaking:
-            stage.speak(100)
-            sent += 100
-        elif action == "finish" and stage.speaking:
-            stage.finish()
-        elif action == "wait":
-            released = stage.releases
-            stage.clock.advance(1.5)
-            holding = holding and stage.releases == released
-        elif action == "let go" and holding and not stage.speaking:
-            session.gave_back("idle")
-            session.lost_slot(for_good=True)
-            holding = False
-        if stage.asked and stage.speaking:
-            session.confirmed(stage.asked.pop(0))
-    stage.settle()
-    for kind, count in commands.items():
-        assert stage.kinds().count(kind) == count
-    begun = [message["index"] for message in stage.messages if message["type"] == "utterance"]
-    assert begun == list(range(len(begun)))
-    epochs = [message["epoch"] for message in stage.messages if "epoch" in message]
-    assert epochs == sorted(epochs)
+    silent, paused = Stage(), Stage()
+    paused.lease()
+    paused.session.append("Some words. And")
+    paused.session.pause()
+    for other in (silent, paused):
+        other.session.shut_down(reason)
+        assert other.failure is reason

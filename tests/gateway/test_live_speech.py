@@ -12,18 +12,21 @@ from typing import Any
 import pytest
 
 from gateway.errors import ApiError
+from gateway.live.continuity import take_over
 from gateway.live.messages import Start, parse_command, parse_start
 from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
+from gateway.relay import Clip
 from gateway.service import Gateway
 from gateway.standing import Standing
+from gateway.voices.conditioning import Conditioning
 from gateway.workers import Health, Worker
-from tests.gateway.fleet import status
+from tests.gateway.fleet import describe_model, status
 from tests.gateway.processes import pcm_of
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.test_relay import gateway_of, prefer_the_first
-from worker.protocol import ErrorDetail, StartRequest
+from worker.protocol import ErrorDetail, Latents, StartRequest
 
 SENTENCES = ("This is the first sentence. ", "Here is the second one. ", "And that was the third.")
 
@@ -98,6 +101,23 @@ async def test_without_that_feature_each_sentence_begins_anew() -> None:
     async with gateway_of(worker) as gateway:
         await Client(gateway).say_all(*SENTENCES)
     assert [request.prompt_latents for request in worker.requests] == [None, None, None]
+
+
+def test_a_voice_with_a_prompt_of_its_own_keeps_it() -> None:
+    model = describe_model(features=("prompt",))
+    patch = bytes(4 * 4 * 64)
+    before = Clip(Start(type="start").request("Said before. "), 7, 60)
+    before.begin(model)
+    before.commit(patch, 3840)
+    before.end_part("stop")
+    own = Conditioning(
+        "default", None, "Words of the voice.", Latents(shape=(1, 4, 64), data=patch[:-1] + b"1")
+    )
+    told = take_over(own, before, model)
+    assert told.prompt_text == "Words of the voice. Said before. "
+    assert told.prompt_latents.shape == (2, 4, 64)
+    assert told.prompt_latents.data == own.prompt_latents.data + patch
+    assert take_over(own, before, describe_model("alpha", "another", features=("prompt",))) is own
 
 
 async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
