@@ -21,9 +21,15 @@ PUBLIC = {
     ("GET", "/api/config"),
     ("GET", "/api/pages"),
     ("GET", "/api/voices"),
+    ("GET", "/api/voices/consent"),
+    ("GET", "/api/voices/{id}"),
+    ("GET", "/api/voices/{id}/preview"),
     ("GET", "/health"),
+    ("GET", "/live"),
     ("GET", "/metrics"),
     ("GET", "/ready"),
+    ("GET", "/sessions"),
+    ("GET", "/sessions/{id}"),
     ("GET", "/v1/audio/models"),
     ("GET", "/v1/audio/voices"),
     ("GET", "/v1/models"),
@@ -31,6 +37,7 @@ PUBLIC = {
     ("MOUNT", "/static"),
     ("POST", "/tts"),
     ("POST", "/v1/audio/speech"),
+    ("WEBSOCKET", "/ws/live"),
     ("WEBSOCKET", "/ws/tts"),
 }
 ADMIN = {
@@ -51,15 +58,18 @@ ADMIN = {
 OWNED = {
     ("DELETE", "/api/sessions/{id}"),
     ("DELETE", "/api/sessions/{id}/share"),
+    ("DELETE", "/api/voices/{id}"),
     ("GET", "/api/sessions"),
     ("GET", "/api/sessions/{id}"),
     ("GET", "/api/sessions/{id}/audio"),
     ("GET", "/api/sessions/{id}/audio/{index}"),
     ("GET", "/api/sessions/{id}/download"),
     ("PATCH", "/api/sessions/{id}"),
+    ("PATCH", "/api/voices/{id}"),
     ("POST", "/api/sessions/{id}/share"),
+    ("POST", "/api/voices"),
 }
-"""Of what has an owner; `test_sessions_api.py` tells owners, holders of a key and strangers apart."""
+"""Of what has an owner: `test_sessions_api.py` and `test_voices_api.py` tell owners and strangers apart."""
 
 WORKERS = {("POST", "/api/registrations")}
 
@@ -190,7 +200,7 @@ async def test_a_token_in_the_address_is_not_looked_at(method: str, path: str) -
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), sorted(PUBLIC - {("MOUNT", "/static"), ("WEBSOCKET", "/ws/tts")})
+    ("method", "path"), sorted(row for row in PUBLIC if row[0] not in ("MOUNT", "WEBSOCKET"))
 )
 async def test_public_routes_ask_nobody_who_he_is(method: str, path: str) -> None:
     response = await call(make_app(admin_token=TOKEN), Caller("192.168.1.7", "tts.example"), method, path)

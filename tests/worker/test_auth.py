@@ -13,7 +13,7 @@ from worker.settings import WorkerSettings
 
 SECRET = "canary-secret-0123456789"
 OPEN = {("GET", "/health")}
-GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode")}
+GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode"), ("POST", "/shutdown")}
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,8 @@ async def test_with_the_secret_everything_is_open(guarded: WorkerProcess) -> Non
     headers = {"Authorization": f"bearer {SECRET}"}
     for path in ("/drain", "/resume"):
         assert guarded.request("POST", path, headers=headers).status_code == 200
+    unsupervised = guarded.request("POST", "/shutdown", headers=headers)
+    assert unsupervised.json()["error"]["code"] == "not_supervised"
     async with guarded.connect(secret=SECRET) as websocket:
         await Client(websocket).start()
         assert isinstance((await Client(websocket).receive_all())[0], Accepted)
