@@ -75,11 +75,16 @@ def _given_token(headers: Headers) -> str | None:
 def is_local(connection: HTTPConnection) -> bool:
     """Whether the request was made on this machine, to this machine, and not by a page from elsewhere."""
     headers = connection.headers
-    if any(name in headers for name in _FORWARDED):
+    if was_forwarded(headers):
         return False
     host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
     peer = connection.client.host if connection.client else ""
     return is_loopback(peer) and is_loopback(host) and is_same_origin(headers)
+
+
+def was_forwarded(headers: Headers) -> bool:
+    """Whether a proxy says that it passes on somebody else's request."""
+    return any(name in headers for name in _FORWARDED)
 
 
 def is_same_origin(headers: Headers) -> bool:

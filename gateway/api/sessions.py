@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, StreamingResponse
 
 from gateway.database import Session
 from gateway.errors import ApiError
-from gateway.security import is_same_origin, require_admin
+from gateway.security import is_same_origin, require_admin, was_forwarded
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions import files
 from gateway.sessions.archive import stream_zip
@@ -231,9 +231,17 @@ def _opens(row: Session, key: str | None) -> bool:
 
 
 def _tenant(request: Request, gateway: Gateway, *, needed: bool) -> str | None:
-    """Who asks. Raises ApiError 401 for nobody known, when that is `needed`."""
+    """Who asks. Raises ApiError for nobody known, when that is `needed`.
+
+    Behind a proxy that is not trusted, all clients without a key have its address: nobody's then.
+    """
     try:
-        return gateway.callers.identify(request).tenant
+        tenant = gateway.callers.identify(request).tenant
+        by_address = gateway.callers.address(request) == tenant
+        if by_address and was_forwarded(request.headers) and not gateway.settings.trusted_proxies:
+            message = "trusted_proxies does not name the proxy in front, so clients cannot be told apart"
+            raise ApiError(403, "client_unknown", message)
+        return tenant
     except ApiError:
         if needed:
             raise

@@ -136,6 +136,21 @@ async def test_a_share_key_opens_one_session_for_anybody_and_can_be_taken_back(t
             check_error(await guest.get(f"/api/sessions/{mine}", params={"key": shared["share_key"]}), 401)
 
 
+async def test_behind_a_proxy_nobody_sees_the_sessions_of_all_its_clients(tmp_path: Path) -> None:
+    forwarded = {"X-Forwarded-For": "203.0.113.5"}
+    async with running(tmp_path) as clients:
+        session_id = await clients.record("10.0.0.1")
+        async with clients.at("10.0.0.1", headers=forwarded) as proxy:
+            for path in ("", f"/{session_id}", f"/{session_id}/audio"):
+                refused = check_error(await proxy.get(f"/api/sessions{path}"), 403)
+                assert refused["code"] == "client_unknown"
+            assert (await proxy.get(f"/api/sessions/{session_id}", headers=ADMIN)).is_success
+    async with running(tmp_path / "trusted", trusted_proxies="10.0.0.1") as clients:
+        session_id = await clients.record("203.0.113.5")
+        async with clients.at("10.0.0.1", headers=forwarded) as proxy:
+            assert (await proxy.get(f"/api/sessions/{session_id}")).is_success
+
+
 async def test_what_it_shows_is_what_was_recorded(clients: Clients) -> None:
     session_id = await clients.record("10.0.0.1", "Hello there.", utterances=2)
     async with clients.at("10.0.0.1") as me:
