@@ -27,7 +27,7 @@ def take_over(voice: Conditioning, before: Clip | None, model: ModelDescription)
     data = b"".join(before.latents)
     patches = len(before.latents)
     if voice.prompt_latents is not None:
-        text = f"{voice.prompt_text} {text}"
+        text = f"{voice.prompt_text.rstrip()} {text}"
         data = voice.prompt_latents.data + data
         patches += voice.prompt_latents.shape[0]
     space = " " if before.request.text[-1:].isspace() else ""

@@ -10,6 +10,7 @@ What a speaker has encoded it keeps, so a clip goes on when its voice is deleted
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 from gateway.database import Voice
@@ -87,4 +88,9 @@ class CustomSpeaker(Speaker):
             reference = await get(voice.audio_sha256, REFERENCE, model, client)
         if voice.transcript and PROMPT in model.features:
             prompt = await get(voice.audio_sha256, PROMPT, model, client)
-        return Conditioning(self.name, reference, voice.transcript if prompt else None, prompt)
+        return Conditioning(self.name, reference, _prompt_text(voice.transcript) if prompt else None, prompt)
+
+
+def _prompt_text(transcript: str) -> str:
+    """The words before the text, which follows without a gap: with a space, unless they are Chinese."""
+    return transcript if unicodedata.east_asian_width(transcript[-1]) in "WF" else f"{transcript} "

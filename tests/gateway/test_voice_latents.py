@@ -165,6 +165,14 @@ def test_only_hashes_name_files(sha256: str, store: VoiceStore) -> None:
         store.path(sha256)
 
 
+@pytest.mark.parametrize(("transcript", "said"), [("Hello!", "Hello! "), ("你好。", "你好。")])
+async def test_the_words_of_a_prompt_do_not_run_into_the_text(
+    transcript: str, said: str, cache: LatentCache
+) -> None:
+    speaker = CustomSpeaker(Voice(audio_sha256=SHA, transcript=transcript, parameters={}), cache)
+    assert (await speaker.encode(MODEL, CountingClient())).prompt_text == said
+
+
 @pytest.mark.parametrize(
     ("features", "transcript", "roles"),
     [
@@ -183,5 +191,5 @@ async def test_a_transcript_makes_the_audio_a_prompt_where_the_model_takes_one(
     assert client.asked == roles
     assert (made.reference_latents is not None) == ("reference" in roles)
     assert (made.prompt_latents is not None) == ("prompt" in roles)
-    assert made.prompt_text == ("Hello." if "prompt" in roles else None)
+    assert made.prompt_text == ("Hello. " if "prompt" in roles else None)
     assert made.voice == "default"
