@@ -4,7 +4,7 @@ Its list of requirements is long, but its models need torch, einops, transformer
 packages only. So the wheel is installed without dependencies into a directory of its own, and the two
 audio libraries it imports but does not use here become empty modules. The product never imports it.
 
-    model = load_published(checkpoint_dir)        # fp32 on the CPU
+    model = load_published(checkpoint_dir)        # fp32 on the CPU unless told otherwise
 """
 
 from __future__ import annotations
@@ -48,17 +48,22 @@ def import_published(directory: Path = DEFAULT_DIRECTORY) -> types.ModuleType:
     return importlib.import_module("voxcpm.model")
 
 
-def load_published(checkpoint: Path, directory: Path = DEFAULT_DIRECTORY) -> Any:
-    """The published model of a checkpoint, on the CPU in fp32, ready for inference."""
+def load_published(
+    checkpoint: Path,
+    directory: Path = DEFAULT_DIRECTORY,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Any:
+    """The published model of a checkpoint, ready for inference."""
     import_published(directory)
     architecture = "voxcpm2" if '"voxcpm2"' in (checkpoint / "config.json").read_text() else "voxcpm"
     module = importlib.import_module(f"voxcpm.model.{architecture}")
     cls = module.VoxCPM2Model if architecture == "voxcpm2" else module.VoxCPMModel
-    model = cls.from_local(str(checkpoint), optimize=False, device="cpu")
-    model = model.float()
-    model.config.dtype = "float32"
+    model = cls.from_local(str(checkpoint), optimize=False, device=device)
+    model = model.to(dtype)
+    model.config.dtype = str(dtype).removeprefix("torch.")
     for lm in (model.base_lm, model.residual_lm):
-        lm.setup_cache(1, model.config.max_length, "cpu", torch.float32)
+        lm.setup_cache(1, model.config.max_length, device, dtype)
     return model
 
 
