@@ -237,7 +237,7 @@ class TestAfterwards:
         page.reload()
         expect(page.locator("#text")).to_have_value(SENTENCE)
         expect(page.locator("#seed")).to_have_value("7")
-        expect(page.locator("#curl")).to_contain_text('"seed":7')
+        expect(page.locator("#code-text")).to_contain_text('"seed":7')
 
 
 def test_a_gateway_that_dies_is_reported_and_what_arrived_can_be_played(browser: Browser) -> None:
@@ -276,7 +276,7 @@ class TestStoredStrings:
         page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [_voice("x", MARKUP)]}))
         open_studio(page, fleet, MARKUP)
         expect(page.locator(".voice-name")).to_have_text(MARKUP)
-        expect(page.locator("#curl")).to_contain_text("<img src=x onerror=")
+        expect(page.locator("#code-text")).to_contain_text("<img src=x onerror=")
         assert page.locator("main img, main script").count() == 0
         assert page.title() == "VoxFleet Studio"
 
