@@ -30,6 +30,11 @@ TEXT = (
     "The fog lifted a little after six. One by one the boats in the harbour lit their lamps, "
     "and someone on the pier began to sing."
 )
+RECORDED = (
+    "Flight two forty one leaves from gate seventeen.",
+    "Chapter one. It was the best of times, it was the worst of times.",
+    TEXT,
+)
 SIZES = {"desktop": {"width": 1280, "height": 860}, "phone": PHONE}
 THEMES = ("light", "dark")
 README_SHOTS = (("desktop", "light", ""), ("phone", "dark", "-phone"))
@@ -82,6 +87,48 @@ def new_voice(page: Page, url: str) -> None:
     page.evaluate("document.querySelector('#voice-sheet').scrollTo(0, 0)")
 
 
+def live(page: Page, url: str) -> None:
+    """A session that was interrupted once, while it speaks on."""
+    page.goto(f"{url}/live")
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    page.click("#start")
+    stage = page.locator("#stage")
+    expect(stage).to_have_attribute("data-state", "live", timeout=60_000)
+    page.locator("#text").press_sequentially(f"{TEXT} ", delay=4)
+    expect(page.locator(".word.heard").nth(7)).to_be_visible(timeout=60_000)
+    page.keyboard.press("Escape")
+    expect(page.locator(".word.dropped").first).to_be_visible()
+    page.locator("#text").press_sequentially("Wait: what did they sing? An old song, of coming ho", delay=4)
+    page.locator("#text").press_sequentially("me at last. And th", delay=4)
+    expect(page.locator(".script-text").last.locator(".heard").nth(5)).to_be_visible(timeout=60_000)
+
+
+def sessions(page: Page, url: str) -> None:
+    """The list of a few recordings."""
+    _record_some(url)
+    page.goto(f"{url}/sessions")
+    expect(page.locator(".session-row[data-session]").nth(len(RECORDED) - 1)).to_be_visible()
+
+
+def session(page: Page, url: str) -> None:
+    """A recording while it is replayed."""
+    _record_some(url)
+    page.goto(f"{url}/sessions")
+    page.locator(".session-row", has_text="fog").first.get_by_role("link").click()
+    expect(page.locator("#play")).to_be_enabled(timeout=60_000)
+    page.fill("#comment-box", "The pace of the second sentence is what we want for the series.")
+    page.locator(".word", has_text="boats").click()
+    expect(page.locator(".word.heard", has_text="lamps")).to_be_visible(timeout=60_000)
+    page.evaluate("document.activeElement.blur()")
+
+
+def _record_some(url: str) -> None:
+    known = {each["title"] for each in httpx.get(f"{url}/api/sessions").json()["sessions"]}
+    for text in RECORDED:
+        if text[:80] not in known:
+            httpx.post(f"{url}/tts", json={"text": text, "record": True}, timeout=120).raise_for_status()
+
+
 def admin(page: Page, url: str) -> None:
     """Workers at work, once the sparklines have some history."""
     page.goto(f"{url}/admin")
@@ -92,6 +139,9 @@ def admin(page: Page, url: str) -> None:
 SCENES = {
     "studio": Scene(studio),
     "new-voice": Scene(new_voice),
+    "live": Scene(live),
+    "sessions": Scene(sessions),
+    "session": Scene(session),
     "admin": Scene(admin, busy=True),
 }
 

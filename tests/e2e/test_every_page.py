@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server
 
-PAGES = ["/", "/admin"]
+PAGES = ["/", "/live", "/sessions", "/admin"]
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
 
 

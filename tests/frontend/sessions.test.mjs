@@ -45,6 +45,15 @@ describe("narrative", () => {
     assert.equal(narrativeOf({ utterances: [utterance(0, { chunks: [] })] }).utterances[0].firstAudioSeconds, null);
   });
 
+  test("tells which worker spoke which part, by the sample or by the loss", () => {
+    const parts = (more, events) => narrativeOf({ utterances: [utterance(1, more)], events }).utterances[0].segments;
+    assert.deepEqual(parts({}, []), [{ from: 2, to: 4, worker: "w0" }]);
+    const moved = [{ at: 1.4, kind: "moved", index: 1, worker_id: "w1", sample: 800 }];
+    assert.deepEqual(parts({ workers: ["w0", "w1"] }, moved), [{ from: 2, to: 2.8, worker: "w0" }, { from: 2.8, to: 4, worker: "w1" }]);
+    const lost = [{ at: 1.4, kind: "worker_lost", worker_id: "w0" }];
+    assert.deepEqual(parts({ workers: ["w0", "w1"] }, lost), [{ from: 2, to: 2.5, worker: "w0" }, { from: 2.5, to: 4, worker: "w1" }]);
+  });
+
   test("events are told in the order of time", () => {
     assert.deepEqual(narrative.events.map(({ kind, at }) => [kind, at]), [["utterance", 0], ["cancel", 0.5], ["utterance", 1]]);
   });

@@ -125,13 +125,17 @@ export class Lane extends EventTarget {
     });
   }
 
-  #paintUtterance(context, { from, to, workers, chunks }, place, top) {
+  #paintUtterance(context, { from, to, segments, chunks }, place, top) {
     const wide = Math.max(2, place(to) - place(from) - 2);
-    const colour = WORKER_COLOURS[Math.max(0, this.#workers.indexOf(workers.at(-1))) % WORKER_COLOURS.length];
-    context.fillStyle = colour;
-    context.beginPath();
-    context.roundRect(place(from), top, wide, STRIP_PIXELS, 3);
-    context.fill();
+    for (const [part, segment] of segments.entries()) {
+      context.fillStyle = WORKER_COLOURS[Math.max(0, this.#workers.indexOf(segment.worker)) % WORKER_COLOURS.length];
+      context.beginPath();
+      context.roundRect(place(segment.from), top, Math.max(2, place(segment.to) - place(segment.from) - 2), STRIP_PIXELS, 3);
+      context.fill();
+      if (part === 0) continue;
+      context.fillStyle = this.#colours.head;
+      context.fillRect(place(segment.from) - 2, top - 4, 2, STRIP_PIXELS + 4);
+    }
     if (chunks.length * 4 > wide) return; // ticks closer than that are a grey mass
     context.fillStyle = "#08171999";
     for (const chunk of chunks.slice(1)) context.fillRect(place(chunk.from), top + 2, 1, STRIP_PIXELS - 4);

@@ -11,7 +11,7 @@
 
 /** @param {object} timeline of GET /api/sessions/{id} */
 export function narrativeOf({ utterances = [], events = [], audio_seconds: audioSeconds = 0, sample_rate: rate = null }) {
-  const told = utterances.map(tell);
+  const told = utterances.map((utterance) => tell(utterance, events));
   return new Narrative(told, eventsOf(utterances, events), audioSeconds, rate);
 }
 
@@ -38,7 +38,22 @@ class Narrative {
   }
 }
 
-function tell(utterance) {
+/** Samples of an utterance at which another worker went on: as told, or where audio came again after one was lost. */
+function moves({ index, chunks, at, ended_at: endedAt }, events) {
+  const told = events.filter((event) => event.kind === "moved" && event.index === index).map(({ sample }) => sample);
+  if (told.length > 0) return told;
+  const lost = events.filter(({ kind, at: when }) => /^worker_(lost|failed)$/.test(kind) && when >= at && when <= (endedAt ?? Infinity));
+  return lost.map(({ at: when }) => chunks.find((chunk) => chunk.at > when)?.first_sample).filter(Number.isFinite);
+}
+
+/** Which worker spoke which part: [{from, to, worker}] in samples. */
+function segments(utterance, events) {
+  const { workers, samples } = utterance;
+  const starts = [0, ...moves(utterance, events)].slice(0, Math.max(1, workers.length));
+  return starts.map((from, part) => ({ from, to: starts[part + 1] ?? samples, worker: workers[part] ?? null }));
+}
+
+function tell(utterance, events) {
   const { index, text, sample_rate: rate, first_sample: first, samples } = utterance;
   const seconds = (sample) => (rate ? sample / rate : 0);
   const points = [...text];
@@ -58,6 +73,7 @@ function tell(utterance) {
     to: seconds(first + samples),
     outcome: utterance.outcome,
     workers: utterance.workers,
+    segments: segments(utterance, events).map(({ from, to, worker }) => ({ from: seconds(first + from), to: seconds(first + to), worker })),
     migrations: utterance.migrations,
     chunks: utterance.chunks.map((chunk) => ({ from: seconds(first + chunk.first_sample), to: seconds(first + chunk.first_sample + chunk.samples) })),
     firstAudioSeconds: utterance.chunks.length ? utterance.chunks[0].at - utterance.at : null,
