@@ -9,6 +9,7 @@ utterance goes on elsewhere from its last patch, and so it does after a pause th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import structlog
 
@@ -142,6 +143,8 @@ class LiveSpeech:
 
     def cut(self) -> bool:
         """Drop the utterance that is spoken."""
+        if self._clip is not None:
+            self._witness.ended(CUT_OFF)
         self._clip = self._before = None
         self._utterance.end_with(_CutOff())
         return self._at_work.begun
@@ -216,18 +219,17 @@ class LiveSpeech:
 
     async def _speak(self, ticket: Ticket, lease: Lease) -> None:
         """One utterance, or the rest of it; returns early when it is paused between two parts, or cut off."""
-        clip = self._clip or self._begin(lease)
+        clip = self._clip or self._begin()
         if clip is None:
             return
         self._at_work.begin()
         try:
             self._utterance = Interruption()
-            async with self._utterance:
-                await self._relay(clip, ticket, lease)
-            if clip.finish_reason is not None:
-                self._end(clip, clip.finish_reason)
-        except _CutOff:
-            self._witness.ended(CUT_OFF)
+            with contextlib.suppress(_CutOff):
+                async with self._utterance:
+                    await self._relay(clip, ticket, lease)
+                if clip.finish_reason is not None:
+                    self._end(clip, clip.finish_reason)
         except RequestRejected as error:
             if error.detail.param != "text":
                 raise
@@ -237,7 +239,7 @@ class LiveSpeech:
             self._at_work.end()
             self._session.settled()
 
-    def _begin(self, lease: Lease) -> Clip | None:
+    def _begin(self) -> Clip | None:
         utterance = self._session.timeline.begin()
         if utterance is None:
             return None
@@ -248,13 +250,13 @@ class LiveSpeech:
         self._attempts.renew()
         if self._ticket is not None:
             self._ticket.excluded = frozenset()
-        self._resampler = Resampler(lease.worker.model.sample_rate, self._sample_rate)
         self._session.began(utterance)
         self._witness.began(request, seed)
         return self._clip
 
     def _end(self, clip: Clip, finish_reason: str) -> None:
-        self._hand_out(self._resampler.process(b"", last=True))
+        if clip.samples:
+            self._hand_out(self._resampler.process(b"", last=True))
         self._clip, self._before = None, clip
         self._session.spoke(finish_reason)
         self._witness.ended(finish_reason)
@@ -263,6 +265,8 @@ class LiveSpeech:
         worker, client = lease.worker, self._gateway.clients[lease.worker.id]
         voice = await self._speaker.conditioning(worker, client)
         clip.conditioning = take_over(voice, self._before, worker.model)
+        if clip.model is None:
+            self._resampler = Resampler(worker.model.sample_rate, self._sample_rate)
         while clip.finish_reason is None and not self._session.paused:
             await relay(
                 clip,
