@@ -35,7 +35,9 @@ export class VoiceDesk extends EventTarget {
 
   /** @param {{pages?: string[]}} config of GET /api/config: voices can be switched off */
   offer({ pages }) {
-    this.#button.hidden = !Array.isArray(pages) || !pages.includes("voices");
+    const open = Array.isArray(pages) && pages.includes("voices");
+    this.#button.hidden = !open;
+    this.#picker.editable = open;
   }
 
   #open() {

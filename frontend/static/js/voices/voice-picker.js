@@ -19,6 +19,7 @@ export class VoicePicker extends EventTarget {
   #preview = new Preview();
   #voices = [];
   #chosen = null;
+  #editable = false;
 
   /**
    * @param {HTMLElement} list the radiogroup element
@@ -44,6 +45,13 @@ export class VoicePicker extends EventTarget {
 
   get voices() {
     return this.#voices;
+  }
+
+  /** Whether the reader's own voices have a button that asks to edit them. */
+  set editable(editable) {
+    if (editable === this.#editable) return;
+    this.#editable = editable;
+    if (this.#voices.length > 0) this.#showCards();
   }
 
   /** Puts the keyboard's focus on the chosen voice. */
@@ -120,7 +128,7 @@ export class VoicePicker extends EventTarget {
     const name = voice.name || voice.id;
     const buttons = [];
     if (voice.preview_url) buttons.push(this.#preview.button(voice));
-    if (voice.kind === "custom" && voice.owner_is_me !== false) {
+    if (this.#editable && voice.kind === "custom" && voice.owner_is_me !== false) {
       const edit = h("button", { class: "button-icon", type: "button" }, icon("edit"));
       setLabel(edit, "voices.edit", { name });
       edit.addEventListener("click", () => this.dispatchEvent(new CustomEvent("edit", { detail: voice })));
