@@ -106,7 +106,7 @@ class LiveConnection:
         gateway = self._gateway
         gateway.check_open()
         start, caller = await self._read_start()
-        standing = _standing(caller, start)
+        standing = standing_of(caller, start)
         self._check_sessions(standing)
         recorder = gateway.recorder
         facts = start.model_dump(exclude={"type", "record", "priority"}, exclude_none=True)
@@ -256,7 +256,7 @@ class LiveConnection:
         )  # fmt: skip
 
 
-def _standing(caller: Caller, start: Start) -> Standing:
+def standing_of(caller: Caller, start: Start) -> Standing:
     """Somebody listens and waits: the highest class that the caller may ask for, unless it names another."""
     priority = start.priority or caller.highest.value
     request = start.model_copy(update={"priority": priority}).request("a" * int(15 * _EXPECTED_SECONDS))

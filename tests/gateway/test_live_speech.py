@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from gateway.api.live import standing_of
+from gateway.callers import Caller
 from gateway.errors import ApiError
 from gateway.live.continuity import take_over
 from gateway.live.messages import Start, parse_command, parse_start
@@ -19,7 +21,7 @@ from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.relay import Clip
 from gateway.service import Gateway
-from gateway.standing import Standing
+from gateway.standing import Priority, Standing
 from gateway.voices.conditioning import Conditioning
 from gateway.workers import Health, Worker
 from tests.gateway.fleet import describe_model, status
@@ -186,6 +188,15 @@ async def test_leaving_gives_back_everything() -> None:
         task.cancel()
         await asyncio.wait({task})
         assert task.cancelled() and client.session.ended
+
+
+def test_a_session_waits_in_the_highest_class_that_its_client_may_ask_for() -> None:
+    known, anonymous = Caller("key:shop", Priority.INTERACTIVE), Caller("127.0.0.1", Priority.DEFAULT)
+    assert standing_of(known, Start(type="start")).priority is Priority.INTERACTIVE
+    assert standing_of(known, Start(type="start", priority="bulk")).priority is Priority.BULK
+    assert standing_of(anonymous, Start(type="start")).priority is Priority.DEFAULT
+    with pytest.raises(ApiError, match="default at most"):
+        standing_of(anonymous, Start(type="start", priority="interactive"))
 
 
 def test_an_engine_that_stands_still_because_all_is_paused_does_not_hang() -> None:

@@ -58,6 +58,7 @@ dates, money, short replies). No text is part of the checkpoint.
 * No language but English, and only the letters, digits and signs of its tokenizer.
 * No sentence much over 15 seconds (about 200 characters) in one breath: longer text is spoken in parts.
 * No voices beyond flite's kind: a recording of a person gives a flite-like voice of similar pitch at best.
+* No continuation of a prompt: it never saw one, and babbles after it. It takes references alone.
 * No emotion, no emphasis, no style instructions. flite's accent and its reading errors are the model's too.
 * Words in capitals are not spelt out, since the tokenizer drops case.
 """
