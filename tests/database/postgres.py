@@ -14,6 +14,7 @@ from typing import Self
 from voxfleet.ports import any_free
 
 _ACCOUNT = "postgres"
+_PATIENCE_SECONDS = 150
 
 
 class PostgresServer:
@@ -35,10 +36,22 @@ class PostgresServer:
             shutil.chown(self._directory, _ACCOUNT)
         data = self._directory / "data"
         self._run("initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "-U", _ACCOUNT, "-D", str(data))
-        options = f"-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -p {self._port}"
-        log = str(self._directory / "log")
-        self._run("pg_ctl", "-D", str(data), "-o", options, "-l", log, "-w", "start")
+        self._start(data)
         return self
+
+    def _start(self, data: Path) -> None:
+        """On another port when somebody else has taken the one that was free a moment ago."""
+        log = self._directory / "log"
+        for tries_left in (2, 1, 0):
+            options = f"-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -p {self._port}"
+            try:
+                self._run("pg_ctl", "-D", str(data), "-o", options, "-l", str(log), "-w", "start")
+                return
+            except RuntimeError as error:
+                if not tries_left or "Address already in use" not in log.read_text():
+                    error.add_note(log.read_text())
+                    raise
+                self._port = any_free("127.0.0.1")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -55,9 +68,10 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         account = pwd.getpwnam(_ACCOUNT).pw_uid if os.geteuid() == 0 else None
         command = [str(self._binaries / program), *arguments]
+        environment = {**os.environ, "PGCTLTIMEOUT": "120"}
         result = subprocess.run(
-            command, user=account, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, check=False, timeout=60,
+            command, user=account, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False, timeout=_PATIENCE_SECONDS,
         )  # fmt: skip
         if result.returncode:
             raise RuntimeError(f"{program} failed:\n{result.stdout.decode(errors='replace')}")
