@@ -43,6 +43,19 @@ def is_admin(connection: HTTPConnection, gateway: Gateway) -> bool:
     return True
 
 
+def owner_of(connection: HTTPConnection, gateway: Gateway) -> str:
+    """The tenant whom what the caller makes will belong to. Raises ApiError for somebody unknown.
+
+    Behind a proxy that is not trusted, all clients without a key have its address: nobody's then.
+    """
+    tenant = gateway.callers.identify(connection).tenant
+    by_address = gateway.callers.address(connection) == tenant
+    if by_address and was_forwarded(connection.headers) and not gateway.settings.trusted_proxies:
+        message = "trusted_proxies does not name the proxy in front, so clients cannot be told apart"
+        raise ApiError(403, "client_unknown", message)
+    return tenant
+
+
 def refuse_cross_site(connection: HTTPConnection) -> None:
     """Dependency of what changes something. Raises ApiError for a request of another site's page."""
     if not is_same_origin(connection.headers):

@@ -16,7 +16,7 @@ from starlette.responses import FileResponse
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.database import Voice
 from gateway.errors import ApiError
-from gateway.security import is_admin, refuse_cross_site
+from gateway.security import is_admin, owner_of, refuse_cross_site
 from gateway.service import Gateway, GatewayDep
 from gateway.voices import consent
 from gateway.voices.catalog import (
@@ -63,7 +63,7 @@ async def get_consent() -> dict[str, str]:
 @router.post(UPLOAD_PATH, status_code=201, dependencies=[mutation])
 async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A new voice from multipart/form-data: the file `audio`, `name`, and what else is known of it."""
-    owner = gateway.callers.identify(request).tenant
+    owner = owner_of(request, gateway)
     with gateway.voices.uploads.place(owner):
         try:
             async with (
@@ -153,7 +153,8 @@ def _descriptor(upload: UploadFile) -> int:
 
 async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]:
     """A voice that the caller may change, and who that is. Raises ApiError: 401, 403, 404."""
-    tenant, admin = gateway.callers.identify(request).tenant, is_admin(request, gateway)
+    admin = is_admin(request, gateway)
+    tenant = gateway.callers.identify(request).tenant if admin else owner_of(request, gateway)
     if is_built_in(gateway.pool, id):
         raise ApiError(403, "built_in_voice", "this voice belongs to the model", param="id")
     voice = await gateway.voices.get(id, tenant, admin)
@@ -165,6 +166,6 @@ async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]
 def _tenant_or_none(request: Request, gateway: Gateway) -> str | None:
     """Who asks; None for somebody who could not use the service, but may know what it offers."""
     try:
-        return gateway.callers.identify(request).tenant
+        return owner_of(request, gateway)
     except ApiError:
         return None

@@ -163,6 +163,19 @@ def test_only_the_owner_and_the_admin_change_and_delete(
         assert names(stranger) == ["Default", "Ann"]
 
 
+def test_behind_an_unknown_proxy_nobody_owns_what_another_made(gateway: GatewayProcess) -> None:
+    with httpx.Client(base_url=gateway.url, timeout=60, trust_env=False) as http:
+        voice = create(http, **CONSENT)
+        path = f"/api/voices/{voice['id']}"
+        http.headers["X-Forwarded-For"] = "192.0.2.1"
+        for response in (http.delete(path), http.patch(path, json={}), upload(http, "B")):
+            assert check_error(response, 403)["code"] == "client_unknown"
+        assert not http.get(path).json()["owner_is_me"]
+        assert speak(http, "Ann").status_code == 200
+        del http.headers["X-Forwarded-For"]
+        assert http.delete(path).status_code == 200
+
+
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 def test_pages_of_other_sites_change_nothing(method: str, ann: httpx.Client) -> None:
     voice = create(ann)
