@@ -84,8 +84,32 @@ def test_a_voice_is_recorded_agreed_to_and_spoken_with_by_the_keyboard_alone(
         expect_state(page, "done")
         expect_player(page, "ended")
         assert figure(page, "played-samples") > 0
+        interrupt_and_take_home(page)
         assert watched.complaints == []
     assert "Ada" in names(fleet)
+
+
+def interrupt_and_take_home(page: Page) -> None:
+    """Say a paragraph, stop it in the middle, find its recording and download that."""
+    walk_to(page, "#record")
+    press(page, "Space")
+    page.locator("#text").focus()
+    page.keyboard.insert_text("A paragraph that is not heard to its end. " * 6)
+    press(page, "Control+Enter")
+    expect_player(page, "playing")
+    press(page, "Escape")
+    expect_player(page, "paused")
+    assert 0 < figure(page, "played-samples") < 16_000 * 20
+    expect(page.locator("#session-link")).to_be_visible()
+    walk_to(page, "#session-link")
+    press(page, "Enter")
+    page.wait_for_url("**/sessions/*")
+    button = page.get_by_role("button", name="Download")
+    expect(button).to_be_visible()
+    button.focus()
+    with page.expect_download() as started:
+        press(page, "Enter")
+    assert started.value.path().read_bytes().startswith(b"PK")
 
 
 def open_sheet(page: Page, edge: Server) -> None:

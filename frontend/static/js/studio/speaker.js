@@ -65,8 +65,7 @@ export class Speaker extends EventTarget {
 
   /** Leaves the queue, or stops generating and playing; what has arrived can still be heard. */
   stop() {
-    if (!this.#session) return;
-    this.#session.cancel();
+    this.#session?.cancel();
     this.#player.pause();
   }
 
