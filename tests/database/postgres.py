@@ -15,6 +15,7 @@ from voxfleet.ports import any_free
 
 _ACCOUNT = "postgres"
 _PATIENCE_SECONDS = 150
+_OPTIONS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
 
 
 class PostgresServer:
@@ -43,7 +44,7 @@ class PostgresServer:
         """On another port when somebody else has taken the one that was free a moment ago."""
         log = self._directory / "log"
         for tries_left in (2, 1, 0):
-            options = f"-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -p {self._port}"
+            options = f"{_OPTIONS} -p {self._port}"
             try:
                 self._run("pg_ctl", "-D", str(data), "-o", options, "-l", str(log), "-w", "start")
                 return
