@@ -83,24 +83,23 @@ class LiveConnection:
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
-        outcome = "client_gone"
+        outcome, problem = "client_gone", None
         try:
             await self._serve()
             outcome = "stop"
         except ApiError as error:
-            outcome = error.code
-            await self._end({"type": "error", "fatal": True, **error.to_dict()}, error.close_code, error.code)
+            outcome, problem = error.code, error
         except WebSocketDisconnect:
             raise
         except Exception:
-            outcome = "internal_error"
             logger.exception("unhandled error", request_id=self._request_id)
-            error = ApiError(500, "internal_error", "an internal error occurred")
-            await self._end({"type": "error", "fatal": True, **error.to_dict()}, error.close_code, error.code)
-        else:
-            await self._end(self._summary(), _DONE)
+            outcome, problem = "internal_error", ApiError(500, "internal_error", "an internal error occurred")
         finally:
-            self._account(outcome)
+            self._account(outcome)  # before the last word: who has heard it finds the recording complete
+        if problem is None:
+            await self._end(self._summary(), _DONE)
+        else:
+            await self._end_with(problem)
 
     async def _serve(self) -> None:
         gateway = self._gateway
@@ -218,6 +217,12 @@ class LiveConnection:
             await self._websocket.send_text(message)
         else:
             await self._websocket.send_bytes(message)
+
+    async def _end_with(self, error: ApiError) -> None:
+        body = {"type": "error", "fatal": True, **error.to_dict()}
+        if retry_after := (error.headers or {}).get("Retry-After"):
+            body["retry_after_seconds"] = int(retry_after)
+        await self._end(body, error.close_code, error.code)
 
     async def _end(self, message: dict[str, Any], close_code: int, reason: str = "") -> None:
         await self._send(json.dumps(message))
