@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -201,6 +202,20 @@ class TestKeyboard:
         expect(page.locator("#help")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.locator("#help")).to_be_hidden()
+
+
+def test_pages_that_are_switched_off_are_not_offered(page: Page, fleet: Server) -> None:
+    off = [{"id": "live", "enabled": False}, {"id": "voices", "enabled": False}]
+    httpx.put(f"{fleet.url}/api/pages", json={"pages": off}).raise_for_status()
+    try:
+        page.goto(fleet.url)
+        expect(page.locator("input[name=voice]").first).to_be_attached()
+        expect(page.locator(".nav-pages a[href='/sessions']")).to_be_visible()
+        expect(page.locator(".nav-pages a[href='/live']")).to_be_hidden()
+        expect(page.locator("#new-voice")).to_be_hidden()
+    finally:
+        on = [{**state, "enabled": True} for state in off]
+        httpx.put(f"{fleet.url}/api/pages", json={"pages": on}).raise_for_status()
 
 
 def test_an_api_key_is_asked_for_where_one_is_needed(browser: Browser) -> None:

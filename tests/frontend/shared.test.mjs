@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Chime } from "../../frontend/static/js/shared/chime.js";
+import { WakeLock } from "../../frontend/static/js/shared/wake-lock.js";
 import * as format from "../../frontend/static/js/shared/format.js";
 import { belongsToTarget, keyName } from "../../frontend/static/js/shared/shortcuts.js";
 import { Remembered } from "../../frontend/static/js/shared/storage.js";
@@ -81,6 +82,45 @@ describe("Remembered", () => {
     const closed = { getItem: () => { throw new Error("denied"); }, setItem: () => { throw new Error("full"); } };
     assert.deepEqual(new Remembered("x", closed).load(), {});
     assert.equal(new Remembered("x", closed).save({}), false);
+  });
+});
+
+describe("the wake lock", () => {
+  test("is held while it is wanted, and not asked for twice", async () => {
+    let held = 0;
+    let asked = 0;
+    const request = async () => {
+      asked += 1;
+      held += 1;
+      return { release: () => (held -= 1) };
+    };
+    const lock = new WakeLock({ request });
+    lock.set(true);
+    lock.set(true);
+    await Promise.resolve();
+    assert.deepEqual([asked, held], [1, 1]);
+    lock.set(false);
+    assert.equal(held, 0);
+  });
+
+  test("that comes when it is wanted no more is let go", async () => {
+    let held = 0;
+    let grant;
+    const granted = new Promise((resolve) => (grant = resolve));
+    const lock = new WakeLock({ request: () => granted });
+    lock.set(true);
+    lock.set(false);
+    held += 1;
+    grant({ release: () => (held -= 1) });
+    await granted;
+    await Promise.resolve();
+    assert.equal(held, 0);
+  });
+
+  test("a browser that has none, or refuses, is no reason to fail", async () => {
+    new WakeLock(undefined).set(true);
+    new WakeLock({ request: () => Promise.reject(new Error("battery")) }).set(true);
+    await new Promise((resolve) => setImmediate(resolve));
   });
 });
 

@@ -12,6 +12,7 @@ import { needsKey, problemText } from "../shared/problems.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { Remembered } from "../shared/storage.js";
+import { WakeLock } from "../shared/wake-lock.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { CodePanel } from "./code-panel.js";
@@ -36,6 +37,7 @@ class Studio {
   #state = "empty";
   #speaker = new Speaker();
   #stage = new Stage();
+  #awake = new WakeLock();
   #history = new History(() => this.#stage.fraction);
   #voices = new VoicePicker(byId("voices"));
   #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
@@ -102,7 +104,10 @@ class Studio {
     on("state", (state) => this.#showState(state));
     on("queued", (news) => this.#queue.show(news));
     on("audio", () => this.#stage.received());
-    on("report", (report) => this.#stage.played(report));
+    on("report", (report) => {
+      this.#stage.played(report);
+      this.#awake.set(this.#speaker.busy || report.state === "playing");
+    });
     on("reconnecting", () => this.#stage.say(() => t("state.reconnecting")));
     on("failed", (problem) => this.#showProblem(problem));
   }
@@ -180,6 +185,7 @@ class Studio {
     this.#stage.setState(state);
     this.#stage.say(() => narrate(state, utterance, outcome));
     this.#button.show(this.#speaker.busy ? state : "idle");
+    this.#awake.set(this.#speaker.busy);
     if (["done", "cancelled", "failed", "replayed"].includes(state)) this.#stage.showSession(utterance.sessionId);
     if (["done", "cancelled", "failed"].includes(state)) this.#keep(utterance, outcome);
   }
