@@ -5,10 +5,11 @@
 | studio   | `/`: 404           |                     |                                               |
 | live     | `/live`: 302 to /  | `/ws/live`: 1008    |                                               |
 | sessions | `/sessions`: 302   |                     | `/api/sessions`: 403, but not `.../storage`   |
-| voices   | `/voices`: 302     |                     | `/api/voices`: 403 for whatever is not a GET  |
+| voices   | `/voices`: 302     |                     | `/api/voices`: 403 for new ones and changes   |
 
-Speech itself (`/tts`, `/ws/tts`, `/v1`) is no page's. Only the beginning of an exchange is looked at: what
-runs when a page is switched off runs to its end.
+Voices can still be used, listed and deleted: somebody may have switched them off to tidy up. Speech itself
+(`/tts`, `/ws/tts`, `/v1`) is no page's. Only the beginning of an exchange is looked at: what runs when a page
+is switched off runs to its end.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gateway.callers import SUBPROTOCOL
 from gateway.errors import ApiError, error_response
 from gateway.operations.pages import PageId, Pages, page_disabled
 
-_READING = ("GET", "HEAD")
+_MAKING = ("POST", "PUT", "PATCH")
 _PAGES: dict[str, PageId] = {"/live": "live", "/sessions": "sessions", "/voices": "voices"}
 _SOCKETS: dict[str, PageId] = {"/ws/live": "live"}
 
@@ -68,7 +69,7 @@ def api_of(method: str, path: str) -> PageId | None:
     if _is_below(path, "/api/sessions"):
         return None if path == "/api/sessions/storage" else "sessions"
     if _is_below(path, "/api/voices"):
-        return None if method in _READING else "voices"
+        return "voices" if method in _MAKING else None
     return None
 
 
