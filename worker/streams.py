@@ -1,9 +1,10 @@
 """One open request on one connection: the engine's outputs become frames, heartbeats in between.
 
 Two tasks share an outbox. One takes outputs from the engine and never waits for the peer; the other sends,
-and adds a heartbeat after 250 ms of silence. So a peer that reads slowly delays nobody else, and one that leaves more
-than `max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of the
-request and before the last frame goes out, so that who has read that frame can use the slot.
+and adds a heartbeat after 250 ms of silence, also while the request is paused. So a peer that reads slowly
+delays nobody else, and one that leaves more than `max_unsent_bytes` unread loses its request. The slot is
+given back when the engine has let go of the request and before the last frame goes out, so that who has read
+that frame can use the slot.
 """
 
 from __future__ import annotations
