@@ -12,9 +12,9 @@ from tests.database.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def postgres() -> Iterator[PostgresServer]:
     """A server for the whole run."""
-    with PostgresServer(tmp_path_factory.mktemp("postgres")) as server:
+    with PostgresServer() as server:
         yield server
 
 

@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,8 +22,10 @@ _OPTIONS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=o
 class PostgresServer:
     """Listens on the loopback and trusts every client. As root, it runs as its account."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self) -> None:
+        # Not in pytest's folder, which only the account that runs the tests may enter.
+        self._folder = tempfile.TemporaryDirectory(prefix="voxfleet-postgres-", ignore_cleanup_errors=True)
+        self._directory = Path(self._folder.name)
         self._port = any_free("127.0.0.1")
         self._numbers = itertools.count(1)
 
@@ -32,8 +35,6 @@ class PostgresServer:
             raise FileNotFoundError("PostgreSQL is not installed; ./run_tests.sh installs it where it can")
         self._binaries = binaries[-1]
         if os.geteuid() == 0:
-            for path in (self._directory, *self._directory.parents[:2]):
-                path.chmod(0o755)
             shutil.chown(self._directory, _ACCOUNT)
         data = self._directory / "data"
         self._run("initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "-U", _ACCOUNT, "-D", str(data))
@@ -58,6 +59,7 @@ class PostgresServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._run("pg_ctl", "-D", str(self._directory / "data"), "-m", "immediate", "-w", "stop")
+        self._folder.cleanup()
 
     def create_database(self) -> str:
         """The URL of a new, empty database."""
