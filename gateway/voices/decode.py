@@ -78,6 +78,7 @@ def decode(file: BinaryIO, max_seconds: float) -> tuple[dict[str, object], bytes
         stream = container.streams.audio[0]
         check_stream(stream)
         check_claim(name, container, stream, max_seconds)
+        stream.codec_context.thread_count = 1
         rate = min(stream.codec_context.sample_rate, HIGHEST_KEPT_RATE)
         pcm = read_samples(container, stream, rate, int(max_seconds * rate))
         facts = {

@@ -31,7 +31,7 @@ _WALL_SECONDS = 15.0
 _HEAD_BYTES = 1024
 _HIGHEST_RATE = 48_000
 _PROGRAM = Path(__file__).with_name("decode.py")
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1"}
+_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
 
 _REFUSALS = {
     "audio_format": "the file is none of wav, flac, mp3, ogg, webm or m4a: send one of these",

@@ -169,10 +169,13 @@ class Voices:
         needed = speaker.requirement(None)
         done: set[str] = set()
         for worker in sorted(self._pool.workers.values(), key=lambda worker: len(worker.leases)):
-            if not worker.serving or not worker.offers(needed) or worker.model.revision in done:
+            client = self._clients.get(worker.id)
+            if client is None or not worker.serving or not worker.offers(needed):
+                continue
+            if worker.model.revision in done:
                 continue
             try:
-                await speaker.encode(worker.model, self._clients[worker.id])
+                await speaker.encode(worker.model, client)
             except (ApiError, WorkerUnreachable, WorkerRefused, RequestRejected) as error:
                 logger.info("a voice was not encoded ahead", worker=worker.id, error=type(error).__name__)
             else:

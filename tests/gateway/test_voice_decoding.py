@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from gateway.errors import ApiError
 from gateway.voices import decode, decoding
 from gateway.voices.decoding import MAX_SECONDS, Decoder, Recording
+from gateway.voices.uploads import MAX_PER_TENANT, MAX_UPLOADS, Uploads
 from tests.gateway.audio_files import RATE, encoded, silence, speech, wav
 
 HOUR_SECONDS = 3600
@@ -193,6 +195,19 @@ async def test_few_children_run_at_once_and_few_wait(tmp_path: Path, monkeypatch
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await no_child_is_left()
+
+
+def test_uploads_under_way_are_counted_by_client_and_in_all() -> None:
+    uploads = Uploads()
+    with ExitStack() as open_uploads:
+        for number in range(MAX_UPLOADS):
+            open_uploads.enter_context(uploads.place(f"client {number // MAX_PER_TENANT}"))
+        for tenant, status_code in (("client 0", 429), ("somebody else", 503)):
+            with pytest.raises(ApiError) as refusal, uploads.place(tenant):
+                pass
+            assert refusal.value.status_code == status_code
+    with uploads.place("client 0"), uploads.place("client 0"):
+        pass
 
 
 async def no_child_is_left() -> None:

@@ -15,7 +15,15 @@ from gateway.requests import TtsRequest
 from gateway.voices.conditioning import Conditioning
 from tests.gateway.audio_files import speech, wav
 from tests.gateway.fleet import describe_model
-from tests.gateway.processes import LONG_TEXT, GatewayProcess, StartFleet, check_error, pcm_of, started_fleets
+from tests.gateway.processes import (
+    LONG_TEXT,
+    GatewayProcess,
+    StartFleet,
+    all_free,
+    check_error,
+    pcm_of,
+    started_fleets,
+)
 from tests.gateway.processes import workers_of as describe_workers
 from tests.worker.harness import WorkerProcess
 from worker.protocol import Latents
@@ -121,6 +129,26 @@ async def test_voices_that_are_used_together_are_not_mixed_up(start: StartFleet,
     assert len(set(alone)) == 3
     together = await asyncio.gather(*(whole(gateway, voice, "Hello there.") for voice in voices * 4))
     assert together == alone * 4
+
+
+async def test_a_voice_goes_back_to_the_worker_that_has_it(start: StartFleet, tmp_path: Path) -> None:
+    """The worker that is taken first otherwise is busy when the voice is spoken for the first time."""
+    gateway, _ = start(2, slots=1, step_ms=20, gateway={"data_dir": tmp_path})
+    voice = await create(gateway)
+
+    async def speak(voice: str) -> str:
+        async with gateway.stream(text="Hi.", voice=voice) as stream:
+            assert await stream.receive_rest() == 1000
+        return stream.of_type("started")[0]["worker_id"]
+
+    async with gateway.stream(text=LONG_TEXT) as busy:
+        first = (await busy.receive_type("started"))["worker_id"]
+        with_voice = await speak(voice)
+        await busy.cancel()
+        await busy.receive_rest()
+    await all_free(gateway)
+    assert with_voice != first
+    assert [await speak(name) for name in ("default", voice, voice)] == [first, with_voice, with_voice]
 
 
 async def test_a_voice_outlives_a_restart_of_its_gateway(start: StartFleet, tmp_path: Path) -> None:
