@@ -14,6 +14,7 @@ export default {
   "voices.edit": "Edit {name}",
   "voices.lacks": "cannot be used yet: needs consent",
   "voices.ready": "{name} is ready to speak.",
+  "voices.mute": "{name} is kept, and cannot be used yet.",
   "voices.changed": "{name} is changed.",
   "voices.gone": "{name} is deleted.",
 
@@ -38,6 +39,7 @@ export default {
   "voice.noAudio": "Record something or choose a file first.",
   "voice.noName": "Give the voice a name.",
   "voice.made": "{name} is ready. It could be better still:",
+  "voice.madeMute": "{name} is kept, and cannot be used before somebody agrees. What was found in it:",
   "voice.again": "Record again",
   "voice.useIt": "Keep it",
 

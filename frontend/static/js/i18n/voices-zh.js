@@ -14,6 +14,7 @@ export default {
   "voices.edit": "编辑 {name}",
   "voices.lacks": "暂不可用：需要同意",
   "voices.ready": "{name} 可以使用了。",
+  "voices.mute": "{name} 已保存，但暂不可用。",
   "voices.changed": "{name} 已更改。",
   "voices.gone": "{name} 已删除。",
 
@@ -38,6 +39,7 @@ export default {
   "voice.noAudio": "请先录音或选择文件。",
   "voice.noName": "请为音色命名。",
   "voice.made": "{name} 已就绪。还可以更好：",
+  "voice.madeMute": "{name} 已保存，获得同意后才能使用。检查结果：",
   "voice.again": "重新录音",
   "voice.useIt": "保留",
 

@@ -14,7 +14,7 @@ export class QueueBanner {
   #countdown = new Countdown();
   #chime = new Chime();
   #timer = null;
-  #place = h("strong", { class: "queue-place" });
+  #place = h("strong", { class: "queue-place", role: "status" }); // said aloud; the seconds would be too much
   #wait = h("span", { class: "queue-wait" });
   #bell = h("button", { class: "button-icon", type: "button", "data-i18n-label": "queue.chime" }, icon("bell"));
 

@@ -42,14 +42,17 @@ export class History extends EventTarget {
     return entries;
   }
 
-  /** Keeps a finished utterance. @param {Utterance} utterance @param {object} outcome @param {string} voiceName */
+  /**
+   * Keeps a finished utterance. @param {Utterance} utterance @param {object} outcome @param {string} voiceName
+   * @returns {Promise<number | undefined>} id of its entry, where it could be kept
+   */
   async keep(utterance, outcome, voiceName) {
-    if (utterance.samples === 0) return;
+    if (utterance.samples === 0) return undefined;
     const figures = { ...outcome, audio_seconds: utterance.audioSeconds, voice_name: voiceName };
     figures.first_audio_heard = utterance.firstAudioSeconds;
     const kept = await this.#store.add({ request: utterance.request, figures, wav: utterance.wav() });
     const [newest] = await this.load();
-    this.shows(kept ? newest.id : undefined);
+    return kept ? newest.id : undefined;
   }
 
   /** Another clip is on the stage: an entry's, or one that is not kept yet. */

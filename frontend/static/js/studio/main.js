@@ -190,10 +190,11 @@ class Studio {
     if (["done", "cancelled", "failed"].includes(state)) this.#keep(utterance, outcome);
   }
 
-  #keep(utterance, outcome) {
+  async #keep(utterance, outcome) {
     const name = this.#voices.voices.find(({ id }) => id === utterance.request.voice)?.name;
     const { workerId: worker_id, sessionId: session_id } = utterance;
-    this.#history.keep(utterance, { ...outcome, worker_id, session_id }, name);
+    const id = await this.#history.keep(utterance, { ...outcome, worker_id, session_id }, name);
+    if (utterance === this.#speaker.utterance) this.#history.shows(id);
   }
 
   #showProblem(problem) {

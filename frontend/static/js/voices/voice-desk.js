@@ -44,7 +44,7 @@ export class VoiceDesk extends EventTarget {
     if (!this.#sheet) {
       this.#sheet = new VoiceSheet();
       const on = (type, action) => this.#sheet.addEventListener(type, ({ detail }) => action(detail));
-      on("made", ({ id, name }) => this.#renew(id, "voices.ready", name));
+      on("made", ({ id, name, usable }) => this.#renew(id, usable === false ? "voices.mute" : "voices.ready", name));
       on("changed", ({ name }) => this.#renew(this.#picker.value, "voices.changed", name));
       on("deleted", ({ name }) => this.#renew(this.#picker.value, "voices.gone", name));
     }

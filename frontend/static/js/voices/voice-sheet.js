@@ -68,7 +68,7 @@ export class VoiceSheet extends EventTarget {
   #open(voice) {
     this.#voice = voice;
     this.#source.element.hidden = voice !== null;
-    this.#dialog.classList.toggle("editing", voice !== null);
+    this.#dialog.classList.toggle("narrow", voice !== null);
     setMessage(this.#title, voice ? "voice.edit" : "voices.new");
     setMessage(this.#save, voice ? "voice.save" : "voice.make");
     this.#delete.hidden = voice === null;
@@ -133,13 +133,15 @@ export class VoiceSheet extends EventTarget {
       this.dispatchEvent(new CustomEvent("deleted", { detail: voice }));
       this.#form.hidden = false;
       this.#result.hidden = true;
+      this.#dialog.classList.remove("narrow");
       this.#source.reset();
     });
     const done = h("button", { class: "button button-primary", type: "button", "data-i18n": "voice.useIt" });
     done.addEventListener("click", () => this.#dialog.close());
     this.#form.hidden = true;
     this.#result.hidden = false;
-    const said = setMessage(h("p", {}), "voice.made", { name: voice.name });
+    const said = setMessage(h("p", {}), voice.usable === false ? "voice.madeMute" : "voice.made", { name: voice.name });
+    this.#dialog.classList.add("narrow");
     this.#result.replaceChildren(said, checkList(checks), h("div", { class: "sheet-foot" }, again, done));
     done.focus();
   }
