@@ -34,6 +34,7 @@ from benchmarks import gpu_ours, gpu_peer
 from benchmarks.gpu_arithmetic import against_the_machine, machine_rates
 from benchmarks.gpu_attention import version_of
 from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
+from benchmarks.gpu_goals import verdicts
 from benchmarks.gpu_plot import plot
 from benchmarks.gpu_profile import profiled_steps
 from benchmarks.gpu_work import TEXTS, concurrency, line
@@ -165,8 +166,9 @@ def machine(device: torch.device, rates: dict[str, float]) -> Figures:
 
 def merged(document: Figures, results: dict[str, Figures]) -> Figures:
     """The results file with these scenarios put in or replaced."""
-    scenarios = document.get("scenarios", {}) | results
-    return {"script": "benchmarks/gpu.py", "scenarios": dict(sorted(scenarios.items()))}
+    scenarios = dict(sorted((document.get("scenarios", {}) | results).items()))
+    released = {name.removeprefix("voxcpm2/"): figures for name, figures in scenarios.items()}
+    return {"script": "benchmarks/gpu.py", "goals_of_voxcpm2": verdicts(released), "scenarios": scenarios}
 
 
 def save(file: Path, shape: str, results: dict[str, Figures]) -> None:
@@ -258,7 +260,10 @@ def main(argv: list[str] | None = None) -> int:
         print(MARK + json.dumps(gpu_ours.start_up(directory, arguments.device, sized)))
         return 0
     bench = Bench(directory, device, options, arguments, machine_rates(device))
-    failed = measure(bench, arguments.scenarios)[1]
+    results, failed = measure(bench, arguments.scenarios)
+    if arguments.shape == "voxcpm2":
+        for name, verdict in verdicts(results).items():
+            print(f"{name}: {json.dumps(verdict)}", flush=True)
     if failed:
         print(f"failed: {', '.join(failed)}", flush=True)
     return 1 if failed else 0

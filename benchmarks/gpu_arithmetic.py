@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -25,8 +26,9 @@ from models.voxcpm.model import VoxCPMModel
 BF16, FP32 = 2, 4
 
 
-def step_bytes(config: VoxCPMConfig, streams: int, context: float) -> dict[str, float]:
-    """Bytes that one step of `streams` decodes reads; `context`: mean positions of a stream."""
+@lru_cache(maxsize=4)
+def bytes_read_once(config: VoxCPMConfig) -> dict[str, float]:
+    """Bytes of weights that a step reads, however many streams it serves."""
     with torch.device("meta"):
         model = VoxCPMModel(config)
         decoder = AudioVAE(config.audio_vae_config).decoder
@@ -34,14 +36,18 @@ def step_bytes(config: VoxCPMConfig, streams: int, context: float) -> dict[str, 
     embeddings = sum(p.numel() for p in model.base_lm.embed_tokens.parameters())
     constant = (model.dit.time_mlp, model.dit.delta_time_mlp)
     dit = count.pop("feat_decoder") - sum(p.numel() for part in constant for p in part.parameters())
-    lm = config.lm_config
-    position = bytes_per_block(model.num_kv_layers, 1, lm.num_key_value_heads, lm.head_dim, torch.bfloat16)
     return {
         "language_models_and_encoder": BF16 * (sum(count.values()) - embeddings),
         "dit": BF16 * dit * (TIMESTEPS - num_zero_steps(TIMESTEPS)),
         "vae": FP32 * sum(p.numel() for p in decoder.parameters()),
-        "kv": position * streams * context,
     }
+
+
+def step_bytes(config: VoxCPMConfig, streams: int, context: float) -> dict[str, float]:
+    """Bytes that one step of `streams` decodes reads; `context`: mean positions of a stream."""
+    lm, layers = config.lm_config, config.lm_config.num_hidden_layers + config.residual_lm_num_layers
+    position = bytes_per_block(layers, 1, lm.num_key_value_heads, lm.head_dim, torch.bfloat16)
+    return bytes_read_once(config) | {"kv": position * streams * context}
 
 
 def against_the_machine(

@@ -17,6 +17,7 @@ from benchmarks import gpu, gpu_peer
 from benchmarks.cpu import flop_per_patch
 from benchmarks.gpu_arithmetic import against_the_machine, step_bytes
 from benchmarks.gpu_checkpoints import SHAPES, make_checkpoint, shape_config
+from benchmarks.gpu_goals import verdicts
 from benchmarks.gpu_plot import plot
 from benchmarks.gpu_profile import busy_microseconds, table
 from benchmarks.gpu_work import Clip, clips, most_streams, percentile, playback, run, summary
@@ -153,6 +154,24 @@ def test_scenarios_are_merged_by_shape() -> None:
         "tiny/profile": {"b": 1},
         "voxcpm2/graphs": {"a": 3},
     }
+    assert document["goals_of_voxcpm2"] == {}
+
+
+def test_goals_are_judged_by_what_was_measured() -> None:
+    one = figures("short", 1, 1)
+    found = verdicts({"concurrency": {"works": [one]}, "real_time": {"most_streams": 499}})
+    assert found["one stream: step, ms"] == {
+        "figure": one["step_ms_p50"],
+        "goal": "at most 4",
+        "met": False,
+    }
+    assert found["one stream: first audio, ms"]["met"]
+    assert not found["most streams in real time"]["met"]
+    assert len(found) == 3
+    sizes = [{"unrecorded_all_patches": 0.0}, {"unrecorded_all_patches": 1e-9}]
+    worst = {"unrecorded_other_endings": 1, "free_second_patch": 0.01}
+    found = verdicts({"graphs": {"worst": worst, "sizes": sizes}})
+    assert found["graphs against eager: disagreements"]["figure"] == 2
 
 
 def test_the_profile_counts_gaps_and_overlaps() -> None:
