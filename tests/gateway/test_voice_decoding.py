@@ -133,7 +133,7 @@ async def test_rates_that_carry_no_speech_are_refused(rate: int, tmp_path: Path)
     "program",
     [
         "import time; time.sleep(600)",
-        "import subprocess, sys, time; subprocess.Popen(sys.argv and ['sleep', '600']); time.sleep(600)",
+        "import subprocess, sys, time; subprocess.Popen(sys.argv and ['sleep', '86399']); time.sleep(600)",
         "import os, sys\nwhile True: os.write(1, bytes(1 << 16))",
         "print('not json')",
         "print('[]')",
@@ -227,4 +227,4 @@ def _is_ours(process: psutil.Process) -> bool:
         return False
     if os.getpid() in parents and process.pid != os.getpid():
         return True
-    return line == ["sleep", "600"] and process.status() != psutil.STATUS_ZOMBIE
+    return line == ["sleep", "86399"] and process.status() != psutil.STATUS_ZOMBIE
