@@ -77,6 +77,7 @@ class Gateway:
         """Open the database, and watch the workers for as long as the block lasts. Raises DatabaseError."""
         await self.database.open()
         try:
+            self.voices.start()
             async with self.recorder.running(), self.operations.running(), self.roster.running():
                 yield
         finally:

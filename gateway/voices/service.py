@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import io
 import wave
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import structlog
@@ -30,6 +30,9 @@ from gateway.voices.uploads import Uploads
 from gateway.worker_client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
 
 logger = structlog.get_logger(__name__)
+
+_LEFTOVER_SECONDS = 3600.0
+"""So long after a file was written, its voice is in the database, or never will be."""
 
 
 class Voices:
@@ -160,9 +163,25 @@ class Voices:
     def _prepare(self, voice: Voice) -> None:
         """Have it encoded for every model that is served, so that its first use is quick."""
         if consent.is_given(voice):
-            task = asyncio.create_task(self._encode_everywhere(voice))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._spawn(self._encode_everywhere(voice))
+
+    def start(self) -> None:
+        """Begin to look for audio that a gateway left behind when it was killed."""
+        self._spawn(self._remove_leftovers())
+
+    async def _remove_leftovers(self) -> None:
+        try:
+            for audio_sha256 in await asyncio.to_thread(self.store.leftovers, _LEFTOVER_SECONDS):
+                async with self._files:
+                    if not await self._registry.uses(audio_sha256):
+                        await self._delete_audio(audio_sha256)
+        except (ApiError, OSError) as error:
+            logger.warning("audio that nobody uses was not looked for", error=type(error).__name__)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _encode_everywhere(self, voice: Voice) -> None:
         speaker = CustomSpeaker(voice, self._latents)

@@ -6,9 +6,11 @@ import asyncio
 import os
 import re
 import tempfile
+import time
 from pathlib import Path
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_UNFINISHED = ".new-"
 
 
 class VoiceStore:
@@ -38,6 +40,16 @@ class VoiceStore:
         """Remove a file that no voice uses any more."""
         await asyncio.to_thread(self.path(sha256).unlink, missing_ok=True)
 
+    def leftovers(self, min_age_seconds: float) -> list[str]:
+        """Hashes of files of that age, used or not. Files that were never finished are removed. Blocks."""
+        oldest = time.time() - min_age_seconds
+        found = [path for path in self._directory.glob("*") if path.is_file()]
+        old = [path for path in found if path.stat().st_mtime < oldest]
+        for path in old:
+            if path.name.startswith(_UNFINISHED):
+                path.unlink(missing_ok=True)
+        return [path.stem for path in old if path.suffix == ".wav" and _SHA256.fullmatch(path.stem)]
+
     def _save(self, content: bytes, path: Path) -> None:
         if not path.exists():
             write_atomically(path, content)
@@ -46,7 +58,7 @@ class VoiceStore:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that whoever opens it sees all of it, also after a crash. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.database import Database, Voice
 from gateway.errors import ApiError
+from gateway.settings import load_settings
 from gateway.voices import consent
 from gateway.voices.registry import VoiceRegistry
+from gateway.voices.service import Voices
+from tests.gateway.fleet import Fleet
 
 SHA = "ab" * 32
 AT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
@@ -135,3 +140,23 @@ async def test_a_database_that_fails_is_said_to(registry: VoiceRegistry, databas
     with pytest.raises(ApiError) as refusal:
         await registry.find("Ann")
     assert (refusal.value.status_code, refusal.value.code) == (503, "voices_unavailable")
+
+
+async def test_audio_that_a_killed_gateway_left_behind_is_removed(database: Database, tmp_path: Path) -> None:
+    voices = Voices(load_settings(data_dir=tmp_path), database, Fleet().pool, {})
+    directory = tmp_path / "voices"
+    directory.mkdir()
+    names = {name: directory / name for name in (f"{SHA}.wav", f"{'cd' * 32}.wav", f"{'ef' * 32}.wav")}
+    used, orphan, recent = names.values()
+    unfinished, foreign = directory / ".new-x", directory / "notes.txt"
+    for path in (used, orphan, recent, unfinished, foreign):
+        path.write_bytes(b"x")
+        if path != recent:
+            os.utime(path, (1.0, 1.0))
+    await VoiceRegistry(database, 9, 9).add(voice())
+    voices.start()
+    async with asyncio.timeout(30):
+        while orphan.exists() or unfinished.exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await voices.close()
+    assert used.exists() and recent.exists() and foreign.exists()
