@@ -96,6 +96,9 @@ class TestSharing:
             expect(other.page.locator("#cfg_value")).to_have_value("3")
             expect(other.page.locator("#format")).to_have_value("mp3")
             assert "#" not in other.page.url
+            other.page.goto(f"{fleet.url}/#text=Another+one.&seed=7")
+            expect(other.page.locator("#text")).to_have_value("Another one.")
+            expect(other.page.locator("#seed")).to_have_value("7")
             assert other.complaints == []
 
     def test_the_code_follows_the_settings_in_every_language(self, page: Page, fleet: Server) -> None:

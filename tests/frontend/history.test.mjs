@@ -86,7 +86,8 @@ describe("links", () => {
 
   test("of others say nothing, and what is out of range is left out", () => {
     assert.equal(fromFragment(""), null);
-    assert.equal(fromFragment("#code"), null);
+    assert.equal(fromFragment("#text"), null, "where the skip link goes");
+    assert.equal(fromFragment("#code=1"), null);
     const read = fromFragment("#text=a&seed=1.5&cfg_value=99&temperature=x&inference_timesteps=4&format=exe");
     assert.deepEqual(read, { text: "a", voice: undefined, format: undefined, parameters: { inference_timesteps: 4 } });
   });

@@ -24,12 +24,12 @@ export class Recorder extends EventTarget {
     const stream = await navigator.mediaDevices.getUserMedia(CONSTRAINTS);
     window.dispatchEvent(new Event("microphone")); // from now on devices have names
     const context = new AudioContext();
+    this.#stream = stream;
+    this.#context = context;
     await context.audioWorklet.addModule(WORKLET_URL);
     const node = new AudioWorkletNode(context, "recorder-processor", { numberOfOutputs: 0 });
     node.port.onmessage = ({ data }) => this.dispatchEvent(new CustomEvent("block", { detail: data }));
     context.createMediaStreamSource(stream).connect(node);
-    this.#stream = stream;
-    this.#context = context;
   }
 
   /** Lets the microphone go. */

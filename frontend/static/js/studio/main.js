@@ -1,8 +1,7 @@
 /**
  * The studio page: wires text, voice and parameters to the speaker, and the speaker to the stage and the history.
  */
-import { copy } from "../shared/clipboard.js";
-import { byId, h, icon } from "../shared/dom.js";
+import { byId } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet, pageConfig } from "../shared/fleet.js";
 import { setMessage, t } from "../shared/i18n.js";
@@ -25,7 +24,8 @@ import { narrate } from "./narration.js";
 import { OutputChoice } from "./output-choice.js";
 import { Parameters, drawSeed } from "./parameters.js";
 import { RecordChoice } from "./record-choice.js";
-import { fromFragment, toFragment } from "./share-link.js";
+import { shareButton } from "./share-button.js";
+import { fromFragment } from "./share-link.js";
 import { Speaker } from "./speaker.js";
 import { Stage } from "./stage.js";
 
@@ -57,7 +57,7 @@ class Studio {
     const lamp = new FleetStatus(status);
     lamp.addEventListener("ready", () => this.#load());
     lamp.start();
-    if (location.hash.length > 1) history.replaceState(null, "", location.pathname); // what is changed now is not in it
+    this.#leaveLink();
     this.#setParameters({});
     this.#format.value = this.#saved.format ?? "wav";
     this.#bind();
@@ -74,6 +74,11 @@ class Studio {
 
   #bind() {
     window.addEventListener("apikey", () => this.#load());
+    window.addEventListener("hashchange", () => {
+      const settings = fromFragment(location.hash);
+      if (settings) this.#apply(settings);
+      this.#leaveLink();
+    });
     for (const part of [this.#composer, this.#voices, this.#format, this.#record]) {
       part.addEventListener("change", () => this.#settingsChanged());
     }
@@ -117,13 +122,21 @@ class Studio {
     on("replay", ({ utterance, outcome, fraction }) => this.#speaker.replay(utterance, outcome, fraction));
     on("download", (utterance) => this.#download(utterance));
     on("said", (words) => this.#stage.say(words));
-    on("restore", ({ text, voice, ...parameters }) => {
-      this.#composer.text = text;
-      this.#voices.select(voice);
-      this.#parameters.set(parameters);
-      this.#composer.focus();
-      this.#stage.say(() => t("history.used"));
-    });
+    on("restore", ({ text, voice, ...parameters }) => this.#apply({ text, voice, parameters }));
+  }
+
+  /** Settings of a clip, or of a link. */
+  #apply({ text, voice, parameters }) {
+    this.#composer.text = text;
+    if (voice) this.#voices.select(voice);
+    this.#parameters.set(parameters);
+    this.#composer.focus();
+    this.#stage.say(() => t("history.used"));
+  }
+
+  /** What is changed from now on is not in the link that opened the page. */
+  #leaveLink() {
+    if (location.hash.length > 1) history.replaceState(null, "", location.pathname);
   }
 
   async #loadConfig() {
@@ -154,7 +167,7 @@ class Studio {
   #setParameters(config) {
     this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.values ?? this.#saved.parameters);
     this.#parameters.addEventListener("change", () => this.#settingsChanged());
-    byId("parameters").append(this.#shareButton());
+    byId("parameters").append(shareButton(() => this.#settings(), (words) => this.#stage.say(words)));
   }
 
   /** The body of POST /tts for what the page shows. */
@@ -216,17 +229,6 @@ class Studio {
     setMessage(byId("advanced-note"), moved ? "parameters.changed" : "parameters.defaults", { count: moved });
     this.#code.show({ ...this.#request(), format: this.#format.value });
     this.#memory.save(this.#settings());
-  }
-
-  #shareButton() {
-    const button = h("button", { class: "button", type: "button", id: "share" }, icon("link"), h("span", { "data-i18n": "share.link" }));
-    button.addEventListener("click", async () => {
-      const fragment = toFragment(this.#settings());
-      const copied = await copy(`${location.origin}${location.pathname}${fragment}`);
-      if (!copied) history.replaceState(null, "", fragment);
-      this.#stage.say(() => t(copied ? "share.copied" : "share.failed"));
-    });
-    return h("div", { class: "field field-share" }, button);
   }
 
   async #download(utterance) {

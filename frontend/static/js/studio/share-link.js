@@ -15,6 +15,7 @@ export function toFragment({ text, voice, format, parameters = {} }) {
 
 /** What an address's fragment says, or null when it says nothing of ours. Values out of range are left out. */
 export function fromFragment(fragment) {
+  if (!fragment.includes("=")) return null; // a place on the page, such as #text
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   if (!fields.has("text") && !fields.has("voice")) return null;
   const parameters = {};
