@@ -85,13 +85,13 @@ class TestSpeaking:
         page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
         open_live(page, fleet)
         page.get_by_role("radio", name="Token feed").check()
-        page.locator("#rate").fill("25")
-        page.fill("#text", SENTENCE)
+        page.locator("#rate").fill("15")
+        page.fill("#text", "An extraordinarily quick fox.")
         page.click("#feed-button")
         expect_state(page, "live")
         expect(page.locator("#text")).to_have_value("", timeout=15_000)
-        expect(words(page, "heard")).to_have_count(9, timeout=15_000)
-        assert sum('"append"' in message for message in sent) > 3
+        expect(words(page, "heard")).to_have_count(4, timeout=15_000)
+        assert sum('"append"' in message for message in sent) >= 3
 
     def test_the_voice_and_the_parameters_of_the_page_are_sent(self, page: Page, fleet: Server) -> None:
         sent: list[str] = []

@@ -16,6 +16,7 @@ export class Composer extends EventTarget {
   #area;
   #hint;
   #accepting = false;
+  #held = false;
   #room;
   #modes;
   #rate = h("input", { id: "rate", type: "range", ...RATE });
@@ -41,8 +42,8 @@ export class Composer extends EventTarget {
     feed.append(h("label", { for: "rate", "data-i18n": "live.rate" }), this.#rate, this.#rateValue, this.#feedButton);
     this.#feedButton.addEventListener("click", () => (this.#feed.running ? this.stopFeed() : this.#askForFeed()));
     area.value = saved.text ?? "";
-    area.addEventListener("input", (event) => event.isComposing || this.#typed());
-    area.addEventListener("compositionend", () => this.#typed());
+    area.addEventListener("input", (event) => event.isComposing || this.#edited());
+    area.addEventListener("compositionend", () => this.#edited());
     area.addEventListener("keydown", (event) => this.#key(event));
     this.#showRate();
     this.#modeChanged();
@@ -67,7 +68,13 @@ export class Composer extends EventTarget {
 
   /** There is room for more of what waits in the box. */
   more() {
-    if (this.#area.value.length > 0) this.#typed();
+    if (this.#area.value.length > 0 && !this.#held) this.#typed();
+  }
+
+  /** A barge-in: what waits in the box stays there until the reader writes on. */
+  hold() {
+    this.stopFeed();
+    this.#held = true;
   }
 
   /** Sends the box as it is, half a word at its end included. */
@@ -92,8 +99,13 @@ export class Composer extends EventTarget {
     else if (this.#area.value.trim()) this.#startFeed();
   }
 
-  #typed() {
+  #edited() {
+    this.#held = false;
     this.#emit("edited");
+    this.#typed();
+  }
+
+  #typed() {
     if (!this.#accepting || this.mode !== "typed") return;
     const [ready] = takeWords(this.#area.value.slice(0, this.#room()));
     if (ready === "") return;
@@ -109,7 +121,7 @@ export class Composer extends EventTarget {
     if (this.mode !== "typed" || !this.#accepting) return;
     event.preventDefault();
     this.#area.value += "\n";
-    this.#typed();
+    this.#edited();
     this.#emit("flush");
   }
 
@@ -141,7 +153,7 @@ export class Composer extends EventTarget {
     this.#feedPlace.hidden = this.mode !== "feed";
     setMessage(this.#hint, `live.hint.${this.mode}`);
     setLabel(this.#area, `live.placeholder.${this.mode}`, {}, "placeholder");
-    this.#typed();
+    this.#edited();
   }
 
   #showRate() {

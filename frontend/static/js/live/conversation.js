@@ -87,11 +87,12 @@ export class Conversation extends EventTarget {
     if (this.open) this.#session.flush();
   }
 
-  /** Barge-in: silence at once; what was not heard is dropped. */
+  /** Barge-in: silence at once; what was not heard is dropped. @returns {boolean} whether there was something to cut into */
   interrupt() {
-    if (!["live", "pausing", "paused"].includes(this.state)) return;
+    if (!["live", "pausing", "paused"].includes(this.state)) return false;
     this.#cutAt.push(this.script.length);
     this.#session.cancel(this.hearing.flush());
+    return true;
   }
 
   pause() {

@@ -35,9 +35,10 @@ export class Lamp {
   /** What stands beside the lamp: message and values. */
   #note() {
     const { state, facts, busy } = this.#conversation;
+    const closing = facts.closesAt && ["live", "released"].includes(state);
+    if (closing) return ["live.idleNote", { time: countdown(facts.closesAt - now()) }];
     if (state === "released") return [facts.releaseReason === "pause" ? "live.releasedNote" : "live.idleReleasedNote", {}];
     if (state === "paused") return ["live.pausedNote", { time: this.#untilRelease() }];
-    if (state === "live" && facts.closesAt) return ["live.idleNote", { time: countdown(facts.closesAt - now()) }];
     if (facts.workerId && busy) return ["live.onWorker", { worker: facts.workerId }];
     return ["text.plain", { text: "" }];
   }

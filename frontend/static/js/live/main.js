@@ -153,8 +153,7 @@ class Live {
   }
 
   #interrupt() {
-    this.#composer.stopFeed();
-    this.#conversation.interrupt();
+    if (this.#conversation.interrupt()) this.#composer.hold();
   }
 
   #togglePause() {

@@ -25,6 +25,7 @@ class Sessions {
   #search = byId("search");
   #list = byId("list");
   #turn = 0;
+  #refresh = null;
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
@@ -42,7 +43,9 @@ class Sessions {
     this.#sessions = [];
     this.#next = null;
     await this.#loadMore();
-    if (this.#sessions.some(({ state }) => state === "active")) setTimeout(() => document.hidden || this.#load(), ACTIVE_REFRESH_MS);
+    clearTimeout(this.#refresh);
+    if (!this.#sessions.some(({ state }) => state === "active")) return;
+    this.#refresh = setTimeout(() => document.hidden || this.#load(), ACTIVE_REFRESH_MS);
   }
 
   async #loadMore() {

@@ -28,6 +28,7 @@ class Viewer {
   #share = { key: new URLSearchParams(location.search).get("key") ?? undefined };
   #session = null;
   #transport = null;
+  #refresh = null;
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
@@ -41,6 +42,8 @@ class Viewer {
       const { session, timeline } = await fleet.session(this.#id, this.#share);
       byId("problem").hidden = true;
       this.#show(session, timeline);
+      clearTimeout(this.#refresh);
+      if (session.state === "active") this.#refresh = setTimeout(() => this.#load(), ACTIVE_REFRESH_MS);
     } catch (error) {
       this.#showProblem(error);
     }
@@ -52,19 +55,19 @@ class Viewer {
     return this.#session.owner_is_me;
   }
 
+  /** Shows it, again when it has grown: a title or a comment that is being written stays. */
   #show(session, timeline) {
     this.#session = session;
     document.title = `${session.title || "VoxFleet"} · VoxFleet`;
     for (const id of ["head", "lower", "stage"]) byId(id).hidden = false;
     byId("back").hidden = !this.#mine;
-    showTitle(byId("title"), session, this.#mine ? (title) => this.#change({ title }) : null);
+    if (!byId("title").querySelector("form")) showTitle(byId("title"), session, this.#mine ? (title) => this.#change({ title }) : null);
     showFacts(byId("facts"), session);
     this.#showActions();
     this.#showState();
     this.#showReplay(narrativeOf(timeline), timeline);
     byId("comment-section").hidden = !this.#mine && !session.comment;
-    showComment(byId("comment"), session.comment, this.#mine ? (comment) => this.#change({ comment }) : null);
-    if (session.state === "active") setTimeout(() => this.#load(), ACTIVE_REFRESH_MS);
+    if (!byId("comment").querySelector("textarea")) showComment(byId("comment"), session.comment, this.#mine ? (comment) => this.#change({ comment }) : null);
   }
 
   #showState() {
@@ -79,7 +82,9 @@ class Viewer {
   #showReplay(narrative, timeline) {
     const reader = new Reader(byId("transcript"), narrative);
     const lane = new Lane(byId("lane"), narrative);
-    const transport = new Transport(byId("transport"), byId("audio"), narrative.seconds);
+    const audio = h("audio", { id: "audio", preload: "metadata" });
+    byId("audio").replaceWith(audio); // with whatever listened to it before
+    const transport = new Transport(byId("transport"), audio, narrative.seconds);
     this.#transport = transport;
     lane.setMarks(interruptions(timeline));
     showEvents(byId("timeline"), narrative, (seconds) => transport.playFrom(seconds));
