@@ -135,6 +135,22 @@ async def test_changes_at_once_leave_one_voice_of_a_name(registry: VoiceRegistry
     assert len(await registry.find("Ann")) == 1
 
 
+async def test_who_leaves_in_the_middle_leaves_no_lock_behind(
+    registry: VoiceRegistry, database_url: str
+) -> None:
+    other = Database(database_url)
+    await other.open()
+    for turns in range(30):
+        writing = asyncio.create_task(registry.add(voice("Ann")))
+        for _ in range(turns):
+            await asyncio.sleep(0.0005)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        for left in await VoiceRegistry(other, 9, 9).find("Ann"):
+            await VoiceRegistry(other, 9, 9).remove(left.id)
+    await other.close()
+
+
 async def test_a_database_that_fails_is_said_to(registry: VoiceRegistry, database: Database) -> None:
     await database.close()
     with pytest.raises(ApiError) as refusal:
