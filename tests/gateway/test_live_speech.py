@@ -30,6 +30,8 @@ from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.test_relay import gateway_of, prefer_the_first
 from worker.protocol import ErrorDetail, Latents, StartRequest
 
+PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
+"""None of the faults here is a silence, and a busy machine must not be taken for one."""
 SENTENCES = ("This is the first sentence. ", "Here is the second one. ", "And that was the third.")
 
 
@@ -86,7 +88,7 @@ def latents_of(text: str) -> bytes:
 
 async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None:
     worker = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **PATIENT) as gateway:
         client = Client(gateway)
         await client.say_all(*SENTENCES)
     assert client.pcm == owed(*SENTENCES)
@@ -100,7 +102,7 @@ async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None
 
 async def test_without_that_feature_each_sentence_begins_anew() -> None:
     worker = ScriptedWorker([Act()], features=("reference",))
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **PATIENT) as gateway:
         await Client(gateway).say_all(*SENTENCES)
     assert [request.prompt_latents for request in worker.requests] == [None, None, None]
 
@@ -125,7 +127,7 @@ def test_a_voice_with_a_prompt_of_its_own_keeps_it() -> None:
 async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
     long = "A sentence that goes on and on without an end in sight, " * 4
     worker = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **PATIENT) as gateway:
         client = Client(gateway)
         async with client.running():
             client.session.append(long)
@@ -143,7 +145,7 @@ async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
 async def test_an_utterance_whose_worker_fails_is_finished_by_another(fault: str) -> None:
     faulty = ScriptedWorker([Act(), Act(3, fault)], features=("prompt",))
     sound = ScriptedWorker([Act()], features=("prompt",))
-    async with gateway_of(faulty, sound) as gateway:
+    async with gateway_of(faulty, sound, **PATIENT) as gateway:
         prefer_the_first(gateway)
         client = Client(gateway)
         await client.say_all(*SENTENCES)
@@ -160,7 +162,7 @@ async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
         message="nothing that can be spoken", type="invalid_request_error", param="text", code="empty"
     )
     worker = ScriptedWorker([Act(), Act(refusal=refusal), Act()])
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **PATIENT) as gateway:
         client = Client(gateway)
         await client.say_all(*SENTENCES)
     assert client.pcm == owed(SENTENCES[0], SENTENCES[2])
@@ -173,14 +175,14 @@ async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
 async def test_options_that_a_worker_refuses_end_the_session() -> None:
     refusal = ErrorDetail(message="too much", type="invalid_request_error", param="cfg_value", code="range")
     worker = ScriptedWorker([Act(refusal=refusal)])
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **PATIENT) as gateway:
         with pytest.raises(ApiError, match="too much"):
             await Client(gateway).say_all(*SENTENCES)
 
 
 async def test_leaving_gives_back_everything() -> None:
     worker = ScriptedWorker([Act(3, "hang")])
-    async with gateway_of(worker) as gateway:
+    async with gateway_of(worker, **PATIENT) as gateway:
         client = Client(gateway)
         task = asyncio.create_task(client.speech.run())
         client.session.append("A sentence. And")
