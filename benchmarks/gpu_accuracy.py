@@ -29,7 +29,7 @@ from torch import Tensor
 
 from benchmarks.gpu_arithmetic import machine_rates
 from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
-from benchmarks.published import DEFAULT_DIRECTORY, load_published
+from benchmarks.published import DEFAULT_DIRECTORY, load_published, reason_missing
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kv_cache.pool import KVPool
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
@@ -237,9 +237,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--no-save", action="store_true")
     arguments = parser.parse_args(argv)
     device = torch.device(arguments.device)
-    published = arguments.published if (arguments.published / "voxcpm").is_dir() else None
-    if published is None:
-        print(f"the published package is not in {arguments.published}: ours alone", flush=True)
+    reason = reason_missing(arguments.published)
+    published = None if reason else arguments.published
+    if reason:
+        print(f"{reason}: ours alone", flush=True)
     results = {}
     for name in ("tiny_v1", "tiny_v2"):
         exact = load_checkpoint(GOLDEN / name, "cpu", dtype=torch.float32)

@@ -10,6 +10,7 @@ audio libraries it imports but does not use here become empty modules. The produ
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 import types
@@ -31,6 +32,14 @@ def install(directory: Path = DEFAULT_DIRECTORY) -> Path:
     if not (directory / "voxcpm").is_dir():
         _pip("install", "--quiet", "--no-deps", "--target", str(directory), f"voxcpm=={VERSION}")
     return directory
+
+
+def reason_missing(directory: Path = DEFAULT_DIRECTORY) -> str | None:
+    """None when the package can be imported without installing anything, else what is missing."""
+    if not (directory / "voxcpm").is_dir():
+        return f"the published package is not in {directory}"
+    missing = [name for name in REQUIREMENTS if importlib.util.find_spec(name) is None]
+    return f"the published package needs {', '.join(missing)}" if missing else None
 
 
 def import_published(directory: Path = DEFAULT_DIRECTORY) -> types.ModuleType:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import gpu_accuracy
+from benchmarks import gpu_accuracy, published
+from benchmarks.published import reason_missing
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.parity import load_golden
 
@@ -49,3 +50,11 @@ def test_the_verdict_is_on_all_modes_and_names_what_is_worse() -> None:
     assert gpu_accuracy.worse(gpu_accuracy.verdict(results)) == ["mu"]
     alone = gpu_accuracy.verdict({"a": {"ours": modes(3.0), "published": {}}})
     assert gpu_accuracy.worse(alone) == []
+
+
+def test_what_the_published_package_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is not in" in (reason_missing(tmp_path) or "")
+    (tmp_path / "voxcpm").mkdir()
+    assert reason_missing(tmp_path) is None
+    monkeypatch.setattr(published, "REQUIREMENTS", ("numpy", "no_such_package"))
+    assert reason_missing(tmp_path) == "the published package needs no_such_package"

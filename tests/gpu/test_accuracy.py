@@ -7,6 +7,7 @@ import torch
 
 from benchmarks import gpu_accuracy
 from benchmarks.gpu_accuracy import GOLDEN, errors, golden_case, our_values
+from benchmarks.published import reason_missing
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.parity import load_golden
 from tests.gpu.device import DEVICE, needs_gpu
@@ -35,6 +36,6 @@ def test_bf16_is_as_close_to_fp32_as_on_a_cpu(name: str) -> None:
 
 
 def test_no_further_from_fp32_than_the_published_package() -> None:
-    if not (gpu_accuracy.DEFAULT_DIRECTORY / "voxcpm").is_dir():
-        pytest.skip(f"the published package is not in {gpu_accuracy.DEFAULT_DIRECTORY}")
+    if reason := reason_missing():
+        pytest.skip(reason)
     assert gpu_accuracy.main(["--device", str(DEVICE), "--no-save"]) == 0
