@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import httpx
 from playwright.sync_api import Browser, Page, expect
+from websockets.sync.client import connect
 
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, eventually, gateway, worker
@@ -69,6 +71,20 @@ def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet
     for thread in threads:
         thread.join()
     assert all(status >= 400 for status in outcomes)
+
+
+def test_a_live_session_is_told_from_a_paused_one(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/admin")
+    with connect(f"{fleet.url.replace('http', 'ws')}/ws/live") as socket:
+        socket.send(json.dumps({"type": "start"}))
+        socket.send(json.dumps({"type": "append", "text": PARAGRAPH}))
+        row = page.locator("#running .request")
+        expect(row).to_contain_text("live · of")
+        expect(page.locator(".slots-live")).to_have_text("1 live")
+        socket.send(json.dumps({"type": "pause"}))
+        expect(row).to_contain_text("live, paused")
+        expect(page.locator(".slots-live")).to_have_text("0 live, 1 paused")
+    expect(row).to_have_count(0)
 
 
 def test_the_token_is_asked_for_once_and_kept_for_the_tab(browser: Browser, fleet: Server) -> None:

@@ -69,7 +69,7 @@ export default {
   "admin.restartAsk": "Restart {id}?",
   "admin.restartIdle": "It takes nothing new, ends, and is started again by its supervisor.",
   "admin.restartBusy": ({ used }) =>
-    `${count(used, "stream")} will go on at another worker. Then it ends, and is started again by its supervisor.`,
+    `${count(used, "stream")} will go on at another worker, or get half a minute to finish. Then it ends, and is started again.`,
 
   "admin.modeActive": "live",
   "admin.modePaused": "live, paused",

@@ -66,7 +66,7 @@ export default {
   "admin.said.ended": "{request} 已结束。",
   "admin.restartAsk": "重启 {id}？",
   "admin.restartIdle": "它不再接受新任务，结束后由监控进程重新启动。",
-  "admin.restartBusy": "{used} 个音频流将转到其他节点继续，随后它会结束并由监控进程重新启动。",
+  "admin.restartBusy": "{used} 个音频流将转到其他节点继续，或有半分钟完成，随后它会结束并重新启动。",
 
   "admin.modeActive": "实时",
   "admin.modePaused": "实时，已暂停",
