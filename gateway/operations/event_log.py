@@ -64,6 +64,8 @@ class EventLog:
         self._written = 0
         self._shed_at = 0.0
         self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        """Held during a transaction: one that is cancelled may keep SQLite locked, or be written twice."""
 
     def record(self, kind: str, subject: str, message: str) -> None:
         """Append a line; never waits, never raises."""
@@ -77,7 +79,8 @@ class EventLog:
     async def close(self) -> None:
         """Write what is left, and end."""
         if self._task is not None:
-            self._task.cancel()
+            async with self._writing:
+                self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await self._write()
 
@@ -115,6 +118,10 @@ class EventLog:
 
     async def _write(self) -> bool:
         """Give the lines that wait to the database; False when it did not take them."""
+        async with self._writing:
+            return await self._write_waiting()
+
+    async def _write_waiting(self) -> bool:
         batch = list(self._waiting)
         if not batch:
             return True
