@@ -76,7 +76,7 @@ def engine_of(checkpoint: Checkpoint, options: EngineOptions) -> Iterator[Ours]:
         yield ours
     finally:
         ours.engine.close()
-        del ours
+        del ours.engine  # whoever still holds `ours` holds no memory of the device
         free_memory()
 
 
