@@ -209,6 +209,8 @@ def say(
     )
     if spoken.finish_reason != "stop":
         console.print(f"the model did not end by itself ({spoken.finish_reason})", style="yellow")
+    if spoken.note is not None:
+        console.print(spoken.note, style="yellow")
 
 
 @app.command()

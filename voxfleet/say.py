@@ -31,6 +31,8 @@ class Spoken:
     sample_rate: int
     seed: int
     finish_reason: str
+    note: str | None = None
+    """What the user should know of this model."""
 
     @property
     def rtf(self) -> float:
@@ -88,7 +90,14 @@ def speak(
         speaker.sample_rate,
         stream.seed,
         str(stream.finish_reason),
+        _note(speaker.info.features, options),
     )
+
+
+def _note(features: tuple[str, ...], options: dict[str, Any]) -> str | None:
+    if options.get("prompt_audio") is not None and "prompt" not in features:
+        return "this model was not trained to continue recordings; --reference takes a voice from one"
+    return None
 
 
 def check_output(output: Path) -> None:

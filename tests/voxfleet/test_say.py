@@ -116,3 +116,13 @@ def test_an_incomplete_checkpoint_is_named(missing: str, message: str, tmp_path:
 def test_a_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SayError, match="no directory"):
         say("Hello.", tmp_path / "absent" / "out.wav", model=str(TINY))
+
+
+def test_a_model_that_cannot_continue_recordings_says_so(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.wav"
+    seconds = np.arange(16000) / 16000
+    soundfile.write(prompt, (0.3 * np.sin(2 * np.pi * 150 * seconds)).astype(np.float32), 16000)
+    recording = {"prompt_audio": prompt, "prompt_text": "Hello."}
+    spoken = say("Hello there.", tmp_path / "a.wav", device="cpu", seed=1, **recording)
+    assert spoken.note is not None and "--reference" in spoken.note
+    assert say("Hello there.", tmp_path / "b.wav", model=str(TINY), device="cpu", **recording).note is None
