@@ -6,16 +6,17 @@ results are there or on their way:
 
     run(n):      launch n + 1 | read n         run(n + 1):  launch n + 2 | read n + 1
 
-At most one patch of a sequence is computed in vain. A sequence that the engine leaves out of step n + 1
-(paused, preempted, not its turn) has been advanced too far on the device; it loses its place there and is
-rebuilt from its patches when it comes back, as any sequence without a place is.
+At most one patch of a sequence is computed in vain. What was computed for a sequence that the engine leaves
+out of step n + 1 (paused, not its turn) is kept until the engine asks for it. One that comes back to be
+computed anew, as after a preemption, has been advanced too far on the device: it loses its place there and is
+rebuilt from its patches, as any sequence without a place is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 from models.voxcpm.generation import GenerationState
-from models.voxcpm.step_program import Launched, ProgramRow
+from models.voxcpm.step_program import MAX_UNREAD, Launched, ProgramResult, ProgramRow
 from models.voxcpm.step_programs import StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -33,12 +34,14 @@ MakeNoise = Callable[[GenerationState, int], np.ndarray]
 MakeResult = Callable[[GenerationState, bool, np.ndarray, np.ndarray], StepResult]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flight:
     """A step under way: which position of which sequence is computed in each row."""
 
     launched: Launched
     rows: list[tuple[Sequence, int]]
+    wanted: list[int | None] = field(default_factory=list)
+    """For each row, the row of the batch that it serves."""
 
 
 class ProgramRunner:
@@ -62,36 +65,71 @@ class ProgramRunner:
         self._block_size = block_size
         self._make_noise, self._make_result = make_noise, make_result
         self._ahead: Flight | None = None
+        self._kept: dict[Sequence, tuple[int, ProgramResult]] = {}
+        """Position and result of sequences that were left out of the step they were computed for."""
 
     def run(self, batch: Rows[ScheduledSequence], run_freely: RunFreely) -> Results:
         """One step; rows that no program fits go through `run_freely`."""
         results: Results = [None] * len(batch)
-        ahead, self._ahead = self._ahead, None
-        place = {(row.sequence, row.start): i for i, row in enumerate(batch) if row.count == 1}
-        found = [place.get(key) for key in ahead.rows] if ahead else []
-        if ahead is not None:
-            self._forget(sequence for (sequence, _), i in zip(ahead.rows, found, strict=True) if i is None)
-        served = {i for i in found if i is not None}
-        late = self._launch_decodes(batch, served)
-        self._run_chunks(batch, served, results)
+        served = self._take_kept(batch, results)
+        flights = self._take_ahead(batch, served)
+        if (late := self._launch_decodes(batch, served)) is not None:
+            flights.append(late)
+        self._launch_chunks(batch, served, results, flights)
         rest = [i for i in range(len(batch)) if i not in served]
         if rest:
             for i, result in zip(rest, run_freely([batch[i] for i in rest]), strict=True):
                 results[i] = result
         self._ahead = self._launch_ahead(batch, results)
-        for flight, rows in ((ahead, found), late):
-            if flight is not None:
-                self._read(flight.launched, batch, rows, results)
+        for flight in flights:
+            self._read(flight, batch, results)
         return results
 
-    def _forget(self, sequences: Rows[Sequence]) -> None:
-        for sequence in sequences:
-            if sequence.status is not SequenceStatus.FINISHED:
-                self._streams.release(sequence)
+    def release(self, sequence: Sequence) -> None:
+        """Nothing more will be asked for this sequence."""
+        self._kept.pop(sequence, None)
 
-    def _launch_decodes(
-        self, batch: Rows[ScheduledSequence], served: set[int]
-    ) -> tuple[Flight | None, list[int]]:
+    def _take_kept(self, batch: Rows[ScheduledSequence], results: Results) -> set[int]:
+        """Serve what was computed before. Returns which rows were served."""
+        served = set()
+        for i, row in enumerate(batch):
+            kept = self._kept.pop(row.sequence, None)
+            if kept is None:
+                continue
+            start, result = kept
+            if row.count == 1 and row.start == start:
+                results[i] = self._result(row.sequence, result)
+                served.add(i)
+            else:
+                self._streams.release(row.sequence)
+        return served
+
+    def _take_ahead(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
+        """What was launched for this step. What is not wanted in it is kept for later."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is None:
+            return []
+        places = {row.sequence: i for i, row in enumerate(batch)}
+        wanted: list[int | None] = []
+        for sequence, start in ahead.rows:
+            i = places.get(sequence)
+            asked = i is not None and batch[i].count == 1 and batch[i].start == start
+            if i is not None and not asked:
+                self._streams.release(sequence)
+            wanted.append(i if asked else None)
+        left_out = [
+            place for place, (sequence, _) in enumerate(ahead.rows)
+            if sequence not in places and sequence.status is not SequenceStatus.FINISHED
+        ]  # fmt: skip
+        if left_out:
+            found = ahead.launched.results()
+            for place in left_out:
+                sequence, start = ahead.rows[place]
+                self._kept[sequence] = start, found[place]
+        served.update(i for i in wanted if i is not None)
+        return [Flight(ahead.launched, ahead.rows, wanted)]
+
+    def _launch_decodes(self, batch: Rows[ScheduledSequence], served: set[int]) -> Flight | None:
         """Everything that goes on from a patch and is not under way, all at once."""
         rows = [
             i
@@ -100,9 +138,9 @@ class ProgramRunner:
         ]
         flight = self._launch([(batch[i].sequence, batch[i].start, 0) for i in rows])
         if flight is None:
-            return None, []
+            return None
         served.update(rows)
-        return flight, rows
+        return Flight(flight.launched, flight.rows, rows)
 
     def _launch(self, rows: list[tuple[Sequence, int, int]]) -> Flight | None:
         """Compute one position of each sequence; None when there is no row, or no program for so many.
@@ -122,18 +160,25 @@ class ProgramRunner:
         )
         return Flight(program.launch(), [(sequence, start) for sequence, start, _ in rows])
 
-    def _run_chunks(self, batch: Rows[ScheduledSequence], served: set[int], results: Results) -> None:
-        """Ends of prompts, one by one."""
+    def _launch_chunks(
+        self, batch: Rows[ScheduledSequence], served: set[int], results: Results, flights: list[Flight]
+    ) -> None:
+        """Ends of prompts; the device gets the next while it computes the last."""
         for i, row in enumerate(batch):
             if i in served or not self._fits(row):
                 continue
             keys = row.sequence.token_ids[row.start : row.start + row.count]
             program = self._programs.for_chunk(keys, row.start + row.count)
-            if program is not None:
-                (slot,) = self._streams.slots([row.sequence])
-                program.fill([], self._row(row.sequence, row.start, keys, slot, 0))
-                self._read(program.launch(), batch, [i], results)
-                served.add(i)
+            if program is None:
+                continue
+            chunks = [flight for flight in flights if flight.launched.program is program]
+            if len(chunks) == MAX_UNREAD:
+                self._read(chunks[0], batch, results)
+                flights.remove(chunks[0])
+            (slot,) = self._streams.slots([row.sequence])
+            program.fill([], self._row(row.sequence, row.start, keys, slot, 0))
+            flights.append(Flight(program.launch(), [(row.sequence, row.start)], [i]))
+            served.add(i)
 
     def _launch_ahead(self, batch: Rows[ScheduledSequence], results: Results) -> Flight | None:
         """The next step of whatever is sure to be in it unless the model ends it."""
@@ -163,13 +208,13 @@ class ProgramRunner:
         noise = self._make_noise(state, state.index + unread)
         return ProgramRow(start, keys, sequence.block_table, slot, noise, state.cfg_value)
 
-    def _read(
-        self, launched: Launched, batch: Rows[ScheduledSequence], rows: Rows[int | None], results: Results
-    ) -> None:
-        for i, one in zip(rows, launched.results(), strict=True):
+    def _read(self, flight: Flight, batch: Rows[ScheduledSequence], results: Results) -> None:
+        for i, found in zip(flight.wanted, flight.launched.results(), strict=True):
             if i is not None:
-                state = batch[i].sequence.payload
-                results[i] = self._make_result(state, one.stop, one.latents, one.audio)
+                results[i] = self._result(batch[i].sequence, found)
+
+    def _result(self, sequence: Sequence, found: ProgramResult) -> StepResult:
+        return self._make_result(sequence.payload, found.stop, found.latents, found.audio)
 
 
 def _ends_in_patch(sequence: Sequence) -> bool:

@@ -139,6 +139,8 @@ class VoxCPMRunner:
     def release(self, sequence: Sequence) -> None:
         """Give back the sequence's waveform stream."""
         self._streams.release(sequence)
+        if self._programs is not None:
+            self._programs.release(sequence)
 
     def _run_language_models(self, batch: Rows[ScheduledSequence]) -> tuple[Tensor, Tensor]:
         """Hidden states (lm, residual) of all scheduled positions, [T, H]."""

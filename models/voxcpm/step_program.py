@@ -76,17 +76,19 @@ class Launched:
     """A step that is under way. Read it before the program has been launched `MAX_UNREAD` times more."""
 
     def __init__(
-        self, outputs: Tensor, rows: list[int], patch: tuple[int, int], done: torch.cuda.Event | None
+        self, program: StepProgram, outputs: Tensor, rows: list[int], done: torch.cuda.Event | None
     ) -> None:
-        self._outputs, self._rows, self._patch, self._done = outputs, rows, patch, done
+        self.program = program
+        self._outputs, self._rows, self._done = outputs, rows, done
 
     def results(self) -> list[ProgramResult]:
         """The rows that were filled in, in order; waits for the device."""
         if self._done is not None:
             self._done.synchronize()
-        split = self._patch[0] * self._patch[1]
+        patch = self.program.patch
+        split = patch[0] * patch[1]
         return [
-            ProgramResult(row[:split].reshape(self._patch).copy(), row[split:-1].copy(), bool(row[-1]))
+            ProgramResult(row[:split].reshape(patch).copy(), row[split:-1].copy(), bool(row[-1]))
             for row in self._outputs.numpy()[self._rows]
         ]
 
@@ -106,15 +108,15 @@ class StepProgram:
         self.shape = shape
         self._model, self._solver, self._streams, self._backend = model, solver, streams, backend
         config = model.config
-        self._patch = (config.patch_size, config.feat_dim)
+        self.patch = (config.patch_size, config.feat_dim)
         self._dtype = model.base_lm.norm.weight.dtype
         self._device = streams.latents.device
         self._metadata = backend.buffers(shape.attention)
         self._attention = PagedAttention(backend, pool, self._metadata)
-        self._storage, self._inputs = _allocate(_fields(shape, self._patch), self._device)
+        self._storage, self._inputs = _allocate(_fields(shape, self.patch), self._device)
         self._staging = Staging(self._storage)
         self._hosts = [
-            {name: view.numpy() for name, view in _views(host, _fields(shape, self._patch)).items()}
+            {name: view.numpy() for name, view in _views(host, _fields(shape, self.patch)).items()}
             for host in self._staging.hosts
         ]
         width = config.patch_size * config.feat_dim + config.patch_samples + 1
@@ -163,18 +165,18 @@ class StepProgram:
             host["is_audio"][:count] = is_audio
             for place, key in enumerate(row.keys):
                 if isinstance(key, bytes):
-                    host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self._patch)
+                    host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self.patch)
 
     def launch(self) -> Launched:
         """Compute what was filled in; returns before the device is done."""
         self._launch()
         if not self._readbacks:
-            return Launched(self._outputs.clone(), self._filled, self._patch, None)
+            return Launched(self, self._outputs.clone(), self._filled, None)
         host, done = self._readbacks[0]
         self._readbacks.rotate(-1)
         host.copy_(self._outputs, non_blocking=True)
         done.record()
-        return Launched(host, self._filled, self._patch, done)
+        return Launched(self, host, self._filled, done)
 
     @torch.inference_mode()
     def compute(self) -> None:

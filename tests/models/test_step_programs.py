@@ -19,6 +19,7 @@ from engine.cuda_graphs import batch_sizes
 from models.voxcpm import step_programs
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.step_program import Launched, StepProgram
+from models.voxcpm.waveform_streams import WaveformStreams
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip, varied_requests
 
@@ -148,8 +149,26 @@ def test_a_step_is_launched_before_the_one_before_it_is_read(
     monkeypatch.setattr(Launched, "results", lambda self: events.append("read") or read(self))
     outputs = run(programs(), requests()[0])["zero-shot"]
     assert len(outputs) == 6
-    # The prompt's end is read at once, since what follows depends on it; from then on one step is ahead.
-    assert events == ["launch", "read", "launch", *["launch", "read"] * 4, "read"]
+    assert events == ["launch", *["launch", "read"] * 5, "read"]
+
+
+def test_who_waits_for_its_turn_loses_nothing(
+    make_engine: Engines, programs: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With fewer places in a step than streams, what was computed ahead is kept for its turn."""
+    whole = run(make_engine(), *requests()[:3])
+    started: list[str] = []
+    start = WaveformStreams._start
+    monkeypatch.setattr(
+        WaveformStreams,
+        "_start",
+        lambda self, slot, sequence: started.append(sequence.request_id) or start(self, slot, sequence),
+    )
+    outputs = run(programs(max_decodes=1), *requests()[:3])
+    for name, clips in whole.items():
+        assert_close(latents(outputs[name]), latents(clips), 1e-5)
+        assert_close(audio(outputs[name]), audio(clips), 1e-4)
+    assert sorted(started) == sorted(whole)
 
 
 def test_sequences_that_leave_and_come_back_lose_nothing(make_engine: Engines, programs: Engines) -> None:
