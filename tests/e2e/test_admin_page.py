@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 import httpx
 from playwright.sync_api import Browser, Page, expect
@@ -11,9 +12,11 @@ from websockets.sync.client import connect
 
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, eventually, gateway, worker
+from tests.e2e.studio import write_voice
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 PARAGRAPH = " ".join([SENTENCE] * 12)
+NAME = "<img src=x onerror=alert(1)>"
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
@@ -85,6 +88,25 @@ def test_a_live_session_is_told_from_a_paused_one(page: Page, fleet: Server) -> 
         expect(row).to_contain_text("live, paused")
         expect(page.locator(".slots-live")).to_have_text("0 live, 1 paused")
     expect(row).to_have_count(0)
+
+
+def test_a_voice_is_deleted_after_a_yes_and_its_name_is_text(
+    page: Page, fleet: Server, tmp_path: Path
+) -> None:
+    recording = write_voice(tmp_path / "voice.wav").read_bytes()
+    audio = {"audio": ("voice.wav", recording, "audio/wav")}
+    made = httpx.post(f"{fleet.url}/api/voices", data={"name": NAME}, files=audio, timeout=60)
+    voice_id = made.raise_for_status().json()["id"]
+    page.goto(f"{fleet.url}/admin")
+    row = page.locator(f"[data-voice='{voice_id}']")
+    expect(row).to_contain_text(NAME)
+    expect(row).to_contain_text("no consent")
+    row.get_by_role("button").click()
+    expect(page.locator("dialog[open] h2")).to_contain_text(NAME)
+    page.locator("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(row).to_have_count(0)
+    assert fleet.get_json(f"/api/voices/{voice_id}") is None
+    assert page.locator("main img").count() == 0
 
 
 def test_the_token_is_asked_for_once_and_kept_for_the_tab(browser: Browser, fleet: Server) -> None:
