@@ -21,6 +21,7 @@ CONTRACT = {
     "bench": {"--url", "--concurrency", "--requests", "--text", "--json"},
     "doctor": {"--config"},
 }
+GROUPS = {"sessions": {"clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--dry-run"}}}
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +37,15 @@ def test_a_command_has_the_options_of_its_contract(name: str) -> None:
 
 
 def test_there_is_no_command_beside_the_contract() -> None:
-    assert set(COMMANDS) == set(CONTRACT)
+    assert set(COMMANDS) == set(CONTRACT) | set(GROUPS)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_group_has_the_commands_of_its_contract(name: str) -> None:
+    commands = COMMANDS[name].commands
+    assert set(commands) == set(GROUPS[name])
+    for command, expected in GROUPS[name].items():
+        assert expected <= {option for parameter in commands[command].params for option in parameter.opts}
 
 
 def test_every_option_and_command_is_explained() -> None:
