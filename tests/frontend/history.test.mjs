@@ -150,6 +150,18 @@ describe("reports of the playback", () => {
     assert.equal(sent[0].buffered_ms, 50);
   });
 
+  test("what could not be told is told as soon as it can be", () => {
+    let open = false;
+    const sent = [];
+    const one = new PlaybackReporter((figures) => open && sent.push(figures) > 0, () => 100);
+    const note = (playedSamples, underruns) => one.note({ playedSamples, underruns, bufferedSamples: 0 }, 16000);
+    note(100, 0);
+    note(200, 1);
+    open = true;
+    note(300, 1);
+    assert.deepEqual(sent.map(({ played_samples: played, underruns }) => [played, underruns]), [[300, 1]]);
+  });
+
   test("an underrun is told at once, and the end once", () => {
     const { one, sent, note } = reporter();
     note(0.1, 100);

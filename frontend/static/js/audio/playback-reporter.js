@@ -15,7 +15,10 @@ export class PlaybackReporter {
   #sent = null;
   #sentAt = -Infinity;
 
-  /** @param {(figures: {played_samples: number, underruns: number, buffered_ms: number}) => void} send */
+  /**
+   * @param {(figures: {played_samples: number, underruns: number, buffered_ms: number}) => boolean | void} send
+   *   false: not possible just now
+   */
   constructor(send, now = () => performance.now() / 1000) {
     this.#send = send;
     this.#now = now;
@@ -27,15 +30,14 @@ export class PlaybackReporter {
     this.#last = { played_samples: playedSamples, underruns, buffered_ms: milliseconds };
     if (playedSamples === 0) return;
     const due = this.#now() - this.#sentAt >= INTERVAL_SECONDS;
-    if (due || underruns > this.#sent.underruns) this.flush();
+    if (due || underruns > (this.#sent?.underruns ?? 0)) this.flush();
   }
 
   /** Sends what was noted last, unless the server knows it. */
   flush() {
     const known = this.#sent?.played_samples === this.#last?.played_samples && this.#sent?.underruns === this.#last?.underruns;
-    if (!this.#last || known) return;
+    if (!this.#last || known || this.#send(this.#last) === false) return;
     this.#sentAt = this.#now();
     this.#sent = this.#last;
-    this.#send(this.#last);
   }
 }

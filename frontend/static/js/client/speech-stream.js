@@ -49,10 +49,14 @@ export class SpeechStream extends EventTarget {
     this.#connect();
   }
 
-  /** Tells the server what the listener heard: {played_samples, underruns, buffered_ms}. Only where it takes that. */
+  /**
+   * Tells the server what the listener heard: {played_samples, underruns, buffered_ms}. Only where it takes that.
+   * @returns {boolean} whether it could be told
+   */
   report(figures) {
-    if (this.#finished || this.#cancelling || this.#socket.readyState !== 1) return;
+    if (this.#finished || this.#cancelling || this.#socket.readyState !== 1) return false;
     this.#socket.send(JSON.stringify({ type: "stats", ...figures }));
+    return true;
   }
 
   /** The audio, piece by piece. Leaving the loop early cancels. @throws {ApiError} when the speech failed */

@@ -57,7 +57,8 @@ export class Speaker extends EventTarget {
     const { text, ...options } = request;
     const session = fleet.stream(text, { ...options, resume: true });
     this.#session = session;
-    this.#reporter = this.reports ? new PlaybackReporter((figures) => session.report(figures)) : null;
+    // The server's answer whether it takes reports may come after the click.
+    this.#reporter = new PlaybackReporter((figures) => this.reports && session.report(figures));
     this.#listen(session);
     this.#emit("state", "connecting");
     opened.catch((error) => this.#noDevice(session, error));
