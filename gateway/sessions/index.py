@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,12 +35,14 @@ class SessionIndex:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.writing = asyncio.Lock()
+        """Held while the gateway's own tasks write: one that is cancelled then may keep SQLite locked."""
 
     # ------------------------------------------------------------------------- while it is recorded
 
     async def save(self, changes: Sequence[Progress]) -> None:
         """Take in what changed, in one transaction."""
-        async with self._database.transaction() as rows:
+        async with self.writing, self._database.transaction() as rows:
             for change in changes:
                 if change.new is not None and await rows.get(Session, change.session_id) is None:
                     rows.add(change.new)
@@ -57,7 +60,7 @@ class SessionIndex:
         columns: dict[str, Any] = {"state": "interrupted", "ended_at": now()}
         columns |= vars(facts) if facts else {}
         statement = update(Session).where(Session.id == session_id, Session.state == "active")
-        async with self._database.transaction() as rows:
+        async with self.writing, self._database.transaction() as rows:
             return (await rows.execute(statement.values(**columns))).rowcount > 0
 
     # --------------------------------------------------------------------------------- to be read
@@ -122,7 +125,7 @@ class SessionIndex:
     async def remove(self, session_id: str) -> bool:
         """Forget it; False when it is active or gone."""
         statement = delete(Session).where(Session.id == session_id, Session.state != "active")
-        async with self._database.transaction() as rows:
+        async with self.writing, self._database.transaction() as rows:
             return (await rows.execute(statement)).rowcount > 0
 
 

@@ -72,8 +72,9 @@ class Upkeep:
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
+            async with self._index.writing:
+                for task in tasks:
+                    task.cancel()
             await asyncio.wait(tasks)
             with self._problems_logged():
                 await self._save()
