@@ -39,14 +39,21 @@ class Caller:
     max_streams: int = 0
 
     def standing(self, request: TtsRequest) -> Standing:
-        """The place in line that the request gets. Raises ApiError when it asks for too high a class."""
-        asked = Priority(request.priority or Priority.DEFAULT)
-        if asked.exceeds(self.highest):
-            if request.priority is not None:
+        """The place in line that a clip gets. Raises ApiError when it asks for too high a class."""
+        return self.standing_for(request.priority, expected_audio_seconds(request), Priority.DEFAULT)
+
+    def standing_for(self, asked: str | None, expected_seconds: float, otherwise: Priority) -> Standing:
+        """The place in line for so many seconds of audio. Raises ApiError when `asked` is too high a class.
+
+        `otherwise`: the class of who asks for none, as far as the caller may have it.
+        """
+        priority = Priority(asked or otherwise)
+        if priority.exceeds(self.highest):
+            if asked is not None:
                 message = f"this client may ask for {self.highest} at most"
                 raise ApiError(403, "priority_not_allowed", message, param="priority")
-            asked = self.highest
-        return Standing(self.tenant, asked, expected_audio_seconds(request), self.weight, self.max_streams)
+            priority = self.highest
+        return Standing(self.tenant, priority, expected_seconds, self.weight, self.max_streams)
 
 
 class Callers:

@@ -52,15 +52,13 @@ Text = Annotated[str, AfterValidator(_check_unicode)]
 Name = Annotated[Text, Field(min_length=1, max_length=128)]
 
 
-class TtsRequest(BaseModel):
-    """One clip: what to say, in which voice, as which file. None leaves a choice to the model."""
+class SpeechOptions(BaseModel):
+    """How to speak, whatever is said: in a clip and in a live session. None leaves a choice to the model."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
     voice: Name = "default"
     model: Name | None = None
-    format: AudioFormat = "wav"
     sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None
     """Samples per second of the answer; the model's own when None."""
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
@@ -69,9 +67,16 @@ class TtsRequest(BaseModel):
     inference_timesteps: Annotated[int, Field(ge=1, le=100)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     priority: Literal["interactive", "default", "bulk"] | None = None
-    """Class in the queue; None: default, or the highest that the client may ask for when that is lower."""
+    """Class in the queue; None: default for a clip, the highest that is allowed for a live session."""
     record: bool = False
     """Keep text and audio as a session, where the gateway does that for those who ask."""
+
+
+class TtsRequest(SpeechOptions):
+    """One clip: what to say, how, and as which file."""
+
+    text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
+    format: AudioFormat = "wav"
     min_seconds: Annotated[float, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(gt=0)] | None = None
 

@@ -105,7 +105,7 @@ class LiveConnection:
         gateway = self._gateway
         gateway.check_open()
         start, caller = await self._read_start()
-        standing = standing_of(caller, start)
+        standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
         self._check_sessions(standing)
         recorder = gateway.recorder
         facts = start.model_dump(exclude={"type", "record", "priority"}, exclude_none=True)
@@ -259,10 +259,3 @@ class LiveConnection:
             cancellations=timeline.epoch, audio_seconds=round(self._speech.audio_seconds, 3),
             seconds=round(time.monotonic() - self._began_at, 3), migrations=self._speech.migrations,
         )  # fmt: skip
-
-
-def standing_of(caller: Caller, start: Start) -> Standing:
-    """Somebody listens and waits: the highest class that the caller may ask for, unless it names another."""
-    priority = start.priority or caller.highest.value
-    request = start.model_copy(update={"priority": priority}).request("a" * int(15 * _EXPECTED_SECONDS))
-    return caller.standing(request)

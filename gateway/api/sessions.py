@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, StreamingResponse
 
 from gateway.database import Session
 from gateway.errors import ApiError
-from gateway.security import is_same_origin, require_admin, was_forwarded
+from gateway.security import owner_of, refuse_cross_site, require_admin
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions import files
 from gateway.sessions.archive import stream_zip
@@ -42,12 +42,6 @@ class SessionChange(BaseModel):
 
     title: Annotated[str, Field(max_length=160), AfterValidator(_check_characters)] | None = None
     comment: Annotated[str, Field(max_length=2000), AfterValidator(_check_characters)] | None = None
-
-
-def refuse_cross_site(request: Request) -> None:
-    """Dependency of what changes something. Raises ApiError for a page of another site."""
-    if not is_same_origin(request.headers):
-        raise ApiError(403, "cross_site", "another site's page may not do this")
 
 
 Mutation = Depends(refuse_cross_site)
@@ -231,17 +225,9 @@ def _opens(row: Session, key: str | None) -> bool:
 
 
 def _tenant(request: Request, gateway: Gateway, *, needed: bool) -> str | None:
-    """Who asks. Raises ApiError for nobody known, when that is `needed`.
-
-    Behind a proxy that is not trusted, all clients without a key have its address: nobody's then.
-    """
+    """Who asks. Raises ApiError for nobody known, when that is `needed`."""
     try:
-        tenant = gateway.callers.identify(request).tenant
-        by_address = gateway.callers.address(request) == tenant
-        if by_address and was_forwarded(request.headers) and not gateway.settings.trusted_proxies:
-            message = "trusted_proxies does not name the proxy in front, so clients cannot be told apart"
-            raise ApiError(403, "client_unknown", message)
-        return tenant
+        return owner_of(request, gateway)
     except ApiError:
         if needed:
             raise

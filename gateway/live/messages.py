@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gateway.errors import ApiError, from_validation
-from gateway.requests import MAX_SEED, Name, Text, TtsRequest
+from gateway.requests import SpeechOptions, Text, TtsRequest
 
 _MAX_SAMPLES = 1 << 40
 
@@ -25,20 +25,10 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Start(_Message):
-    """What holds for the whole session; the fields are those of `TtsRequest`."""
+class Start(SpeechOptions):
+    """What holds for the whole session."""
 
     type: Literal["start"]
-    voice: Name = "default"
-    model: Name | None = None
-    sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None
-    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
-    cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
-    inference_timesteps: Annotated[int, Field(ge=1, le=100)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    priority: Literal["interactive", "default", "bulk"] | None = None
-    """None: the highest that the client may ask for."""
-    record: bool = False
 
     def request(self, text: str) -> TtsRequest:
         """One sentence of the session as a request of its own."""

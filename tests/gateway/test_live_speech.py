@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from gateway.api.live import standing_of
 from gateway.callers import Caller
 from gateway.errors import ApiError
 from gateway.live.continuity import take_over
@@ -194,11 +193,11 @@ async def test_leaving_gives_back_everything() -> None:
 
 def test_a_session_waits_in_the_highest_class_that_its_client_may_ask_for() -> None:
     known, anonymous = Caller("key:shop", Priority.INTERACTIVE), Caller("127.0.0.1", Priority.DEFAULT)
-    assert standing_of(known, Start(type="start")).priority is Priority.INTERACTIVE
-    assert standing_of(known, Start(type="start", priority="bulk")).priority is Priority.BULK
-    assert standing_of(anonymous, Start(type="start")).priority is Priority.DEFAULT
+    assert known.standing_for(None, 5.0, known.highest).priority is Priority.INTERACTIVE
+    assert known.standing_for("bulk", 5.0, known.highest).priority is Priority.BULK
+    assert anonymous.standing_for(None, 5.0, anonymous.highest).priority is Priority.DEFAULT
     with pytest.raises(ApiError, match="default at most"):
-        standing_of(anonymous, Start(type="start", priority="interactive"))
+        anonymous.standing_for("interactive", 5.0, anonymous.highest)
 
 
 def test_an_engine_that_stands_still_because_all_is_paused_does_not_hang() -> None:
