@@ -7,7 +7,6 @@ moment, and messages to the client wait in an outbox, of which a barge-in drops 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
 from typing import Any
@@ -16,10 +15,9 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.callers import SUBPROTOCOL, Caller
+from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.connections import LIVE_PATH
 from gateway.errors import ApiError
-from gateway.interruption import Interruption
 from gateway.live.messages import (
     Append,
     Cancel,
@@ -27,7 +25,6 @@ from gateway.live.messages import (
     Flush,
     Pause,
     Resume,
-    Start,
     Stats,
     parse_command,
     parse_start,
@@ -36,29 +33,18 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.operations.playback import PlaybackReports
-from gateway.outbox import SLOW_CLIENT, Outbox
-from gateway.security import may_open_socket
-from gateway.service import Gateway
 from gateway.standing import Standing
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
 
-_DONE = 1000
 _EXPECTED_SECONDS = 5.0
 """Of audio that a session is charged when it gets a slot; corrected by what it was served."""
 
 
 async def live(websocket: WebSocket) -> None:
     """Serve one session on this socket."""
-    gateway: Gateway = websocket.app.state.gateway
-    if not may_open_socket(websocket, gateway.settings.allowed_origins):
-        await websocket.close(1008, "origin not allowed")
-        return
-    offered: list[str] = websocket.scope.get("subprotocols", [])
-    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-    with contextlib.suppress(WebSocketDisconnect):
-        await LiveConnection(websocket, gateway).run()
+    await serve_socket(websocket, lambda socket: LiveConnection(socket).run())
 
 
 router.add_websocket_route(LIVE_PATH, live, "live")
@@ -67,14 +53,10 @@ router.add_websocket_route(LIVE_PATH, live, "live")
 class LiveConnection:
     """One socket; also the `Outlet` of its session."""
 
-    def __init__(self, websocket: WebSocket, gateway: Gateway) -> None:
-        self._websocket = websocket
-        self._gateway = gateway
-        self._request_id: str = websocket.state.request_id
-        self._interruption = Interruption()
-        self._outbox = Outbox(
-            self._send, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
-        )
+    def __init__(self, socket: ClientSocket) -> None:
+        self._socket = socket
+        self._gateway = gateway = socket.gateway
+        self._outbox = socket.outbox
         self._session = LiveSession(gateway.settings, self)
         self._witness = LiveWitness(None)
         self._playback = PlaybackReports(gateway.metrics)
@@ -92,32 +74,34 @@ class LiveConnection:
         except WebSocketDisconnect:
             raise
         except Exception:
-            logger.exception("unhandled error", request_id=self._request_id)
+            logger.exception("unhandled error", request_id=self._socket.request_id)
             outcome, problem = "internal_error", ApiError(500, "internal_error", "an internal error occurred")
         finally:
             self._account(outcome)  # before the last word: who has heard it finds the recording complete
         if problem is None:
-            await self._end(self._summary(), _DONE)
+            await self._socket.end(self._summary())
         else:
-            await self._end_with(problem)
+            await self._socket.end_with(problem, fatal=True)
 
     async def _serve(self) -> None:
         gateway = self._gateway
         gateway.check_open()
-        start, caller = await self._read_start()
+        start = parse_start(await self._socket.first(self._socket.receive_text()))
+        caller = gateway.callers.identify(self._socket.connection)
         standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
         self._check_sessions(standing)
         recorder = gateway.recorder
         facts = start.model_dump(exclude={"type", "record", "priority"}, exclude_none=True)
         self._witness = LiveWitness(recorder.open("live", facts, caller.tenant, asked=start.record))
-        self._speech = LiveSpeech(gateway, self._session, start, self._request_id, standing, self._witness)
+        request_id = self._socket.request_id
+        self._speech = LiveSpeech(gateway, self._session, start, request_id, standing, self._witness)
         self._session.voice = self._speech
         self._session.tenant = standing.tenant
         gateway.live_sessions.add(self._session)
         reader = asyncio.create_task(self._read_commands())
         try:
-            async with self._interruption:
-                await self._run_and_flush(self._speech)
+            async with self._socket.interruption:
+                await self._socket.flushed(self._speech.run())
         finally:
             gateway.live_sessions.discard(self._session)
             reader.cancel()
@@ -131,24 +115,6 @@ class LiveConnection:
             message = f"{open_sessions} live sessions of this client are open, and no more may be"
             raise ApiError(429, "too_many_streams", message)
 
-    async def _read_start(self) -> tuple[Start, Caller]:
-        try:
-            async with asyncio.timeout(self._gateway.settings.first_message_timeout_seconds):
-                text = await self._receive_text()
-        except TimeoutError:
-            raise ApiError(408, "no_request", "no request came in time") from None
-        return parse_start(text), self._gateway.callers.identify(self._websocket)
-
-    async def _run_and_flush(self, speech: LiveSpeech) -> None:
-        """What was generated before a failure reaches the client, unless it is the one that is too slow."""
-        try:
-            await speech.run()
-        except ApiError as error:
-            if error.code != SLOW_CLIENT:
-                await self._outbox.flush()
-            raise
-        await self._outbox.flush()
-
     # ----------------------------------------------------------------------------------------- what is heard
 
     def tell(self, message: dict[str, Any]) -> None:
@@ -156,7 +122,7 @@ class LiveConnection:
         try:
             self._outbox.put(json.dumps(message))
         except ApiError as error:
-            self._interruption.end_with(error)
+            self._socket.interruption.end_with(error)
 
     def audio(self, pcm: bytes) -> None:
         """Its next samples."""
@@ -166,28 +132,18 @@ class LiveConnection:
         """What has not left yet will not."""
         return self._outbox.drop_audio() // 2
 
-    # --------------------------------------------------------------------------------------------- the socket
-
-    async def _receive_text(self) -> str:
-        message = await self._websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code", 1006))
-        if message.get("text") is None:
-            raise ApiError(422, "invalid_message", "messages are JSON in text frames")
-        return message["text"]
-
     async def _read_commands(self) -> None:
         """Take messages until the client leaves. A wrong one is answered; the session goes on."""
         while True:
             try:
-                self._obey(parse_command(await self._receive_text()))
+                self._obey(parse_command(await self._socket.receive_text()))
             except ApiError as error:
                 self._session.complain(error)
             except WebSocketDisconnect as cause:
-                self._interruption.end_with(cause)
+                self._socket.interruption.end_with(cause)
                 return
             except Exception as cause:
-                self._interruption.end_with(cause)
+                self._socket.interruption.end_with(cause)
                 return
 
     def _obey(self, command: Command) -> None:
@@ -211,22 +167,6 @@ class LiveConnection:
                 self._playback.take(command.model_dump(), session.sample_rate, sent_samples)
             case _:
                 session.stop()
-
-    async def _send(self, message: str | bytes) -> None:
-        if isinstance(message, str):
-            await self._websocket.send_text(message)
-        else:
-            await self._websocket.send_bytes(message)
-
-    async def _end_with(self, error: ApiError) -> None:
-        body = {"type": "error", "fatal": True, **error.to_dict()}
-        if retry_after := (error.headers or {}).get("Retry-After"):
-            body["retry_after_seconds"] = int(retry_after)
-        await self._end(body, error.close_code, error.code)
-
-    async def _end(self, message: dict[str, Any], close_code: int, reason: str = "") -> None:
-        await self._send(json.dumps(message))
-        await self._websocket.close(close_code, reason)
 
     # --------------------------------------------------------------------------------------------- accounting
 
@@ -255,7 +195,8 @@ class LiveConnection:
         metrics.live_utterances.inc(timeline.utterances)
         metrics.audio_seconds.inc(self._speech.audio_seconds)
         logger.info(
-            "live session", request_id=self._request_id, outcome=outcome, utterances=timeline.utterances,
-            cancellations=timeline.epoch, audio_seconds=round(self._speech.audio_seconds, 3),
+            "live session", request_id=self._socket.request_id, outcome=outcome,
+            utterances=timeline.utterances, cancellations=timeline.epoch,
+            audio_seconds=round(self._speech.audio_seconds, 3),
             seconds=round(time.monotonic() - self._began_at, 3), migrations=self._speech.migrations,
         )  # fmt: skip

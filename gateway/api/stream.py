@@ -8,7 +8,6 @@ leaves, queued or streaming, and interrupts the synthesis.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from typing import Any
 
@@ -16,33 +15,19 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.callers import SUBPROTOCOL
+from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.errors import ApiError
-from gateway.interruption import Interruption
 from gateway.opening import Opening, read_opening
 from gateway.operations.playback import PlaybackReports
-from gateway.outbox import SLOW_CLIENT, Outbox
-from gateway.security import may_open_socket
-from gateway.service import Gateway
 from gateway.sessions.witness import witness_clip
 from gateway.synthesis import Outcome, Synthesis
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
 
-DONE = 1000
-
-
 async def stream(websocket: WebSocket) -> None:
     """Serve one request on this socket."""
-    gateway: Gateway = websocket.app.state.gateway
-    if not may_open_socket(websocket, gateway.settings.allowed_origins):
-        await websocket.close(1008, "origin not allowed")
-        return
-    offered: list[str] = websocket.scope.get("subprotocols", [])
-    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-    with contextlib.suppress(WebSocketDisconnect):
-        await StreamSession(websocket, gateway).run()
+    await serve_socket(websocket, lambda socket: StreamSession(socket).run())
 
 
 router.add_websocket_route("/ws/tts", stream, "stream")
@@ -55,15 +40,10 @@ class CancelledByClient(Exception):
 class StreamSession:
     """One connection; also the `ResumableListener` of its synthesis."""
 
-    def __init__(self, websocket: WebSocket, gateway: Gateway) -> None:
-        self._websocket = websocket
-        self._gateway = gateway
-        self._settings = gateway.settings
-        self._request_id: str = websocket.state.request_id
-        self._interruption = Interruption()
-        self._outbox = Outbox(
-            self._send, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
-        )
+    def __init__(self, socket: ClientSocket) -> None:
+        self._socket = socket
+        self._gateway = socket.gateway
+        self._outbox = socket.outbox
         self._announced = False
         self._playback: PlaybackReports | None = None
         self._sample_rate = self._samples = 0
@@ -78,23 +58,19 @@ class StreamSession:
         try:
             outcome = await self._serve()
         except CancelledByClient:
-            await self._end({"type": "cancelled"}, DONE)
+            await self._socket.end({"type": "cancelled"})
         except ApiError as error:
             await self._end_with(error)
         except WebSocketDisconnect:
             raise
         except Exception:
-            logger.exception("unhandled error", request_id=self._request_id)
+            logger.exception("unhandled error", request_id=self._socket.request_id)
             await self._end_with(ApiError(500, "internal_error", "an internal error occurred"))
         else:
-            await self._end({**_done_message(outcome), "session_id": self._session_id}, DONE)
+            await self._socket.end({**_done_message(outcome), "session_id": self._session_id})
 
     async def _serve(self) -> Outcome:
-        try:
-            async with asyncio.timeout(self._settings.first_message_timeout_seconds):
-                opening = await self._read_opening()
-        except TimeoutError:
-            raise ApiError(408, "no_request", "no request came in time") from None
+        opening = await self._socket.first(self._read_opening())
         self._samples_before = opening.clip.samples if opening.clip else None
         self._samples = self._samples_before or 0
         witness = witness_clip(
@@ -102,34 +78,23 @@ class StreamSession:
         )
         self._session_id = witness.session_id
         synthesis = Synthesis(
-            self._gateway, opening.request, self._request_id, witness, opening.standing,
+            self._gateway, opening.request, self._socket.request_id, witness, opening.standing,
             clip=opening.clip, token=opening.token, witness=witness,
         )  # fmt: skip
         reader = asyncio.create_task(self._read_until_cancel())
         try:
-            async with self._interruption:
-                return await self._run_and_flush(synthesis)
+            async with self._socket.interruption:
+                return await self._socket.flushed(synthesis.run())
         finally:
             reader.cancel()
             self._outbox.drop()
 
     async def _read_opening(self) -> Opening:
         gateway = self._gateway
-        message = await self._receive_text()
-        caller = gateway.callers.identify(self._websocket)
-        limit = self._settings.max_resume_bytes
-        return await read_opening(message, self._receive_text, gateway.resume_tokens, caller, limit)
-
-    async def _run_and_flush(self, synthesis: Synthesis) -> Outcome:
-        """What was generated before a failure reaches the client, unless it is the one that is too slow."""
-        try:
-            outcome = await synthesis.run()
-        except ApiError as error:
-            if error.code != SLOW_CLIENT:
-                await self._outbox.flush()
-            raise
-        await self._outbox.flush()
-        return outcome
+        message = await self._socket.receive_text()
+        caller = gateway.callers.identify(self._socket.connection)
+        limit = gateway.settings.max_resume_bytes
+        return await read_opening(message, self._socket.receive_text, gateway.resume_tokens, caller, limit)
 
     # ------------------------------------------------------------------------------------------ what is heard
 
@@ -144,7 +109,7 @@ class StreamSession:
         self._sample_rate = sample_rate
         message = {
             "type": "started",
-            "request_id": self._request_id,
+            "request_id": self._socket.request_id,
             "worker_id": worker_id,
             "sample_rate": sample_rate,
             "session_id": self._session_id,
@@ -160,21 +125,11 @@ class StreamSession:
     def resumable(self, token: str, samples: int) -> None:
         self._outbox.put(json.dumps({"type": "resume_token", "token": token, "samples": samples}))
 
-    # --------------------------------------------------------------------------------------------- the socket
-
-    async def _receive_text(self) -> str:
-        message = await self._websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code", 1006))
-        if message.get("text") is None:
-            raise ApiError(422, "invalid_message", "messages are JSON in text frames")
-        return message["text"]
-
     async def _read_until_cancel(self) -> None:
         """Read reports of the playback until another message comes, and end the synthesis because of it."""
         try:
             while True:
-                message = json.loads(await self._receive_text())
+                message = json.loads(await self._socket.receive_text())
                 if not isinstance(message, dict) or message.get("type") != "stats":
                     break
                 if self._playback is None:
@@ -186,28 +141,15 @@ class StreamSession:
             problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'
             raise ApiError(422, "invalid_message", problem, param="type")
         except (ValueError, RecursionError):
-            self._interruption.end_with(ApiError(400, "invalid_json", "the message is not JSON"))
+            self._socket.interruption.end_with(ApiError(400, "invalid_json", "the message is not JSON"))
         except (CancelledByClient, ApiError, WebSocketDisconnect) as cause:
-            self._interruption.end_with(cause)
-
-    async def _send(self, message: str | bytes) -> None:
-        if isinstance(message, str):
-            await self._websocket.send_text(message)
-        else:
-            await self._websocket.send_bytes(message)
+            self._socket.interruption.end_with(cause)
 
     async def _end_with(self, error: ApiError) -> None:
         if error.code == "cancelled":
-            await self._end({"type": "cancelled"}, DONE)
-            return
-        body = {"type": "error", **error.to_dict()}
-        if retry_after := (error.headers or {}).get("Retry-After"):
-            body["retry_after_seconds"] = int(retry_after)
-        await self._end(body, error.close_code, error.code)
-
-    async def _end(self, message: dict[str, Any], close_code: int, reason: str = "") -> None:
-        await self._send(json.dumps(message))
-        await self._websocket.close(close_code, reason)
+            await self._socket.end({"type": "cancelled"})
+        else:
+            await self._socket.end_with(error)
 
 
 def _done_message(outcome: Outcome) -> dict[str, Any]:

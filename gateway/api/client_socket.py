@@ -1,0 +1,96 @@
+"""A client's WebSocket, whatever is spoken over it: accepted, read, written to through an outbox, ended.
+
+    async def stream(websocket: WebSocket) -> None:
+        await serve_socket(websocket, lambda socket: StreamSession(socket).run())
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from gateway.callers import SUBPROTOCOL
+from gateway.errors import ApiError
+from gateway.interruption import Interruption
+from gateway.outbox import SLOW_CLIENT, Outbox
+from gateway.security import may_open_socket
+from gateway.service import Gateway
+
+DONE = 1000
+Result = TypeVar("Result")
+
+
+async def serve_socket(websocket: WebSocket, serve: Callable[[ClientSocket], Awaitable[None]]) -> None:
+    """Accept, unless a page from elsewhere asks, and serve until that returns or the client has left."""
+    gateway: Gateway = websocket.app.state.gateway
+    if not may_open_socket(websocket, gateway.settings.allowed_origins):
+        await websocket.close(1008, "origin not allowed")
+        return
+    offered: list[str] = websocket.scope.get("subprotocols", [])
+    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+    with contextlib.suppress(WebSocketDisconnect):
+        await serve(ClientSocket(websocket, gateway))
+
+
+class ClientSocket:
+    """One accepted connection."""
+
+    def __init__(self, websocket: WebSocket, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.connection = websocket
+        self.request_id: str = websocket.state.request_id
+        self.interruption = Interruption()
+        """Ends the work from within the reader, or when the client cannot be written to."""
+        limit = gateway.settings.client_buffer_bytes
+        self.outbox = Outbox(self._send, limit, on_failure=self.interruption.end_with)
+
+    async def receive_text(self) -> str:
+        """The next message. Raises WebSocketDisconnect, and ApiError for one that is not text."""
+        message = await self.connection.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1006))
+        if message.get("text") is None:
+            raise ApiError(422, "invalid_message", "messages are JSON in text frames")
+        return message["text"]
+
+    async def first(self, opening: Awaitable[Result]) -> Result:
+        """What a client has to say first. Raises ApiError 408 when it does not come in time."""
+        try:
+            async with asyncio.timeout(self.gateway.settings.first_message_timeout_seconds):
+                return await opening
+        except TimeoutError:
+            raise ApiError(408, "no_request", "no request came in time") from None
+
+    async def flushed(self, work: Awaitable[Result]) -> Result:
+        """What was generated before a failure reaches the client, unless it is the one that is too slow."""
+        try:
+            result = await work
+        except ApiError as error:
+            if error.code != SLOW_CLIENT:
+                await self.outbox.flush()
+            raise
+        await self.outbox.flush()
+        return result
+
+    async def end(self, message: dict[str, Any], close_code: int = DONE, reason: str = "") -> None:
+        """A last message."""
+        await self._send(json.dumps(message))
+        await self.connection.close(close_code, reason)
+
+    async def end_with(self, error: ApiError, **fields: Any) -> None:
+        """An error, in the one shape, as the last message; `fields` go beside it."""
+        body = {"type": "error", **fields, **error.to_dict()}
+        if retry_after := (error.headers or {}).get("Retry-After"):
+            body["retry_after_seconds"] = int(retry_after)
+        await self.end(body, error.close_code, error.code)
+
+    async def _send(self, message: str | bytes) -> None:
+        if isinstance(message, str):
+            await self.connection.send_text(message)
+        else:
+            await self.connection.send_bytes(message)
