@@ -13,12 +13,20 @@ from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser import DESKTOP, WatchedPage, chromium, watched_page
 from tests.e2e.processes import Server, gateway, worker
+from tests.gateway.processes import StartFleet, started_fleets
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as launched:
         yield launched
+
+
+@pytest.fixture
+def start() -> Iterator[StartFleet]:
+    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
+    with started_fleets() as start_fleet:
+        yield start_fleet
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from tests.gateway.processes import (
     LONG_TEXT,
@@ -15,19 +12,11 @@ from tests.gateway.processes import (
     StartFleet,
     eventually,
     pcm_of,
-    started_fleets,
     workers_of,
 )
 from tests.worker.harness import WorkerProcess
 
 SECRET = "between-us"
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 def dial_in(start: StartFleet, *gateways: GatewayProcess, **options: Any) -> WorkerProcess:

@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
-
-import pytest
 
 from tests.gateway.processes import (
     LONG_TEXT,
@@ -20,17 +17,9 @@ from tests.gateway.processes import (
     one_running,
     pcm_of,
     queue_of,
-    started_fleets,
     workers_of,
 )
 from tests.worker.harness import WorkerProcess
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 def worker_of(stream: Stream, workers: list[WorkerProcess]) -> WorkerProcess:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -24,16 +24,9 @@ from tests.gateway.processes import (
     one_running,
     queue_of,
     queued,
-    started_fleets,
 )
 
 KEY = "acme-0123456789abcdef"
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    with started_fleets() as starter:
-        yield starter
 
 
 @asynccontextmanager

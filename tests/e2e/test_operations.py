@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.gateway.processes import (
     LONG_TEXT,
@@ -21,15 +19,7 @@ from tests.gateway.processes import (
     pcm_of,
     queue_of,
     queued,
-    started_fleets,
 )
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 async def test_a_drained_worker_finishes_and_gets_nothing_until_it_is_resumed(start: StartFleet) -> None:

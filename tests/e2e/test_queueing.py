@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,15 +17,7 @@ from tests.gateway.processes import (
     pcm_of,
     queue_of,
     queued,
-    started_fleets,
 )
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 async def test_waiting_streams_hear_their_position_until_it_is_their_turn(start: StartFleet) -> None:

@@ -26,13 +26,6 @@ from tests.worker.harness import WorkerProcess
 from voxfleet.client import AsyncClient, stream_speech
 
 
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own, which nobody supervises."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
-
-
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[tuple[GatewayProcess, WorkerProcess]]:
     """One of each, for tests that leave them as they were."""

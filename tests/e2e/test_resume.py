@@ -5,22 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.gateway.processes import LONG_TEXT, GatewayProcess, StartFleet, pcm_of, started_fleets
+from tests.gateway.processes import LONG_TEXT, GatewayProcess, StartFleet, pcm_of
 from voxfleet.client import SpeechError, stream_speech
 
 SECRET = "sixteen characters or more"
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 def two_gateways(start: StartFleet, step_ms: int = 20, **settings: Any) -> tuple[GatewayProcess, ...]:

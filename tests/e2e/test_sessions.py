@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from gateway.database import Database
 from gateway.sessions.index import SessionIndex
@@ -22,15 +19,8 @@ from tests.gateway.processes import (
     check_error,
     eventually,
     pcm_of,
-    started_fleets,
 )
 from tests.worker.harness import REPOSITORY
-
-
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    with started_fleets() as start_fleet:
-        yield start_fleet
 
 
 async def session_of(gateway: GatewayProcess, session_id: str) -> dict[str, Any]:

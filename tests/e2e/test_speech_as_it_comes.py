@@ -47,13 +47,6 @@ def fleet() -> Iterator[GatewayProcess]:
         yield start(1, slots=2, step_ms=10)[0]
 
 
-@pytest.fixture
-def start() -> Iterator[StartFleet]:
-    """`start(2, step_ms=50)`: a gateway and workers of the test's own."""
-    with started_fleets() as start_fleet:
-        yield start_fleet
-
-
 async def events_of(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
     """The server-sent events, as livekit's and OpenAI's clients read them."""
     async for line in response.aiter_lines():

@@ -5,31 +5,7 @@ import { afterEach, describe, test } from "node:test";
 import { LiveSession } from "../../frontend/static/js/client/live-session.js";
 import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
 import { ApiError, VoxFleet } from "../../frontend/static/js/client/voxfleet.js";
-
-/** The far end of a socket. */
-class FarEnd {
-  readyState = 0;
-  sent = [];
-
-  open() {
-    this.readyState = 1;
-    this.onopen();
-  }
-
-  send(text) {
-    this.sent.push(JSON.parse(text));
-  }
-
-  say(message) {
-    this.onmessage({ data: message instanceof ArrayBuffer ? message : JSON.stringify(message) });
-  }
-
-  close(code = 1000) {
-    if (this.readyState === 3) return;
-    this.readyState = 3;
-    this.onclose({ code });
-  }
-}
+import { FarEnd } from "./support/far-end.mjs";
 
 const pcm = (...samples) => Int16Array.from(samples).buffer;
 

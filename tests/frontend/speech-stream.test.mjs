@@ -2,31 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SpeechStream } from "../../frontend/static/js/client/speech-stream.js";
-
-/** The far end of a WebSocket, driven by hand: nothing else stands in for the server. */
-class FarEnd {
-  readyState = 0;
-  sent = [];
-
-  open() {
-    this.readyState = 1;
-    this.onopen();
-  }
-
-  send(text) {
-    this.sent.push(JSON.parse(text));
-  }
-
-  say(message) {
-    this.onmessage({ data: message instanceof ArrayBuffer ? message : JSON.stringify(message) });
-  }
-
-  close(code = 1000) {
-    if (this.readyState === 3) return;
-    this.readyState = 3;
-    this.onclose({ code });
-  }
-}
+import { FarEnd } from "./support/far-end.mjs";
 
 function session(request = { text: "Hi." }) {
   const socket = new FarEnd();
