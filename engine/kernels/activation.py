@@ -1,0 +1,40 @@
+"""The gate of a gated MLP in one kernel."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from engine.kernels.launch import launch_options
+
+_BLOCK = 1024
+
+
+@triton.jit
+def silu_mul_kernel(gate_up, out, SIZE: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr):
+    """Program (row, block) gates BLOCK elements of a row."""
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    mask = column < SIZE
+    source = gate_up + row * 2 * SIZE + column
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    gate = tl.load(source, mask=mask, other=0.0).to(tl.float32)
+    up = tl.load(source + SIZE, mask=mask, other=0.0).to(tl.float32)
+    gated = gate / (1.0 + tl.exp(-gate)) * up
+    tl.store(out + row * SIZE + column, gated.to(out.dtype.element_ty), mask=mask)
+
+
+def silu_mul(gate_up: Tensor) -> Tensor:
+    """silu(gate) * up, computed in fp32: gate_up [T, 2F], contiguous, gates first -> [T, F]."""
+    num_rows, size = len(gate_up), gate_up.shape[1] // 2
+    out = gate_up.new_empty(num_rows, size)
+    block = min(_BLOCK, triton.next_power_of_2(size))
+    silu_mul_kernel[(num_rows, triton.cdiv(size, block))](
+        gate_up, out, SIZE=size, BLOCK=block, **launch_options(gate_up.device)
+    )
+    return out

@@ -1,0 +1,34 @@
+"""How the kernels of this package are launched, decided in one place.
+
+With programmatic dependent launch (Hopper and later) a kernel's programs start while the last programs of the
+kernel before it still run, which hides launch latency. A kernel so launched must call `gdc_wait` before it
+reads what an earlier kernel wrote and before it writes anything, and every program of it must call it: that
+is what makes "the kernel before has finished" hold along a whole chain.
+
+    kernel[grid](x, out, BLOCK=1024, **launch_options(x.device))      # def kernel(..., PDL: tl.constexpr)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+
+from engine.attention.triton_kernels import INTERPRETED
+
+FIRST_CAPABILITY = (9, 0)
+
+
+def pdl(device: torch.device) -> bool:
+    """Whether kernels on `device` are launched before the kernel that precedes them has ended."""
+    return not INTERPRETED and device.type == "cuda" and _capability(device) >= FIRST_CAPABILITY
+
+
+def launch_options(device: torch.device) -> dict[str, bool]:
+    """What every launch on `device` passes on: the constant PDL and, where it holds, the launch attribute."""
+    return {"PDL": True, "launch_pdl": True} if pdl(device) else {"PDL": False}
+
+
+@cache
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)
