@@ -1,0 +1,91 @@
+"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in eight kernels.
+
+Norms, rotation, attention over short rows and the MLP's gate are one Triton kernel each, and residuals are
+added by the products that make them. Sums, and everything within a kernel, are fp32; the weights are those of
+the layer, not copies.
+
+    fuse_model(model)         # inference only
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from engine.kernels.activation import silu_mul
+from engine.kernels.norm import rms_norm
+from engine.kernels.rotary import rotate_
+from engine.kernels.row_attention import fits, row_attention
+from engine.layers.norm import RMSNorm
+from models.voxcpm.transformer import (
+    Attention,
+    CosSin,
+    Transformer,
+    TransformerLayer,
+    bidirectional_attention,
+)
+
+
+class FusedLayer(nn.Module):
+    """Takes the place of a `TransformerLayer`.
+
+    Args:
+        in_place: whether the layer may overwrite its input, as it may within a stack.
+    """
+
+    def __init__(self, layer: TransformerLayer, in_place: bool) -> None:
+        super().__init__()
+        attention = layer.self_attn
+        self.layer, self.in_place = attention.layer, in_place
+        self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
+        self.head_dim = attention.head_dim
+        self.residual_scale = layer.residual_scale
+        self.input_layernorm = layer.input_layernorm
+        self.post_attention_layernorm = layer.post_attention_layernorm
+        self.qkv, self.output = attention.qkv_proj.weight, attention.o_proj.weight
+        self.gate_up, self.down = layer.mlp.gate_up_proj.weight, layer.mlp.down_proj.weight
+
+    def forward(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+    ) -> Tensor:
+        """See `TransformerLayer.forward`."""
+        qkv = F.linear(_normalized(x, self.input_layernorm), self.qkv)
+        attended = self._attend(qkv, rope, attention, keep)
+        if keep is not None or not self.in_place:
+            x = x[..., keep or slice(None), :].clone(memory_format=torch.contiguous_format)
+        self._add_product(x, attended, self.output)
+        gate_up = F.linear(_normalized(x, self.post_attention_layernorm), self.gate_up)
+        self._add_product(x, silu_mul(gate_up.flatten(0, -2)), self.down)
+        return x
+
+    def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+        """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
+        if attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim):
+            return row_attention(qkv, self.num_heads, self.num_kv_heads, rope, keep)
+        rotated = self.num_heads + self.num_kv_heads
+        if rope is not None:
+            cos, sin = (factor.expand(*qkv.shape[:-1], -1, -1).flatten(0, -3) for factor in rope)
+            rotate_(qkv.view(-1, qkv.shape[-1]), rotated, self.head_dim, cos, sin)
+        heads = qkv.unflatten(-1, (-1, self.head_dim))
+        q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
+        if keep is not None:
+            q = q[..., keep, :, :]
+        return attention(self.layer, q, k, v).flatten(-2)
+
+    def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:
+        rows = x.view(-1, x.shape[-1])
+        rows.addmm_(update.reshape(-1, update.shape[-1]), weight.t(), alpha=self.residual_scale)
+
+
+def fuse_model(model: nn.Module) -> None:
+    """Put fused layers into every transformer below `model`, which is on CUDA (or Triton interprets)."""
+    for module in list(model.modules()):
+        if isinstance(module, Transformer):
+            module.layers = nn.ModuleList(
+                FusedLayer(layer, in_place=place > 0) for place, layer in enumerate(module.layers)
+            )
+
+
+def _normalized(x: Tensor, norm: RMSNorm) -> Tensor:
+    return rms_norm(x, norm.weight, norm.eps)

@@ -1,0 +1,115 @@
+"""Fused layers compute what the layers they replace compute."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.kv_cache.pool import KVPool
+from models.voxcpm.config import RopeScaling, TransformerConfig
+from models.voxcpm.fused_layer import FusedLayer, fuse_model
+from models.voxcpm.transformer import Transformer, bidirectional_attention
+
+
+def _stacks(
+    heads: int = 4, kv_heads: int = 2, head_dim: int = 32, scale_depth: float | None = None
+) -> tuple[Transformer, Transformer]:
+    """A stack of random weights, as it is and fused."""
+    factor = tuple(torch.linspace(1, 9, head_dim // 2).tolist())
+    config = TransformerConfig(
+        hidden_size=48,
+        intermediate_size=80,
+        num_hidden_layers=3,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        max_position_embeddings=1024,
+        rope_scaling=RopeScaling(factor, factor, 512),
+        kv_channels=head_dim,
+        use_mup=scale_depth is not None,
+        scale_depth=scale_depth or 1.0,
+    )
+    torch.manual_seed(1)
+    plain = Transformer(config).eval().requires_grad_(False)
+    for name, parameter in plain.named_parameters():
+        if "norm" in name:
+            parameter.normal_(1.0, 0.3)
+    fused = copy.deepcopy(plain)
+    fuse_model(fused)
+    assert all(isinstance(layer, FusedLayer) for layer in fused.layers)
+    return plain, fused
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "head_dim", "length"),
+    [(4, 2, 32, 5), (6, 2, 64, 7), (8, 1, 128, 11), (2, 2, 16, 70)],
+)
+@pytest.mark.parametrize("keep", [None, slice(-2, None), slice(0, 1)])
+@pytest.mark.parametrize("rotary", [True, False])
+@torch.inference_mode()
+def test_rows_through_a_fused_stack(
+    heads: int, kv_heads: int, head_dim: int, length: int, keep: slice | None, rotary: bool
+) -> None:
+    plain, fused = _stacks(heads, kv_heads, head_dim)
+    x = torch.randn(3, length, 48)
+    given = x.clone()
+    rope = plain.cos_sin(torch.arange(length)) if rotary else None
+    expected = plain(x, rope, bidirectional_attention, keep)
+    torch.testing.assert_close(fused(x, rope, bidirectional_attention, keep), expected, atol=1e-5, rtol=1e-5)
+    assert torch.equal(x, given)
+
+
+@pytest.mark.parametrize("keep", [None, slice(0, None), slice(1, 3)])
+@torch.inference_mode()
+def test_another_attention_gets_rotated_queries_and_keys(keep: slice | None) -> None:
+    plain, fused = _stacks()
+    x, rope = torch.randn(2, 6, 48), plain.cos_sin(torch.arange(6))
+    seen = []
+
+    def attention(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        seen.append((layer, q, k, v))
+        return bidirectional_attention(layer, q, k, v)
+
+    expected = plain(x, rope, attention, keep)
+    torch.testing.assert_close(fused(x, rope, attention, keep), expected, atol=1e-5, rtol=1e-5)
+    for (layer, *theirs), (fused_layer, *ours) in zip(seen[:3], seen[3:], strict=True):
+        assert layer == fused_layer
+        for part, fused_part in zip(theirs, ours, strict=True):
+            torch.testing.assert_close(fused_part, part, atol=1e-5, rtol=1e-5)
+
+
+@torch.inference_mode()
+def test_residuals_that_are_scaled() -> None:
+    plain, fused = _stacks(scale_depth=1.4)
+    assert plain.config.residual_scale != 1
+    x, rope = torch.randn(2, 5, 48), plain.cos_sin(torch.arange(5))
+    expected = plain(x, rope, bidirectional_attention)
+    torch.testing.assert_close(fused(x, rope, bidirectional_attention), expected, atol=1e-5, rtol=1e-5)
+
+
+@torch.inference_mode()
+def test_paged_attention_over_a_chunk_and_decodes() -> None:
+    plain, fused = _stacks()
+    results = []
+    for stack in (plain, fused):
+        torch.manual_seed(2)
+        backend = select_backend("triton", "cpu", torch.float32, 32, 4)
+        pool = KVPool(3, 8, 4, 2, 32, torch.float32, torch.device("cpu"))
+        for batch in (
+            AttentionBatch([0, 0], [5, 6], [[0, 1], [4, 5]]),
+            AttentionBatch([5, 6], [1, 1], [[0, 1], [4, 5]]),
+        ):
+            positions = [torch.arange(s, s + n) for s, n in zip(batch.starts, batch.counts, strict=True)]
+            x, rope = torch.randn(sum(batch.counts), 48), plain.cos_sin(torch.cat(positions))
+            results.append(stack(x, rope, PagedAttention(backend, pool, backend.plan(batch))))
+    torch.testing.assert_close(results[2:], results[:2], atol=1e-5, rtol=1e-5)
+
+
+def test_weights_are_shared_with_the_layers_they_come_from() -> None:
+    plain, _ = _stacks()
+    before = {parameter.data_ptr() for parameter in plain.parameters()}
+    fuse_model(torch.nn.ModuleList([plain]))
+    assert {parameter.data_ptr() for parameter in plain.parameters()} == before
