@@ -44,6 +44,17 @@ class Flight:
     """For each row, the row of the batch that it serves."""
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """Positions [start, start + count) of the sequence in row `index` of a batch."""
+
+    index: int
+    sequence: Sequence
+    start: int
+    count: int
+    samples: bool
+
+
 class ProgramRunner:
     """See the module.
 
@@ -163,22 +174,41 @@ class ProgramRunner:
     def _launch_chunks(
         self, batch: Rows[ScheduledSequence], served: set[int], results: Results, flights: list[Flight]
     ) -> None:
-        """Ends of prompts; the device gets the next while it computes the last."""
+        """Chunks of prompts, in as few launches as hold them."""
+        waiting: dict[bool, list[Chunk]] = {False: [], True: []}
         for i, row in enumerate(batch):
-            if i in served or not self._fits(row):
+            # One position that ends nothing is of a resumed clip, computed alone for the sake of its bits.
+            if i in served or not (self._fits(row) if row.samples else row.count > 1):
                 continue
             keys = row.sequence.token_ids[row.start : row.start + row.count]
-            program = self._programs.for_chunk(keys, row.start + row.count)
-            if program is None:
-                continue
-            chunks = [flight for flight in flights if flight.launched.program is program]
-            if len(chunks) == MAX_UNREAD:
-                self._read(chunks[0], batch, results)
-                flights.remove(chunks[0])
-            (slot,) = self._streams.slots([row.sequence])
-            program.fill([], self._row(row.sequence, row.start, keys, slot, 0))
-            flights.append(Flight(program.launch(), [(row.sequence, row.start)], [i]))
-            served.add(i)
+            has_audio = any(isinstance(key, bytes) for key in keys)
+            if longest := self._programs.longest_chunk(has_audio):
+                waiting[has_audio] += _cut(i, row, longest)
+                served.add(i)
+        for has_audio, chunks in waiting.items():
+            for program, count in self._programs.pack([chunk.count for chunk in chunks], has_audio):
+                taken, chunks = chunks[:count], chunks[count:]
+                unread = [flight for flight in flights if flight.launched.program is program]
+                if len(unread) == MAX_UNREAD:
+                    self._read(unread[0], batch, results)
+                    flights.remove(unread[0])
+                program.fill([], self._chunk_rows(taken))
+                rows = [(chunk.sequence, chunk.start) for chunk in taken]
+                wanted = [chunk.index if chunk.samples else None for chunk in taken]
+                flights.append(Flight(program.launch(), rows, wanted))
+
+    def _chunk_rows(self, chunks: list[Chunk]) -> list[ProgramRow]:
+        """What is not the end of its prompt has no waveform yet."""
+        slots = iter(self._streams.slots([chunk.sequence for chunk in chunks if chunk.samples]))
+        rows = []
+        for chunk in chunks:
+            keys = chunk.sequence.token_ids[chunk.start : chunk.start + chunk.count]
+            if chunk.samples:
+                rows.append(self._row(chunk.sequence, chunk.start, keys, next(slots), 0))
+            else:
+                table = chunk.sequence.block_table
+                rows.append(ProgramRow(chunk.start, keys, table, self._streams.spare_slot))
+        return rows
 
     def _launch_ahead(self, batch: Rows[ScheduledSequence], results: Results) -> Flight | None:
         """The next step of whatever is sure to be in it unless the model ends it."""
@@ -219,3 +249,12 @@ class ProgramRunner:
 
 def _ends_in_patch(sequence: Sequence) -> bool:
     return isinstance(sequence.token_ids[-1], bytes)
+
+
+def _cut(index: int, row: ScheduledSequence, longest: int) -> list[Chunk]:
+    """A row of a batch as chunks of at most `longest` positions, of which the last one samples."""
+    end = row.start + row.count
+    return [
+        Chunk(index, row.sequence, start, min(longest, end - start), row.samples and start + longest >= end)
+        for start in range(row.start, end, longest)
+    ]

@@ -2,11 +2,12 @@
 
     last patches and prompt positions -> embeddings -> language models -> flow matching -> VAE -> one output
 
-A program has room for `shape.attention.num_decodes` sequences that go on from their last patch, and for one
-chunk of a prompt that ends in a first patch. What a batch leaves unused is padding, whose results go to the
-spare slot. Nothing of a step visits the host but its inputs, one copy in, and its results, one copy out:
+A program has room for `shape.attention.num_decodes` sequences that go on from their last patch, and for
+`num_chunks` chunks of prompts, each of which ends in a first patch. What a batch leaves unused is padding,
+whose results go to the spare slot; so does the patch of a chunk that is not the end of its prompt. Nothing of
+a step visits the host but its inputs, one copy in, and its results, one copy out:
 
-    program.fill(decodes=[row, row], chunk=None)
+    program.fill(decodes=[row, row], chunks=[])
     launched = program.launch()                   # the device works, the host goes on
     for result in launched.results(): ...         # latents, audio, stop decision of each row
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from collections.abc import Sequence as Rows
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,9 +60,9 @@ class ProgramRow:
     """Of the positions to compute: one for a decode, the rest of the prompt for a chunk."""
     block_table: list[int]
     slot: int
-    noise: np.ndarray
-    """float32 [P, D], temperature included."""
-    cfg_value: float
+    noise: np.ndarray | None = None
+    """float32 [P, D], temperature included; None where the patch is not wanted."""
+    cfg_value: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,8 @@ class StepProgram:
         """Let `launch`, a recording of `compute`, run in its place."""
         self._launch = launch
 
-    def fill(self, decodes: list[ProgramRow], chunk: ProgramRow | None = None) -> None:
+    def fill(self, decodes: Rows[ProgramRow], chunks: Rows[ProgramRow] = ()) -> None:
         """Lay a batch into the inputs. Raises EngineError when it does not fit."""
-        chunks = [] if chunk is None else [chunk]
         rows = [*decodes, *chunks]
         first_chunk = self.shape.attention.num_decodes
         self._filled = [*range(len(decodes)), *range(first_chunk, first_chunk + len(chunks))]
@@ -148,24 +149,28 @@ class StepProgram:
         host["slots"][:] = self._streams.spare_slot
         for place, row in zip(self._filled, rows, strict=True):
             host["slots"][place] = row.slot
-            host["noise"][place] = row.noise
-            host["cfg_values"][place] = row.cfg_value
+            if row.noise is not None:
+                host["noise"][place] = row.noise
+                host["cfg_values"][place] = row.cfg_value
         host["positions"][: len(decodes)] = [row.start for row in decodes]
-        for row in chunks:
-            self._fill_chunk(host, row)
+        if self.shape.attention.num_chunks:
+            self._fill_chunks(host, chunks)
         self._staging.send()
 
-    def _fill_chunk(self, host: dict[str, np.ndarray], row: ProgramRow) -> None:
-        count, first = len(row.keys), self.shape.attention.num_decodes
-        host["positions"][first : first + count] = np.arange(row.start, row.start + count)
-        host["last"][0] = first + count - 1
-        is_audio = [isinstance(key, bytes) for key in row.keys]
-        host["token_ids"][:count] = [0 if isinstance(key, bytes) else key for key in row.keys]
-        if self.shape.chunk_audio:
-            host["is_audio"][:count] = is_audio
-            for place, key in enumerate(row.keys):
-                if isinstance(key, bytes):
-                    host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self.patch)
+    def _fill_chunks(self, host: dict[str, np.ndarray], rows: Rows[ProgramRow]) -> None:
+        decodes, begin = self.shape.attention.num_decodes, 0
+        host["last"][:] = decodes  # what rows without a chunk compute goes to the spare slot
+        for chunk, row in enumerate(rows):
+            end = begin + len(row.keys)
+            host["positions"][decodes + begin : decodes + end] = np.arange(row.start, row.start + end - begin)
+            host["last"][chunk] = decodes + end - 1
+            host["token_ids"][begin:end] = [0 if isinstance(key, bytes) else key for key in row.keys]
+            if self.shape.chunk_audio:
+                host["is_audio"][begin:end] = [isinstance(key, bytes) for key in row.keys]
+                for place, key in enumerate(row.keys, start=begin):
+                    if isinstance(key, bytes):
+                        host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self.patch)
+            begin = end
 
     def launch(self) -> Launched:
         """Compute what was filled in; returns before the device is done."""
@@ -223,7 +228,7 @@ class StepProgram:
 
 
 def _fields(shape: ProgramShape, patch: tuple[int, int]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
-    rows, tokens = shape.num_rows, shape.attention.num_chunk_tokens
+    rows, chunks, tokens = shape.num_rows, shape.attention.num_chunks, shape.attention.num_chunk_tokens
     fields: dict[str, tuple[torch.dtype, tuple[int, ...]]] = {
         "slots": (torch.int64, (rows,)),
         "positions": (torch.int64, (shape.attention.num_tokens,)),
@@ -231,7 +236,7 @@ def _fields(shape: ProgramShape, patch: tuple[int, int]) -> dict[str, tuple[torc
         "cfg_values": (torch.float32, (rows,)),
     }
     if tokens:
-        fields |= {"last": (torch.int64, (1,)), "token_ids": (torch.int64, (tokens,))}
+        fields |= {"last": (torch.int64, (chunks,)), "token_ids": (torch.int64, (tokens,))}
     if shape.chunk_audio:
         fields |= {"is_audio": (torch.bool, (tokens,)), "audio": (torch.float32, (tokens, *patch))}
     return fields

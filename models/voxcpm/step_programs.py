@@ -1,8 +1,9 @@
 """The step programs of one engine: which there are, and which one serves a row of a batch.
 
-Decodes of all sequences go through one program of the next batch size, the last chunk of a prompt through one
-of the next length. Rows that none fits (another number of solver steps, a longer prompt) are left to the
-runner's own path, which knows no fixed shapes.
+Decodes of all sequences go through one program of the next batch size. Chunks of prompts share programs with
+room for several, one after the other as far as they fit: 20 prompts of 40 tokens that come together are one
+launch. Rows with another number of solver steps than the programs are left to the runner's own path, which
+knows no fixed shapes.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ Report = Callable[[float], None]
 
 SHORT_CONTEXT = 1024
 """Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
-TEXT_CHUNKS = (32, 64, 128, 256)
-AUDIO_CHUNKS = (64, 128, 256)
+TEXT_CHUNKS = ((1, 32), (1, 64), (1, 128), (1, 256), (4, 128), (16, 512), (64, 1024))
+AUDIO_CHUNKS = ((1, 64), (1, 128), (1, 256), (4, 512), (16, 1024))
+"""Chunks and positions in all."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class ProgramPlan:
     num_steps: int
     max_rows: int
     max_context: int
-    text_chunks: tuple[int, ...] = TEXT_CHUNKS
-    audio_chunks: tuple[int, ...] = AUDIO_CHUNKS
+    text_chunks: tuple[tuple[int, int], ...] = TEXT_CHUNKS
+    audio_chunks: tuple[tuple[int, int], ...] = AUDIO_CHUNKS
+    """More chunks than `max_rows` are so many."""
     decode_rows: list[int] = field(default_factory=list)
     """Empty: `engine.cuda_graphs.batch_sizes`."""
 
@@ -49,9 +52,9 @@ class ProgramPlan:
             for context in self.contexts
             for count in rows
         ]
-        for lengths, has_audio in ((self.text_chunks, False), (self.audio_chunks, True)):
-            for length in lengths:
-                attention = StepShape(0, 1, length, self.max_context)
+        for rooms, has_audio in ((self.text_chunks, False), (self.audio_chunks, True)):
+            for chunks, tokens in sorted({(min(chunks, self.max_rows), tokens) for chunks, tokens in rooms}):
+                attention = StepShape(0, chunks, tokens, self.max_context)
                 shapes.append(ProgramShape(attention, self.num_steps, has_audio))
         return sorted(shapes, key=lambda shape: -shape.attention.num_tokens)
 
@@ -68,7 +71,7 @@ class StepPrograms:
     ) -> None:
         self.num_steps = plan.num_steps
         self._decodes: dict[int, list[tuple[int, StepProgram]]] = {}
-        self._chunks: dict[bool, list[tuple[int, StepProgram]]] = {False: [], True: []}
+        self._chunks: dict[bool, list[StepProgram]] = {False: [], True: []}
         shapes = plan.shapes()
         for done, shape in enumerate(shapes, start=1):
             program = build(shape)
@@ -82,8 +85,7 @@ class StepPrograms:
             rows = self._decodes.setdefault(attention.max_context, [])
             bisect.insort(rows, (attention.num_decodes, program), key=lambda entry: entry[0])
         else:
-            rows = self._chunks[program.shape.chunk_audio]
-            bisect.insort(rows, (attention.num_chunk_tokens, program), key=lambda entry: entry[0])
+            bisect.insort(self._chunks[program.shape.chunk_audio], program, key=_room)
 
     def for_decodes(self, count: int, longest_context: int) -> StepProgram | None:
         """The smallest program with room for so many decodes."""
@@ -92,11 +94,42 @@ class StepPrograms:
                 return program
         return None
 
-    def for_chunk(self, keys: list[int | bytes], context: int) -> StepProgram | None:
-        """The smallest program with room for these positions of a prompt."""
-        has_audio = any(isinstance(key, bytes) for key in keys)
-        program = _smallest(self._chunks[has_audio], len(keys))
-        return program if program and context <= program.shape.attention.max_context else None
+    def for_chunks(self, count: int, tokens: int, has_audio: bool) -> StepProgram | None:
+        """The smallest program with room for so many chunks of prompts, `tokens` positions in all."""
+        for program in self._chunks[has_audio]:
+            chunks, positions = _room(program)
+            if count <= chunks and tokens <= positions:
+                return program
+        return None
+
+    def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[StepProgram, int]]:
+        """Programs for chunks of these lengths in turn, and how many each takes: as many as fit.
+
+        No length may be above `longest_chunk`.
+        """
+        packed: list[tuple[StepProgram, int]] = []
+        count = tokens = 0
+        for length in lengths:
+            larger = self.for_chunks(count + 1, tokens + length, has_audio)
+            if larger is None:
+                count = tokens = 0
+                larger = self.for_chunks(1, length, has_audio)
+            elif count:
+                packed.pop()
+            count, tokens = count + 1, tokens + length
+            packed.append((larger, count))
+        return packed
+
+    def longest_chunk(self, has_audio: bool) -> int:
+        """Positions of the longest chunk that a program takes."""
+        return max(
+            (program.shape.attention.num_chunk_tokens for program in self._chunks[has_audio]), default=0
+        )
+
+
+def _room(program: StepProgram) -> tuple[int, int]:
+    """Chunks and their positions in all."""
+    return program.shape.attention.num_chunks, program.shape.attention.num_chunk_tokens
 
 
 def _smallest(programs: list[tuple[int, StepProgram]], size: int) -> StepProgram | None:

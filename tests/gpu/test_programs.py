@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,36 @@ def test_recorded_unrecorded_and_free_steps_agree_for_every_batch_size(tiny: Pat
     worst = graphs_against_eager(checkpoint, OPTIONS, sizes, 8 if CUDA else 4)["worst"]
     assert worst["unrecorded_all_patches"] == 0 and worst["unrecorded_other_endings"] == 0, worst
     assert worst["free_other_endings"] == 0 and worst["free_second_patch"] < 0.05, worst
+
+
+def test_prompts_in_batches_agree_recorded_unrecorded_and_free(tiny: Path) -> None:
+    """Text and audio prompts of many lengths at once, more than one launch of each kind takes."""
+    checkpoint = load_checkpoint(tiny, str(DEVICE), dtype=torch.float32)
+    draw = np.random.default_rng(0)
+    shape = (checkpoint.config.patch_size, checkpoint.config.feat_dim)
+    references = [None, *draw.standard_normal((3, 20, *shape)).astype(np.float32)]
+    count = LARGEST_BATCH if CUDA else 4
+    spoken = {}
+    for graphs in {RECORDED, "static", "off"}:
+        ours = Ours(checkpoint, replace(OPTIONS, graphs=graphs))
+        for i in range(count):
+            reference = references[i % 4]
+            ours.engine.add_request(
+                SpeechRequest(
+                    str(i), "hello world " * (1 + i % 5), seed=i, min_seconds=1.0, inference_timesteps=10,
+                    reference_latents=None if reference is None else reference[: 3 + i % 17],
+                    max_seconds=3 * ours.patch_seconds,
+                )
+            )  # fmt: skip
+        outputs = [output for _ in iter(ours.busy, False) for output in ours.engine.step()]
+        spoken[graphs] = {
+            name: np.stack([output.latents for output in outputs if output.request_id == name])
+            for name in map(str, range(count))
+        }
+    for name, latents in spoken[RECORDED].items():
+        assert len(latents) == 3
+        np.testing.assert_array_equal(latents, spoken["static"][name])
+        assert relative(latents, spoken["off"][name]) < 1e-3, name
 
 
 @pytest.mark.parametrize("name", ["tiny_v1", "tiny_v2"])
