@@ -176,6 +176,11 @@ class StreamingDecoder:
             run_layers(self._layers, history.flatten(0, 1)[None], slice(slot, slot + 1))
 
     @torch.inference_mode()
+    def reset(self, slots: Tensor) -> None:
+        """Begin streams that have decoded nothing in `slots` [N] int64, which may repeat; capturable."""
+        self._storage.index_fill_(0, slots, 0.0)
+
+    @torch.inference_mode()
     def decode(self, patches: Tensor, slots: Tensor) -> Tensor:
         """One patch of each stream: patches [B, P, D], slots [B] int64 -> audio [B, samples].
 
