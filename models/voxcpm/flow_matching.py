@@ -45,6 +45,7 @@ class FlowSolver:
     def __init__(self, dit: LocalDiT, mean_mode: bool = False) -> None:
         self.dit = dit
         self.mean_mode = mean_mode
+        self._integrate = dit.integrate or self.integrate
         self._schedules: dict[int, SolverSchedule] = {}
 
     def schedule(self, num_steps: int) -> SolverSchedule:
@@ -72,7 +73,12 @@ class FlowSolver:
         noise, cond [N, P, D]; mu [N, K, h]; cfg_value [N, 1, 1], or None when no row is guided
         (guidance 1), which halves the work. Returns latents [N, P, D] in fp32.
         """
-        schedule = self.schedule(num_steps)
+        return self._integrate(self.schedule(num_steps), noise, mu, cond, cfg_value)
+
+    def integrate(
+        self, schedule: SolverSchedule, noise: Tensor, mu: Tensor, cond: Tensor, cfg_value: Tensor | None
+    ) -> Tensor:
+        """The Euler steps of `solve` on the grid of `schedule`."""
         dtype = mu.dtype
         guided = cfg_value is not None
         if guided:

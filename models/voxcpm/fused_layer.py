@@ -4,7 +4,7 @@ Norms, rotation, attention over short rows and the MLP's gate are one Triton ker
 added by the products that make them. Sums, and everything within a kernel, are fp32; the weights are those of
 the layer, not copies.
 
-    fuse_model(model)         # inference only
+    fuse_layers(model)        # inference only
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class FusedLayer(nn.Module):
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
-        self.input_layernorm = layer.input_layernorm
-        self.post_attention_layernorm = layer.post_attention_layernorm
+        self.input_layernorm = FusedRMSNorm(layer.input_layernorm)
+        self.post_attention_layernorm = FusedRMSNorm(layer.post_attention_layernorm)
         self.qkv, self.output = attention.qkv_proj.weight, attention.o_proj.weight
         self.gate_up, self.down = layer.mlp.gate_up_proj.weight, layer.mlp.down_proj.weight
 
@@ -50,12 +50,12 @@ class FusedLayer(nn.Module):
         self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
-        qkv = F.linear(_normalized(x, self.input_layernorm), self.qkv)
+        qkv = F.linear(self.input_layernorm(x), self.qkv)
         attended = self._attend(qkv, rope, attention, keep)
         if keep is not None or not self.in_place:
             x = x[..., keep or slice(None), :].clone(memory_format=torch.contiguous_format)
         self._add_product(x, attended, self.output)
-        gate_up = F.linear(_normalized(x, self.post_attention_layernorm), self.gate_up)
+        gate_up = F.linear(self.post_attention_layernorm(x), self.gate_up)
         self._add_product(x, silu_mul(gate_up.flatten(0, -2)), self.down)
         return x
 
@@ -78,14 +78,23 @@ class FusedLayer(nn.Module):
         rows.addmm_(update.reshape(-1, update.shape[-1]), weight.t(), alpha=self.residual_scale)
 
 
-def fuse_model(model: nn.Module) -> None:
-    """Put fused layers into every transformer below `model`, which is on CUDA (or Triton interprets)."""
+class FusedRMSNorm(RMSNorm):
+    """`RMSNorm` in one kernel."""
+
+    def __init__(self, norm: RMSNorm) -> None:
+        super().__init__(norm.hidden_size, norm.eps)
+        self.weight = norm.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        """See `RMSNorm.forward`."""
+        return rms_norm(x, self.weight, self.eps)
+
+
+def fuse_layers(model: nn.Module) -> None:
+    """Put fused layers and norms into every transformer below `model`; the weights stay where they are."""
     for module in list(model.modules()):
         if isinstance(module, Transformer):
             module.layers = nn.ModuleList(
                 FusedLayer(layer, in_place=place > 0) for place, layer in enumerate(module.layers)
             )
-
-
-def _normalized(x: Tensor, norm: RMSNorm) -> Tensor:
-    return rms_norm(x, norm.weight, norm.eps)
+            module.norm = FusedRMSNorm(module.norm)

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kv_cache.pool import KVPool
 from models.voxcpm.config import RopeScaling, TransformerConfig
-from models.voxcpm.fused_layer import FusedLayer, fuse_model
+from models.voxcpm.fused_layer import FusedLayer, fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 
@@ -38,7 +38,7 @@ def _stacks(
         if "norm" in name:
             parameter.normal_(1.0, 0.3)
     fused = copy.deepcopy(plain)
-    fuse_model(fused)
+    fuse_layers(fused)
     assert all(isinstance(layer, FusedLayer) for layer in fused.layers)
     return plain, fused
 
@@ -111,5 +111,5 @@ def test_paged_attention_over_a_chunk_and_decodes() -> None:
 def test_weights_are_shared_with_the_layers_they_come_from() -> None:
     plain, _ = _stacks()
     before = {parameter.data_ptr() for parameter in plain.parameters()}
-    fuse_model(torch.nn.ModuleList([plain]))
+    fuse_layers(torch.nn.ModuleList([plain]))
     assert {parameter.data_ptr() for parameter in plain.parameters()} == before
