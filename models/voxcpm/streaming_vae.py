@@ -3,7 +3,7 @@
 The state of every causal layer is one tensor [slots, context, channels]; a batch names the slots of
 its rows. So streams of different ages decode together, and the state can be captured in a graph.
 
-    decoder = StreamingDecoder(vae, num_slots=8)
+    decoder = streaming_decoder(vae, num_slots=8)
     decoder.start(slot, history)                    # prompt context, or patches decoded earlier
     audio = decoder.decode(latents, slots)          # [B, P, D] -> [B, P * output_hop_length]
 
@@ -68,6 +68,18 @@ class WindowState:
         return extended
 
 
+def window_weight(conv: CausalConv1d) -> Tensor:
+    """The convolution as a matrix [outputs, taps * inputs] on windows of frames."""
+    return conv.weight.permute(0, 2, 1).flatten(1).contiguous()
+
+
+def pair_weight(conv: CausalUpsample1d) -> Tensor:
+    """The transposed convolution as a matrix [stride * outputs, 2 * inputs] on pairs of frames."""
+    stride = conv.stride[0]
+    now, before = conv.weight[..., :stride], conv.weight[..., stride:]
+    return torch.cat([before, now]).permute(2, 1, 0).flatten(0, 1).contiguous()
+
+
 def windows(x: Tensor, taps: int, dilation: int) -> Tensor:
     """Sliding windows of x [B, T, C]: [B, T - (taps - 1) * dilation, taps, C], a view."""
     batch, length, channels = x.shape
@@ -80,7 +92,7 @@ class StreamingConv:
 
     def __init__(self, conv: CausalConv1d) -> None:
         self.taps, self.dilation = conv.kernel_size[0], conv.dilation[0]
-        self.product = _product(conv.weight.permute(0, 2, 1).flatten(1).contiguous(), conv.bias)
+        self.product = _product(window_weight(conv), conv.bias)
         self.state = WindowState(conv.context, conv.in_channels)
 
     def __call__(self, x: Tensor, slots: Slots) -> Tensor:
@@ -111,9 +123,7 @@ class StreamingUpsample:
 
     def __init__(self, conv: CausalUpsample1d) -> None:
         self.stride, self.channels = conv.stride[0], conv.out_channels
-        now, before = conv.weight[..., : self.stride], conv.weight[..., self.stride :]
-        weight = torch.cat([before, now]).permute(2, 1, 0).flatten(0, 1).contiguous()
-        self.product = _product(weight, conv.bias.repeat(self.stride))
+        self.product = _product(pair_weight(conv), conv.bias.repeat(self.stride))
         self.state = WindowState(1, conv.in_channels)
 
     def __call__(self, x: Tensor, slots: Slots) -> Tensor:
@@ -150,18 +160,26 @@ def run_layers(layers: list[Layer], x: Tensor, slots: Slots) -> Tensor:
     return x
 
 
+def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:
+    """The form of the decoder that is fast on the device of `vae`."""
+    if next(vae.parameters()).device.type != "cuda":
+        return StreamingDecoder(vae, num_slots)
+    from models.voxcpm.fused_vae import FusedDecoder
+
+    return FusedDecoder(vae, num_slots)
+
+
 class StreamingDecoder:
     """Decodes many streams; each owns a slot. The caller assigns slots."""
 
     def __init__(self, vae: AudioVAE, num_slots: int) -> None:
         self.num_slots = num_slots
-        self._states: list[WindowState] = []
         self._receptive_field_frames = receptive_field_frames(vae.config)
-        self._layers = self._build_decoder(vae)
-        sizes = [state.size for state in self._states]
+        states = self._build_layers(vae)
+        sizes = [state.size for state in states]
         like = next(vae.decoder.parameters())
         self._storage = torch.zeros(num_slots, sum(sizes), dtype=like.dtype, device=like.device)
-        for state, part in zip(self._states, self._storage.split(sizes, dim=1), strict=True):
+        for state, part in zip(states, self._storage.split(sizes, dim=1), strict=True):
             state.bind(part)
 
     def replay_patches(self, patch_size: int) -> int:
@@ -189,15 +207,17 @@ class StreamingDecoder:
         return run_layers(self._layers, patches, slots)[..., 0].tanh_()
 
     @torch.inference_mode()
-    def _build_decoder(self, vae: AudioVAE) -> list[Layer]:
+    def _build_layers(self, vae: AudioVAE) -> list[WindowState]:
+        """The layers, for the device at hand; returns their states, which then get their storage."""
         decoder = vae.decoder
         conditions = getattr(decoder, "sr_cond_model", {})
-        layers: list[Layer] = []
+        self._states: list[WindowState] = []
+        self._layers: list[Layer] = []
         for i, module in enumerate(decoder.model):
             if str(i) in conditions:
-                layers += self._build_condition(conditions[str(i)], decoder.sample_rate_bucket)
-            layers += self._build(module)
-        return layers
+                self._layers += self._build_condition(conditions[str(i)], decoder.sample_rate_bucket)
+            self._layers += self._build(module)
+        return self._states
 
     def _build(self, module: nn.Module) -> list[Layer]:
         if isinstance(module, Snake):

@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.sequence import Sequence
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.prompt import key_patches, trailing_patches
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.streaming_vae import streaming_decoder
 
 
 class WaveformStreams:
@@ -26,7 +26,7 @@ class WaveformStreams:
     """
 
     def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
-        self.decoder = StreamingDecoder(vae, num_slots + 1)
+        self.decoder = streaming_decoder(vae, num_slots + 1)
         self.spare_slot = num_slots
         self._device = next(vae.parameters()).device
         self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim

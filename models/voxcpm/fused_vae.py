@@ -1,0 +1,161 @@
+"""The streaming VAE decoder for CUDA: about thirty kernels for VoxCPM2, whatever the number of streams.
+
+    decoder = FusedDecoder(vae, num_slots=8)        # used as `streaming_vae.StreamingDecoder`
+
+Every convolution or product is one kernel that also reads and writes its states and applies what follows it
+up to the next product: bias, residual, the sample rate's condition, snake (`models.voxcpm.fused_stages`).
+A decode launches the same kernels whatever the slots hold and never waits, so a graph may hold it.
+
+Products are of TF32 operands and accumulate in fp32, as the published package's convolutions do on CUDA,
+where cuDNN's default is TF32; everything else is fp32. No global setting is read or changed.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from models.voxcpm.audio_vae import (
+    AudioVAE,
+    CausalConv1d,
+    CausalUpsample1d,
+    DecoderBlock,
+    ResidualUnit,
+    SampleRateCondition,
+    Snake,
+)
+from models.voxcpm.fused_stages import (
+    Arithmetic,
+    Call,
+    DepthwiseStage,
+    OutputStage,
+    ProductStage,
+    SeparableStage,
+    Signal,
+    Stage,
+    gather,
+    product_stage,
+    upsample_stage,
+)
+from models.voxcpm.streaming_vae import StreamingDecoder, WindowState
+
+MAX_SEPARABLE_OUTPUTS = 256
+"""Channels up to which a residual unit is one kernel: a program then computes all channels of its frames.
+Beyond, several programs would share the frames, and each compute their depthwise convolution anew.
+"""
+MAX_SEPARABLE_INPUTS = 64
+"""Channels up to which that costs next to nothing, however many programs do it."""
+
+
+class FusedDecoder(StreamingDecoder):
+    """See the module and `StreamingDecoder`, whose results it gives to within the precision of products."""
+
+    def __init__(
+        self, vae: AudioVAE, num_slots: int, *, precision: str = "tf32", processors: int | None = None
+    ) -> None:
+        """`precision` of products: "tf32" or "ieee", fp32 throughout. `processors` of the device, by default
+        asked from it.
+        """
+        device = next(vae.parameters()).device
+        if processors is None:
+            processors = (
+                torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+            )
+        self._arithmetic = Arithmetic(precision, processors)
+        super().__init__(vae, num_slots)
+
+    @torch.inference_mode()
+    def start(self, slot: int, history: Tensor) -> None:
+        """See `StreamingDecoder.start`."""
+        self._storage[slot].zero_()
+        if len(history):
+            slots = torch.tensor([slot], device=self._storage.device)
+            self._run(history.flatten(0, 1)[None], slots)
+
+    @torch.inference_mode()
+    def decode(self, patches: Tensor, slots: Tensor) -> Tensor:
+        """See `StreamingDecoder.decode`."""
+        return self._run(patches, slots)
+
+    def _run(self, latents: Tensor, slots: Tensor) -> Tensor:
+        signal = Signal(None, latents.contiguous())
+        call = Call(slots, gather(self._storage, slots))
+        for stage in self._stages:
+            signal = stage(signal, call)
+        return signal.activation
+
+    @torch.inference_mode()
+    def _build_layers(self, vae: AudioVAE) -> list[WindowState]:
+        """The stages; returns their states."""
+        self._stages: list[Stage] = []
+        *modules, output = vae.decoder.model
+        conditions = getattr(vae.decoder, "sr_cond_model", {})
+        for i, module in enumerate(modules):
+            if str(i) in conditions:
+                self._add_condition(conditions[str(i)], vae.decoder.sample_rate_bucket)
+            self._add(module)
+        self._stages.append(OutputStage(self._arithmetic, output))
+        return [stage.state for stage in self._stages if stage.state.size]
+
+    def _add(self, module: nn.Module) -> None:
+        if isinstance(module, Snake):
+            self._add_snake(module.alpha.flatten())
+        elif isinstance(module, DecoderBlock):
+            for child in module.block:
+                self._add(child)
+        elif isinstance(module, ResidualUnit):
+            self._add_unit(module)
+        elif isinstance(module, CausalUpsample1d):
+            self._add_product(upsample_stage(self._arithmetic, module))
+        elif isinstance(module, CausalConv1d) and module.groups == 1:
+            self._add_product(product_stage(self._arithmetic, module))
+        elif isinstance(module, CausalConv1d) and module.groups == module.in_channels == module.out_channels:
+            self._stages.append(DepthwiseStage(self._arithmetic, module))
+        else:
+            raise TypeError(f"no streaming form of {module}")
+
+    def _add_product(self, product: ProductStage) -> None:
+        before = self._stages[-1] if self._stages else None
+        if isinstance(before, DepthwiseStage) and _separable(product):
+            self._stages[-1] = SeparableStage(before, product)
+            return
+        if before is not None:
+            before.epilogue.rounded = self._arithmetic.precision == "tf32"
+        self._stages.append(product)
+
+    def _add_unit(self, unit: ResidualUnit) -> None:
+        snake, *body = unit.block
+        self._stages[-1].epilogue.keep = True
+        for module in (snake, *body):
+            self._add(module)
+        self._stages[-1].epilogue.residual = True
+
+    def _add_snake(self, alpha: Tensor) -> None:
+        epilogue = self._stages[-1].epilogue
+        epilogue.alpha, epilogue.reciprocal = alpha.contiguous(), (alpha + 1e-9).reciprocal()
+
+    def _add_condition(self, condition: SampleRateCondition, bucket: Tensor) -> None:
+        """A factor and an offset per channel; an embedding that is appended is a constant of the product."""
+        epilogue = self._stages[-1].epilogue
+        if condition.cond_type.startswith("scale_bias"):
+            epilogue.scale = condition.scale_embed(bucket)[0]
+            epilogue.shift = condition.bias_embed(bucket)[0]
+        elif condition.cond_type == "add":
+            epilogue.shift = condition.cond_embed(bucket)[0]
+            epilogue.scale = torch.ones_like(epilogue.shift)
+        if not len(condition.out_layer):
+            return
+        snake, conv = condition.out_layer
+        weight = conv.weight[..., 0]
+        size, bias = len(weight), conv.bias
+        self._add_snake(snake.alpha.flatten()[:size])
+        if condition.cond_type == "concat":
+            appended = condition.cond_embed(bucket).transpose(0, 1)[None]
+            joined = torch.cat([appended.new_zeros(1, size, 1), appended], dim=1)
+            bias = bias + weight[:, size:] @ snake(joined)[0, size:, 0]
+        self._add_product(ProductStage(self._arithmetic, weight[:, :size].contiguous(), bias, 1, 1, 1))
+
+
+def _separable(product: ProductStage) -> bool:
+    outputs, inputs = product.weight.shape
+    return outputs <= MAX_SEPARABLE_OUTPUTS or inputs <= MAX_SEPARABLE_INPUTS

@@ -1,0 +1,141 @@
+"""The decoder's form for CUDA gives what the plain streaming decoder gives; its kernels are interpreted."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models.voxcpm import fused_vae
+from models.voxcpm.audio_vae import CausalConv1d
+from models.voxcpm.fused_stages import (
+    Arithmetic,
+    Call,
+    DepthwiseStage,
+    SeparableStage,
+    Signal,
+    conv_tile,
+    separable_tile,
+)
+from models.voxcpm.fused_vae import FusedDecoder
+from models.voxcpm.streaming_vae import StreamingDecoder
+from tests.models.test_audio_vae import SHAPES, make_vae
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+MANY_PROCESSORS = 10_000
+
+
+def pair(shape: str, num_slots: int, **options: object) -> tuple[StreamingDecoder, FusedDecoder]:
+    vae = make_vae(shape).to(DEVICE)
+    return StreamingDecoder(vae, num_slots), FusedDecoder(vae, num_slots, **{"precision": "ieee"} | options)
+
+
+def slots_of(*slots: int) -> torch.Tensor:
+    return torch.tensor(slots, device=DEVICE)
+
+
+def difference(a: torch.Tensor, b: torch.Tensor) -> float:
+    assert a.shape == b.shape
+    return float((a - b).abs().max() / b.abs().max())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@torch.inference_mode()
+def test_streams_of_different_ages_sound_and_are_remembered_as_in_the_plain_form(shape: str) -> None:
+    check_streams(*pair(shape, 5))
+
+
+@torch.inference_mode()
+def test_the_smallest_tiles_give_the_same() -> None:
+    check_streams(*pair("conditioned", 5, processors=MANY_PROCESSORS))
+
+
+@torch.inference_mode()
+def test_units_too_wide_for_one_kernel_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused_vae, "MAX_SEPARABLE_INPUTS", 0)
+    monkeypatch.setattr(fused_vae, "MAX_SEPARABLE_OUTPUTS", 8)
+    plain, fused = pair("depthwise", 5)
+    assert sum(isinstance(stage, SeparableStage) for stage in fused._stages) == 6
+    check_streams(plain, fused)
+
+
+def check_streams(plain: StreamingDecoder, fused: FusedDecoder) -> None:
+    """Streams begin at different patches in any order of rows; slot 3 stays untouched."""
+    for decoder in (plain, fused):
+        decoder._storage.fill_(0.5)
+    batches = [(4,), (0, 2, 4), (2, 1), (1, 4, 0, 2)]
+    for patch, batch in enumerate(batches):
+        latents = torch.randn(len(batch), 2, 8, device=DEVICE)
+        expected, heard = (decoder.decode(latents, slots_of(*batch)) for decoder in (plain, fused))
+        assert difference(heard, expected) <= 1e-5, patch
+    assert difference(fused._storage, plain._storage) <= 1e-5
+    assert (fused._storage[3] == 0.5).all()
+
+
+@pytest.mark.parametrize("shape", ["depthwise", "dense"])
+@torch.inference_mode()
+def test_a_history_of_any_length_starts_a_stream_and_disturbs_no_other(shape: str) -> None:
+    plain, fused = pair(shape, 3)
+    for length in (0, 1, 12):
+        history, latents = torch.randn(length, 2, 8, device=DEVICE), torch.randn(2, 2, 8, device=DEVICE)
+        for decoder in (plain, fused):
+            decoder._storage[[0, 2]] = 0.25
+            decoder.start(1, history)
+            assert (decoder._storage[[0, 2]] == 0.25).all()
+        assert (
+            difference(fused.decode(latents, slots_of(1, 2)), plain.decode(latents, slots_of(1, 2))) <= 1e-5
+        ), length
+
+
+@torch.inference_mode()
+def test_a_stream_decodes_as_the_whole_does() -> None:
+    vae = make_vae("conditioned").to(DEVICE)
+    latents = torch.randn(9, 2, 8, device=DEVICE)
+    whole = vae.decode(latents.flatten(0, 1).T[None])[0]
+    fused = FusedDecoder(vae, 2, precision="ieee")
+    fused.start(1, latents[:4])
+    heard = torch.cat([fused.decode(patch[None], slots_of(1)) for patch in latents[4:]], dim=1)
+    assert difference(heard, whole[:, -heard.shape[1] :]) <= 1e-5
+
+
+@torch.inference_mode()
+def test_rows_without_a_sequence_share_the_spare_slot() -> None:
+    plain, fused = pair("depthwise", 4)
+    latents = torch.randn(4, 2, 8, device=DEVICE)
+    for _ in range(3):
+        expected = plain.decode(latents[:1], slots_of(2))
+        heard = fused.decode(latents, slots_of(2, 3, 3, 3))
+        assert difference(heard[:1], expected) <= 1e-5
+    assert torch.isfinite(fused._storage).all()
+    assert (fused._storage[:2] == 0).all()
+
+
+@pytest.mark.parametrize("shape", ["depthwise", "dense"])
+@torch.inference_mode()
+def test_tf32_differs_by_its_rounding_and_no_more(shape: str) -> None:
+    plain, fused = pair(shape, 2, precision="tf32")
+    for _ in range(3):
+        latents = torch.randn(2, 2, 8, device=DEVICE)
+        heard, expected = (decoder.decode(latents, slots_of(0, 1)) for decoder in (fused, plain))
+        assert 1e-6 < difference(heard, expected) < 5e-3
+
+
+@torch.inference_mode()
+def test_snake_keeps_its_precision_at_large_angles() -> None:
+    conv = CausalConv1d(16, 16, 1, groups=16).to(DEVICE)
+    conv.weight.fill_(1.0)
+    conv.bias.zero_()
+    stage = DepthwiseStage(Arithmetic("ieee", 1), conv)
+    stage.epilogue.alpha = stage.epilogue.reciprocal = torch.ones(16, device=DEVICE)
+    for size in (0.01, 1.0, 100.0, 5000.0):
+        x = size * torch.randn(1, 64, 16, device=DEVICE)
+        heard = stage(Signal(None, x), Call(slots_of(0), x[:, 0])).activation
+        sine = heard.double() - x.double()
+        assert (sine - x.double().sin().square()).abs().max() <= 4e-7 * max(1.0, size)
+
+
+def test_tiles_grow_with_the_batch_once_every_processor_has_one() -> None:
+    assert conv_tile(4, 8192, 132)[:2] == (16, 32)
+    assert conv_tile(32, 1024, 132)[:2] == (16, 16)
+    assert conv_tile(64 * 960, 512, 132)[:2] == (128, 128)
+    assert separable_tile(960, 256, 132)[:2] == (16, 64)
+    assert separable_tile(64 * 960, 256, 132)[:2] == (64, 256)
