@@ -1,30 +1,50 @@
-"""Filling a device tensor from the host, step after step, with one copy each.
+"""What goes to the device and what comes back, beside the kernels, one copy each way.
 
     staging = Staging(device_tensor)
     host = staging.hosts[staging.take()]     # waits only while an earlier copy still reads it
     host[...] = ...
-    staging.send()                           # in order with the kernels of the current stream
+    staging.send()                           # the tensor changes in order with the kernels
 
-On the CPU the device tensor is its own host copy, and nothing is copied.
+    readback = Readback(device_tensor)
+    copy = readback.take(rows)               # of the tensor as it is now, in order with the kernels
+    values = copy.wait()
+    copy.give_back()                         # another `take` may overwrite `values`
+
+Copies between host and device travel on streams of their own. What a step needs is brought while the step
+before it computes, what it yields is fetched while the next one computes; in between both rest in buffers of
+the device, which the kernels' stream reads and writes in a few microseconds. On the CPU a tensor is its own
+staging.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
 import torch
 from torch import Tensor
 
 
 class Staging:
-    """Pinned host copies of a device tensor, used in turn: one is written while another is on its way."""
+    """Pinned host copies of a device tensor, used in turn: one is written while another is on its way.
+
+    Args:
+        count: of host copies. With one, for a tensor that is written once, the copy is in order with the
+            kernels of the current stream, and there is no buffer in between.
+    """
 
     def __init__(self, target: Tensor, count: int = 2) -> None:
         self._target, self._next = target, 0
         self.hosts, self._sent = [target], []
+        self._arrivals: list[tuple[Tensor, torch.cuda.Event]] = []
+        """Buffers of the device, and when they were read last."""
         if target.is_cuda:
-            self.hosts = [
-                torch.zeros(target.shape, dtype=target.dtype, pin_memory=True) for _ in range(count)
-            ]
+            self.hosts = [_pinned(target) for _ in range(count)]
             self._sent = [torch.cuda.Event() for _ in range(count)]
+        if target.is_cuda and count > 1:
+            current = torch.cuda.current_stream(target.device)
+            self._arrivals = [(torch.empty_like(target), current.record_event()) for _ in range(count)]
 
     def take(self) -> int:
         """The index of the next host copy, once nothing reads it any more."""
@@ -34,7 +54,81 @@ class Staging:
 
     def send(self) -> None:
         """Copy what was taken to the device."""
-        if self._sent:
-            self._target.copy_(self.hosts[self._next], non_blocking=True)
-            self._sent[self._next].record()
-            self._next = (self._next + 1) % len(self.hosts)
+        if not self._sent:
+            return
+        host, sent = self.hosts[self._next], self._sent[self._next]
+        if self._arrivals:
+            arrival, read = self._arrivals[self._next]
+            upward = _copy_stream(self._target.device, "up")
+            upward.wait_event(read)
+            with torch.cuda.stream(upward):
+                arrival.copy_(host, non_blocking=True)
+            sent.record(upward)
+            current = torch.cuda.current_stream(self._target.device)
+            current.wait_event(sent)
+            self._target.copy_(arrival)
+            read.record(current)
+        else:
+            self._target.copy_(host, non_blocking=True)
+            sent.record()
+        self._next = (self._next + 1) % len(self.hosts)
+
+
+@dataclass(eq=False)
+class HostCopy:
+    """The first `rows` rows of a tensor as they were at one moment, on their way to the host or there."""
+
+    host: Tensor
+    ready: list[HostCopy]
+    snapshot: Tensor | None = None
+    done: torch.cuda.Event | None = None
+    rows: int = 0
+
+    def wait(self) -> np.ndarray:
+        """[rows, ...], once they are there; valid until `give_back`."""
+        if self.done is not None:
+            self.done.synchronize()
+        return self.host[: self.rows].numpy()
+
+    def give_back(self) -> None:
+        """Nobody needs the values any more."""
+        self.ready.append(self)
+
+
+class Readback:
+    """Fetches a tensor of the device time and again. Its buffers are made once, `count` of them at first."""
+
+    def __init__(self, source: Tensor, count: int = 3) -> None:
+        self.source = source
+        self._ready: list[HostCopy] = []
+        self._ready += [self._make() for _ in range(count)]
+
+    def take(self, rows: int) -> HostCopy:
+        """The first `rows` rows as the kernels launched so far leave them."""
+        copy = self._ready.pop() if self._ready else self._make()
+        copy.rows = rows
+        if copy.snapshot is None or copy.done is None:
+            copy.host[:rows].copy_(self.source[:rows])
+            return copy
+        copy.snapshot[:rows].copy_(self.source[:rows])
+        downward = _copy_stream(self.source.device, "down")
+        downward.wait_stream(torch.cuda.current_stream(self.source.device))
+        with torch.cuda.stream(downward):
+            copy.host[:rows].copy_(copy.snapshot[:rows], non_blocking=True)
+        copy.done.record(downward)
+        return copy
+
+    def _make(self) -> HostCopy:
+        if not self.source.is_cuda:
+            return HostCopy(torch.empty_like(self.source), self._ready)
+        return HostCopy(_pinned(self.source), self._ready, torch.empty_like(self.source), torch.cuda.Event())
+
+
+def _pinned(like: Tensor) -> Tensor:
+    return torch.zeros(like.shape, dtype=like.dtype, pin_memory=True)
+
+
+@cache
+def _copy_stream(device: torch.device, direction: str) -> torch.cuda.Stream:
+    """Shared by all copies of a direction: they would share the wires anyway."""
+    return torch.cuda.Stream(device)

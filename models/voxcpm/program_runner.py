@@ -24,7 +24,7 @@ from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 from models.voxcpm.generation import GenerationState
-from models.voxcpm.step_program import MAX_UNREAD, Launched, ProgramResult, ProgramRow
+from models.voxcpm.step_program import Launched, ProgramResult, ProgramRow
 from models.voxcpm.step_programs import StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -86,7 +86,7 @@ class ProgramRunner:
         flights = self._take_ahead(batch, served)
         if (late := self._launch_decodes(batch, served)) is not None:
             flights.append(late)
-        self._launch_chunks(batch, served, results, flights)
+        flights += self._launch_chunks(batch, served)
         rest = [i for i in range(len(batch)) if i not in served]
         if rest:
             for i, result in zip(rest, run_freely([batch[i] for i in rest]), strict=True):
@@ -171,10 +171,9 @@ class ProgramRunner:
         )
         return Flight(program.launch(), [(sequence, start) for sequence, start, _ in rows])
 
-    def _launch_chunks(
-        self, batch: Rows[ScheduledSequence], served: set[int], results: Results, flights: list[Flight]
-    ) -> None:
+    def _launch_chunks(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         """Chunks of prompts, in as few launches as hold them."""
+        flights = []
         waiting: dict[bool, list[Chunk]] = {False: [], True: []}
         for i, row in enumerate(batch):
             # One position that ends nothing is of a resumed clip, computed alone for the sake of its bits.
@@ -188,14 +187,11 @@ class ProgramRunner:
         for has_audio, chunks in waiting.items():
             for program, count in self._programs.pack([chunk.count for chunk in chunks], has_audio):
                 taken, chunks = chunks[:count], chunks[count:]
-                unread = [flight for flight in flights if flight.launched.program is program]
-                if len(unread) == MAX_UNREAD:
-                    self._read(unread[0], batch, results)
-                    flights.remove(unread[0])
                 program.fill([], self._chunk_rows(taken))
                 rows = [(chunk.sequence, chunk.start) for chunk in taken]
                 wanted = [chunk.index if chunk.samples else None for chunk in taken]
                 flights.append(Flight(program.launch(), rows, wanted))
+        return flights
 
     def _chunk_rows(self, chunks: list[Chunk]) -> list[ProgramRow]:
         """What is not the end of its prompt has no waveform yet."""

@@ -29,7 +29,7 @@ from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.program_runner import ProgramRunner
 from models.voxcpm.prompt import key_patches
-from models.voxcpm.step_program import ProgramShape, StepProgram
+from models.voxcpm.step_program import ProgramShape, StepProgram, make_outputs
 from models.voxcpm.step_programs import ProgramPlan, Report, StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -99,13 +99,15 @@ class VoxCPMRunner:
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
 
+        outputs = make_outputs(plan.most_rows, self.config, self.device)
+
         def build(shape: ProgramShape) -> StepProgram:
-            return StepProgram(shape, self.model, self._solver, self._streams, self._backend, self._pool)
+            return StepProgram(
+                shape, self.model, self._solver, self._streams, self._backend, self._pool, outputs
+            )
 
         programs = StepPrograms(plan, build, GraphRecorder(self.device), report)
-        self._programs = ProgramRunner(
-            programs, self._streams, self.block_size, self._noise_of, self._result
-        )
+        self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
@@ -221,4 +223,3 @@ class VoxCPMRunner:
         reason = state.finish_reason(stop, audio, self.config.patch_seconds)
         state.index += 1
         return StepResult(latents.tobytes(), reason is not None, reason, patch)
-

@@ -14,7 +14,6 @@ a step visits the host but its inputs, one copy in, and its results, one copy ou
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
@@ -26,13 +25,12 @@ from torch import Tensor
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
 from engine.kv_cache.pool import KVPool
-from engine.staging import Staging
+from engine.staging import HostCopy, Readback, Staging
+from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.waveform_streams import WaveformStreams
 
-MAX_UNREAD = 3
-"""Launches of one program whose results may be unread at the same time."""
 _ALIGNMENT = 64  # bytes
 
 
@@ -75,28 +73,34 @@ class ProgramResult:
 
 
 class Launched:
-    """A step that is under way. Read it before the program has been launched `MAX_UNREAD` times more."""
+    """A step that is under way."""
 
-    def __init__(
-        self, program: StepProgram, outputs: Tensor, rows: list[int], done: torch.cuda.Event | None
-    ) -> None:
-        self.program = program
-        self._outputs, self._rows, self._done = outputs, rows, done
+    def __init__(self, outputs: HostCopy, rows: list[int], patch: tuple[int, int]) -> None:
+        self._outputs, self._rows, self._patch = outputs, rows, patch
+        self._results: list[ProgramResult] | None = None
 
     def results(self) -> list[ProgramResult]:
         """The rows that were filled in, in order; waits for the device."""
-        if self._done is not None:
-            self._done.synchronize()
-        patch = self.program.patch
-        split = patch[0] * patch[1]
-        return [
-            ProgramResult(row[:split].reshape(patch).copy(), row[split:-1].copy(), bool(row[-1]))
-            for row in self._outputs.numpy()[self._rows]
-        ]
+        if self._results is None:
+            values = self._outputs.wait()
+            self._results = [self._result(values[row]) for row in self._rows]
+            self._outputs.give_back()
+        return self._results
+
+    def _result(self, values: np.ndarray) -> ProgramResult:
+        split = self._patch[0] * self._patch[1]
+        latents = values[:split].reshape(self._patch).copy()
+        return ProgramResult(latents, values[split:-1].copy(), bool(values[-1]))
+
+
+def make_outputs(num_rows: int, config: VoxCPMConfig, device: torch.device) -> Readback:
+    """Room for the results of programs of up to `num_rows` rows: latents, audio and stop decision of each."""
+    width = config.patch_size * config.feat_dim + config.patch_samples + 1
+    return Readback(torch.zeros(num_rows, width, device=device))
 
 
 class StepProgram:
-    """See the module. Programs that share `streams` must not run at the same time."""
+    """See the module. Programs that share `streams` or `outputs` must not run at the same time."""
 
     def __init__(
         self,
@@ -106,6 +110,7 @@ class StepProgram:
         streams: WaveformStreams,
         backend: AttentionBackend,
         pool: KVPool,
+        outputs: Readback,
     ) -> None:
         self.shape = shape
         self._model, self._solver, self._streams, self._backend = model, solver, streams, backend
@@ -121,13 +126,7 @@ class StepProgram:
             {name: view.numpy() for name, view in _views(host, _fields(shape, self.patch)).items()}
             for host in self._staging.hosts
         ]
-        width = config.patch_size * config.feat_dim + config.patch_samples + 1
-        self._outputs = torch.zeros(shape.num_rows, width, device=self._device)
-        self._readbacks: deque[tuple[Tensor, torch.cuda.Event]] = deque()
-        if self._device.type == "cuda":
-            for _ in range(MAX_UNREAD):
-                host = torch.zeros(self._outputs.shape, pin_memory=True)
-                self._readbacks.append((host, torch.cuda.Event()))
+        self._readback, self._outputs = outputs, outputs.source[: shape.num_rows]
         self._filled: list[int] = []
         self._launch: Callable[[], None] = self.compute
         self.fill([])
@@ -172,16 +171,12 @@ class StepProgram:
                         host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self.patch)
             begin = end
 
+    @torch.inference_mode()
     def launch(self) -> Launched:
         """Compute what was filled in; returns before the device is done."""
         self._launch()
-        if not self._readbacks:
-            return Launched(self, self._outputs.clone(), self._filled, None)
-        host, done = self._readbacks[0]
-        self._readbacks.rotate(-1)
-        host.copy_(self._outputs, non_blocking=True)
-        done.record()
-        return Launched(self, host, self._filled, done)
+        num_rows = max(self._filled, default=-1) + 1
+        return Launched(self._readback.take(num_rows), self._filled, self.patch)
 
     @torch.inference_mode()
     def compute(self) -> None:
