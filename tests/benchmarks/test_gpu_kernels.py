@@ -1,4 +1,4 @@
-"""The comparison of kernels runs on a CPU, where the fused forms must be right and their times say nothing."""
+"""The comparison of kernels runs on a CPU, where fused forms must be right and their times say nothing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,68 @@
+"""Compiles the fused kernels for compute capability 9.0 at the sizes of VoxCPM2, which needs no GPU.
+
+    python -m tests.engine.kernels.compile_kernels
+
+A line per kernel: its name, whether it waits for the kernel before it, and what it stores before that. The
+interpreter has to be off (TRITON_INTERPRET unset), hence a program of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from engine.kernels.activation import silu_mul_kernel
+from engine.kernels.norm import rms_norm_kernel
+from engine.kernels.rotary import rotary_kernel
+from engine.kernels.row_attention import row_attention_kernel
+from models.voxcpm.flow_kernels import flow_step_kernel
+
+HOPPER = GPUTarget("cuda", 90, 32)
+SCALARS = {"eps": "fp32", "scale": "fp32", "step_size": "fp32", "row_stride": "i32", "token_stride": "i32"}
+ROWS = {"KV_HEADS": 2, "GROUP": 8, "HALF": 64, "ROTARY": True, "BLOCK_L": 16, "BLOCK_HALF": 64}
+FLOW = {
+    "PATCH": 4, "DIM": 64, "HIDDEN": 1024, "LENGTH": 11, "PLACE": 7, "HEAD_PLACE": 2, "BRANCHES": 2,
+    "STREAMS": 4, "BLOCK_R": 16, "BLOCK_S": 4, "BLOCK_D": 64, "BLOCK_H": 64,
+}  # fmt: skip
+
+
+def compile_kernel(kernel: Any, constants: dict[str, Any], single: frozenset[str] = frozenset()) -> None:
+    """Compiles for bf16 tensors; those named in `single` are fp32."""
+    constants = {**constants, "PDL": True}
+    types = {"num_rows": "i32", **SCALARS}
+
+    def type_of(name: str) -> str:
+        if name in constants:
+            return "constexpr"
+        return types.get(name) or ("*fp32" if name in single | {"cos", "sin"} else "*bf16")
+
+    names = kernel.arg_names
+    values = {(names.index(name),): value for name, value in constants.items()}
+    source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
+    code = triton.compile(source, target=HOPPER, options={"launch_pdl": True}).asm["ptx"]
+    before, wait, _ = code.partition("griddepcontrol.wait")
+    print(kernel.__name__, "waits" if wait else "does not wait", before.count("st.global"), "stores before")
+
+
+def main() -> None:
+    for size in (1024, 2048):
+        compile_kernel(rms_norm_kernel, {"SIZE": size, "BLOCK": size})
+    compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024})
+    compile_kernel(rotary_kernel, {"HEADS": 18, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64})
+    for length, first, kept in ((11, 0, 11), (11, 7, 4), (5, 0, 5), (5, 0, 1)):
+        for tile in (16, 32):
+            row = {"LENGTH": length, "FIRST": first, "KEPT": kept, "BLOCK_M": tile}
+            compile_kernel(row_attention_kernel, {**ROWS, **row})
+    single = frozenset({"x", "out", "cfg_values"})
+    last = dict.fromkeys(("tokens", "weight", "bias", "head", "head_shift"))
+    compile_kernel(flow_step_kernel, {**FLOW, "head_shift": None}, single)
+    compile_kernel(flow_step_kernel, {**FLOW, **last}, single)
+    placing = dict.fromkeys(("velocity", "cfg_values", "out", "head_shift"))
+    compile_kernel(flow_step_kernel, {**FLOW, **placing})
+
+
+if __name__ == "__main__":
+    main()
