@@ -195,12 +195,14 @@ class ProgramRunner:
 
     def _chunk_rows(self, chunks: list[Chunk]) -> list[ProgramRow]:
         """What is not the end of its prompt has no waveform yet."""
-        slots = iter(self._streams.slots([chunk.sequence for chunk in chunks if chunk.samples]))
+        slots, fresh = self._streams.places([chunk.sequence for chunk in chunks if chunk.samples])
+        slot_of_next = iter(slots)
         rows = []
         for chunk in chunks:
             keys = chunk.sequence.token_ids[chunk.start : chunk.start + chunk.count]
             if chunk.samples:
-                rows.append(self._row(chunk.sequence, chunk.start, keys, next(slots), 0))
+                slot = next(slot_of_next)
+                rows.append(self._row(chunk.sequence, chunk.start, keys, slot, 0, slot in fresh))
             else:
                 table = chunk.sequence.block_table
                 rows.append(ProgramRow(chunk.start, keys, table, self._streams.spare_slot))
@@ -228,11 +230,17 @@ class ProgramRunner:
         return row.samples and row.sequence.payload.num_steps == self._programs.num_steps
 
     def _row(
-        self, sequence: Sequence, start: int, keys: list[int | bytes], slot: int, unread: int
+        self,
+        sequence: Sequence,
+        start: int,
+        keys: list[int | bytes],
+        slot: int,
+        unread: int,
+        fresh: bool = False,
     ) -> ProgramRow:
         state = sequence.payload
         noise = self._make_noise(state, state.index + unread)
-        return ProgramRow(start, keys, sequence.block_table, slot, noise, state.cfg_value)
+        return ProgramRow(start, keys, sequence.block_table, slot, noise, state.cfg_value, fresh)
 
     def _read(self, flight: Flight, batch: Rows[ScheduledSequence], results: Results) -> None:
         for i, found in zip(flight.wanted, flight.launched.results(), strict=True):

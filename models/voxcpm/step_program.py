@@ -61,6 +61,8 @@ class ProgramRow:
     noise: np.ndarray | None = None
     """float32 [P, D], temperature included; None where the patch is not wanted."""
     cfg_value: float = 1.0
+    fresh: bool = False
+    """Of a chunk: its stream begins with this patch, whatever its slot holds."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +161,13 @@ class StepProgram:
     def _fill_chunks(self, host: dict[str, np.ndarray], rows: Rows[ProgramRow]) -> None:
         decodes, begin = self.shape.attention.num_decodes, 0
         host["last"][:] = decodes  # what rows without a chunk compute goes to the spare slot
+        host["fresh"][:] = self._streams.spare_slot
         for chunk, row in enumerate(rows):
             end = begin + len(row.keys)
             host["positions"][decodes + begin : decodes + end] = np.arange(row.start, row.start + end - begin)
             host["last"][chunk] = decodes + end - 1
+            if row.fresh:
+                host["fresh"][chunk] = row.slot
             host["token_ids"][begin:end] = [0 if isinstance(key, bytes) else key for key in row.keys]
             if self.shape.chunk_audio:
                 host["is_audio"][begin:end] = [isinstance(key, bytes) for key in row.keys]
@@ -183,6 +188,8 @@ class StepProgram:
         """The step itself: tensors in, tensors out, no word with the host."""
         inputs, model, latents = self._inputs, self._model, self._streams.latents
         slots = inputs["slots"]
+        if self.shape.attention.num_chunks:
+            self._streams.clear(inputs["fresh"])
         last = latents[slots]
         embeds, audio_embeds, mask = self._embed(last[: self.shape.attention.num_decodes])
         hidden, residual = model.run_language_models(
@@ -231,7 +238,8 @@ def _fields(shape: ProgramShape, patch: tuple[int, int]) -> dict[str, tuple[torc
         "cfg_values": (torch.float32, (rows,)),
     }
     if tokens:
-        fields |= {"last": (torch.int64, (chunks,)), "token_ids": (torch.int64, (tokens,))}
+        fields |= dict.fromkeys(("last", "fresh"), (torch.int64, (chunks,)))
+        fields |= {"token_ids": (torch.int64, (tokens,))}
     if shape.chunk_audio:
         fields |= {"is_audio": (torch.bool, (tokens,)), "audio": (torch.float32, (tokens, *patch))}
     return fields

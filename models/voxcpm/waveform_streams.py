@@ -45,10 +45,33 @@ class WaveformStreams:
 
     def slots(self, sequences: list[Sequence]) -> list[int]:
         """The slot of each sequence, ready for its next patch."""
+        slots, fresh = self.places(sequences)
+        if fresh:
+            self.clear(torch.tensor(fresh, device=self._device))
+        return slots
+
+    def places(self, sequences: list[Sequence]) -> tuple[list[int], list[int]]:
+        """The slot of each sequence, and which of them must be cleared to be ready for its next patch."""
         for sequence in sequences:
             if sequence.request_id in self._slots:
                 self._slots.move_to_end(sequence.request_id)
-        return [self._slot(sequence) for sequence in sequences]
+        slots, fresh = [], []
+        for sequence in sequences:
+            slot = self._slots.get(sequence.request_id)
+            if slot is None:
+                slot = self._assign(sequence)
+                if isinstance(sequence.token_ids[-1], bytes):
+                    self._start(slot, sequence)
+                else:
+                    fresh.append(slot)
+            slots.append(slot)
+        return slots, fresh
+
+    @torch.inference_mode()
+    def clear(self, slots: Tensor) -> None:
+        """Begin streams without history in `slots` [N] int64, which may repeat; capturable."""
+        self.decoder.reset(slots)
+        self.latents.index_fill_(0, slots, 0.0)
 
     def release(self, sequence: Sequence) -> None:
         """Nothing more will be asked for this sequence."""
@@ -56,20 +79,16 @@ class WaveformStreams:
         if slot is not None:
             self._free.append(slot)
 
-    def _slot(self, sequence: Sequence) -> int:
-        slot = self._slots.get(sequence.request_id)
-        if slot is None:
-            slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
-            self._slots[sequence.request_id] = slot
-            self._start(slot, sequence)
+    def _assign(self, sequence: Sequence) -> int:
+        slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
+        self._slots[sequence.request_id] = slot
         return slot
 
     def _start(self, slot: int, sequence: Sequence) -> None:
         """Rebuild from the patches before the new one that its waveform depends on, prompt included."""
         limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
         self.decoder.start(slot, self._patches(trailing_patches(sequence.token_ids, limit)))
-        last = self._patches(trailing_patches(sequence.token_ids, 1))
-        self.latents[slot] = last[0] if len(last) else 0.0
+        self.latents[slot] = self._patches(sequence.token_ids[-1:])[0]
 
     def _patches(self, keys: list[bytes]) -> Tensor:
         return torch.from_numpy(key_patches(keys, self._patch_size, self._feat_dim).copy()).to(self._device)

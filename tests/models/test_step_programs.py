@@ -230,18 +230,18 @@ def test_who_waits_for_its_turn_loses_nothing(
 ) -> None:
     """With fewer places in a step than streams, what was computed ahead is kept for its turn."""
     whole = run(make_engine(), *requests()[:3])
-    started: list[str] = []
-    start = WaveformStreams._start
+    placed: list[str] = []
+    assign = WaveformStreams._assign
     monkeypatch.setattr(
         WaveformStreams,
-        "_start",
-        lambda self, slot, sequence: started.append(sequence.request_id) or start(self, slot, sequence),
+        "_assign",
+        lambda self, sequence: placed.append(sequence.request_id) or assign(self, sequence),
     )
     outputs = run(programs(max_decodes=1), *requests()[:3])
     for name, clips in whole.items():
         assert_close(latents(outputs[name]), latents(clips), 1e-5)
         assert_close(audio(outputs[name]), audio(clips), 1e-4)
-    assert sorted(started) == sorted(whole)
+    assert sorted(placed) == sorted(whole)
 
 
 def test_sequences_that_leave_and_come_back_lose_nothing(make_engine: Engines, programs: Engines) -> None:
@@ -264,6 +264,23 @@ def test_sequences_that_leave_and_come_back_lose_nothing(make_engine: Engines, p
     for name, clips in whole.items():
         assert_close(latents(outputs[name]), latents(clips), 1e-5)
         assert_close(audio(outputs[name]), audio(clips), 1e-4)
+
+
+def test_a_stream_without_history_begins_within_its_program(
+    make_engine: Engines, programs: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever stood in its slot, not a number included."""
+    first, second = requests()[:2]
+    alone = run(make_engine(), second)[second.request_id]
+    engine = programs(max_num_seqs=1)
+    run(engine, first)
+    streams = engine._runner._streams
+    streams.latents.fill_(torch.nan)
+    streams.decoder._storage.fill_(torch.nan)
+    monkeypatch.setattr(WaveformStreams, "_start", lambda self, slot, sequence: pytest.fail("on its own"))
+    after = run(engine, second)[second.request_id]
+    assert_close(latents(after), latents(alone), 1e-5)
+    assert_close(audio(after), audio(alone), 1e-4)
 
 
 def test_a_cancelled_request_leaves_its_place_to_the_next(make_engine: Engines, programs: Engines) -> None:
