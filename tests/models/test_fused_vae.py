@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -22,6 +27,7 @@ from tests.models.test_audio_vae import SHAPES, make_vae
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 MANY_PROCESSORS = 10_000
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def pair(shape: str, num_slots: int, **options: object) -> tuple[StreamingDecoder, FusedDecoder]:
@@ -75,7 +81,7 @@ def check_streams(plain: StreamingDecoder, fused: FusedDecoder) -> None:
 @torch.inference_mode()
 def test_a_history_of_any_length_starts_a_stream_and_disturbs_no_other(shape: str) -> None:
     plain, fused = pair(shape, 3)
-    for length in (0, 1, 12):
+    for length in (0, 1, 6):
         history, latents = torch.randn(length, 2, 8, device=DEVICE), torch.randn(2, 2, 8, device=DEVICE)
         for decoder in (plain, fused):
             decoder._storage[[0, 2]] = 0.25
@@ -109,10 +115,9 @@ def test_rows_without_a_sequence_share_the_spare_slot() -> None:
     assert (fused._storage[:2] == 0).all()
 
 
-@pytest.mark.parametrize("shape", ["depthwise", "dense"])
 @torch.inference_mode()
-def test_tf32_differs_by_its_rounding_and_no_more(shape: str) -> None:
-    plain, fused = pair(shape, 2, precision="tf32")
+def test_tf32_differs_by_its_rounding_and_no_more() -> None:
+    plain, fused = pair("depthwise", 2, precision="tf32")
     for _ in range(3):
         latents = torch.randn(2, 2, 8, device=DEVICE)
         heard, expected = (decoder.decode(latents, slots_of(0, 1)) for decoder in (fused, plain))
@@ -139,3 +144,21 @@ def test_tiles_grow_with_the_batch_once_every_processor_has_one() -> None:
     assert conv_tile(64 * 960, 512, 132)[:2] == (128, 128)
     assert separable_tile(960, 256, 132)[:2] == (16, 64)
     assert separable_tile(64 * 960, 256, 132)[:2] == (64, 256)
+
+
+def test_the_kernels_compile_for_hopper_and_load_windows_asynchronously(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.models.compile_fused_vae"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    lines = result.stdout.splitlines()
+    assert len(lines) == 7
+    assert all(line.endswith("True") for line in lines if line.startswith("conv_kernel"))
