@@ -1,8 +1,8 @@
-"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in eight kernels.
+"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in eight kernels or five.
 
 Norms, rotation, attention over short rows and the MLP's gate are one Triton kernel each, and residuals are
-added by the products that make them. Sums, and everything within a kernel, are fp32; the weights are those of
-the layer, not copies.
+added by the products that make them. With few rows the norms and the gate too are part of the products. Sums,
+and everything within a kernel, are fp32; the weights are those of the layer, not copies.
 
     fuse_layers(model)        # inference only
 """
@@ -17,6 +17,8 @@ from engine.kernels.activation import silu_mul
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention
+from engine.kernels.skinny_linear import MAX_ROWS, skinny_linear
+from engine.kernels.skinny_linear import fits as fits_few_rows
 from engine.layers.norm import RMSNorm
 from models.voxcpm.transformer import (
     Attention,
@@ -32,12 +34,13 @@ class FusedLayer(nn.Module):
 
     Args:
         in_place: whether the layer may overwrite its input, as it may within a stack.
+        few_rows: up to how many rows (tokens) the products do all but attention.
     """
 
-    def __init__(self, layer: TransformerLayer, in_place: bool) -> None:
+    def __init__(self, layer: TransformerLayer, in_place: bool, few_rows: int = MAX_ROWS) -> None:
         super().__init__()
         attention = layer.self_attn
-        self.layer, self.in_place = attention.layer, in_place
+        self.layer, self.in_place, self.few_rows = attention.layer, in_place, few_rows
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
@@ -50,6 +53,9 @@ class FusedLayer(nn.Module):
         self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
+        num_rows = x[..., 0].numel()
+        if num_rows <= self.few_rows and fits_few_rows(num_rows, self.qkv):
+            return self._few_rows(x, rope, attention, keep)
         qkv = F.linear(self.input_layernorm(x), self.qkv)
         attended = self._attend(qkv, rope, attention, keep)
         if keep is not None or not self.in_place:
@@ -58,6 +64,15 @@ class FusedLayer(nn.Module):
         gate_up = F.linear(self.post_attention_layernorm(x), self.gate_up)
         self._add_product(x, silu_mul(gate_up.flatten(0, -2)), self.down)
         return x
+
+    def _few_rows(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+        before_attention, before_mlp = self.input_layernorm, self.post_attention_layernorm
+        qkv = skinny_linear(x, self.qkv, norm=before_attention.weight, eps=before_attention.eps)
+        attended = self._attend(qkv, rope, attention, keep)
+        residual = x if keep is None else x[..., keep, :]
+        x = skinny_linear(attended, self.output, residual=residual, alpha=self.residual_scale)
+        hidden = skinny_linear(x, self.gate_up, norm=before_mlp.weight, eps=before_mlp.eps, gated=True)
+        return skinny_linear(hidden, self.down, residual=x, alpha=self.residual_scale, out=x)
 
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
@@ -90,11 +105,11 @@ class FusedRMSNorm(RMSNorm):
         return rms_norm(x, self.weight, self.eps)
 
 
-def fuse_layers(model: nn.Module) -> None:
+def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS) -> None:
     """Put fused layers and norms into every transformer below `model`; the weights stay where they are."""
     for module in list(model.modules()):
         if isinstance(module, Transformer):
             module.layers = nn.ModuleList(
-                FusedLayer(layer, in_place=place > 0) for place, layer in enumerate(module.layers)
+                FusedLayer(layer, place > 0, few_rows) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)

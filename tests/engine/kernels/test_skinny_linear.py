@@ -107,13 +107,14 @@ def test_what_lies_beyond_the_rows_is_not_read() -> None:
 
 
 def test_which_products_it_is_for() -> None:
-    weight = torch.zeros(64, 128, dtype=torch.bfloat16)
+    weight = torch.zeros(64, 128, dtype=torch.bfloat16, device="meta")
     assert fits(1, weight)
     assert fits(MAX_ROWS, weight)
     assert not fits(MAX_ROWS + 1, weight)
     assert not fits(1, weight.float())
     assert not fits(1, weight.T)
-    assert not fits(1, torch.zeros(64, 100, dtype=torch.bfloat16))
+    assert not fits(1, torch.zeros(64, 100, dtype=torch.bfloat16, device="meta"))
+    assert fits(1, torch.zeros(64, 128))
 
 
 @pytest.mark.parametrize("rows", [1, 5, 22, 44, 64])
