@@ -19,7 +19,8 @@ from engine.kernels.launch import launch_options
 
 MAX_ROW = 64
 """Tokens of the longest row."""
-MAX_HEAD_DIM = 256
+MAX_KEYS = 4096
+"""Elements of the keys of one row and head, beyond which a program would run out of registers."""
 _FULL = 4096
 """Tiles (row, key/value head) from which on there are enough programs without small tiles."""
 
@@ -107,7 +108,7 @@ def row_attention_kernel(
 
 def fits(length: int, head_dim: int) -> bool:
     """Whether `row_attention` serves rows of this many tokens."""
-    return length <= MAX_ROW and head_dim <= MAX_HEAD_DIM
+    return length <= MAX_ROW and length * head_dim <= MAX_KEYS
 
 
 def row_attention(
