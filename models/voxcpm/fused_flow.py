@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from engine.kernels.skinny_linear import MAX_ROWS, fits, skinny_linear
 from models.voxcpm.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.flow_matching import SolverSchedule
 from models.voxcpm.model import LocalDiT, LocalEncoder
@@ -19,11 +20,11 @@ class FusedFlow:
     """Integrates over the estimator `dit`, for patches of `patch_size` latents.
 
     A row is [mu, mu, time, previous patch, noisy patch], or [mu + time, previous patch, noisy patch] in the
-    first generation.
+    first generation. Up to `few_rows` latents, the final norm is part of the output product.
     """
 
-    def __init__(self, dit: LocalDiT, patch_size: int) -> None:
-        self._decoder, self._out_proj = dit.decoder, dit.out_proj
+    def __init__(self, dit: LocalDiT, patch_size: int, few_rows: int = MAX_ROWS) -> None:
+        self._decoder, self._out_proj, self._few_rows = dit.decoder, dit.out_proj, few_rows
         self._in_proj, self._cond_proj = dit.in_proj, dit.cond_proj
         self._time_place = 2 if dit.two_condition_tokens else 0
         self._length = self._time_place + 1 + 2 * patch_size
@@ -40,10 +41,18 @@ class FusedFlow:
         if targets:
             place_patches(x, self._in_proj, targets[0])
         for size, following in zip(schedule.step_sizes, [*targets, None][1:], strict=True):
-            hidden = self._decoder(tokens, self._rope, bidirectional_attention, keep=slice(-patch, None))
-            step = Step(self._out_proj(hidden), cfg_value, size)
+            step = Step(self._velocity(tokens, patch), cfg_value, size)
             x = flow_step(x, step, self._in_proj, following)
         return x
+
+    def _velocity(self, tokens: Tensor, patch: int) -> Tensor:
+        """Tokens [N, L, h] -> [N, patch, D]; the tokens are left as they are."""
+        norm, product = self._decoder.norm, self._out_proj
+        hidden = self._decoder.run_layers(tokens, self._rope, bidirectional_attention, slice(-patch, None))
+        num_rows = hidden.shape[0] * hidden.shape[1]
+        if num_rows <= self._few_rows and fits(num_rows, product.weight):
+            return skinny_linear(hidden, product.weight, norm=norm.weight, eps=norm.eps, bias=product.bias)
+        return product(norm(hidden))
 
     def _prefix(self, mu: Tensor, cond: Tensor, branches: int) -> Tensor:
         """Tokens [branches N, L, h] with what all steps share filled in; mu is zero in the second branch."""

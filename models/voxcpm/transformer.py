@@ -113,10 +113,16 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """x [..., L, hidden] -> the same shape, or only the tokens of `keep`, for which the last layer
         then leaves out what nobody reads."""
+        return self.norm(self.run_layers(x, rope, attention, keep))
+
+    def run_layers(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+    ) -> Tensor:
+        """`forward` without the final norm."""
         *body, last = self.layers
         for layer in body:
             x = layer(x, rope, attention)
-        return self.norm(last(x, rope, attention, keep))
+        return last(x, rope, attention, keep)
 
 
 def _rope(config: TransformerConfig) -> LongRope:

@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 import torch
 
+from engine.kernels.skinny_linear import MAX_ROWS
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_kernels import Placement, Step, flow_step, place_patches
@@ -17,13 +18,13 @@ from models.voxcpm.fused_model import fuse_model
 from models.voxcpm.model import VoxCPMModel
 
 
-def _models(config: VoxCPMConfig) -> tuple[VoxCPMModel, VoxCPMModel]:
+def _models(config: VoxCPMConfig, few_rows: int = MAX_ROWS) -> tuple[VoxCPMModel, VoxCPMModel]:
     torch.manual_seed(4)
     plain = VoxCPMModel(config).eval().requires_grad_(False)
     for parameter in plain.parameters():
         parameter.normal_(0.0, 0.1)
     fused = copy.deepcopy(plain)
-    fuse_model(fused)
+    fuse_model(fused, few_rows)
     return plain, fused
 
 
@@ -37,9 +38,14 @@ def first_models(first_generation: Checkpoint) -> tuple[VoxCPMModel, VoxCPMModel
     return _models(first_generation.config)
 
 
+@pytest.fixture(scope="module")
+def models_of_many_rows(checkpoint: Checkpoint) -> tuple[VoxCPMModel, VoxCPMModel]:
+    return _models(checkpoint.config, few_rows=0)
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("guided", [True, False])
-@pytest.mark.parametrize("generation", ["first_models", "models"])
+@pytest.mark.parametrize("generation", ["first_models", "models", "models_of_many_rows"])
 @torch.inference_mode()
 def test_the_fused_solver_equals_the_plain_one(
     generation: str, guided: bool, rows: int, request: pytest.FixtureRequest
