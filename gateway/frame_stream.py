@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
 
-from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
-from websockets.frames import DATA_OPCODES, CloseCode, Opcode
-from websockets.frames import Frame as WebSocketFrame
+from websockets.frames import CloseCode
 
 from gateway.metronome import Metronome
 from gateway.settings import GatewaySettings
+from gateway.worker_connection import WorkerConnection
 from worker.protocol import (
     CancelRequest,
     ErrorCode,
@@ -61,39 +59,6 @@ class StreamBroken(Exception):
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
         super().__init__(message)
-
-
-class MessageListener(Protocol):
-    """Who hears what comes over a `WorkerConnection`."""
-
-    def received(self, message: str | bytes) -> None:
-        """A whole message has arrived."""
-
-    def lost(self, error: ConnectionClosed) -> None:
-        """Nothing more will."""
-
-
-class WorkerConnection(ClientConnection):
-    """A WebSocket whose messages go to a listener by plain calls. Without one, nobody may say anything."""
-
-    listener: MessageListener | None = None
-
-    def process_event(self, event: Any) -> None:
-        """Called by websockets for the answer to the handshake, then for each frame."""
-        if not isinstance(event, WebSocketFrame) or event.opcode not in DATA_OPCODES:
-            super().process_event(event)
-        elif self.listener is None or not event.fin or event.opcode is Opcode.CONT:
-            self.transport.abort()  # a worker sends whole messages, and only when asked
-        elif event.opcode is Opcode.TEXT:
-            self.listener.received(bytes(event.data).decode(errors="replace"))
-        else:
-            self.listener.received(bytes(event.data))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the event loop."""
-        super().connection_lost(exc)
-        if self.listener is not None:
-            self.listener.lost(self.protocol.close_exc)
 
 
 class FrameStream:

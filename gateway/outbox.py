@@ -26,16 +26,21 @@ class Outbox:
         send: Callable[[str | bytes], Awaitable[None]],
         max_bytes: int,
         on_failure: Callable[[Exception], None],
+        send_at_once: Callable[[str | bytes], bool] | None = None,
     ) -> None:
+        """`send_at_once`: sends unless that would have to wait or fail, and says whether it has."""
         self._send = send
         self._max_bytes = max_bytes
         self._on_failure = on_failure
+        self._send_at_once = send_at_once
         self._bytes = 0
         self._messages: deque[str | bytes] = deque()
         self._sender: asyncio.Task[None] | None = None
 
     def put(self, message: str | bytes) -> None:
-        """Append. Raises ApiError when the client has left too much unread."""
+        """Send, or append to what waits. Raises ApiError when the client has left too much unread."""
+        if self._send_at_once is not None and self._sender is None and self._send_at_once(message):
+            return
         self._bytes += len(message)
         if self._bytes > self._max_bytes:
             raise ApiError(408, SLOW_CLIENT, "the audio was not read fast enough")

@@ -26,12 +26,12 @@ from gateway.frame_stream import (
     FrameStream,
     RequestRejected,
     StreamBroken,
-    WorkerConnection,
     WorkerRefused,
     WorkerUnreachable,
 )
 from gateway.metronome import Metronome
 from gateway.settings import GatewaySettings
+from gateway.worker_connection import WorkerConnection
 from worker.protocol import (
     GENERATE_PATH,
     MAX_FRAME_BYTES,
@@ -47,7 +47,6 @@ __all__ = [
     "RequestRejected",
     "StreamBroken",
     "WorkerClient",
-    "WorkerConnection",
     "WorkerRefused",
     "WorkerUnreachable",
 ]

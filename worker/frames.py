@@ -45,7 +45,8 @@ _MAGIC = b"VXFL"
 _FLAG_LAST = 1
 _HEADER = struct.Struct("<4sBBBBIIIIQ64s")
 _CHECKSUM = struct.Struct("<I")
-HEADER_BYTES = _HEADER.size + _CHECKSUM.size
+_SUMMED_HEADER = struct.Struct(_HEADER.format + "I")
+HEADER_BYTES = _SUMMED_HEADER.size
 
 _REQUEST_ID = re.compile(REQUEST_ID_PATTERN)
 
@@ -114,29 +115,39 @@ def decode_frame(data: bytes) -> Frame:
     """The inverse of `encode_frame`. Raises ProtocolError for anything that `encode_frame` did not make."""
     if not HEADER_BYTES <= len(data) <= MAX_FRAME_BYTES:
         raise ProtocolError(f"{len(data)} bytes are not a frame")
-    (magic, version, kind, flags, reason, attempt, sequence, samples, latent_values, step, raw_id) = (
-        _HEADER.unpack_from(data)
-    )
+    (
+        magic,
+        version,
+        kind,
+        flags,
+        reason,
+        attempt,
+        sequence,
+        samples,
+        latent_values,
+        step,
+        raw_id,
+        checksum,
+    ) = _SUMMED_HEADER.unpack_from(data)
     if magic != _MAGIC or version != PROTOCOL_VERSION:
         raise ProtocolError("not a frame of this protocol version")
-    payload = memoryview(data)[HEADER_BYTES:]
-    (checksum,) = _CHECKSUM.unpack_from(data, _HEADER.size)
-    if checksum != zlib.crc32(payload, zlib.crc32(memoryview(data)[: _HEADER.size])):
+    if checksum != zlib.crc32(memoryview(data)[HEADER_BYTES:], zlib.crc32(data[: _HEADER.size])):
         raise ProtocolError("the checksum does not match")
-    if len(payload) != 4 * latent_values + 2 * samples:
+    pcm_start = HEADER_BYTES + 4 * latent_values
+    if len(data) != pcm_start + 2 * samples:
         raise ProtocolError("the payload is not as long as the header says")
     if flags & ~_FLAG_LAST or reason >= len(FINISH_REASONS) or kind not in _KINDS:
         raise ProtocolError("a field of the header has an unknown value")
     frame = Frame(
-        kind=_KINDS[kind],
-        request_id=raw_id.rstrip(b"\0").decode("ascii", "replace"),
-        attempt=attempt,
-        sequence=sequence,
-        step=step,
-        latents=bytes(payload[: 4 * latent_values]),
-        pcm=bytes(payload[4 * latent_values :]),
-        last=bool(flags & _FLAG_LAST),
-        finish_reason=FINISH_REASONS[reason] or None,
+        _KINDS[kind],
+        raw_id.rstrip(b"\0").decode("ascii", "replace"),
+        attempt,
+        sequence,
+        step,
+        data[HEADER_BYTES:pcm_start],
+        data[pcm_start:],
+        bool(flags),
+        FINISH_REASONS[reason] or None,
     )
     _check_frame(frame)
     return frame

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.callers import SUBPROTOCOL
+from gateway.connections import SEND_AT_ONCE
 from gateway.errors import ApiError
 from gateway.interruption import Interruption
 from gateway.outbox import SLOW_CLIENT, Outbox
@@ -47,7 +48,10 @@ class ClientSocket:
         self.interruption = Interruption()
         """Ends the work from within the reader, or when the client cannot be written to."""
         limit = gateway.settings.client_buffer_bytes
-        self.outbox = Outbox(self._send, limit, on_failure=self.interruption.end_with)
+        self.outbox = Outbox(
+            self._send, limit, on_failure=self.interruption.end_with,
+            send_at_once=websocket.scope.get("extensions", {}).get(SEND_AT_ONCE),
+        )  # fmt: skip
 
     async def receive_text(self) -> str:
         """The next message. Raises WebSocketDisconnect, and ApiError for one that is not text."""
