@@ -15,6 +15,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 import types
 from collections import deque
@@ -32,8 +33,11 @@ Work = tuple[str, int, int | None]
 """Kind of text, streams, patches."""
 
 
-def stub_audio_libraries() -> list[str]:
-    """Put empty modules where audio libraries are missing; their names."""
+def stub_audio_libraries(metadata: Path) -> list[str]:
+    """Put empty modules where audio libraries are missing; their names.
+
+    Who finds a module asks for its version too, so each gets one in the empty folder `metadata`.
+    """
     import transformers  # noqa: F401  (looks for some of them by itself, so it comes first)
 
     missing = [name for name in AUDIO_LIBRARIES if importlib.util.find_spec(name) is None]
@@ -41,6 +45,10 @@ def stub_audio_libraries() -> list[str]:
         module = types.ModuleType(name)
         module.__spec__ = ModuleSpec(name, None)
         sys.modules[name] = module
+        about = metadata / f"{name}-0.0.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.0\n")
+    sys.path.append(str(metadata))
     return missing
 
 
@@ -130,17 +138,17 @@ def main() -> None:
     parser.add_argument("--works", type=json.loads, required=True)
     parser.add_argument("--memory-share", type=float, default=0.8)
     arguments = parser.parse_args()
-    stubbed = stub_audio_libraries()
     try:
         found = version("nano-vllm-voxcpm")
     except PackageNotFoundError:
         raise SystemExit(f"nano-vllm-voxcpm {VERSION} is not on PYTHONPATH") from None
-    print(f"nano-vllm-voxcpm {found}; empty modules for {stubbed}", flush=True)
-    peer = Peer(
-        arguments.checkpoint, max(streams for _, streams, _ in arguments.works), arguments.memory_share
-    )
-    for kind, streams, patches in arguments.works:
-        print(MARK + json.dumps(concurrency(peer, kind, streams, patches)), flush=True)
+    with tempfile.TemporaryDirectory() as metadata:
+        stubbed = stub_audio_libraries(Path(metadata))
+        print(f"nano-vllm-voxcpm {found}; empty modules for {stubbed}", flush=True)
+        most = max(streams for _, streams, _ in arguments.works)
+        peer = Peer(arguments.checkpoint, most, arguments.memory_share)
+        for kind, streams, patches in arguments.works:
+            print(MARK + json.dumps(concurrency(peer, kind, streams, patches)), flush=True)
 
 
 if __name__ == "__main__":
