@@ -42,7 +42,7 @@ from benchmarks.gpu_linear_chain import (
     run_product,
     seconds,
 )  # fmt: skip
-from engine.kernels.skinny_tiling import Tiling, padded_rows, tiling_for
+from engine.kernels.skinny_tiling import Tiling, padded_rows, registers, tiling_for
 
 BEST = 4
 COLD_BYTES = 300e6
@@ -52,7 +52,7 @@ MEMORY_RATE = 4.17e12
 
 def candidates(rows: int, outputs: int, size: int, gated: bool) -> list[Tiling]:
     """The tilings whose operands and sums fit the registers, by a rough count."""
-    block, factor = padded_rows(rows), 1 + gated
+    block = padded_rows(rows)
     found = {tiling_for(rows, outputs, size, gated): None}
     for tile, warps, per_warp, share in itertools.product(
         (16, 32), (4, 8, 16), (32, 64, 128, 256), (1.0, 0.5, 0.25)
@@ -62,11 +62,10 @@ def candidates(rows: int, outputs: int, size: int, gated: bool) -> list[Tiling]:
         early = max(1, int(steps * share))
         if step > size or (share < 1 and early == max(1, int(steps * share * 2))):
             continue
-        weights = tile * factor * per_warp // 64 * min(steps, early + 1)
-        inputs = block * per_warp // 64 * min(steps, 2)
-        sums = tile * factor * block // 32
-        if weights + inputs + sums + 36 <= min(255, 65536 // (32 * warps)) and steps <= 16:
-            found[Tiling(tile, step, warps, early)] = None
+        tiling = Tiling(tile, step, warps, early)
+        room = min(255, 65536 // (32 * warps)) - 36
+        if steps <= 16 and registers(block, size, gated, tiling) <= room:
+            found[tiling] = None
     return list(found)
 
 

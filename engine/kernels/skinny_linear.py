@@ -46,16 +46,17 @@ def _fragments(tile, WARPS: tl.constexpr, EIGHTS: tl.constexpr, CHUNKS: tl.const
 
 
 @triton.jit
-def _tile(pointers):
-    """Ranks the axes, which the compiler orders by contiguity, so that lanes and warps own what is said."""
-    return tl.max_contiguous(pointers, (8, 4, 2, 1, 1, 16))
+def _tile(base, offsets):
+    """Addresses with axes ranked for the compiler, which goes by contiguity: lanes and warps are to own what
+    `_fragments` says. The hint has to stand beside the only addition to a pointer, or it is lost."""
+    return tl.max_contiguous(base + offsets, (8, 4, 2, 1, 1, 16))
 
 
 @triton.jit
-def _weights(pointers, mask, MASKED: tl.constexpr):
+def _weights(base, offsets, mask, MASKED: tl.constexpr):
     if MASKED:
-        return tl.load(_tile(pointers), mask=mask, other=0.0, eviction_policy="evict_first")
-    return tl.load(_tile(pointers), eviction_policy="evict_first")
+        return tl.load(_tile(base, offsets), mask=mask, other=0.0, eviction_policy="evict_first")
+    return tl.load(_tile(base, offsets), eviction_policy="evict_first")
 
 
 @triton.jit
@@ -113,21 +114,22 @@ def skinny_linear_kernel(
     row_of_eight = eight[None, :, None, None, None, None]
     output = row_of_eight + (tl.arange(0, BLOCK_N // 8) * 8)[None, None, None, :, None, None]
     row = row_of_eight + (tl.arange(0, BLOCK_M // 8) * 8)[None, None, None, :, None, None] + first_row
-    weights = weight + first_output.to(tl.int64) * K + output * K + k
+    weights = weight + first_output.to(tl.int64) * K
+    weights_up = weights + N * K
+    weight_offsets = output * K + k
     in_outputs = first_output + output < N
     in_rows = row < num_rows
-    inputs = x + _offsets(row, x_inner, x_outer, x_row) + k
+    input_offsets = _offsets(row, x_inner, x_outer, x_row) + k
+    norm_offsets = row_of_eight // 8 * 8 + k  # alike for all rows, which the compiler must not know
 
-    if NORM:
-        norms = norm + k + row_of_eight * 0
-    held, held_up, scales = (), (), ()
+    gates, ups, scales = (), (), ()
     for step in tl.static_range(EARLY):
         in_k = step * BLOCK_K + k < K
-        held += (_weights(weights + step * BLOCK_K, in_outputs & in_k, MASKED),)
+        gates += (_weights(weights + step * BLOCK_K, weight_offsets, in_outputs & in_k, MASKED),)
         if GATED:
-            held_up += (_weights(weights + N * K + step * BLOCK_K, in_outputs & in_k, MASKED),)
+            ups += (_weights(weights_up + step * BLOCK_K, weight_offsets, in_outputs & in_k, MASKED),)
         if NORM:
-            scales += (tl.load(_tile(norms + step * BLOCK_K), mask=in_k, other=0.0),)
+            scales += (tl.load(_tile(norm + step * BLOCK_K, norm_offsets), mask=in_k, other=0.0),)
     if LINES:
         _prefetch(upcoming, upcoming_size, LINES, WARPS * 32)
     if PDL:
@@ -136,19 +138,19 @@ def skinny_linear_kernel(
     product = tl.zeros([WARPS, BLOCK_N, BLOCK_M], tl.float32)
     product_up = tl.zeros([WARPS, BLOCK_N, BLOCK_M], tl.float32)
     squares = tl.zeros([WARPS, BLOCK_M], tl.float32)
-    values = tl.load(_tile(inputs), mask=in_rows & (k < K), other=0.0)
+    values = tl.load(_tile(x, input_offsets), mask=in_rows & (k < K), other=0.0)
     for step in tl.static_range(STEPS):
         if step >= EARLY:
             in_k = step * BLOCK_K + k < K
-            held += (_weights(weights + step * BLOCK_K, in_outputs & in_k, MASKED),)
+            gates += (_weights(weights + step * BLOCK_K, weight_offsets, in_outputs & in_k, MASKED),)
             if GATED:
-                held_up += (_weights(weights + N * K + step * BLOCK_K, in_outputs & in_k, MASKED),)
+                ups += (_weights(weights_up + step * BLOCK_K, weight_offsets, in_outputs & in_k, MASKED),)
             if NORM:
-                scales += (tl.load(_tile(norms + step * BLOCK_K), mask=in_k, other=0.0),)
+                scales += (tl.load(_tile(norm + step * BLOCK_K, norm_offsets), mask=in_k, other=0.0),)
         current = values
         if step + 1 < STEPS:
             in_k = (step + 1) * BLOCK_K + k < K
-            values = tl.load(_tile(inputs + (step + 1) * BLOCK_K), mask=in_rows & in_k, other=0.0)
+            values = tl.load(_tile(x + (step + 1) * BLOCK_K, input_offsets), mask=in_rows & in_k, other=0.0)
         if step == 0 and FENCE:
             _load_before_computing()
         if NORM:
@@ -156,10 +158,10 @@ def skinny_linear_kernel(
             squares += tl.sum(_fragments(single * single, WARPS, BLOCK_M // 8, CHUNKS), 2)
             current *= scales[step]
         operand = tl.trans(_fragments(current, WARPS, BLOCK_M // 8, CHUNKS), (0, 2, 1))
-        tile = _fragments(held[step], WARPS, BLOCK_N // 8, CHUNKS)
+        tile = _fragments(gates[step], WARPS, BLOCK_N // 8, CHUNKS)
         product = tl.dot(tile, operand, product, input_precision="ieee")
         if GATED:
-            tile = _fragments(held_up[step], WARPS, BLOCK_N // 8, CHUNKS)
+            tile = _fragments(ups[step], WARPS, BLOCK_N // 8, CHUNKS)
             product_up = tl.dot(tile, operand, product_up, input_precision="ieee")
 
     rows, outputs = first_row + tl.arange(0, BLOCK_M), first_output + tl.arange(0, BLOCK_N)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_BLOCK_ROWS = 64
-_HELD_REGISTERS = 96
+_REGISTERS = 160
 _SLICE = 128
 
 
@@ -43,13 +43,25 @@ def tiling_for(num_rows: int, num_outputs: int, size: int, gated: bool) -> Tilin
 
 
 def _rule(block: int, size: int, gated: bool) -> Tiling:
-    """Few outputs per program, for many programs; a slice of K per warp and step that registers can hold."""
-    warps = 8
+    """Few outputs per program, for many programs; of the weights, what registers hold comes early."""
+    outputs, factor, warps = 16, 1 + gated, 8
     while warps > 1 and warps * 32 > size:
         warps //= 2
-    per_warp = _SLICE if block <= 32 else _SLICE // 2
-    while per_warp > 32 and warps * per_warp // 2 >= size:
+    per_warp = _SLICE
+    while per_warp > 32 and (
+        warps * per_warp // 2 >= size
+        or registers(block, size, gated, Tiling(outputs, warps * per_warp, warps, 1)) > _REGISTERS
+    ):
         per_warp //= 2
     step = warps * per_warp
-    registers = 16 * per_warp // 64 * (2 if gated else 1)
-    return Tiling(16, step, warps, max(1, min(-(-size // step), _HELD_REGISTERS // registers)))
+    room = _REGISTERS - registers(block, size, gated, Tiling(outputs, step, warps, 0))
+    early = max(1, room // (outputs * factor * per_warp // 64))
+    return Tiling(outputs, step, warps, min(early, -(-size // step)))
+
+
+def registers(block: int, size: int, gated: bool, tiling: Tiling) -> int:
+    """Registers per thread that weights loaded early, activations under way and sums take."""
+    per_warp, factor = tiling.step // tiling.warps, 1 + gated
+    weights = tiling.outputs * factor * per_warp // 64 * tiling.early
+    inputs = block * per_warp // 64 * min(2, -(-size // tiling.step))
+    return weights + inputs + tiling.outputs * factor * block // 32

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,6 +16,7 @@ from torch import Tensor
 from engine.kernels.skinny_linear import MAX_ROWS, fits, skinny_linear
 from engine.kernels.skinny_tiling import Tiling, padded_rows, tiling_for
 
+ROOT = Path(__file__).resolve().parents[3]
 EPS = 1e-3
 SHAPES = [(1, 16, 64), (2, 48, 1024), (5, 40, 256), (7, 24, 100), (11, 33, 520), (22, 64, 96), (70, 20, 130)]
 """Rows, outputs and inputs; some fill no tile."""
@@ -126,3 +133,24 @@ def test_the_rule_for_other_shapes_covers_k(rows: int, size: int) -> None:
         assert 1 <= tiling.early <= -(-size // tiling.step)
         assert tiling.step < 2 * max(size, 32)
     assert padded_rows(rows) >= min(rows, 64)
+
+
+def test_weights_are_loaded_before_the_wait_and_nothing_is_rearranged(tmp_path: Path) -> None:
+    """What `_fragments` and the hint in `_tile` ask of the compiler, whichever version it is."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.engine.kernels.compile_skinny"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    kernels = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(kernels) == 28
+    for kernel in kernels:
+        assert kernel["wide_loads_before"] >= 4, kernel
+        assert kernel["narrow_loads_before"] == kernel["stores_before"] == kernel["exchanges"] == 0, kernel
