@@ -1,7 +1,7 @@
 """VoxCPM as a speech engine: requests in, patches of audio out (`models.speech.SpeechEngine`).
 
-It turns a `SpeechRequest` into a key stream and a `GenerationState`, checks limits where they can be
-named, and hands both to the model-agnostic `engine.llm_engine.LLMEngine`:
+What a `SpeechRequest` asks for becomes a sequence (`sequence_builder.py`), which the model-agnostic
+`engine.llm_engine.LLMEngine` schedules and a `VoxCPMRunner` computes:
 
     engine = load_engine("bundled", device="cpu", max_num_seqs=8)
     engine.add_request(SpeechRequest("r1", "Hello there.", seed=7))
@@ -12,27 +12,24 @@ named, and hands both to the model-agnostic `engine.llm_engine.LLMEngine`:
 from __future__ import annotations
 
 import logging
-import math
 from typing import Any
 
 import numpy as np
 
 from engine.config import EngineConfig
-from engine.errors import EngineError, RequestError
+from engine.errors import EngineError
 from engine.llm_engine import LLMEngine, SequenceOutput
-from engine.sequence import Sequence
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, resolve_model
-from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import EngineOptions
-from models.voxcpm.prompt import build_sequence
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
+from models.voxcpm.sequence_builder import SequenceBuilder
 from models.voxcpm.step_programs import ProgramPlan
 
-__all__ = ["EngineOptions", "VoxCPMEngine", "load_engine", "normalize_whitespace"]
+__all__ = ["EngineOptions", "VoxCPMEngine", "load_engine"]
 
 logger = logging.getLogger(__name__)
 
@@ -56,11 +53,15 @@ class VoxCPMEngine:
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)
-        self._max_text_characters = min(
-            self.options.max_text_characters,
-            checkpoint.generation.get("max_text_characters", self.options.max_text_characters),
-        )
         self.info = self._describe()
+        self._sequences = SequenceBuilder(
+            checkpoint,
+            self.options,
+            self.info,
+            self.max_model_len,
+            self._voice_reference,
+            self._defaults["temperature"],
+        )
         num_blocks = self.options.kv_blocks or default_blocks(
             self.config, self.options, self.max_model_len, checkpoint.device, checkpoint.dtype
         )
@@ -89,15 +90,14 @@ class VoxCPMEngine:
                 look_ahead=self._wants_programs,
             ),
         )
-        self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
         self._prepare_programs(progress)
 
     def validate(self, request: SpeechRequest) -> None:
         """Raise RequestError, naming the field, for a request that can never be served."""
-        self._sequence(request)
+        self._sequences.build(request)
 
     def add_request(self, request: SpeechRequest) -> None:
-        self._llm.add(self._sequence(request))
+        self._llm.add(self._sequences.build(request))
 
     def cancel(self, request_id: str) -> bool:
         return self._llm.cancel(request_id)
@@ -148,12 +148,12 @@ class VoxCPMEngine:
             self._voice_reference(voice)
 
     def _describe(self) -> ModelInfo:
-        config, vae = self.config, self.config.audio_vae_config
+        config, vae, generation = self.config, self.config.audio_vae_config, self.checkpoint.generation
         features = ["prompt", "reference"] if config.supports_reference else ["prompt"]
         # A checkpoint may say what it was trained for: one that saw no prompts babbles after them.
-        features = self.checkpoint.generation.get("features", features)
+        features = generation.get("features", features)
         return ModelInfo(
-            name=self.checkpoint.generation.get("name", self.checkpoint.name),
+            name=generation.get("name", self.checkpoint.name),
             revision=self.checkpoint.revision,
             sample_rate=vae.output_sample_rate,
             patch_samples=config.patch_samples,
@@ -163,112 +163,13 @@ class VoxCPMEngine:
             languages=self.checkpoint.languages,
             voices=(DEFAULT_VOICE, *(name for name in self.checkpoint.voices if name != DEFAULT_VOICE)),
             features=tuple(features),
-            max_text_characters=self._max_text_characters,
-            part_characters=self.options.part_characters or self.checkpoint.generation.get("part_characters"),
+            max_text_characters=min(
+                self.options.max_text_characters,
+                generation.get("max_text_characters", self.options.max_text_characters),
+            ),
+            part_characters=self.options.part_characters or generation.get("part_characters"),
             default_cfg_value=self._defaults["cfg_value"],
             default_inference_timesteps=self._defaults["inference_timesteps"],
-        )
-
-    def _validate_text(self, request: SpeechRequest) -> None:
-        limit = self._max_text_characters
-        if not request.text.strip():
-            raise RequestError("text is empty", param="text")
-        if len(request.text) > limit:
-            raise RequestError(f"text has {len(request.text)} characters, the limit is {limit}", param="text")
-        if (request.prompt_text is None) != (request.prompt_latents is None):
-            missing = "prompt_text" if request.prompt_text is None else "prompt_audio"
-            raise RequestError("prompt audio and prompt text go together", param=missing)
-
-    def _validate_audio(self, request: SpeechRequest) -> None:
-        if request.voice not in self.info.voices:
-            raise RequestError(f"voice {request.voice!r} is unknown", param="voice", code="unknown_voice")
-        if request.reference_latents is not None and not self.config.supports_reference:
-            raise RequestError("this model takes no reference audio", param="reference_latents")
-        shape = (self.config.patch_size, self.config.feat_dim)
-        for name in ("prompt_latents", "reference_latents", "resume_latents"):
-            latents = getattr(request, name)
-            if latents is None:
-                continue
-            if latents.ndim != 3 or latents.shape[1:] != shape:
-                raise RequestError(f"{name} must have shape [n, {shape[0]}, {shape[1]}]", param=name)
-            if not np.isfinite(latents).all():
-                raise RequestError(f"{name} has values that are not finite", param=name)
-
-    def _validate_numbers(self, request: SpeechRequest) -> None:
-        ranges = {
-            "seed": (0, 2**64 - 1),
-            "cfg_value": (0.0, 10.0),
-            "inference_timesteps": (2, 100),
-            "temperature": (0.0, 2.0),
-            "min_seconds": (0.0, math.inf),
-            "max_seconds": (self.config.patch_seconds, math.inf),
-        }
-        for name, (low, high) in ranges.items():
-            value = getattr(request, name)
-            if value is not None and not low <= value <= high:
-                raise RequestError(f"{name} must be between {low} and {high}", param=name)
-
-    def _sequence(self, request: SpeechRequest) -> Sequence:
-        """The request as the engine takes it. Raises RequestError where a limit is broken."""
-        self._validate_text(request)
-        self._validate_audio(request)
-        self._validate_numbers(request)
-        tokenizer = self.checkpoint.tokenizer
-        text = normalize_whitespace(request.text)
-        num_text_tokens = len(tokenizer.encode(text))
-        if not num_text_tokens:
-            raise RequestError("text has nothing that can be spoken", param="text")
-        reference = request.reference_latents
-        if reference is None:
-            reference = self._voice_reference(request.voice)
-        keys = build_sequence(
-            tokenizer.encode((request.prompt_text or "") + text),
-            reference=reference,
-            prompt=request.prompt_latents,
-            generated=request.resume_latents,
-        )
-        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches)
-        new_patches = state.max_patches - state.index
-        return Sequence(
-            request.request_id,
-            keys,
-            new_patches,
-            state,
-            self._salt,
-            num_resumed_tokens=request.resume_patches,
-            token_seconds=self.config.patch_seconds,
-        )
-
-    def _state(self, request: SpeechRequest, num_text_tokens: int, prompt_length: int) -> GenerationState:
-        max_patches, reason = self.max_model_len - prompt_length, "length"
-        if max_patches < 1:
-            raise RequestError(
-                f"text, prompt and reference take {prompt_length} positions, "
-                f"the model has {self.max_model_len}",
-                param="text",
-            )
-        if self.options.ratio_cap and text_ratio_cap(num_text_tokens) < max_patches:
-            max_patches, reason = text_ratio_cap(num_text_tokens), "runaway"
-        if request.max_seconds is not None:
-            wanted = patches_in(request.max_seconds, self.config.patch_seconds)
-            if wanted <= max_patches:
-                max_patches, reason = wanted, "length"
-        index = request.resume_patches
-        if index >= max_patches:
-            raise RequestError(
-                f"{index} patches are generated already, the limit is {max_patches}", "resume_latents"
-            )
-        return GenerationState(
-            seed=request.seed,
-            cfg_value=_choose(request.cfg_value, self._defaults["cfg_value"]),
-            num_steps=_choose(request.inference_timesteps, self._defaults["inference_timesteps"]),
-            temperature=_choose(request.temperature, self._defaults["temperature"]),
-            max_patches=max_patches,
-            limit_reason=reason,
-            min_stop_index=self.options.min_stop_index,
-            min_patches=patches_in(request.min_seconds or 0.0, self.config.patch_seconds),
-            index=index,
-            silence=SilenceGuard() if self.options.silence_guard else None,
         )
 
     def _voice_reference(self, name: str) -> np.ndarray | None:
@@ -317,11 +218,6 @@ def load_engine(
     return engine
 
 
-def normalize_whitespace(text: str) -> str:
-    """Line breaks and runs of white space become one space, as in the published package."""
-    return " ".join(text.split())
-
-
 def _generation_defaults(checkpoint: Checkpoint) -> dict[str, Any]:
     defaults = {"cfg_value": 2.0, "inference_timesteps": 10, "temperature": 1.0}
     return {name: checkpoint.generation.get(name, value) for name, value in defaults.items()}
@@ -329,7 +225,3 @@ def _generation_defaults(checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _is_visible(output: SequenceOutput) -> bool:
     return output.result is not None or output.finish_reason is not None or output.error is not None
-
-
-def _choose(value: Any, default: Any) -> Any:
-    return default if value is None else value

@@ -1,0 +1,156 @@
+"""A request as the engine takes it: checked against every limit, and turned into a key stream and a state.
+
+builder = SequenceBuilder(checkpoint, options, info, max_model_len, voices)
+sequence = builder.build(SpeechRequest("r1", "Hello there.", seed=7))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.errors import RequestError
+from engine.sequence import Sequence
+from models.speech import ModelInfo, SpeechRequest
+from models.voxcpm.checkpoint import Checkpoint
+from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.options import EngineOptions
+from models.voxcpm.prompt import build_sequence
+
+VoiceReference = Callable[[str], np.ndarray | None]
+"""Name of a voice -> its reference latents [n, P, D], None for the voice of no reference."""
+
+
+class SequenceBuilder:
+    """Builds the sequences of one engine.
+
+    Args:
+        default_temperature: for requests that choose none; what else they may leave out stands in `info`.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        options: EngineOptions,
+        info: ModelInfo,
+        max_model_len: int,
+        voice_reference: VoiceReference,
+        default_temperature: float,
+    ) -> None:
+        self.config, self.tokenizer = checkpoint.config, checkpoint.tokenizer
+        self.options, self.info, self.max_model_len = options, info, max_model_len
+        self._voice_reference, self._default_temperature = voice_reference, default_temperature
+        self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
+
+    def build(self, request: SpeechRequest) -> Sequence:
+        """The request as the engine takes it. Raises RequestError where a limit is broken."""
+        self._validate_text(request)
+        self._validate_audio(request)
+        self._validate_numbers(request)
+        text = normalize_whitespace(request.text)
+        num_text_tokens = len(self.tokenizer.encode(text))
+        if not num_text_tokens:
+            raise RequestError("text has nothing that can be spoken", param="text")
+        reference = request.reference_latents
+        if reference is None:
+            reference = self._voice_reference(request.voice)
+        keys = build_sequence(
+            self.tokenizer.encode((request.prompt_text or "") + text),
+            reference=reference,
+            prompt=request.prompt_latents,
+            generated=request.resume_latents,
+        )
+        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches)
+        new_patches = state.max_patches - state.index
+        return Sequence(
+            request.request_id,
+            keys,
+            new_patches,
+            state,
+            self._salt,
+            num_resumed_tokens=request.resume_patches,
+            token_seconds=self.config.patch_seconds,
+        )
+
+    def _state(self, request: SpeechRequest, num_text_tokens: int, prompt_length: int) -> GenerationState:
+        max_patches, reason = self.max_model_len - prompt_length, "length"
+        if max_patches < 1:
+            raise RequestError(
+                f"text, prompt and reference take {prompt_length} positions, "
+                f"the model has {self.max_model_len}",
+                param="text",
+            )
+        if self.options.ratio_cap and text_ratio_cap(num_text_tokens) < max_patches:
+            max_patches, reason = text_ratio_cap(num_text_tokens), "runaway"
+        if request.max_seconds is not None:
+            wanted = patches_in(request.max_seconds, self.config.patch_seconds)
+            if wanted <= max_patches:
+                max_patches, reason = wanted, "length"
+        index = request.resume_patches
+        if index >= max_patches:
+            raise RequestError(
+                f"{index} patches are generated already, the limit is {max_patches}", "resume_latents"
+            )
+        return GenerationState(
+            seed=request.seed,
+            cfg_value=_choose(request.cfg_value, self.info.default_cfg_value),
+            num_steps=_choose(request.inference_timesteps, self.info.default_inference_timesteps),
+            temperature=_choose(request.temperature, self._default_temperature),
+            max_patches=max_patches,
+            limit_reason=reason,
+            min_stop_index=self.options.min_stop_index,
+            min_patches=patches_in(request.min_seconds or 0.0, self.config.patch_seconds),
+            index=index,
+            silence=SilenceGuard() if self.options.silence_guard else None,
+        )
+
+    def _validate_text(self, request: SpeechRequest) -> None:
+        limit = self.info.max_text_characters
+        if not request.text.strip():
+            raise RequestError("text is empty", param="text")
+        if len(request.text) > limit:
+            raise RequestError(f"text has {len(request.text)} characters, the limit is {limit}", param="text")
+        if (request.prompt_text is None) != (request.prompt_latents is None):
+            missing = "prompt_text" if request.prompt_text is None else "prompt_audio"
+            raise RequestError("prompt audio and prompt text go together", param=missing)
+
+    def _validate_audio(self, request: SpeechRequest) -> None:
+        if request.voice not in self.info.voices:
+            raise RequestError(f"voice {request.voice!r} is unknown", param="voice", code="unknown_voice")
+        if request.reference_latents is not None and not self.config.supports_reference:
+            raise RequestError("this model takes no reference audio", param="reference_latents")
+        shape = (self.config.patch_size, self.config.feat_dim)
+        for name in ("prompt_latents", "reference_latents", "resume_latents"):
+            latents = getattr(request, name)
+            if latents is None:
+                continue
+            if latents.ndim != 3 or latents.shape[1:] != shape:
+                raise RequestError(f"{name} must have shape [n, {shape[0]}, {shape[1]}]", param=name)
+            if not np.isfinite(latents).all():
+                raise RequestError(f"{name} has values that are not finite", param=name)
+
+    def _validate_numbers(self, request: SpeechRequest) -> None:
+        ranges = {
+            "seed": (0, 2**64 - 1),
+            "cfg_value": (0.0, 10.0),
+            "inference_timesteps": (2, 100),
+            "temperature": (0.0, 2.0),
+            "min_seconds": (0.0, math.inf),
+            "max_seconds": (self.config.patch_seconds, math.inf),
+        }
+        for name, (low, high) in ranges.items():
+            value = getattr(request, name)
+            if value is not None and not low <= value <= high:
+                raise RequestError(f"{name} must be between {low} and {high}", param=name)
+
+
+def normalize_whitespace(text: str) -> str:
+    """Line breaks and runs of white space become one space, as in the published package."""
+    return " ".join(text.split())
+
+
+def _choose(value: Any, default: Any) -> Any:
+    return default if value is None else value
