@@ -253,11 +253,13 @@ class InvalidFieldError(ProtocolError):
 
 ClientMessage = StartRequest | CancelRequest | PauseRequest | ResumeRequest
 ServerMessage = Accepted | ErrorMessage | Paused | Resumed
+_CONFIG = ConfigDict(cache_strings="keys")
+"""Ids and texts are new in each message: pydantic would keep 16,384 of them for nothing."""
 _client_messages: TypeAdapter[ClientMessage] = TypeAdapter(
-    Annotated[ClientMessage, Field(discriminator="type")]
+    Annotated[ClientMessage, Field(discriminator="type")], config=_CONFIG
 )
 _server_messages: TypeAdapter[ServerMessage] = TypeAdapter(
-    Annotated[ServerMessage, Field(discriminator="type")]
+    Annotated[ServerMessage, Field(discriminator="type")], config=_CONFIG
 )
 
 

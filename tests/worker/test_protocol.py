@@ -20,6 +20,7 @@ from worker.protocol import (
     InvalidFieldError,
     Latents,
     ModelDescription,
+    Paused,
     ProtocolError,
     StartRequest,
     decode_client_message,
@@ -102,6 +103,13 @@ def test_any_text_is_a_message_or_a_protocol_error(text: str) -> None:
     except ProtocolError:
         return
     assert isinstance(message, StartRequest | CancelRequest)
+
+
+def test_what_a_message_says_is_kept_nowhere() -> None:
+    paused = Paused(request_id="r-1", attempt=1).model_dump_json()
+    assert decode_server_message(paused).request_id is not decode_server_message(paused).request_id
+    start = StartRequest(request_id="r-1", text="Said once.", seed=1).model_dump_json()
+    assert decode_client_message(start).text is not decode_client_message(start).text
 
 
 def test_the_wire_describes_every_field_of_a_model() -> None:
