@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 MIN_STOP_INDEX = 2
 """A stop is honoured only after this patch index: the `min_len` of the published package."""
 
@@ -35,10 +33,9 @@ class SilenceGuard:
     limit_seconds: float = SILENCE_LIMIT_SECONDS
     silent_seconds: float = 0.0
 
-    def ran_away(self, audio: np.ndarray, seconds: float) -> bool:
-        """Take the next `seconds` of audio into account; True once the limit is reached."""
-        loud = bool(np.abs(audio).max(initial=0.0) > SILENCE_LEVEL)
-        self.silent_seconds = 0.0 if loud else self.silent_seconds + seconds
+    def ran_away(self, peak: float, seconds: float) -> bool:
+        """Take the next `seconds` of audio, no louder than `peak`, into account; True at the limit."""
+        self.silent_seconds = 0.0 if peak > SILENCE_LEVEL else self.silent_seconds + seconds
         return self.silent_seconds >= self.limit_seconds
 
 
@@ -60,13 +57,16 @@ class GenerationState:
     """Index of the next patch."""
     silence: SilenceGuard | None = None
 
-    def finish_reason(self, stop_predicted: bool, audio: np.ndarray, patch_seconds: float) -> str | None:
-        """Why the clip ends with patch `index`, or None. Call once per patch, before `index` moves on."""
+    def finish_reason(self, stop_predicted: bool, peak: float, patch_seconds: float) -> str | None:
+        """Why the clip ends with patch `index`, or None. Call once per patch, before `index` moves on.
+
+        peak: largest magnitude of the patch's audio.
+        """
         if stop_predicted and self.index > self.min_stop_index and self.index + 1 >= self.min_patches:
             return "stop"
         if self.index + 1 >= self.max_patches:
             return self.limit_reason
-        if self.silence is not None and self.silence.ran_away(audio, patch_seconds):
+        if self.silence is not None and self.silence.ran_away(peak, patch_seconds):
             return "runaway"
         return None
 

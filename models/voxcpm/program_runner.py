@@ -31,7 +31,7 @@ from models.voxcpm.waveform_streams import WaveformStreams
 Results = list[StepResult | None]
 RunFreely = Callable[[list[ScheduledSequence]], Results]
 MakeNoise = Callable[[GenerationState, int], np.ndarray]
-MakeResult = Callable[[GenerationState, bool, np.ndarray, np.ndarray], StepResult]
+MakeResult = Callable[[GenerationState, ProgramResult], StepResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ProgramRunner:
 
     Args:
         make_noise: of a request's state and a patch index: float32 [P, D], temperature included.
-        make_result: of a request's state, the stop decision, latents and audio; moves the state on.
+        make_result: of a request's state and its patch; moves the state on.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class ProgramRunner:
                 results[i] = self._result(batch[i].sequence, found)
 
     def _result(self, sequence: Sequence, found: ProgramResult) -> StepResult:
-        return self._make_result(sequence.payload, found.stop, found.latents, found.audio)
+        return self._make_result(sequence.payload, found)
 
 
 def _ends_in_patch(sequence: Sequence) -> bool:

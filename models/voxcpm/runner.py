@@ -8,6 +8,7 @@ a sequence can be preempted and computed again, or start from patches made elsew
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.program_runner import ProgramRunner
 from models.voxcpm.prompt import key_patches
-from models.voxcpm.step_program import ProgramShape, StepProgram, make_outputs
+from models.voxcpm.step_program import ProgramResult, ProgramShape, StepProgram, make_outputs, patch_results
 from models.voxcpm.step_programs import ProgramPlan, Report, StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -85,6 +86,8 @@ class VoxCPMRunner:
         )
         self._solver = FlowSolver(model.dit, self.config.mean_mode)
         self._noise = noise
+        self._patch_shape = (self.config.patch_size, self.config.feat_dim)
+        self._patch_seconds = self.config.patch_seconds
         self._streams = WaveformStreams(
             vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
         )
@@ -131,11 +134,10 @@ class VoxCPMRunner:
         stops = self.model.stop_logits(lm_hidden).argmax(-1)
         patches = self._generate(sequences, self.model.dit_condition(lm_hidden, residual_hidden))
         audio = self._streams.decode(sequences, patches)
-        rows = zip(
-            sampling, sequences, stops.tolist(), patches.cpu().numpy(), audio.cpu().numpy(), strict=True
-        )
-        for i, sequence, stop, latents, samples in rows:
-            results[i] = self._result(sequence.payload, bool(stop), latents, samples)
+        parts = (patches, audio, stops, audio.abs().amax(1))
+        found = patch_results(*(part.cpu().numpy() for part in parts))
+        for i, patch in zip(sampling, found, strict=True):
+            results[i] = self._result(batch[i].sequence.payload, patch)
         return results
 
     def release(self, sequence: Sequence) -> None:
@@ -197,8 +199,8 @@ class VoxCPMRunner:
         return torch.from_numpy(noise).to(self.device)
 
     def _noise_of(self, state: GenerationState, index: int) -> np.ndarray:
-        shape = (self.config.patch_size, self.config.feat_dim)
-        return self._noise(state.seed, index, *shape) * np.float32(state.temperature)
+        noise = self._noise(state.seed, index, *self._patch_shape)
+        return noise if state.temperature == 1.0 else noise * np.float32(state.temperature)
 
     def _conditions(self, sequences: list[Sequence]) -> Tensor:
         """The patch before the one to be made, [N, P, D]; zeros where the stream ends in text."""
@@ -214,12 +216,10 @@ class VoxCPMRunner:
             return None
         return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
 
-    def _result(
-        self, state: GenerationState, stop: bool, latents: np.ndarray, audio: np.ndarray
-    ) -> StepResult:
-        if not np.isfinite(latents).all():
+    def _result(self, state: GenerationState, found: ProgramResult) -> StepResult:
+        if not math.isfinite(found.peak):
             return StepResult(b"", True, "error", f"patch {state.index} has values that are not finite")
-        patch = Patch(state.index, latents, audio)
-        reason = state.finish_reason(stop, audio, self.config.patch_seconds)
+        patch = Patch(state.index, found.latents, found.audio)
+        reason = state.finish_reason(found.stop, found.peak, self._patch_seconds)
         state.index += 1
-        return StepResult(latents.tobytes(), reason is not None, reason, patch)
+        return StepResult(found.latents.tobytes(), reason is not None, reason, patch)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -49,8 +49,7 @@ class ProgramShape:
         return self.attention.num_decodes + self.attention.num_chunks
 
 
-@dataclass(frozen=True)
-class ProgramRow:
+class ProgramRow(NamedTuple):
     """One sequence of a step, as the host sees it."""
 
     start: int
@@ -65,13 +64,14 @@ class ProgramRow:
     """Of a chunk: its stream begins with this patch, whatever its slot holds."""
 
 
-@dataclass(frozen=True)
-class ProgramResult:
+class ProgramResult(NamedTuple):
     """One row's patch: latents float32 [P, D], audio float32 [patch_samples], and whether it is the last."""
 
     latents: np.ndarray
     audio: np.ndarray
     stop: bool
+    peak: float
+    """Largest magnitude of the audio; NaN where latents are not finite."""
 
 
 class Launched:
@@ -84,20 +84,29 @@ class Launched:
     def results(self) -> list[ProgramResult]:
         """The rows that were filled in, in order; waits for the device."""
         if self._results is None:
-            values = self._outputs.wait()
-            self._results = [self._result(values[row]) for row in self._rows]
+            self._results = self._read(self._outputs.wait())
             self._outputs.give_back()
         return self._results
 
-    def _result(self, values: np.ndarray) -> ProgramResult:
+    def _read(self, values: np.ndarray) -> list[ProgramResult]:
         split = self._patch[0] * self._patch[1]
-        latents = values[:split].reshape(self._patch).copy()
-        return ProgramResult(latents, values[split:-1].copy(), bool(values[-1]))
+        latents, audio = values[:, :split].reshape(-1, *self._patch), values[:, split:-2]
+        results = patch_results(latents, audio, values[:, -2], values[:, -1])
+        return [results[row] for row in self._rows]
+
+
+def patch_results(
+    latents: np.ndarray, audio: np.ndarray, stops: np.ndarray, peaks: np.ndarray
+) -> list[ProgramResult]:
+    """Of latents [N, P, D], audio [N, samples], stops and peaks [N]; the results hold copies."""
+    finite = np.isfinite(latents).all(axis=(1, 2))
+    rows = zip(latents, audio, (stops != 0).tolist(), np.where(finite, peaks, np.nan).tolist(), strict=True)
+    return [ProgramResult(row.copy(), samples.copy(), stop, peak) for row, samples, stop, peak in rows]
 
 
 def make_outputs(num_rows: int, config: VoxCPMConfig, device: torch.device) -> Readback:
-    """Room for the results of programs of up to `num_rows` rows: latents, audio and stop decision of each."""
-    width = config.patch_size * config.feat_dim + config.patch_samples + 1
+    """Room for the results of programs of up to `num_rows` rows: latents, audio, stop decision, peak."""
+    width = config.patch_size * config.feat_dim + config.patch_samples + 2
     return Readback(torch.zeros(num_rows, width, device=device))
 
 
@@ -208,7 +217,8 @@ class StepProgram:
         )
         latents[slots] = patches
         audio = self._streams.decoder.decode(patches, slots)
-        torch.cat([patches.flatten(1), audio, stops[:, None].float()], dim=1, out=self._outputs)
+        peaks = torch.linalg.vector_norm(audio, ord=torch.inf, dim=1, keepdim=True)
+        torch.cat([patches.flatten(1), audio, stops[:, None].float(), peaks], dim=1, out=self._outputs)
 
     def _embed(self, last: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embeddings of all positions, the same with zeros at text, and which are audio (None: all)."""

@@ -67,7 +67,7 @@ def test_guidance_one_is_the_conditional_velocity() -> None:
 
 def test_silence_counts_only_without_a_break() -> None:
     guard = SilenceGuard(limit_seconds=0.5)
-    quiet, loud = np.full(10, 1e-4, np.float32), np.full(10, 0.1, np.float32)
+    quiet, loud = 1e-4, 0.1
     assert not guard.ran_away(quiet, 0.4) and not guard.ran_away(loud, 0.4)
     assert not guard.ran_away(quiet, 0.4) and guard.ran_away(quiet, 0.4)
 
