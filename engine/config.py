@@ -21,6 +21,8 @@ class EngineConfig:
         max_num_seqs: sequences running at once.
         max_num_batched_tokens: positions computed by one step, decodes included.
         max_prefill_tokens: positions of prompts computed by one step that also decodes.
+        prefill_tokens_per_decode: where a step has many decodes, so many positions beside each, if that is
+            more; what a step gets longer by then stays a share of its length.
         max_decodes: decodes in one step, None for every running sequence. Where more run, those that are
             furthest ahead of their listeners wait.
         max_step_seconds: time for the decodes of a step, by the measured pace of earlier ones. Those wait for
@@ -40,6 +42,7 @@ class EngineConfig:
     max_num_seqs: int = 16
     max_num_batched_tokens: int = 2048
     max_prefill_tokens: int = 512
+    prefill_tokens_per_decode: int = 0
     enable_prefix_caching: bool = True
     max_decodes: int | None = None
     max_step_seconds: float | None = None

@@ -16,7 +16,6 @@ from collections.abc import Callable
 import torch
 
 Compute = Callable[[], None]
-WARM_UPS = 2
 _STRIDES = ((4, 1), (32, 4), (128, 8), (256, 16))
 """(up to, stride): padding never wastes more than about an eighth of a large batch."""
 
@@ -49,8 +48,7 @@ class GraphRecorder:
         stream = torch.cuda.Stream(self._device)
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):
-            for _ in range(WARM_UPS):  # compiles kernels and lets libraries make their workspaces
-                compute()
+            compute()  # compiles kernels and lets libraries make their workspaces
         torch.cuda.current_stream(self._device).wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool):

@@ -92,9 +92,7 @@ class Scheduler:
 
     def get(self, request_id: str) -> Sequence | None:
         """The unfinished sequence of this name, None when there is none."""
-        return (
-            self._waiting.get(request_id) or self._running.get(request_id) or self._paused.get(request_id)
-        )
+        return self._waiting.get(request_id) or self._running.get(request_id) or self._paused.get(request_id)
 
     def add(self, sequence: Sequence) -> None:
         """Queues a sequence.
@@ -159,7 +157,8 @@ class Scheduler:
         batch = list(self._schedule_decodes())
         budget = self.config.max_num_batched_tokens - len(batch)
         if batch:
-            budget = min(budget, self.config.max_prefill_tokens)
+            share = self.config.prefill_tokens_per_decode * len(batch)
+            budget = min(budget, max(self.config.max_prefill_tokens, share))
         batch.extend(self._schedule_prefills(budget, alone=not batch))
         if self.config.look_ahead:
             self._look_ahead(batch)

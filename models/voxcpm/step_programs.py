@@ -21,6 +21,8 @@ Report = Callable[[float], None]
 
 SHORT_CONTEXT = 1024
 """Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
+SHORT_CONTEXT_ROWS = 8
+"""Decodes up to which they have; more fill a device without as many splits as that."""
 TEXT_CHUNKS = ((1, 32), (1, 64), (1, 128), (1, 256), (4, 128), (16, 512), (64, 1024))
 AUDIO_CHUNKS = ((1, 64), (1, 128), (1, 256), (4, 512), (16, 1024))
 """Chunks and positions in all."""
@@ -51,11 +53,11 @@ class ProgramPlan:
 
     def shapes(self) -> list[ProgramShape]:
         """All of them, the largest first."""
-        rows = self.decode_rows or batch_sizes(self.max_rows)
         shapes = [
             ProgramShape(StepShape(count, max_context=context), self.num_steps)
             for context in self.contexts
-            for count in rows
+            for count in self.decode_rows or batch_sizes(self.max_rows)
+            if context == self.max_context or count <= SHORT_CONTEXT_ROWS
         ]
         for rooms, has_audio in ((self.text_chunks, False), (self.audio_chunks, True)):
             for chunks, tokens in sorted({(min(chunks, self.max_rows), tokens) for chunks, tokens in rooms}):

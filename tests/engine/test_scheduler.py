@@ -57,6 +57,15 @@ def test_prefill_beside_decodes_is_bounded_and_alone_it_is_not() -> None:
     assert [step(scheduler)[1:] for _ in range(3)] == [[("next", 0, 8)], [("next", 8, 8)], [("next", 16, 4)]]
 
 
+def test_beside_many_decodes_more_prefill_is_a_small_share() -> None:
+    scheduler = make(max_prefill_tokens=8, prefill_tokens_per_decode=4)
+    for i in range(3):
+        scheduler.add(seq(f"s{i}", 2))
+    assert len(step(scheduler)) == 3
+    scheduler.add(seq("next", 20))
+    assert step(scheduler)[3:] == [("next", 0, 12)]
+
+
 def resumed(name: str, prompt: int, generated: int) -> Sequence:
     """A sequence whose earlier attempt had generated some tokens after the prompt."""
     sequence = seq(name, prompt + generated)

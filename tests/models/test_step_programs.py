@@ -213,6 +213,21 @@ def test_batch_sizes_waste_little() -> None:
     assert batch_sizes(1) == [1] and batch_sizes(5) == [1, 2, 3, 4, 5]
 
 
+def test_there_are_not_too_many_programs() -> None:
+    """Each takes part of a second to record."""
+    assert len(step_programs.ProgramPlan(10, 64, 4096).shapes()) <= 34
+    assert len(step_programs.ProgramPlan(10, 512, 8192).shapes()) <= 60
+
+
+def test_many_short_streams_go_through_the_programs_of_long_ones(programs: Engines) -> None:
+    engine = programs(graphs="off")
+    engine._runner.prepare(step_programs.ProgramPlan(10, 12, 96))
+    served = engine._runner._programs._programs
+    for count, context, expected in ((1, 48, (1, 48)), (8, 48, (8, 48)), (8, 49, (8, 96)), (9, 48, (12, 96))):
+        shape = served.for_decodes(count, context).shape.attention
+        assert (shape.num_decodes, shape.max_context) == expected
+
+
 def test_a_step_is_launched_before_the_one_before_it_is_read(
     programs: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
