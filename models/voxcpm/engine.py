@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_VOICE = "default"
 PREFILL_TOKENS_PER_DECODE = 4
-"""A decode passes once through the language models and, at ten solver steps, as 200 tokens through the DiT: in
-VoxCPM2 it costs as much as 25 positions of a prompt.
+"""A decode passes once through the language models and, at ten solver steps, as 200 tokens through the DiT:
+in VoxCPM2 it costs as much as 25 positions of a prompt.
 """
 
 
