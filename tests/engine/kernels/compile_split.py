@@ -1,0 +1,107 @@
+"""Compiles the kernels of `split_linear` for compute capability 9.0 at the sizes of VoxCPM2, without a GPU.
+
+    python -m tests.engine.kernels.compile_split
+
+A line of JSON per kernel: 16-byte loads before the kernel waits, stores before it waits, exchanges through
+shared memory before the first product of tiles, bytes spilled per thread. The interpreter has to be off
+(TRITON_INTERPRET unset), hence a program of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from engine.kernels.split_linear import add_and_norm_kernel, split_linear_kernel
+from engine.kernels.split_tiling import row_tiles, split_tiling
+
+HOPPER = GPUTarget("cuda", 90, 32)
+UNALIGNED = {"num_rows", "inner", "alpha", "eps"}
+PRODUCTS = [  # outputs, inputs, gate, split
+    (2560, 1024, False, False),
+    (1024, 2048, False, True),
+    (4096, 1024, True, False),
+    (1024, 4096, False, True),
+]
+LONG_PRODUCTS = [
+    (2560, 2048, False, False),
+    (2048, 2048, False, True),
+    (6144, 2048, True, False),
+    (2048, 6144, False, True),
+]
+
+
+def compile_kernel(
+    kernel: Any, types: dict[str, str], constants: dict[str, Any], warps: int
+) -> dict[str, Any]:
+    names = kernel.arg_names
+    source = ASTSource(
+        kernel,
+        {name: types.get(name, "constexpr") for name in names},
+        {(names.index(name),): value for name, value in constants.items()},
+        {(names.index(name),): [["tt.divisibility", 16]] for name in types if name not in UNALIGNED},
+    )
+    compiled = triton.compile(source, target=HOPPER, options={"num_warps": warps, "launch_pdl": True})
+    code = compiled.asm["ptx"]
+    before, _, _ = code.partition("griddepcontrol.wait")
+    loading, _, _ = code.partition("mma.sync")
+    return {
+        "wide_loads_before": len(re.findall(r"ld\.global\S*\.v4\.b32", before)),
+        "narrow_loads_before": len(re.findall(r"ld\.global(?!\S*\.v4\.b32)", before)),
+        "stores_before": before.count("st.global"),
+        "exchanges": len(re.findall(r"st\.shared|ldmatrix|shfl\.sync\.idx", loading)),
+        "spilled": stack_bytes(compiled.asm["cubin"]),
+    }
+
+
+def stack_bytes(cubin: bytes) -> int:
+    """Bytes of stack of the kernel in `cubin`, which only spilled registers need."""
+    tool = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin", "cuobjdump")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        usage = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True, check=True)
+    return max(int(size) for size in re.findall(r"STACK:(\d+)", usage.stdout))
+
+
+def compile_product(rows: int, outputs: int, size: int, gated: bool, split: bool) -> dict[str, Any]:
+    tiling = split_tiling(rows, outputs, size, gated, split)
+    first, second = row_tiles(rows)
+    steps = -(-size // (tiling.step * tiling.splits))
+    constants = {
+        "N": outputs, "K": size, "PART": steps * tiling.step, "BLOCK_M": first, "TAIL": second,
+        "BLOCK_N": tiling.outputs, "BLOCK_K": tiling.step, "EARLY": min(tiling.early, steps),
+        "AHEAD": min(tiling.ahead, steps), "WARPS": tiling.warps, "GATED": gated, "FENCE": True, "PDL": True,
+    }  # fmt: skip
+    types = {"x": "*bf16", "weight": "*bf16", "out": "*fp32" if split else "*bf16", "num_rows": "i32"}
+    return {"kernel": "split_linear", **compile_kernel(split_linear_kernel, types, constants, tiling.warps)}
+
+
+def compile_sum(size: int, parts: int) -> dict[str, Any]:
+    types = dict.fromkeys(("residual", "norm", "hidden", "normed"), "*bf16")
+    types |= dict.fromkeys(("num_rows", "inner", "outer_stride", "row_stride"), "i32")
+    types |= {"partials": "*fp32", "alpha": "fp32", "eps": "fp32"}
+    constants = {"SIZE": size, "PARTS": parts, "BLOCK": size, "PDL": True}
+    return {"kernel": "add_and_norm", **compile_kernel(add_and_norm_kernel, types, constants, size // 256)}
+
+
+def main() -> None:
+    for rows in (5, 16, 22, 44):
+        for product in PRODUCTS:
+            print(json.dumps(compile_product(rows, *product)), flush=True)
+    for product in LONG_PRODUCTS:
+        print(json.dumps(compile_product(1, *product)), flush=True)
+    for size, parts in ((1024, 4), (2048, 2)):
+        print(json.dumps(compile_sum(size, parts)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
