@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,7 @@ from models.voxcpm.flow_matching import FlowSolver, guide
 from models.voxcpm.fused_flow import FusedEncoder, FusedFlow
 from models.voxcpm.fused_layer import fuse_layers
 from models.voxcpm.model import LocalDiT, LocalEncoder
-from models.voxcpm.transformer import CosSin, bidirectional_attention
+from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
 CFG_VALUE, STEP_SIZE = 2.0, 0.1
 Row = tuple[Tensor, TransformerConfig, CosSin | None, slice | None]
@@ -51,65 +51,24 @@ class Case:
     launches: int
 
 
-class Parts:
-    """Random weights, plain, fused and in fp32, and inputs for any number of streams."""
+class Inputs:
+    """Random inputs of row attention for any number of streams."""
 
     launches = 40
 
     def __init__(self, config: VoxCPMConfig, device: torch.device, dtype: torch.dtype) -> None:
         torch.manual_seed(0)
         self.config, self.device, self.dtype = config, device, dtype
-        with device:
-            dit = LocalDiT(config.dit_transformer(), config.feat_dim, config.two_condition_tokens)
-            encoder = LocalEncoder(config.encoder_transformer(), config.feat_dim)
-        for part in (dit, encoder):
-            part.to(device).eval().requires_grad_(False)
-        self.plain = Modules(dit, encoder).to(dtype)
-        self.exact = self.plain.to(torch.float32)
-        fused = self.plain.to(dtype)
-        fuse_layers(fused.dit)
-        fuse_layers(fused.encoder)
-        fused.dit.integrate = FusedFlow(fused.dit, config.patch_size).integrate
-        self.fused_dit, self.fused_encoder = fused.dit, FusedEncoder(fused.encoder, config.patch_size)
         self.time_place = 2 if config.two_condition_tokens else 0
         self.length = self.time_place + 1 + 2 * config.patch_size
+        self._rope = Transformer(replace(config.dit_transformer(), num_hidden_layers=0)).rope.to(device)
 
     def randn(self, *shape: int) -> Tensor:
         return torch.randn(*shape, device=self.device, dtype=self.dtype)
 
-    def cases(self, streams: int) -> list[Case]:
-        sizes = self.config.dit_transformer()
-        tokens, hidden, ffn = 2 * streams * self.length, sizes.hidden_size, sizes.intermediate_size
-        norm_inputs = [self.randn(tokens, hidden), self.randn(hidden)]
-        return [
-            Case("norm", _norm, _plain_norm, norm_inputs, self.launches),
-            Case("gate", silu_mul, _plain_gate, [self.randn(tokens, 2 * ffn)], self.launches),
-            self._rotary(max(64, streams)),
-            *(self._row(name, *row) for name, row in self.rows(streams).items()),
-            self._step(streams),
-            self._encoder(streams),
-            self._solver(streams),
-        ]
-
     def rope(self, length: int) -> CosSin:
         """Rotary factors; all stacks share their frequencies."""
-        return self.plain.dit.decoder.rope.cos_sin(torch.arange(length, device=self.device))
-
-    def _rotary(self, tokens: int) -> Case:
-        """Of the language model: a prompt, or as many decodes."""
-        sizes = self.config.lm_config
-        rotated = sizes.num_attention_heads + sizes.num_key_value_heads
-        rope = self.rope(tokens)
-
-        def fused(qkv: Tensor) -> Tensor:
-            rotate_(qkv.flatten(1), rotated, qkv.shape[-1], *rope)
-            return qkv[:, :rotated]
-
-        def plain(modules: Modules, qkv: Tensor) -> Tensor:
-            return apply_rotary(qkv[:, :rotated], *rope)
-
-        heads = rotated + sizes.num_key_value_heads
-        return Case("rotary, LM", fused, plain, [self.randn(tokens, heads, sizes.head_dim)], self.launches)
+        return self._rope.cos_sin(torch.arange(length, device=self.device))
 
     def rows(self, streams: int) -> dict[str, Row]:
         """Inputs of row attention as the DiT, its last layer and the encoder have them."""
@@ -126,6 +85,55 @@ class Parts:
     def _inputs(self, rows: int, length: int, sizes: TransformerConfig, keep: slice | None) -> Row:
         heads = sizes.num_attention_heads + 2 * sizes.num_key_value_heads
         return self.randn(rows, length, heads * sizes.head_dim), sizes, self.rope(length), keep
+
+
+class Parts(Inputs):
+    """Random weights as well, plain, fused and in fp32."""
+
+    def __init__(self, config: VoxCPMConfig, device: torch.device, dtype: torch.dtype) -> None:
+        super().__init__(config, device, dtype)
+        with device:
+            dit = LocalDiT(config.dit_transformer(), config.feat_dim, config.two_condition_tokens)
+            encoder = LocalEncoder(config.encoder_transformer(), config.feat_dim)
+        for part in (dit, encoder):
+            part.to(device).eval().requires_grad_(False)
+        self.plain = Modules(dit, encoder).to(dtype)
+        self.exact = self.plain.to(torch.float32)
+        fused = self.plain.to(dtype)
+        fuse_layers(fused.dit)
+        fuse_layers(fused.encoder)
+        fused.dit.integrate = FusedFlow(fused.dit, config.patch_size).integrate
+        self.fused_dit, self.fused_encoder = fused.dit, FusedEncoder(fused.encoder, config.patch_size)
+
+    def cases(self, streams: int) -> list[Case]:
+        sizes = self.config.dit_transformer()
+        tokens, hidden, ffn = 2 * streams * self.length, sizes.hidden_size, sizes.intermediate_size
+        norm_inputs = [self.randn(tokens, hidden), self.randn(hidden)]
+        return [
+            Case("norm", _norm, _plain_norm, norm_inputs, self.launches),
+            Case("gate", silu_mul, _plain_gate, [self.randn(tokens, 2 * ffn)], self.launches),
+            self._rotary(max(64, streams)),
+            *(self._row(name, *row) for name, row in self.rows(streams).items()),
+            self._step(streams),
+            self._encoder(streams),
+            self._solver(streams),
+        ]
+
+    def _rotary(self, tokens: int) -> Case:
+        """Of the language model: a prompt, or as many decodes."""
+        sizes = self.config.lm_config
+        rotated = sizes.num_attention_heads + sizes.num_key_value_heads
+        rope = self.rope(tokens)
+
+        def fused(qkv: Tensor) -> Tensor:
+            rotate_(qkv.flatten(1), rotated, qkv.shape[-1], *rope)
+            return qkv[:, :rotated]
+
+        def plain(modules: Modules, qkv: Tensor) -> Tensor:
+            return apply_rotary(qkv[:, :rotated], *rope)
+
+        heads = rotated + sizes.num_key_value_heads
+        return Case("rotary, LM", fused, plain, [self.randn(tokens, heads, sizes.head_dim)], self.launches)
 
     def _row(
         self, name: str, qkv: Tensor, sizes: TransformerConfig, rope: CosSin | None, keep: slice | None

@@ -1,9 +1,11 @@
 """Rotary embedding and dense attention over short rows in one kernel, from one buffer of q, k and v.
 
 A row is the handful of tokens of one stream (5 in VoxCPM's local encoder, 11 in its DiT), every one of which
-sees all others. The keys and values of a row fit into one tile, so the softmax needs one pass, and the heads
-that share a key/value head are rows of one tile as in `engine.attention.triton_kernels`. Heads are handled as
-two halves, since the rotation mixes element i of one with element i of the other.
+sees all others. A program is one warp, which holds the keys and values of a row and key/value head and goes
+through the query heads that share them, 16 queries at a time. Only values pass through shared memory: see
+`_fragments` for how what a lane loads is its part of the operands.
+
+Heads are handled as two halves, since the rotation mixes element i of one with element i of the other.
 """
 
 from __future__ import annotations
@@ -21,23 +23,88 @@ MAX_ROW = 64
 """Tokens of the longest row."""
 MAX_KEYS = 4096
 """Elements of the keys of one row and head, beyond which a program would run out of registers."""
-_FULL = 4096
-"""Tiles (row, key/value head) from which on there are enough programs without small tiles."""
+_TILE = 16
+"""Queries, of one head or of several, that are multiplied at a time."""
+_PROGRAMS = 1024
+"""Programs that occupy a device: 8 for each of 128 processors."""
+_EARLY = 256
+"""Up to how many programs an early launch gains more than it costs."""
 
 
 @dataclass(frozen=True)
 class RowLaunch:
-    """Queries times heads per program (a power of two from 16), and its warps."""
+    """Tiles of queries per program, whether programs start before the kernel before has ended, and to how
+    many registers a thread is held."""
 
-    tile: int
-    warps: int
+    tiles: int
+    early: bool = True
+    registers: int | None = None
+
+
+@triton.jit
+def _lanes(base, offsets):
+    """Addresses whose first axes, of 4 and 8, are to be a warp's lanes: the compiler ranks axes by
+    contiguity, and the hint has to stand beside the addition to a pointer."""
+    return tl.max_contiguous(base + offsets, (8, 4, 1, 1, 16))
+
+
+@triton.jit
+def _fragments(tile, EIGHTS: tl.constexpr, CHUNKS: tl.constexpr):
+    """A tile as it is loaded -> [rows, elements], operand of `tl.dot`, with no data exchanged.
+
+    Axes of a loaded tile: quarter of 32 elements (4), row (8), eights of rows, chunk of 32 elements, 8
+    elements. Lane q of a row wants elements 2q, 2q+1, 2q+8, 2q+9 of 16 for mma.m16n8k16; as the order of a
+    sum is free, its 8 elements are declared to be these of two such 16s, for both operands alike.
+    """
+    tile = tl.permute(tl.reshape(tile, (4, 8, EIGHTS, CHUNKS, 2, 2, 2)), (2, 1, 3, 4, 5, 0, 6))
+    return tl.reshape(tile, (EIGHTS * 8, CHUNKS * 32))
+
+
+@triton.jit
+def _shuffled(values, TOKENS: tl.constexpr, CHUNKS: tl.constexpr):
+    """Values [TOKENS, elements] in an order in which a lane's part of a product is 8 neighbours at a time."""
+    values = tl.permute(tl.reshape(values, (TOKENS, CHUNKS, 4, 4, 2)), (0, 1, 3, 2, 4))
+    return tl.reshape(values, (TOKENS, CHUNKS * 32))
+
+
+@triton.jit
+def _unshuffled(mixed, CHUNKS: tl.constexpr):
+    """A product [16, elements] with shuffled values -> a tile with the axes of loaded ones."""
+    mixed = tl.permute(tl.reshape(mixed, (2, 8, CHUNKS, 4, 4, 2)), (4, 1, 0, 2, 3, 5))
+    return tl.reshape(mixed, (4, 8, 2, CHUNKS, 8))
+
+
+@triton.jit
+def _factors(table, token, in_rows, HALF: tl.constexpr, EIGHTS: tl.constexpr, CHUNKS: tl.constexpr):
+    """Rotary factors of `token` for a loaded tile: fp32, hence two loads of 16 bytes for its 8 elements."""
+    element = (
+        (tl.arange(0, 4) * 8)[:, None, None, None, None, None]
+        + (tl.arange(0, CHUNKS) * 32)[None, None, None, :, None, None]
+        + (tl.arange(0, 2) * 4)[None, None, None, None, :, None]
+        + tl.arange(0, 4)[None, None, None, None, None, :]
+    )
+    offsets = token[:, :, :, :, :, None] * 2 * HALF + HALF + element
+    pointers = tl.max_contiguous(table + offsets, (8, 4, 1, 1, 1, 16))
+    factors = tl.load(pointers, mask=in_rows[:, :, :, :, :, None] & (element < HALF), other=0.0)
+    return tl.reshape(factors, (4, 8, EIGHTS, CHUNKS, 8))
 
 
 @triton.jit
 def _rotated(a, b, cos, sin):
-    """Halves a and b [M, D/2] of heads, rotated: fp32."""
-    a, b = a.to(tl.float32), b.to(tl.float32)
-    return a * cos - b * sin, b * cos + a * sin
+    """Halves a and b of heads, rotated in fp32, in their type."""
+    wide_a, wide_b = a.to(tl.float32), b.to(tl.float32)
+    return (wide_a * cos - wide_b * sin).to(a.dtype), (wide_b * cos + wide_a * sin).to(a.dtype)
+
+
+@triton.jit
+def _members(tile, kv_head, KEPT: tl.constexpr, GROUP: tl.constexpr, BLOCK_Q: tl.constexpr):
+    """Query and head of each row of a tile, and whether they exist."""
+    HEADS: tl.constexpr = 16 // BLOCK_Q
+    QUERY_TILES: tl.constexpr = (KEPT + BLOCK_Q - 1) // BLOCK_Q
+    member = tl.arange(0, 8)[None, :, None, None, None] + (tl.arange(0, 2) * 8)[None, None, :, None, None]
+    query = tile % QUERY_TILES * BLOCK_Q + member % BLOCK_Q
+    of_group = tile // QUERY_TILES * HEADS + member // BLOCK_Q
+    return query, kv_head * GROUP + of_group, (query < KEPT) & (of_group < GROUP)
 
 
 @triton.jit
@@ -45,65 +112,90 @@ def row_attention_kernel(
     qkv, cos, sin, out, scale,
     LENGTH: tl.constexpr, FIRST: tl.constexpr, KEPT: tl.constexpr,
     KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HALF: tl.constexpr, ROTARY: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_L: tl.constexpr, BLOCK_HALF: tl.constexpr, PDL: tl.constexpr,
+    PARTS: tl.constexpr, TILES: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_L: tl.constexpr,
+    BLOCK_HALF: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Program (row, key/value head, tile) attends BLOCK_M of the row's queries times heads to the row.
+    """Program (row, key/value head, part) attends TILES tiles of BLOCK_Q queries times heads to the row.
 
     The queries are tokens FIRST to FIRST + KEPT; cos and sin are [LENGTH, 2 HALF].
     """
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
-    TILES: tl.constexpr = (KEPT * GROUP + BLOCK_M - 1) // BLOCK_M
     HEADS: tl.constexpr = KV_HEADS * GROUP
     WIDTH: tl.constexpr = (HEADS + 2 * KV_HEADS) * 2 * HALF
+    CHUNKS: tl.constexpr = BLOCK_HALF // 32
+    EIGHTS: tl.constexpr = BLOCK_L // 8
+    SAME_FACTORS: tl.constexpr = FIRST == 0 and BLOCK_Q == BLOCK_L
     program = tl.program_id(0)
-    tile, kv_head = program % TILES, program // TILES % KV_HEADS
-    row = (program // (TILES * KV_HEADS)).to(tl.int64)
-    operand = qkv.dtype.element_ty
+    part, kv_head = program % PARTS, program // PARTS % KV_HEADS
+    row = (program // (PARTS * KV_HEADS)).to(tl.int64)
 
-    token, element = tl.arange(0, BLOCK_L), tl.arange(0, BLOCK_HALF)
-    in_half = (element < HALF)[None, :]
-    in_row = token < LENGTH
-    member = tile * BLOCK_M + tl.arange(0, BLOCK_M)
-    query, head = member // GROUP, kv_head * GROUP + member % GROUP
-    in_tile = (query < KEPT)[:, None] & in_half
-    in_keys = in_row[:, None] & in_half
-
-    row_start = qkv + row * LENGTH * WIDTH
-    q_start = row_start + ((FIRST + query) * WIDTH + head * 2 * HALF)[:, None] + element[None, :]
-    k_start = row_start + (token * WIDTH + (HEADS + kv_head) * 2 * HALF)[:, None] + element[None, :]
-    v_start = k_start + KV_HEADS * 2 * HALF
+    element = (
+        (tl.arange(0, 4) * 8)[:, None, None, None, None]
+        + (tl.arange(0, CHUNKS) * 32)[None, None, None, :, None]
+        + tl.arange(0, 8)[None, None, None, None, :]
+    )
+    eight = tl.arange(0, 8)[None, :, None, None, None]
+    token = eight + (tl.arange(0, EIGHTS) * 8)[None, None, :, None, None]
+    in_half = element < HALF
+    in_keys = (token < LENGTH) & in_half
+    keys = qkv + row * LENGTH * WIDTH + (HEADS + kv_head) * 2 * HALF
+    key_offsets = token * WIDTH + element
+    place, flat = tl.arange(0, BLOCK_L)[:, None], tl.arange(0, BLOCK_HALF)[None, :]
+    in_values = (place < LENGTH) & (flat < HALF)
+    values = keys + KV_HEADS * 2 * HALF + place * WIDTH + flat
+    if ROTARY:
+        cos_k = _factors(cos, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
+        sin_k = _factors(sin, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
+        if SAME_FACTORS:
+            cos_q, sin_q = cos_k, sin_k
+        else:
+            query, head, in_tile = _members(part * TILES, kv_head, KEPT, GROUP, BLOCK_Q)
+            cos_q = _factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+            sin_q = _factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
     if PDL:
         tl.extra.cuda.gdc_wait()
-    q_a, q_b = tl.load(q_start, mask=in_tile, other=0.0), tl.load(q_start + HALF, mask=in_tile, other=0.0)
-    k_a, k_b = tl.load(k_start, mask=in_keys, other=0.0), tl.load(k_start + HALF, mask=in_keys, other=0.0)
-    v_a, v_b = tl.load(v_start, mask=in_keys, other=0.0), tl.load(v_start + HALF, mask=in_keys, other=0.0)
-    if ROTARY:
-        of_query = ((FIRST + query) * 2 * HALF + HALF)[:, None] + element[None, :]
-        of_key = (token * 2 * HALF + HALF)[:, None] + element[None, :]
-        q_a, q_b = _rotated(
-            q_a,
-            q_b,
-            tl.load(cos + of_query, mask=in_tile, other=0.0),
-            tl.load(sin + of_query, mask=in_tile, other=0.0),
-        )
-        k_a, k_b = _rotated(
-            k_a,
-            k_b,
-            tl.load(cos + of_key, mask=in_keys, other=0.0),
-            tl.load(sin + of_key, mask=in_keys, other=0.0),
-        )
-    scores = tl.dot(q_a.to(operand), tl.trans(k_a.to(operand)), input_precision="ieee")
-    scores = tl.dot(q_b.to(operand), tl.trans(k_b.to(operand)), scores, input_precision="ieee")
-    scores = tl.where(in_row[None, :], scores * scale, float("-inf"))
-    weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
-    inverse = 1.0 / tl.sum(weights, 1)[:, None]
-    weights = weights.to(operand)
-    target = out + ((row * KEPT + query) * HEADS + head)[:, None] * 2 * HALF + element[None, :]
-    mixed = tl.dot(weights, v_a, input_precision="ieee") * inverse
-    tl.store(target, mixed.to(operand), mask=in_tile)
-    mixed = tl.dot(weights, v_b, input_precision="ieee") * inverse
-    tl.store(target + HALF, mixed.to(operand), mask=in_tile)
+
+    k_a = tl.load(_lanes(keys, key_offsets), mask=in_keys, other=0.0)
+    k_b = tl.load(_lanes(keys + HALF, key_offsets), mask=in_keys, other=0.0)
+    v_a = tl.load(values, mask=in_values, other=0.0)
+    v_b = tl.load(values + HALF, mask=in_values, other=0.0)
+    visible = (tl.arange(0, BLOCK_L) < LENGTH)[None, :]
+    queries = qkv + (row * LENGTH + FIRST) * WIDTH
+    target = out + row * KEPT * HEADS * 2 * HALF
+    next_a, next_b = k_a, k_b
+    for step in tl.static_range(TILES):
+        query, head, in_tile = _members(part * TILES + step, kv_head, KEPT, GROUP, BLOCK_Q)
+        in_tile &= in_half
+        if step == 0:
+            offsets = query * WIDTH + head * 2 * HALF + element
+            next_a = tl.load(_lanes(queries, offsets), mask=in_tile, other=0.0)
+            next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_tile, other=0.0)
+            if ROTARY:
+                k_a, k_b = _rotated(k_a, k_b, cos_k, sin_k)
+            k_a, k_b = _fragments(k_a, EIGHTS, CHUNKS), _fragments(k_b, EIGHTS, CHUNKS)
+            v_a, v_b = _shuffled(v_a, BLOCK_L, CHUNKS), _shuffled(v_b, BLOCK_L, CHUNKS)
+        q_a, q_b = next_a, next_b
+        if ROTARY:
+            if step > 0 and KEPT > BLOCK_Q:
+                cos_q = _factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+                sin_q = _factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+            q_a, q_b = _rotated(q_a, q_b, cos_q, sin_q)
+        if step + 1 < TILES:
+            next_query, next_head, in_next = _members(part * TILES + step + 1, kv_head, KEPT, GROUP, BLOCK_Q)
+            offsets = next_query * WIDTH + next_head * 2 * HALF + element
+            next_a = tl.load(_lanes(queries, offsets), mask=in_next & in_half, other=0.0)
+            next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_next & in_half, other=0.0)
+        scores = tl.dot(_fragments(q_a, 2, CHUNKS), tl.trans(k_a), input_precision="ieee")
+        scores += tl.dot(_fragments(q_b, 2, CHUNKS), tl.trans(k_b), input_precision="ieee")
+        scores = tl.where(visible, scores * scale, float("-inf"))
+        weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
+        weights = (weights / tl.sum(weights, 1)[:, None]).to(qkv.dtype.element_ty)
+        offsets = (query * HEADS + head) * 2 * HALF + element
+        mixed = tl.dot(weights, v_a, input_precision="ieee").to(out.dtype.element_ty)
+        tl.store(_lanes(target, offsets), _unshuffled(mixed, CHUNKS), mask=in_tile)
+        mixed = tl.dot(weights, v_b, input_precision="ieee").to(out.dtype.element_ty)
+        tl.store(_lanes(target + HALF, offsets), _unshuffled(mixed, CHUNKS), mask=in_tile)
 
 
 def fits(length: int, head_dim: int) -> bool:
@@ -123,6 +215,7 @@ def row_attention(
 
     qkv: [N, L, (Hq + 2 Hkv) D], contiguous, queries first, then keys, then values, neither rotated.
     rope: cos, sin of positions 0 to L, fp32 [L, 1, D], as `LongRope.cos_sin` gives them; None: no rotation.
+        They are read before earlier kernels have ended: constants, not what those write.
     keep: only these queries, a slice of step 1.
 
     Returns: [N, kept, Hq D].
@@ -132,21 +225,23 @@ def row_attention(
     first, end, _ = (keep or slice(None)).indices(length)
     kept = end - first
     out = qkv.new_empty(num_rows, kept, num_heads * head_dim)
-    launch = launch or _launch(num_rows * num_kv_heads, kept * group)
-    tiles = triton.cdiv(kept * group, launch.tile)
+    block_q = min(_TILE, triton.next_power_of_2(kept))
+    num_tiles = triton.cdiv(group, _TILE // block_q) * triton.cdiv(kept, block_q)
+    launch = launch or _launch(num_tiles, num_rows * num_kv_heads)
+    parts = triton.cdiv(num_tiles, launch.tiles)
     cos, sin = rope or (qkv, qkv)
-    row_attention_kernel[(num_rows * num_kv_heads * tiles,)](
+    row_attention_kernel[(num_rows * num_kv_heads * parts,)](
         qkv, cos, sin, out, math.log2(math.e) / math.sqrt(head_dim),
         LENGTH=length, FIRST=first, KEPT=kept, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
-        ROTARY=rope is not None, BLOCK_M=launch.tile, BLOCK_L=max(16, triton.next_power_of_2(length)),
-        BLOCK_HALF=max(16, triton.next_power_of_2(head_dim // 2)), num_warps=launch.warps,
-        **launch_options(qkv.device),
+        ROTARY=rope is not None, PARTS=parts, TILES=min(launch.tiles, num_tiles), BLOCK_Q=block_q,
+        BLOCK_L=max(_TILE, triton.next_power_of_2(length)),
+        BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), num_warps=1, maxnreg=launch.registers,
+        **(launch_options(qkv.device) if launch.early else {"PDL": False}),
     )  # fmt: skip
     return out
 
 
-def _launch(num_tiles: int, rows: int) -> RowLaunch:
-    """Small tiles where there are few programs, so that more of the device works."""
-    if num_tiles < _FULL // 16 or rows <= 16:
-        return RowLaunch(16, 2)
-    return RowLaunch(32, 4)
+def _launch(num_tiles: int, num_programs: int) -> RowLaunch:
+    """As many tiles per program as leave enough programs; keys are rotated once for all of a program's."""
+    tiles = max(1, min(num_tiles, num_tiles * num_programs // _PROGRAMS))
+    return RowLaunch(1 << (tiles.bit_length() - 1), num_tiles * num_programs <= _EARLY)

@@ -29,7 +29,9 @@ FLOW = {
 }  # fmt: skip
 
 
-def compile_kernel(kernel: Any, constants: dict[str, Any], single: frozenset[str] = frozenset()) -> None:
+def compile_kernel(
+    kernel: Any, constants: dict[str, Any], single: frozenset[str] = frozenset(), num_warps: int = 4
+) -> None:
     """Compiles for bf16 tensors; those named in `single` are fp32."""
     constants = {**constants, "PDL": True}
     types = {"num_rows": "i32", **SCALARS}
@@ -42,7 +44,9 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], single: frozenset[str
     names = kernel.arg_names
     values = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
-    code = triton.compile(source, target=HOPPER, options={"launch_pdl": True}).asm["ptx"]
+    code = triton.compile(source, target=HOPPER, options={"launch_pdl": True, "num_warps": num_warps}).asm[
+        "ptx"
+    ]
     before, wait, _ = code.partition("griddepcontrol.wait")
     print(kernel.__name__, "waits" if wait else "does not wait", before.count("st.global"), "stores before")
 
@@ -52,10 +56,16 @@ def main() -> None:
         compile_kernel(rms_norm_kernel, {"SIZE": size, "BLOCK": size})
     compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024})
     compile_kernel(rotary_kernel, {"HEADS": 18, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64})
-    for length, first, kept in ((11, 0, 11), (11, 7, 4), (5, 0, 5), (5, 0, 1)):
-        for tile in (16, 32):
-            row = {"LENGTH": length, "FIRST": first, "KEPT": kept, "BLOCK_M": tile}
-            compile_kernel(row_attention_kernel, {**ROWS, **row})
+    for length, first, kept, block, tiles in (
+        (11, 0, 11, 16, 8),
+        (11, 7, 4, 4, 2),
+        (5, 0, 5, 8, 4),
+        (5, 0, 1, 1, 1),
+    ):
+        for per_program in {1, tiles}:
+            parts = {"PARTS": tiles // per_program, "TILES": per_program, "BLOCK_Q": block}
+            row = {"LENGTH": length, "FIRST": first, "KEPT": kept, **parts}
+            compile_kernel(row_attention_kernel, {**ROWS, **row}, num_warps=1)
     single = frozenset({"x", "out", "cfg_values"})
     last = dict.fromkeys(("tokens", "weight", "bias", "head", "head_shift"))
     compile_kernel(flow_step_kernel, {**FLOW, "head_shift": None}, single)
