@@ -101,7 +101,6 @@ class VoxCPMRunner:
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
-
         outputs = make_outputs(plan.most_rows, self.config, self.device)
 
         def build(shape: ProgramShape) -> StepProgram:

@@ -29,6 +29,7 @@ from engine.staging import HostCopy, Readback, Staging
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.prompt import key_patches
 from models.voxcpm.waveform_streams import WaveformStreams
 
 _ALIGNMENT = 64  # bytes
@@ -179,10 +180,10 @@ class StepProgram:
                 host["fresh"][chunk] = row.slot
             host["token_ids"][begin:end] = [0 if isinstance(key, bytes) else key for key in row.keys]
             if self.shape.chunk_audio:
-                host["is_audio"][begin:end] = [isinstance(key, bytes) for key in row.keys]
-                for place, key in enumerate(row.keys, start=begin):
-                    if isinstance(key, bytes):
-                        host["audio"][place] = np.frombuffer(key, dtype=np.float32).reshape(self.patch)
+                is_audio = np.array([isinstance(key, bytes) for key in row.keys])
+                host["is_audio"][begin:end] = is_audio
+                patches = key_patches([key for key in row.keys if isinstance(key, bytes)], *self.patch)
+                host["audio"][begin:end][is_audio] = patches
             begin = end
 
     @torch.inference_mode()
