@@ -1,24 +1,29 @@
 """The streaming audio decoder on a GPU: errors and times of its fused form against the plain one.
 
-    python3 -m benchmarks.gpu_vae [--shape voxcpm2] [--streams 1,16,64,256,512] [--output FILE]
-    python3 -m benchmarks.gpu_vae --launches --streams 1,64    # each kernel of a decode
-    python3 -m benchmarks.gpu_vae --tiles --streams 1,64       # the same with other tiles than the chosen
+    python3 -m benchmarks.gpu_vae [--shape voxcpm2] [--streams 1,64,512] [--sweep 1,64] [--output FILE]
 
 Errors are norms relative to a decode of the whole in double precision, on random weights. "package" is what
 the published package does: convolutions of the whole through cuDNN, whose default is TF32. Times are of one
 decode of every stream, in a CUDA graph. The floor is what reading the weights once takes at the rate of a
-copy. The first run compiles the kernels.
+copy. Then every kernel's time, one after the other, and for `--sweep` how much longer a decode takes with
+other tiles, layer by layer (`gpu_vae_tiles.brief` reads them). As many processes as there are cores compile
+the kernels first.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import multiprocessing
+import os
 import statistics
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import torch
@@ -27,38 +32,21 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu_arithmetic import machine_rates
 from benchmarks.gpu_checkpoints import SHAPES, shape_config, vae_weights
+from benchmarks.gpu_vae_tiles import Choice, as_for, brief, choices, chosen, forced, groups, size
 from engine.attention.measure import captured
 from engine.kernels import launch
-from models.voxcpm import fused_stages, fused_vae
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.fused_stages import ProductStage, SeparableStage, Tile
+from models.voxcpm.fused_stages import Call, Signal, gather
 from models.voxcpm.fused_vae import FusedDecoder
 from models.voxcpm.streaming_vae import StreamingDecoder
 
 ERROR_PATCHES = 16
-REPLAYS, REPEATS = 10, 5
-SEPARABLE_OUTPUTS = (128, 256)
-"""Widest residual units that are one kernel, both tried."""
-TILES = {
-    ProductStage: [
-        Tile(128, 256, 32, 8, 3), Tile(128, 128, 32, 8, 3, 128), Tile(128, 128, 32, 8, 4),
-        Tile(128, 64, 32, 4, 3), Tile(128, 64, 32, 8, 3, 128), Tile(64, 128, 32, 4, 3),
-        Tile(64, 64, 32, 4, 4),
-        Tile(64, 64, 64, 4, 3), Tile(64, 32, 64, 4, 3), Tile(32, 64, 64, 4, 4), Tile(32, 32, 64, 4, 4),
-        Tile(32, 16, 128, 4, 4), Tile(16, 64, 64, 4, 5), Tile(16, 32, 64, 4, 6), Tile(16, 32, 128, 4, 3),
-        Tile(16, 32, 128, 4, 4), Tile(16, 16, 128, 4, 4), Tile(16, 16, 256, 4, 4),
-    ],
-    SeparableStage: [
-        Tile(128, 256, 32, 8, 1), Tile(128, 128, 32, 8, 1), Tile(128, 64, 32, 8, 1), Tile(128, 32, 32, 8, 1),
-        Tile(64, 256, 16, 8, 1), Tile(64, 256, 32, 8, 1), Tile(64, 128, 32, 8, 1),
-        Tile(64, 128, 32, 8, 1, 128),
-        Tile(64, 64, 32, 8, 1), Tile(64, 64, 32, 8, 1, 128), Tile(64, 32, 32, 8, 1), Tile(64, 32, 32, 4, 1),
-        Tile(32, 256, 32, 4, 1), Tile(32, 128, 32, 4, 1), Tile(32, 64, 32, 4, 1), Tile(32, 32, 32, 4, 1),
-        Tile(16, 128, 64, 4, 1), Tile(16, 64, 32, 4, 1), Tile(16, 64, 64, 4, 1), Tile(16, 32, 32, 4, 1),
-    ],
-}  # fmt: skip
-"""What `--tiles` tries."""
+REPLAYS, REPEATS = 5, 5
+SWEEP_REPLAYS, SWEEP_REPEATS = 3, 3
+SHOWN = 7
+PLAIN_STREAMS = 64
+"""Beyond, the plain form is left out: it takes long."""
 
 
 class Bench:
@@ -84,7 +72,7 @@ class Bench:
         self.vae.float()
         heard = {}
         for name, tf32 in (("package", True), ("package without TF32", False)):
-            with torch.backends.cudnn.flags(allow_tf32=tf32):
+            with torch.backends.cudnn.flags(enabled=True, allow_tf32=tf32):
                 heard[name] = self.vae.decode(whole)[:, 0]
         heard["plain stream"] = self._stream(StreamingDecoder(self.vae, 2), latents)
         for precision in ("tf32", "ieee"):
@@ -103,12 +91,11 @@ class Bench:
 
     def decoders(self, streams: int) -> Iterator[tuple[str, StreamingDecoder, bool]]:
         """Name, decoder, and whether its kernels may overlap."""
-        yield "plain", StreamingDecoder(self.vae, streams + 1), True
-        for outputs in SEPARABLE_OUTPUTS:
-            with mock.patch.object(fused_vae, "MAX_SEPARABLE_OUTPUTS", outputs):
-                decoder = FusedDecoder(self.vae, streams + 1)
-            yield f"fused {outputs}", decoder, True
-        yield f"fused {outputs}, serial", decoder, False
+        if streams <= PLAIN_STREAMS:
+            yield "plain", StreamingDecoder(self.vae, streams + 1), True
+        decoder = FusedDecoder(self.vae, streams + 1)
+        yield "fused", decoder, True
+        yield "fused, serial", decoder, False
 
     def times(self, streams: int) -> Iterator[dict[str, Any]]:
         for name, decoder, overlap in self.decoders(streams):
@@ -116,7 +103,7 @@ class Bench:
                 decode = self.decode(decoder, streams)
                 milliseconds = 1e3 * seconds(decode, self.device)
             kernels = len(launches(decode, self.device))
-            print(f"{streams:7} streams {name:20} {milliseconds:9.3f} ms {kernels:5} kernels", flush=True)
+            print(f"{streams:7} streams {name:14} {milliseconds:9.3f} ms {kernels:5} kernels", flush=True)
             yield {"streams": streams, "form": name, "ms": milliseconds, "kernels": kernels}
 
     def launches(self, streams: int) -> Iterator[dict[str, Any]]:
@@ -127,26 +114,110 @@ class Bench:
         print(f"{streams} streams: {shown}", flush=True)
         yield {"streams": streams, "launches": found}
 
-    def tiles(self, streams: int) -> Iterator[dict[str, Any]]:
-        """The whole decode with one stage of it on other tiles, for stages that have any."""
+    def sweep(self, streams: int) -> Iterator[dict[str, Any]]:
+        """The whole decode with the stages of one size on other tiles."""
         decoder = FusedDecoder(self.vae, streams + 1)
         decode = self.decode(decoder, streams)
-        chosen = 1e6 * seconds(decode, self.device)
-        print(f"{streams} streams, as chosen: {chosen:.1f} us", flush=True)
-        for place, stage in enumerate(decoder._stages):
-            times = {}
-            for tile in TILES.get(type(stage), []):
-                call = forced(stage, tile)
-                with mock.patch.object(decoder, "_stages", replaced(decoder._stages, place, call)):
+        usual = 1e6 * sweep_seconds(decode, self.device)
+        print(f"{streams} streams, us more than {usual:.1f} for all stages of a size:", flush=True)
+        for group in groups(decoder._stages):
+            stages, times = decoder._stages, {}
+            for choice in choices(stages[group[0]], streams):
+                tried = [forced(s, choice) if i in group else s for i, s in enumerate(stages)]
+                with mock.patch.object(decoder, "_stages", tried):
                     try:
-                        times[str(tuple(tile))] = 1e6 * seconds(decode, self.device) - chosen
+                        times[brief(choice)] = 1e6 * sweep_seconds(decode, self.device) - usual
                     except Exception as error:  # a tile may ask for more than the device has
-                        times[str(tuple(tile))] = f"{type(error).__name__}"
-            best = sorted((time, tile) for tile, time in times.items() if isinstance(time, float))[:4]
-            print(
-                f"{streams} streams, stage {place}:", *(f"{tile} {t:+.1f}," for t, tile in best), flush=True
-            )
-            yield {"streams": streams, "stage": place, "chosen_us": chosen, "difference_us": times}
+                        print(f"{brief(choice)}: {type(error).__name__}")
+            best = sorted((taken, tile) for tile, taken in times.items())[:SHOWN]
+            shape = "x".join(str(part) for part in size(stages[group[0]]) or ())
+            print(f" {shape} ({len(group)}):", *(f"{tile} {taken:+.0f}," for taken, tile in best), flush=True)
+            yield {"streams": streams, "stages": group, "usual_us": usual, "difference_us": times}
+
+    def library(self, streams: int) -> None:
+        """What the library's TF32 products of the same sizes take, without windows, residual and snake."""
+        decoder, frames, shown = FusedDecoder(self.vae, 1), 4, []
+        for group in groups(decoder._stages):
+            stage = decoder._stages[group[0]]
+            outputs, inputs = size(stage) or (0, 0)
+            x = torch.randn(streams * frames, inputs, device=self.device)
+            weight = torch.randn(outputs, inputs, device=self.device)
+            torch.backends.cuda.matmul.allow_tf32 = True
+            try:
+                taken = 1e6 * sweep_seconds(lambda x=x, weight=weight: x @ weight.T, self.device)
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = False
+            shown.append(f"{outputs}x{inputs} {taken:.0f}")
+            frames *= getattr(stage, "_repeats", 1)
+        print(f"{streams} streams, us of a product by the library:", ", ".join(shown), flush=True)
+
+    def tasks(self, streams: list[int], swept: list[int]) -> list[tuple[int, Any, bool]]:
+        """All that has to be compiled: stage, tiles or the number of streams to choose them by, overlap."""
+        decoder = FusedDecoder(self.vae, 1)
+        stages = decoder._stages
+        found = [(p, n, o) for n in streams for o in (True, False) for p in range(len(stages))]
+        for which, count in itertools.product((0, -1), swept):
+            for group in groups(decoder._stages):  # of which all but the last are followed by the same
+                if which == 0 or len(group) > 1:
+                    tried = choices(stages[group[which]], count)
+                    found += [(group[which], choice, True) for choice in tried]
+        return found
+
+
+class Compiler:
+    """One process's decoder and the signals between its stages."""
+
+    of_process: ClassVar[Compiler]
+
+    def __init__(self, shape: str) -> None:
+        bench = Bench(shape, torch.device("cuda"))
+        self.decoder = FusedDecoder(bench.vae, 1)
+        slots = torch.zeros(1, dtype=torch.int64, device="cuda")
+        self.call = Call(slots, gather(self.decoder._storage, slots))
+        self.latents = bench.latents(1)
+
+    def signal(self, place: int) -> Signal:
+        """Zeros as the stage gets them."""
+        frames, channels = self.latents.shape[1:]
+        residual = None
+        for stage in self.decoder._stages[:place]:
+            shape = size(stage)
+            repeats = getattr(stage, "_repeats", 1)
+            frames *= repeats
+            channels = shape[0] // repeats if shape else channels
+            residual = torch.zeros(1, frames, channels, device="cuda")
+        return Signal(residual, torch.zeros(1, frames, channels, device="cuda"))
+
+    def __call__(self, place: int, tiles: Choice | int, overlap: bool) -> None:
+        how = as_for(tiles) if isinstance(tiles, int) else chosen(tiles)
+        with how, nullcontext() if overlap else serial():
+            self.decoder._stages[place](self.signal(place), self.call)
+        torch.cuda.synchronize()
+
+
+@torch.inference_mode()
+def start_compiler(shape: str) -> None:
+    torch.set_num_threads(1)
+    Compiler.of_process = Compiler(shape)
+
+
+@torch.inference_mode()
+def compile_one(task: tuple[int, Any, bool]) -> str | None:
+    """Runs a stage once, which leaves its kernels in Triton's cache; the error, if any."""
+    try:
+        Compiler.of_process(*task)
+    except Exception as error:
+        return f"{task}: {type(error).__name__} {str(error)[:100]}"
+    return None
+
+
+def compile_all(tasks: list[tuple[int, Any, bool]], shape: str) -> None:
+    begin = time.perf_counter()
+    context = multiprocessing.get_context("spawn")
+    workers = min(15, os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, context, start_compiler, (shape,)) as pool:
+        errors = [error for error in pool.map(compile_one, tasks) if error]
+    print(f"{len(tasks)} stages compiled in {time.perf_counter() - begin:.0f} s", *errors[:5], sep="\n")
 
 
 def serial() -> Any:
@@ -154,35 +225,27 @@ def serial() -> Any:
     return mock.patch.object(launch, "pdl", lambda device: False)
 
 
-def forced(stage: Any, tile: Tile) -> Callable[..., Any]:
-    """The stage on a tile of one's own."""
-    name = "conv_tile" if isinstance(stage, ProductStage) else "separable_tile"
-
-    def call(*arguments: Any) -> Any:
-        with mock.patch.object(fused_stages, name, lambda *_: tile):
-            return stage(*arguments)
-
-    return call
-
-
-def replaced(stages: list[Any], place: int, stage: Any) -> list[Any]:
-    return [*stages[:place], stage, *stages[place + 1 :]]
-
-
-def seconds(run: Callable[[], Any], device: torch.device) -> float:
+def seconds(
+    run: Callable[[], Any], device: torch.device, replays: int = REPLAYS, repeats: int = REPEATS
+) -> float:
     """Of one run within a CUDA graph, the median of several."""
     replay = captured(run, device)
     replay()
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
-        for _ in range(REPLAYS):
+        for _ in range(replays):
             replay()
         end.record()
         end.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3 / REPLAYS)
+        times.append(begin.elapsed_time(end) / 1e3 / replays)
     return statistics.median(times)
+
+
+def sweep_seconds(run: Callable[[], Any], device: torch.device) -> float:
+    """The same, sooner."""
+    return seconds(run, device, SWEEP_REPLAYS, SWEEP_REPEATS)
 
 
 def launches(run: Callable[[], Any], device: torch.device) -> list[tuple[str, float]]:
@@ -197,27 +260,34 @@ def launches(run: Callable[[], Any], device: torch.device) -> list[tuple[str, fl
     return [(event.name, event.time_range.elapsed_us()) for event in kernels]
 
 
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
 @torch.inference_mode()
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
-    parser.add_argument("--streams", default="1,16,64,256,512")
-    parser.add_argument("--launches", action="store_true", help="the time of each kernel instead")
-    parser.add_argument("--tiles", action="store_true", help="the time with other tiles instead")
+    parser.add_argument("--streams", type=numbers, default=[1, 64, 512])
+    parser.add_argument("--sweep", type=numbers, default=[], help="streams to try other tiles with")
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
     options = parser.parse_args(arguments)
-    device = torch.device("cuda")
+    device, begin = torch.device("cuda"), time.perf_counter()
     bench = Bench(options.shape, device)
+    compile_all(bench.tasks(options.streams, options.sweep), options.shape)
     results: dict[str, Any] = {"shape": options.shape, "device": torch.cuda.get_device_name(device)}
-    what = bench.launches if options.launches else bench.tiles if options.tiles else bench.times
-    if what == bench.times:
-        results["errors"] = bench.errors()
-        for name, error in results["errors"].items():
-            print(f"{name:24} error {error:.2e}", flush=True)
-        weights = sum(parameter.numel() for parameter in bench.vae.decoder.parameters()) * 4
-        results["floor_ms"] = 1e3 * weights / machine_rates(device)["copy_bytes_per_second"]
-        print(f"weights {weights / 1e6:.0f} MB, {results['floor_ms']:.3f} ms to read them", flush=True)
-    results["rows"] = [row for count in options.streams.split(",") for row in what(int(count))]
+    results["errors"] = bench.errors()
+    results["sweep"] = [row for count in options.sweep for row in bench.sweep(count)]
+    for count in options.streams:
+        bench.library(count)
+    results["launches"] = [row for count in options.streams for row in bench.launches(count)]
+    for name, error in results["errors"].items():
+        print(f"{name:24} error {error:.2e}")
+    weights = sum(parameter.numel() for parameter in bench.vae.decoder.parameters()) * 4
+    results["floor_ms"] = 1e3 * weights / machine_rates(device)["copy_bytes_per_second"]
+    print(f"weights {weights / 1e6:.0f} MB, {results['floor_ms']:.3f} ms to read them", flush=True)
+    results["times"] = [row for count in options.streams for row in bench.times(count)]
+    print(f"{time.perf_counter() - begin:.0f} s")
     if options.output:
         options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 

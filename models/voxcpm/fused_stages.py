@@ -2,13 +2,12 @@
 
 A stage is a convolution or product together with the elementwise steps behind it. It takes and returns a
 `Signal`: the residual path where there is one, and the activation that the next stage multiplies. The
-kernels are those of `engine.kernels.streaming_conv`; here it is decided with which tiles they run.
+kernels are those of `engine.kernels.streaming_conv`, their tiles those of `models.voxcpm.fused_tiles`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 import triton
@@ -16,42 +15,13 @@ from torch import Tensor
 
 from engine.kernels import streaming_conv as kernels
 from engine.kernels.launch import launch_options
-from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d
+from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d, Snake
+from models.voxcpm.fused_tiles import conv_tile, depthwise_tile, runs, separable_tile, step_of
 from models.voxcpm.streaming_vae import WindowState, pair_weight, window_weight
 
-MIN_TILE = 16
-"""Rows and columns of the smallest tile that tensor cores multiply."""
-MAX_COLUMNS = 256
 ROW_GROUP = 8
 COPY_BLOCK = 1024
 PAIR_TAPS = 2
-
-
-class Tile(NamedTuple):
-    """Rows and columns of a program's output, inputs per step of its loop, warps, loads in flight, and the
-    most registers a thread may take (None: as the compiler likes).
-    """
-
-    m: int
-    n: int
-    k: int
-    warps: int
-    stages: int
-    registers: int | None = None
-
-    def options(self) -> dict[str, int | None]:
-        return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": self.registers}
-
-
-CONV_TILES = (
-    Tile(128, 128, 32, 8, 3, 128),
-    Tile(128, 64, 32, 4, 3),
-    Tile(64, 64, 32, 4, 4),
-    Tile(32, 32, 64, 4, 4),
-    Tile(16, 32, 128, 4, 4),
-    Tile(16, 16, 128, 4, 4),
-)
-"""From the largest to the smallest: the largest that gives every processor a program is taken."""
 
 
 @dataclass
@@ -147,7 +117,7 @@ class ProductStage(Stage):
             signal.residual if self.epilogue.residual else None, kept, out, *self.epilogue.steps(),
             rows, frames, call.old.stride(0), self._dilation,
             C=inputs, N=outputs, CHANNELS=channels, TAPS=self._taps,
-            BM=tile.m, BN=tile.n, BK=_step(inputs, tile.k), GROUP=ROW_GROUP, BLOCK=COPY_BLOCK,
+            BM=tile.m, BN=tile.n, BK=step_of(inputs, tile.k), GROUP=ROW_GROUP, BLOCK=COPY_BLOCK,
             PRECISION=self.arithmetic.precision, ROUND=self.epilogue.rounded,
             **tile.options(), **launch_options(x.device),
         )  # fmt: skip
@@ -156,53 +126,66 @@ class ProductStage(Stage):
 
 
 class DepthwiseStage(Stage):
-    """A convolution that mixes no channels; the residual path goes past it."""
+    """Snake, where there is one, and a convolution that mixes no channels; its input passes as residual."""
 
-    def __init__(self, arithmetic: Arithmetic, conv: CausalConv1d) -> None:
+    def __init__(self, arithmetic: Arithmetic, conv: CausalConv1d, snake: Snake | None) -> None:
         super().__init__(arithmetic, conv.context, conv.in_channels)
-        self.taps, self.bias = conv.weight[:, 0].T.contiguous(), conv.bias
         self.dilation = conv.dilation[0]
+        steps = (None, None) if snake is None else snake_steps(snake.alpha.flatten())
+        self.weights = (conv.weight[:, 0].T.contiguous(), conv.bias, *steps)
+
+    @property
+    def taps(self) -> int:
+        return len(self.weights[0])
 
     def __call__(self, signal: Signal, call: Call) -> Signal:
         x = signal.activation
         batch, frames, channels = x.shape
-        out, rows = torch.empty_like(x), batch * frames
-        bm, bc = depthwise_tile(rows, channels, self.arithmetic.processors)
-        programs = triton.cdiv(rows, bm) * triton.cdiv(channels, bc) + self._copies(batch)
+        out = torch.empty_like(x)
+        tile = depthwise_tile(batch, frames, channels, self.dilation, self.arithmetic.processors)
+        per_stream = runs(frames, self.dilation, tile.steps)
+        rows = batch * per_stream
+        programs = triton.cdiv(rows, tile.m) * triton.cdiv(channels, tile.n) + self._copies(batch)
         kernels.depthwise_kernel[(programs,)](
-            *self._stateful(x, call), self.taps, self.bias, self.epilogue.alpha, self.epilogue.reciprocal,
-            out, rows, frames, call.old.stride(0), self.dilation,
-            C=channels, TAPS=len(self.taps), BM=bm, BC=bc, BLOCK=COPY_BLOCK,
-            ROUND=self.epilogue.rounded, num_warps=4, **launch_options(x.device),
+            *self._stateful(x, call), *self.weights, self.epilogue.alpha, self.epilogue.reciprocal, out,
+            rows, per_stream, frames, call.old.stride(0), self.dilation,
+            C=channels, TAPS=self.taps, STEPS=tile.steps, BM=tile.m, BC=tile.n, BLOCK=COPY_BLOCK,
+            PRECISION=self.arithmetic.precision, ROUND=self.epilogue.rounded,
+            **tile.options(), **launch_options(x.device),
         )  # fmt: skip
-        return Signal(signal.residual, out)
+        return Signal(x, out)
 
 
 class SeparableStage(Stage):
-    """A depthwise stage and the product behind it as one."""
+    """A depthwise stage and the product behind it: one kernel where `separable_tile` has a tile, else two."""
 
     def __init__(self, depthwise: DepthwiseStage, product: ProductStage) -> None:
         super().__init__(depthwise.arithmetic, depthwise.state.length, depthwise.state.channels)
         self._depthwise, self._product = depthwise, product
-        self.epilogue = product.epilogue
+        self.state, self.epilogue = depthwise.state, product.epilogue
+        depthwise.epilogue.rounded = self.arithmetic.precision == "tf32"
 
     def __call__(self, signal: Signal, call: Call) -> Signal:
         x, first, product = signal.activation, self._depthwise, self._product
         batch, frames, inputs = x.shape
-        rows, outputs = batch * frames, len(product.weight)
-        kept, out = self._outputs(x, frames, outputs)
-        tile = separable_tile(rows, outputs, self.arithmetic.processors)
+        outputs, between = len(product.weight), (first.epilogue.alpha, first.epilogue.reciprocal)
+        tile = separable_tile(batch, frames, inputs, outputs, first.dilation, self.arithmetic.processors)
+        if tile is None:
+            return product(first(signal, call), call)
+        out = x.new_empty(batch, frames, outputs)
+        per_stream = runs(frames, first.dilation, tile.steps)
+        rows = batch * per_stream
         programs = triton.cdiv(rows, tile.m) * triton.cdiv(outputs, tile.n) + self._copies(batch)
         kernels.separable_kernel[(programs,)](
-            *self._stateful(x, call), first.taps, first.bias, first.epilogue.alpha, first.epilogue.reciprocal,
-            product.weight, product.bias, signal.residual if self.epilogue.residual else None,
-            kept, out, *self.epilogue.steps(), rows, frames, call.old.stride(0),
-            first.dilation, C=inputs, N=outputs, TAPS=len(first.taps),
-            BM=tile.m, BN=tile.n, BK=_step(inputs, tile.k), BLOCK=COPY_BLOCK,
+            *self._stateful(x, call), *first.weights, *between,
+            product.weight, product.bias, x if self.epilogue.residual else None, out, *self.epilogue.steps(),
+            rows, per_stream, frames, call.old.stride(0), first.dilation,
+            C=inputs, N=outputs, TAPS=first.taps, STEPS=tile.steps,
+            BM=tile.m, BN=tile.n, BK=step_of(inputs, tile.k), BLOCK=COPY_BLOCK,
             PRECISION=self.arithmetic.precision, ROUND=self.epilogue.rounded,
             **tile.options(), **launch_options(x.device),
         )  # fmt: skip
-        return Signal(kept, out)
+        return Signal(None, out)
 
 
 class OutputStage(Stage):
@@ -215,13 +198,16 @@ class OutputStage(Stage):
     def __call__(self, signal: Signal, call: Call) -> Signal:
         x = signal.activation
         batch, frames, channels = x.shape
-        audio, bc = x.new_empty(batch, frames), triton.next_power_of_2(channels)
-        bm = max(1, 2048 // bc)
-        kernels.output_kernel[(triton.cdiv(batch * frames, bm) + self._copies(batch),)](
+        audio = x.new_empty(batch, frames)
+        tile = depthwise_tile(batch, frames, channels, 1, self.arithmetic.processors)
+        per_stream = runs(frames, 1, tile.steps)
+        programs = triton.cdiv(batch * per_stream, tile.m) + self._copies(batch)
+        kernels.output_kernel[(programs,)](
             *self._stateful(x, call), self._weight, self._bias, audio,
-            batch * frames, frames, call.old.stride(0),
-            C=channels, TAPS=len(self._weight), BM=bm, BC=bc, BLOCK=COPY_BLOCK,
-            num_warps=4, **launch_options(x.device),
+            batch * per_stream, per_stream, frames, call.old.stride(0),
+            C=channels, TAPS=len(self._weight), STEPS=tile.steps, BM=tile.m,
+            BC=triton.next_power_of_2(channels), BLOCK=COPY_BLOCK,
+            **tile.options(), **launch_options(x.device),
         )  # fmt: skip
         return Signal(None, audio)
 
@@ -245,31 +231,9 @@ def gather(storage: Tensor, slots: Tensor) -> Tensor:
     return old
 
 
-def conv_tile(rows: int, columns: int, processors: int) -> Tile:
-    """The largest tile no larger than the output that leaves every processor a program."""
-    for tile in CONV_TILES:
-        fits = tile.m <= _padded(rows) and tile.n <= _padded(columns)
-        if fits and triton.cdiv(rows, tile.m) * triton.cdiv(columns, tile.n) >= processors:
-            return tile
-    return CONV_TILES[-1]
-
-
-def separable_tile(rows: int, columns: int, processors: int) -> Tile:
-    """Tiles as wide as the output, since all of a row compute its convolution, unless these are too few."""
-    n, m = min(_padded(columns), MAX_COLUMNS), 64
-    while m > MIN_TILE and triton.cdiv(rows, m) * triton.cdiv(columns, n) < processors:
-        m //= 2
-    while n > 2 * MIN_TILE and triton.cdiv(rows, m) * triton.cdiv(columns, n) < processors:
-        n //= 2
-    return Tile(m, n, 32, 8 if m == 64 else 4, 1, 128 if m == 64 and n <= 128 else None)
-
-
-def depthwise_tile(rows: int, channels: int, processors: int) -> tuple[int, int]:
-    """Rows and channels of a program."""
-    bm, bc = 32, min(64, triton.next_power_of_2(channels))
-    while bm > 4 and triton.cdiv(rows, bm) * triton.cdiv(channels, bc) < 2 * processors:
-        bm //= 2
-    return bm, bc
+def snake_steps(alpha: Tensor) -> tuple[Tensor, Tensor]:
+    """Alpha and its reciprocal as kernels take them."""
+    return alpha.contiguous(), (alpha + 1e-9).reciprocal()
 
 
 def _operand(weight: Tensor, arithmetic: Arithmetic) -> Tensor:
@@ -277,13 +241,3 @@ def _operand(weight: Tensor, arithmetic: Arithmetic) -> Tensor:
     if arithmetic.precision != "tf32":
         return weight
     return ((weight.view(torch.int32) + 0x1000) & -0x2000).view(torch.float32)
-
-
-def _step(inputs: int, largest: int) -> int:
-    """Inputs per step of a product's loop: a power of two, and a divisor where there is one."""
-    divisor = inputs & -inputs
-    return min(divisor if divisor >= MIN_TILE else _padded(inputs), largest)
-
-
-def _padded(size: int) -> int:
-    return max(MIN_TILE, triton.next_power_of_2(size))

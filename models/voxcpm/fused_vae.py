@@ -35,16 +35,10 @@ from models.voxcpm.fused_stages import (
     Stage,
     gather,
     product_stage,
+    snake_steps,
     upsample_stage,
 )
 from models.voxcpm.streaming_vae import StreamingDecoder, WindowState
-
-MAX_SEPARABLE_OUTPUTS = 256
-"""Channels up to which a residual unit is one kernel: a program then computes all channels of its frames.
-Beyond, several programs would share the frames, and each compute their depthwise convolution anew.
-"""
-MAX_SEPARABLE_INPUTS = 64
-"""Channels up to which that costs next to nothing, however many programs do it."""
 
 
 class FusedDecoder(StreamingDecoder):
@@ -110,13 +104,13 @@ class FusedDecoder(StreamingDecoder):
         elif isinstance(module, CausalConv1d) and module.groups == 1:
             self._add_product(product_stage(self._arithmetic, module))
         elif isinstance(module, CausalConv1d) and module.groups == module.in_channels == module.out_channels:
-            self._stages.append(DepthwiseStage(self._arithmetic, module))
+            self._stages.append(DepthwiseStage(self._arithmetic, module, None))
         else:
             raise TypeError(f"no streaming form of {module}")
 
     def _add_product(self, product: ProductStage) -> None:
         before = self._stages[-1] if self._stages else None
-        if isinstance(before, DepthwiseStage) and _separable(product):
+        if isinstance(before, DepthwiseStage):
             self._stages[-1] = SeparableStage(before, product)
             return
         if before is not None:
@@ -124,15 +118,19 @@ class FusedDecoder(StreamingDecoder):
         self._stages.append(product)
 
     def _add_unit(self, unit: ResidualUnit) -> None:
-        snake, *body = unit.block
-        self._stages[-1].epilogue.keep = True
-        for module in (snake, *body):
+        snake, conv, *rest = unit.block
+        if conv.groups == conv.in_channels == conv.out_channels:
+            self._stages.append(DepthwiseStage(self._arithmetic, conv, snake))
+        else:
+            self._stages[-1].epilogue.keep = True
+            rest = [snake, conv, *rest]
+        for module in rest:
             self._add(module)
         self._stages[-1].epilogue.residual = True
 
     def _add_snake(self, alpha: Tensor) -> None:
         epilogue = self._stages[-1].epilogue
-        epilogue.alpha, epilogue.reciprocal = alpha.contiguous(), (alpha + 1e-9).reciprocal()
+        epilogue.alpha, epilogue.reciprocal = snake_steps(alpha)
 
     def _add_condition(self, condition: SampleRateCondition, bucket: Tensor) -> None:
         """A factor and an offset per channel; an embedding that is appended is a constant of the product."""
@@ -154,8 +152,3 @@ class FusedDecoder(StreamingDecoder):
             joined = torch.cat([appended.new_zeros(1, size, 1), appended], dim=1)
             bias = bias + weight[:, size:] @ snake(joined)[0, size:, 0]
         self._add_product(ProductStage(self._arithmetic, weight[:, :size].contiguous(), bias, 1, 1, 1))
-
-
-def _separable(product: ProductStage) -> bool:
-    outputs, inputs = product.weight.shape
-    return outputs <= MAX_SEPARABLE_OUTPUTS or inputs <= MAX_SEPARABLE_INPUTS

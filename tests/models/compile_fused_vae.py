@@ -15,7 +15,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels import streaming_conv as kernels
-from models.voxcpm.fused_stages import COPY_BLOCK, ROW_GROUP, Tile, conv_tile, separable_tile
+from models.voxcpm.fused_stages import COPY_BLOCK, ROW_GROUP
+from models.voxcpm.fused_tiles import Tile, conv_tile, depthwise_tile, separable_tile
 
 HOPPER = GPUTarget("cuda", 90, 32)
 PROCESSORS = 132
@@ -29,9 +30,9 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], tile: Tile | None = N
         if name in constants:
             signature[name] = "constexpr"
             continue
-        integer = name in ("rows", "frames", "stride", "dilation")
+        integer = name in ("rows", "per_stream", "frames", "stride", "dilation")
         signature[name] = "i32" if integer else "*i64" if name == "slots" else "*fp32"
-        if name not in ("rows", "frames", "dilation"):
+        if name not in ("rows", "per_stream", "frames", "dilation"):
             attributes[(place,)] = [["tt.divisibility", 16]]
     values = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, signature, values, attributes)
@@ -44,17 +45,19 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], tile: Tile | None = N
 
 def main() -> None:
     compile_kernel(kernels.gather_kernel, {"SIZE": 162816, "BLOCK": COPY_BLOCK, "PDL": True})
-    output = {"C": 32, "TAPS": 7, "BM": 64, "BC": 32, "BLOCK": COPY_BLOCK, "PDL": True}
+    output = {"C": 32, "TAPS": 7, "STEPS": 8, "BM": 16, "BC": 32, "BLOCK": COPY_BLOCK, "PDL": True}
     compile_kernel(kernels.output_kernel, output)
-    depthwise = {"C": 1024, "TAPS": 7, "BM": 32, "BC": 64, "BLOCK": COPY_BLOCK, "ROUND": True, "PDL": True}
-    compile_kernel(kernels.depthwise_kernel, depthwise)
     for streams in (1, 64):
         tile = conv_tile(streams * 192, 5 * 256, PROCESSORS)
         sizes = {"BM": tile.m, "BN": tile.n, "BK": tile.k, "GROUP": ROW_GROUP, "BLOCK": COPY_BLOCK}
         up = {"C": 512, "N": 1280, "CHANNELS": 256, "TAPS": 2, "residual": None, "scale": None, "shift": None}
         compile_kernel(kernels.conv_kernel, up | sizes | PRODUCT, tile)
-        tile = separable_tile(streams * 1920, 128, PROCESSORS)
-        sizes = {"BM": tile.m, "BN": tile.n, "BK": tile.k, "BLOCK": COPY_BLOCK}
+        tile = depthwise_tile(streams, 960, 256, 1, PROCESSORS)
+        sizes = {"BM": tile.m, "BC": tile.n, "STEPS": tile.steps, "BLOCK": COPY_BLOCK}
+        compile_kernel(kernels.depthwise_kernel, {"C": 256, "TAPS": 7} | sizes | PRODUCT, tile)
+        tile = separable_tile(streams, 1920, 128, 128, 1, PROCESSORS)
+        assert tile is not None
+        sizes = {"BM": tile.m, "BN": tile.n, "BK": tile.k, "STEPS": tile.steps, "BLOCK": COPY_BLOCK}
         unit = {"C": 128, "N": 128, "TAPS": 7, "scale": None, "shift": None}
         compile_kernel(kernels.separable_kernel, unit | sizes | PRODUCT, tile)
 

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.voxcpm import fused_vae
+from models.voxcpm import fused_stages
 from models.voxcpm.audio_vae import CausalConv1d
 from models.voxcpm.fused_stages import (
     Arithmetic,
     Call,
     DepthwiseStage,
-    SeparableStage,
     Signal,
-    conv_tile,
-    separable_tile,
 )
+from models.voxcpm.fused_tiles import Tile, conv_tile, depthwise_tile, runs, separable_tile
 from models.voxcpm.fused_vae import FusedDecoder
 from models.voxcpm.streaming_vae import StreamingDecoder
 from tests.models.test_audio_vae import SHAPES, make_vae
@@ -55,13 +53,22 @@ def test_the_smallest_tiles_give_the_same() -> None:
     check_streams(*pair("conditioned", 5, processors=MANY_PROCESSORS))
 
 
+@pytest.mark.parametrize("steps", [1, 4])
 @torch.inference_mode()
-def test_units_too_wide_for_one_kernel_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused_vae, "MAX_SEPARABLE_INPUTS", 0)
-    monkeypatch.setattr(fused_vae, "MAX_SEPARABLE_OUTPUTS", 8)
-    plain, fused = pair("depthwise", 5)
-    assert sum(isinstance(stage, SeparableStage) for stage in fused._stages) == 6
-    check_streams(plain, fused)
+def test_a_depthwise_convolution_and_its_product_may_be_two_kernels(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    tile = Tile(16, 16, 0, 4, 1, None, steps)
+    monkeypatch.setattr(fused_stages, "separable_tile", lambda *_: None)
+    monkeypatch.setattr(fused_stages, "depthwise_tile", lambda *_: tile)
+    check_streams(*pair("depthwise", 5))
+
+
+@torch.inference_mode()
+def test_rows_of_several_frames_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    tile = Tile(16, 16, 16, 4, 1, None, 3)
+    monkeypatch.setattr(fused_stages, "separable_tile", lambda *_: tile)
+    check_streams(*pair("conditioned", 5))
 
 
 def check_streams(plain: StreamingDecoder, fused: FusedDecoder) -> None:
@@ -129,7 +136,7 @@ def test_snake_keeps_its_precision_at_large_angles() -> None:
     conv = CausalConv1d(16, 16, 1, groups=16).to(DEVICE)
     conv.weight.fill_(1.0)
     conv.bias.zero_()
-    stage = DepthwiseStage(Arithmetic("ieee", 1), conv)
+    stage = DepthwiseStage(Arithmetic("ieee", 1), conv, None)
     stage.epilogue.alpha = stage.epilogue.reciprocal = torch.ones(16, device=DEVICE)
     for size in (0.01, 1.0, 100.0, 5000.0):
         x = size * torch.randn(1, 64, 16, device=DEVICE)
@@ -142,8 +149,22 @@ def test_tiles_grow_with_the_batch_once_every_processor_has_one() -> None:
     assert conv_tile(4, 8192, 132)[:2] == (16, 32)
     assert conv_tile(32, 1024, 132)[:2] == (16, 16)
     assert conv_tile(64 * 960, 512, 132)[:2] == (128, 128)
-    assert separable_tile(960, 256, 132)[:2] == (16, 64)
-    assert separable_tile(64 * 960, 256, 132)[:2] == (64, 256)
+    few, many = (separable_tile(streams, 1920, 128, 128, 9, 132) for streams in (1, 64))
+    assert few is not None and many is not None
+    assert (few.m, few.n, few.steps) == (16, 128, 1)
+    assert (many.m, many.n, many.steps) == (32, 128, 4)
+    assert separable_tile(64, 960, 256, 256, 1, 132) is None
+    assert depthwise_tile(1, 960, 256, 9, 132).steps == 1
+    assert depthwise_tile(64, 960, 256, 9, 132).steps == 8
+
+
+def test_runs_cover_every_frame_once() -> None:
+    for frames, dilation, steps in ((32, 9, 4), (7680, 3, 16), (5, 1, 1), (8, 9, 8)):
+        first = torch.arange(runs(frames, dilation, steps))
+        if steps > 1:
+            first = first // dilation * (dilation * steps) + first % dilation
+        covered = (first[:, None] + dilation * torch.arange(steps)).flatten()
+        assert torch.equal(covered[covered < frames].sort().values, torch.arange(frames))
 
 
 def test_the_kernels_compile_for_hopper_and_load_windows_asynchronously(tmp_path: Path) -> None:
@@ -160,5 +181,5 @@ def test_the_kernels_compile_for_hopper_and_load_windows_asynchronously(tmp_path
     )
     assert result.returncode == 0, result.stderr[-2000:]
     lines = result.stdout.splitlines()
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert all(line.endswith("True") for line in lines if line.startswith("conv_kernel"))
