@@ -44,7 +44,7 @@ from models.voxcpm.streaming_vae import StreamingDecoder
 ERROR_PATCHES = 16
 REPLAYS, REPEATS = 5, 5
 SWEEP_REPLAYS, SWEEP_REPEATS = 3, 3
-SHOWN = 7
+SHOWN = 5
 PLAIN_STREAMS = 64
 """Beyond, the plain form is left out: it takes long."""
 
