@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from models.speech import SpeechOutput, SpeechRequest
+from models.voxcpm import step_programs
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 
@@ -30,6 +31,20 @@ def first_generation() -> Checkpoint:
 def make_engine(checkpoint: Checkpoint) -> Callable[..., VoxCPMEngine]:
     def make(**options: Any) -> VoxCPMEngine:
         return VoxCPMEngine(checkpoint, EngineOptions(**{"block_size": 8, "silence_guard": False} | options))
+
+    return make
+
+
+@pytest.fixture
+def programs(
+    make_engine: Callable[..., VoxCPMEngine], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., VoxCPMEngine]:
+    """Engines that run programs, few and small ones."""
+    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+
+    def make(**options: Any) -> VoxCPMEngine:
+        settings = {"attention_backend": "triton", "graphs": "static", "max_num_seqs": 3, "max_model_len": 96}
+        return make_engine(**settings | options)
 
     return make
 

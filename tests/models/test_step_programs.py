@@ -27,18 +27,6 @@ Engines = Callable[..., VoxCPMEngine]
 HOST_READS = {"_local_scalar_dense", "nonzero", "unique2", "masked_select", "equal", "is_nonzero"}
 
 
-@pytest.fixture
-def programs(make_engine: Engines, monkeypatch: pytest.MonkeyPatch) -> Engines:
-    """Engines that run programs, few and small ones."""
-    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
-
-    def make(**options: Any) -> VoxCPMEngine:
-        settings = {"attention_backend": "triton", "graphs": "static", "max_num_seqs": 3, "max_model_len": 96}
-        return make_engine(**settings | options)
-
-    return make
-
-
 def requests() -> list[Any]:
     common = {"max_seconds": 0.06, "min_seconds": 0.06}
     prompt = {"prompt_text": "the thing.", "prompt_latents": clip(1, 5)}
@@ -65,79 +53,6 @@ def test_rows_are_served_by_programs_and_not_beside_them(
     engine = programs()
     monkeypatch.setattr(engine._runner, "_run_freely", lambda batch: pytest.fail("not by a program"))
     assert len(run(engine, *requests()[:3])["both"]) == 6
-
-
-@pytest.fixture
-def chunk_launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, list[int]]]:
-    """Of each launch with chunks: whether it has room for audio, and the lengths of its chunks."""
-    launches: list[tuple[bool, list[int]]] = []
-    fill = StepProgram.fill
-
-    def noted(self: StepProgram, decodes: Any, chunks: Any = ()) -> None:
-        if chunks:
-            launches.append((self.shape.chunk_audio, [len(row.keys) for row in chunks]))
-        fill(self, decodes, chunks)
-
-    monkeypatch.setattr(StepProgram, "fill", noted)
-    return launches
-
-
-def prompts() -> list[Any]:
-    """Three of text, two of audio."""
-    common = {"max_seconds": 0.03, "min_seconds": 0.03}
-    return [
-        *(request(f"text {seed}", "hello world " * seed, seed=seed, **common) for seed in (1, 2, 3)),
-        *(request(f"audio {n}", reference_latents=clip(n, n), seed=n, **common) for n in (5, 9)),
-    ]
-
-
-def test_prompts_that_come_together_are_one_launch(
-    make_engine: Engines, programs: Engines, chunk_launches: list[Any]
-) -> None:
-    alone = {item.request_id: run(make_engine(), item)[item.request_id] for item in prompts()}
-    together = run(programs(max_num_seqs=5), *prompts())
-    assert [(audio, len(lengths)) for audio, lengths in chunk_launches] == [(False, 3), (True, 2)]
-    for name, clips in alone.items():
-        assert_close(latents(together[name]), latents(clips), 1e-5)
-        assert_close(audio(together[name]), audio(clips), 1e-4)
-
-
-def test_prompts_in_parts_are_served_by_programs(
-    make_engine: Engines, programs: Engines, chunk_launches: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Parts because a step has no room for more, and because no program has."""
-    whole = run(make_engine(max_num_seqs=8), *prompts())
-    engine = programs(max_num_seqs=5, max_num_batched_tokens=24, max_prefill_tokens=12)
-    engine._runner.prepare(step_programs.ProgramPlan(10, 5, 96, ((1, 4), (2, 8)), ((2, 8),)))
-    monkeypatch.setattr(engine._runner, "_run_freely", lambda batch: pytest.fail("not by a program"))
-    outputs = run(engine, *prompts())
-    assert any(len(lengths) == 2 for _, lengths in chunk_launches)
-    assert max(sum(lengths) for _, lengths in chunk_launches) == 8
-    for name, clips in whole.items():
-        assert_close(latents(outputs[name]), latents(clips), 1e-5)
-        assert_close(audio(outputs[name]), audio(clips), 1e-4)
-
-
-def test_chunks_are_packed_into_the_fewest_launches_in_turn(programs: Engines) -> None:
-    engine = programs(graphs="off")
-    rooms = ((1, 16), (1, 32), (2, 32), (4, 64))
-    engine._runner.prepare(step_programs.ProgramPlan(10, 4, 96, rooms, ()))
-    served = engine._runner._programs._programs
-    for lengths, expected in (
-        ([], []),
-        ([16], [(1, 16, 1)]),
-        ([17], [(1, 32, 1)]),
-        ([64], [(4, 64, 1)]),
-        ([16, 16], [(2, 32, 2)]),
-        ([1] * 5, [(4, 64, 4), (1, 16, 1)]),
-        ([40, 20, 10, 60], [(4, 64, 2), (1, 16, 1), (4, 64, 1)]),
-    ):
-        packed = [
-            (program.shape.attention.num_chunks, program.shape.attention.num_chunk_tokens, count)
-            for program, count in served.pack(lengths, False)
-        ]
-        assert packed == expected
-    assert served.longest_chunk(False) == 64 and served.longest_chunk(True) == 0
 
 
 def test_preempted_and_resumed_clips_go_on_as_if_nothing_had_happened(
