@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Opcode
 from websockets.http11 import Request
-from websockets.protocol import State
+from websockets.protocol import OPEN
 
 from gateway.settings import GatewaySettings
 
@@ -30,7 +30,8 @@ LIVE_PATH = "/ws/live"
 SEND_AT_ONCE = "voxfleet.send_at_once"
 """ASGI extension of a WebSocket: `send_at_once(message) -> bool`, see `BoundedWebSocketProtocol`."""
 
-_FIN = 0x80
+_WHOLE_TEXT = 0x80 | Opcode.TEXT
+_WHOLE_BINARY = 0x80 | Opcode.BINARY
 _SHORT_HEAD = struct.Struct("!BB")
 _MIDDLE_HEAD = struct.Struct("!BBH")
 _LONG_HEAD = struct.Struct("!BBQ")
@@ -135,9 +136,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 def message_frame(message: str | bytes) -> bytes:
     """A whole message as a server's frame, RFC 6455 section 5.2: one fragment, no mask, no extension."""
     if isinstance(message, bytes):
-        first, payload = _FIN | Opcode.BINARY, message
+        first, payload = _WHOLE_BINARY, message
     else:
-        first, payload = _FIN | Opcode.TEXT, message.encode()
+        first, payload = _WHOLE_TEXT, message.encode()
     size = len(payload)
     if size < 126:
         return _SHORT_HEAD.pack(first, size) + payload
@@ -176,7 +177,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     def send_at_once(self, message: str | bytes) -> bool:
         """Write a message now. False when it has to wait or cannot be sent: `send` knows which."""
-        if self.disconnected or not self.writable.is_set() or self.conn.state is not State.OPEN:
+        if self.disconnected or not self.writable.is_set() or self.conn.state is not OPEN:
             return False
         self.transport.write(message_frame(message))
         return True

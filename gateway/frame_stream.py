@@ -82,6 +82,8 @@ class FrameStream:
         """Called when the worker confirms a pause, or that it goes on."""
         self._connection = connection
         self._request = request
+        self._expected = (request.request_id, request.attempt)
+        """What every frame repeats."""
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[str | bytes] = self._loop.create_future()
@@ -201,7 +203,7 @@ class FrameStream:
             frame = decode_frame(message)
         except ProtocolError as error:
             raise StreamBroken("corrupt", f"a frame could not be read: {error}") from error
-        if (frame.request_id, frame.attempt) != (self._request.request_id, self._request.attempt):
+        if (frame.request_id, frame.attempt) != self._expected:
             raise StreamBroken("stale", "a frame of another attempt arrived")
         return frame
 

@@ -37,6 +37,8 @@ class Clip:
         self.max_audio_seconds = max_audio_seconds
         self.model: ModelDescription | None = None
         """The model that makes every patch; known from the first attempt on."""
+        self.latent_bytes = 0
+        """Of each of its patches."""
         self.latents: list[bytes] = []
         """float32 [P, D] of each committed patch."""
         self.samples = 0
@@ -60,6 +62,7 @@ class Clip:
         """Say which model speaks, as soon as that is known."""
         if self.model is None:
             self.model = model
+            self.latent_bytes = 4 * model.patch_size * model.latent_dim
             self._texts = parts(self.request.text, model.part_characters, model.languages)
 
     @property
@@ -199,7 +202,7 @@ def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream
 def _take(clip: Clip, frame: Frame, stream: FrameStream, deliver: Callable[[bytes], None]) -> None:
     """Commit, then forward. Who hears the last patch knows already that it is the last."""
     if frame.pcm:
-        if len(frame.latents) != 4 * clip.model.patch_size * clip.model.latent_dim:
+        if len(frame.latents) != clip.latent_bytes:
             raise StreamBroken("corrupt", "a patch has latents of another shape")
         clip.commit(frame.latents, frame.samples)
     if frame.last:

@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import DATA_OPCODES, Opcode
 from websockets.frames import Frame as WebSocketFrame
-from websockets.protocol import State
+from websockets.protocol import OPEN
 
 from worker.protocol import MAX_FRAME_BYTES
 
@@ -49,7 +49,7 @@ class WorkerConnection(ClientConnection):
             data, self._begun = self._begun + data, b""
         start = 0
         while start < len(data):
-            bounds = frame_bounds(data, start) if self.protocol.state is State.OPEN else None
+            bounds = frame_bounds(data, start) if self.protocol.state is OPEN else None
             if bounds is None:
                 super().data_received(data[start:])
                 return
