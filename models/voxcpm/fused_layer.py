@@ -1,8 +1,10 @@
-"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in eight kernels or five.
+"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in five to eight kernels.
 
 Norms, rotation, attention over short rows and the MLP's gate are one Triton kernel each, and residuals are
-added by the products that make them. With few rows the norms and the gate too are part of the products. Sums,
-and everything within a kernel, are fp32; the weights are those of the layer, not copies.
+added by the products that make them. With few rows the gate is part of its product, and residual, sum and the
+norm that follows are one kernel, so that a layer gives normalised rows to the next; with very few rows norms
+are part of the products. Sums, and everything within a kernel, are fp32; the weights are those of the layer,
+not copies.
 
     fuse_layers(model)        # inference only
 """
@@ -17,8 +19,9 @@ from engine.kernels.activation import silu_mul
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention
-from engine.kernels.skinny_linear import MAX_ROWS, skinny_linear
-from engine.kernels.skinny_linear import fits as fits_few_rows
+from engine.kernels.skinny_linear import skinny_linear
+from engine.kernels.split_linear import add_and_norm, partial_linear, split_linear
+from engine.kernels.split_linear import fits as fits_few_rows
 from engine.layers.norm import RMSNorm
 from models.voxcpm.transformer import (
     Attention,
@@ -28,19 +31,23 @@ from models.voxcpm.transformer import (
     bidirectional_attention,
 )
 
+FEW_ROWS = 48
+"""More rows (tokens) are better served by the matrix library."""
+VERY_FEW_ROWS = 8
+"""So few rows cost a product nothing to normalise."""
+
 
 class FusedLayer(nn.Module):
     """Takes the place of a `TransformerLayer`.
 
     Args:
         in_place: whether the layer may overwrite its input, as it may within a stack.
-        few_rows: up to how many rows (tokens) the products do all but attention.
     """
 
-    def __init__(self, layer: TransformerLayer, in_place: bool, few_rows: int = MAX_ROWS) -> None:
+    def __init__(self, layer: TransformerLayer, in_place: bool) -> None:
         super().__init__()
         attention = layer.self_attn
-        self.layer, self.in_place, self.few_rows = attention.layer, in_place, few_rows
+        self.layer, self.in_place = attention.layer, in_place
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
@@ -53,9 +60,6 @@ class FusedLayer(nn.Module):
         self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
-        num_rows = x[..., 0].numel()
-        if num_rows <= self.few_rows and fits_few_rows(num_rows, self.qkv):
-            return self._few_rows(x, rope, attention, keep)
         qkv = F.linear(self.input_layernorm(x), self.qkv)
         attended = self._attend(qkv, rope, attention, keep)
         if keep is not None or not self.in_place:
@@ -65,7 +69,28 @@ class FusedLayer(nn.Module):
         self._add_product(x, silu_mul(gate_up.flatten(0, -2)), self.down)
         return x
 
-    def _few_rows(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+    def few_rows(
+        self,
+        x: Tensor,
+        normed: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None,
+        following: FusedRMSNorm,
+    ) -> tuple[Tensor, Tensor]:
+        """`forward` for few rows, given their input norm, too; -> the result and its norm `following`."""
+        attended = self._attend(split_linear(normed, self.qkv), rope, attention, keep)
+        residual = x if keep is None else x[..., keep, :]
+        before_mlp, scale = self.post_attention_layernorm, self.residual_scale
+        partials = partial_linear(attended, self.output)
+        x, normed = add_and_norm(partials, residual, before_mlp.weight, before_mlp.eps, scale)
+        partials = partial_linear(split_linear(normed, self.gate_up, gated=True), self.down)
+        return add_and_norm(partials, x, following.weight, following.eps, scale)
+
+    def very_few_rows(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+    ) -> Tensor:
+        """`forward` for so few rows that a product normalises them on the way."""
         before_attention, before_mlp = self.input_layernorm, self.post_attention_layernorm
         qkv = skinny_linear(x, self.qkv, norm=before_attention.weight, eps=before_attention.eps)
         attended = self._attend(qkv, rope, attention, keep)
@@ -105,11 +130,47 @@ class FusedRMSNorm(RMSNorm):
         return rms_norm(x, self.weight, self.eps)
 
 
-def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS) -> None:
-    """Put fused layers and norms into every transformer below `model`; the weights stay where they are."""
+class FusedStack:
+    """Runs a stack of fused layers, in the form that suits the number of rows."""
+
+    def __init__(self, stack: Transformer, few_rows: int, very_few_rows: int) -> None:
+        self._layers: list[FusedLayer] = list(stack.layers)
+        self._norm = stack.norm
+        self._few_rows, self._very_few_rows = few_rows, very_few_rows
+
+    def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+        """See `Transformer.forward`."""
+        num_rows = x[..., 0].numel()
+        few = 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv)
+        if few and num_rows > self._very_few_rows:
+            return self._run_few_rows(x, rope, attention, keep)
+        forms = [layer.very_few_rows if few else layer for layer in self._layers]
+        for form in forms[:-1]:
+            x = form(x, rope, attention)
+        return self._norm(forms[-1](x, rope, attention, keep))
+
+    def _run_few_rows(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None
+    ) -> Tensor:
+        normed = self._layers[0].input_layernorm(x)
+        norms = [*(layer.input_layernorm for layer in self._layers[1:]), self._norm]
+        last = self._layers[-1]
+        for layer, norm in zip(self._layers, norms, strict=True):
+            x, normed = layer.few_rows(x, normed, rope, attention, keep if layer is last else None, norm)
+        return normed
+
+
+def fuse_layers(model: nn.Module, few_rows: int = FEW_ROWS, very_few_rows: int = VERY_FEW_ROWS) -> None:
+    """Put fused layers and norms into every transformer below `model`; the weights stay where they are.
+
+    Args:
+        few_rows: up to how many rows (tokens) a layer takes the form for few rows.
+        very_few_rows: up to how many of these the norms are part of the products.
+    """
     for module in list(model.modules()):
         if isinstance(module, Transformer):
             module.layers = nn.ModuleList(
-                FusedLayer(layer, place > 0, few_rows) for place, layer in enumerate(module.layers)
+                FusedLayer(layer, place > 0) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)
+            module.run = FusedStack(module, few_rows, very_few_rows).run
