@@ -58,7 +58,7 @@ COLD_BYTES = 150e6
 MEMORY_RATE = 4.17e12
 """Bytes/s of a copy on the H200 that the reports refer to."""
 DIT, LM = (next(stack for stack in STACKS if stack.name == name) for name in ("DiT", "LM"))
-CASES = [(LM, (1, 2, 4)), (DIT, (22, 18)), (DIT, (5,)), (DIT, (33,)), (DIT, (44,))]
+CASES = [(LM, (1, 2, 4)), (DIT, (22, 18)), (DIT, (5,)), (DIT, (44,)), (DIT, (33,)), (LM, (16,)), (LM, (32,))]
 """Stacks and numbers of rows that share a tile; the first of them is swept."""
 Tilings = dict[str, SplitTiling]
 

@@ -53,7 +53,7 @@ def split_tiling(num_rows: int, num_outputs: int, size: int, gated: bool, split:
 
 
 def _rule(rows: int, num_outputs: int, size: int, gated: bool, split: bool) -> SplitTiling:
-    """A program to each multiprocessor, which has its part under way all at once if the registers hold it.
+    """A program to each multiprocessor, with as much under way as registers hold, foremost of the weights.
 
     Each program reads all rows of its part of K; with many rows, twice the outputs halve that.
     """
@@ -64,23 +64,24 @@ def _rule(rows: int, num_outputs: int, size: int, gated: bool, split: bool) -> S
     part, warps = -(-size // splits), 8
     while warps > 1 and warps * 32 > part:
         warps //= 2
-    tilings = list(_within(outputs, splits, part, warps))
-    fitting = (t for t in tilings if registers(rows, size, gated, t) <= REGISTERS)
-    return next(fitting, dataclasses.replace(tilings[-1], outputs=16))
+    tilings = list(_ways(outputs, splits, part, warps))
+    fitting = [t for t in tilings if registers(rows, size, gated, t) <= REGISTERS]
+    factor = 2 * outputs * (1 + gated)
+    return max(
+        fitting or [dataclasses.replace(tilings[-1], outputs=16)],
+        key=lambda t: (t.step * (factor * t.early + rows * t.ahead), t.step),
+    )
 
 
-def _within(outputs: int, splits: int, part: int, warps: int) -> Iterator[SplitTiling]:
-    """Ways to go through a part of K, from everything at once to step by step."""
-    longest = 32
-    while longest < 256 and warps * longest < part:
-        longest *= 2
-    for share in ((True, True), (True, False), (False, False)):
-        per_warp = longest
-        while per_warp >= 32:
-            steps = -(-part // (warps * per_warp))
-            early, ahead = (steps if whole else 1 for whole in share)
-            yield SplitTiling(outputs, splits, warps * per_warp, warps, early, ahead)
-            per_warp //= 2
+def _ways(outputs: int, splits: int, part: int, warps: int) -> Iterator[SplitTiling]:
+    """Ways to go through a part of K; the last takes the fewest registers."""
+    for per_warp in (256, 128, 64, 32):
+        step = warps * per_warp
+        steps = -(-part // step)
+        if per_warp == 32 or step < 2 * part:
+            for early in sorted({steps, -(-steps // 2), -(-steps // 4), 1}, reverse=True):
+                for ahead in sorted({steps, 1}, reverse=True):
+                    yield SplitTiling(outputs, splits, step, warps, early, ahead)
 
 
 def registers(rows: int, size: int, gated: bool, tiling: SplitTiling) -> int:
