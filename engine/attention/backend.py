@@ -19,6 +19,9 @@ from torch import Tensor
 
 from engine.kv_cache.pool import KVPool
 
+Rope = tuple[Tensor, Tensor]
+"""Cosines and sines for every query of a step, fp32 [T, 1, D] as `LongRope.cos_sin` gives them."""
+
 
 @dataclass
 class AttentionBatch:
@@ -81,10 +84,12 @@ class AttentionBackend(Protocol):
 
     Attributes:
         capturable: whether `buffers` works, that is whether `forward` can be part of a CUDA graph.
+        rotates: whether `forward` rotates queries and keys as it loads them, which costs less than before.
     """
 
     name: str
     capturable: bool
+    rotates: bool
 
     def supports(
         self, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
@@ -110,7 +115,9 @@ class AttentionBackend(Protocol):
             EngineError: the batch does not fit into `out`.
         """
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: Any) -> Tensor:
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: Any, rope: Rope | None = None
+    ) -> Tensor:
         """Stores k, v and attends causally, the last query of a row seeing the whole context of that row.
 
         Args:
@@ -118,19 +125,25 @@ class AttentionBackend(Protocol):
                 `shape.num_tokens` with metadata from `buffers`.
             kv_cache: one layer of the pool, [2, num_blocks, block_size, Hkv, D]; written in place.
             metadata: what `plan` returned for this step.
+            rope: rotates q, and k before it is stored, as `apply_rotary` does.
 
         Returns: [T, Hq, D].
         """
 
 
 class PagedAttention:
-    """Attention of one step, bound to a backend, a pool and that step's metadata."""
+    """Attention of one step, bound to a backend, a pool and that step's metadata.
+
+    Attributes:
+        rotates: see `AttentionBackend`.
+    """
 
     def __init__(self, backend: AttentionBackend, kv_pool: KVPool, metadata: Any) -> None:
+        self.rotates = backend.rotates
         self._forward = backend.forward
         self._layer = kv_pool.layer
         self._metadata = metadata
 
-    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor, rope: Rope | None = None) -> Tensor:
         """Stores k, v [T, Hkv, D] in cache layer `layer`; returns the attention of q, [T, Hq, D]."""
-        return self._forward(q, k, v, self._layer(layer), self._metadata)
+        return self._forward(q, k, v, self._layer(layer), self._metadata, rope)

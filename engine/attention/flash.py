@@ -12,7 +12,7 @@ from flash_attn import flash_attn_varlen_func, flash_attn_with_kvcache
 from torch import Tensor
 
 from engine.attention.metadata import PagedMetadata
-from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, why_not_flash
+from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, why_not_flash
 from engine.attention.triton_paged import store
 
 
@@ -28,12 +28,10 @@ class FlashBackend(PagedBackend):
             device, dtype, block_size
         )
 
-    def decode(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
-        store(k, v, cache, step.slots[: len(q)])
+    def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
+        store(tokens, cache, step.slots[: len(tokens.q)])
         attended = flash_attn_with_kvcache(
-            q[:, None],
+            tokens.q[:, None],
             cache[0],
             cache[1],
             cache_seqlens=step.decodes.context_lens,
@@ -42,13 +40,11 @@ class FlashBackend(PagedBackend):
         )
         out.copy_(attended[:, 0])
 
-    def prefill(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
-        store(k, v, cache, step.slots[step.shape.num_decodes :])
+    def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
+        store(tokens, cache, step.slots[step.shape.num_decodes :])
         rows = step.chunks
         attended = flash_attn_varlen_func(
-            q,
+            tokens.q,
             cache[0],
             cache[1],
             rows.cu_queries,

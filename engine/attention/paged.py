@@ -12,17 +12,34 @@ addresses, so that a forward captured in a CUDA graph serves every batch that `p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.attention.backend import AttentionBatch, StepShape
+from engine.attention.backend import AttentionBatch, Rope, StepShape
 from engine.attention.metadata import PagedMetadata
 from engine.errors import EngineError
+from engine.layers.rotary import apply_rotary
 
 FLASH_PAGE_MULTIPLE = 256
 FLASH_MIN_QUERIES = 2
 """Told that no row has more than one query, FlashAttention 2 takes every row to have exactly one."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Queries [T, Hq, D], keys and values [T, Hkv, D], and what is to rotate them (where a backend does)."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    rope: Rope | None = None
+
+    def part(self, begin: int, end: int) -> Tokens:
+        """Tokens begin to end."""
+        rope = self.rope and (self.rope[0][begin:end], self.rope[1][begin:end])
+        return Tokens(self.q[begin:end], self.k[begin:end], self.v[begin:end], rope)
 
 
 class PagedBackend(ABC):
@@ -35,6 +52,7 @@ class PagedBackend(ABC):
 
     name: str
     capturable = True
+    rotates = False
 
     def __init__(self, device: torch.device | str, dtype: torch.dtype, block_size: int) -> None:
         self._device, self._dtype, self._block_size = torch.device(device), dtype, block_size
@@ -46,15 +64,11 @@ class PagedBackend(ABC):
         """See `AttentionBackend.supports`."""
 
     @abstractmethod
-    def decode(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
-        """Attends the decode rows q, k, v [B, heads, D] into `out`, their keys and values stored as well."""
+    def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
+        """Attends the decode rows [B, heads, D] into `out`, their keys and values stored as well."""
 
     @abstractmethod
-    def prefill(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
+    def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """The same for the chunk rows, [num_chunk_tokens, heads, D]."""
 
     def buffers(self, shape: StepShape) -> PagedMetadata:
@@ -68,18 +82,28 @@ class PagedBackend(ABC):
         out.fill(batch)
         return out
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: PagedMetadata) -> Tensor:
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        kv_cache: Tensor,
+        metadata: PagedMetadata,
+        rope: Rope | None = None,
+    ) -> Tensor:
         """See `AttentionBackend.forward`."""
         shape = metadata.shape
         if len(q) != shape.num_tokens:
             raise EngineError(f"{len(q)} queries for a step of {shape.num_tokens}")
+        if rope is not None and not self.rotates:
+            q, k, rope = apply_rotary(q, *rope), apply_rotary(k, *rope), None
         q, k, v = (part if part.stride(-1) == 1 else part.contiguous() for part in (q, k, v))
-        out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+        tokens, out = Tokens(q, k, v, rope), torch.empty(q.shape, dtype=q.dtype, device=q.device)
         split = shape.num_decodes
         if split:
-            self.decode(q[:split], k[:split], v[:split], kv_cache, metadata, out[:split])
+            self.decode(tokens.part(0, split), kv_cache, metadata, out[:split])
         if shape.num_chunk_tokens:
-            self.prefill(q[split:], k[split:], v[split:], kv_cache, metadata, out[split:])
+            self.prefill(tokens.part(split, len(q)), kv_cache, metadata, out[split:])
         return out
 
     def _built_for(self, device: torch.device, dtype: torch.dtype, block_size: int) -> str | None:

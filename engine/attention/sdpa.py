@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.attention.backend import AttentionBatch, StepShape
+from engine.attention.backend import AttentionBatch, Rope, StepShape
 from engine.errors import EngineError
+from engine.layers.rotary import apply_rotary
 
 
 @dataclass
@@ -74,6 +75,7 @@ class SDPABackend:
 
     name = "sdpa"
     capturable = False
+    rotates = False
 
     def __init__(self, device: torch.device | str, dtype: torch.dtype, block_size: int) -> None:
         self._device = torch.device(device)
@@ -146,8 +148,18 @@ class SDPABackend:
         mask = torch.zeros(hidden.shape, dtype=self._dtype).masked_fill_(hidden, float("-inf"))
         return mask.to(self._device)
 
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: SDPAMetadata) -> Tensor:
+    def forward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        kv_cache: Tensor,
+        metadata: SDPAMetadata,
+        rope: Rope | None = None,
+    ) -> Tensor:
         """Stores k, v [T, Hkv, D] into `kv_cache`, attends q [T, Hq, D]; see `AttentionBackend.forward`."""
+        if rope is not None:
+            q, k = apply_rotary(q, *rope), apply_rotary(k, *rope)
         keys, values = kv_cache.view(2, -1, *k.shape[1:]).unbind(0)
         keys.index_copy_(0, metadata.slots, k)
         values.index_copy_(0, metadata.slots, v)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.attention.varlen import varlen_attn
 
 from engine.attention.metadata import PagedMetadata, PagedRows
-from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, why_not_flash
+from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, why_not_flash
 from engine.attention.triton_paged import store
 
 CAUSAL = (-1, 0)
@@ -34,18 +34,14 @@ class TorchVarlenBackend(PagedBackend):
             device, dtype, block_size
         )
 
-    def decode(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
-        store(k, v, cache, step.slots[: len(q)])
-        out.copy_(_attend(q, cache, step.decodes, 1, step.shape.max_context))
+    def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
+        store(tokens, cache, step.slots[: len(tokens.q)])
+        out.copy_(_attend(tokens.q, cache, step.decodes, 1, step.shape.max_context))
 
-    def prefill(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
-        store(k, v, cache, step.slots[step.shape.num_decodes :])
+    def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
+        store(tokens, cache, step.slots[step.shape.num_decodes :])
         max_queries = max(FLASH_MIN_QUERIES, step.shape.num_chunk_tokens)
-        out.copy_(_attend(q, cache, step.chunks, max_queries, step.shape.max_context))
+        out.copy_(_attend(tokens.q, cache, step.chunks, max_queries, step.shape.max_context))
 
 
 def _attend(q: Tensor, cache: Tensor, rows: PagedRows[Tensor], max_queries: int, max_context: int) -> Tensor:

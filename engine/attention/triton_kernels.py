@@ -8,6 +8,9 @@ a prefill tile of 64 rows holds 8 queries.
 Keys and values past a context are masked when they are loaded, not only in the scores, so whatever an unused
 slot holds, NaN included, cannot reach a sum. Scores, sums and outputs are accumulated in fp32; `OPERAND` is
 the type in which tiles are multiplied. Scores carry a factor log2(e), so that exp2 serves.
+
+With `cos` and `sin`, fp32 [tokens, HEAD_DIM] as `LongRope.cos_sin` gives them, queries and keys are rotated
+when they are loaded, and keys are stored rotated; rotated vectors are rounded to the type of the cache.
 """
 
 from __future__ import annotations
@@ -20,11 +23,17 @@ INTERPRETED = triton.knobs.runtime.interpret
 
 
 @triton.jit
+def _rotated(vectors, partners, cos, sin):
+    """Elements of vectors, each with its partner half a vector on, rotated in fp32, in their type."""
+    return (vectors.to(tl.float32) * cos + partners.to(tl.float32) * sin).to(vectors.dtype)
+
+
+@triton.jit
 def store_kernel(
-    k, v, cache, slots, k_token, k_head, v_token, v_head, side,
+    k, v, cache, slots, cos, sin, k_token, k_head, v_token, v_head, side,
     KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Program t copies the keys and values of token t to its slot; a negative slot is padding."""
+    """Program t brings the keys and values of token t to its slot; a negative slot is padding."""
     token = tl.program_id(0).to(tl.int64)
     slot = tl.load(slots + token).to(tl.int64)
     if slot < 0:
@@ -33,7 +42,14 @@ def store_kernel(
     mask = element < KV_HEADS * HEAD_DIM
     head, offset = element // HEAD_DIM, element % HEAD_DIM
     target = cache + slot * KV_HEADS * HEAD_DIM + element
-    tl.store(target, tl.load(k + token * k_token + head * k_head + offset, mask=mask), mask=mask)
+    source = k + token * k_token + head * k_head
+    keys = tl.load(source + offset, mask=mask)
+    if cos is not None:
+        partners = tl.load(source + (offset + HEAD_DIM // 2) % HEAD_DIM, mask=mask)
+        factor = token * HEAD_DIM + offset
+        c, s = tl.load(cos + factor, mask=mask), tl.load(sin + factor, mask=mask)
+        keys = _rotated(keys, partners, c, s)
+    tl.store(target, keys, mask=mask)
     tl.store(target + side, tl.load(v + token * v_token + head * v_head + offset, mask=mask), mask=mask)
 
 
@@ -64,21 +80,34 @@ def _accumulate(q, keys, values, visible, scale, maximum, total, output, OPERAND
     return raised, total, output
 
 
+@triton.jit
+def _share(cached, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Cached positions of a split: whole tiles, so that the first few splits may have all there is."""
+    return tl.cdiv(tl.cdiv(cached, SPLITS), BLOCK_N) * BLOCK_N
+
+
 @triton.jit(do_not_specialize=["table_width"])
 def decode_kernel(
-    q, k, v, cache, out, partial, partial_lse, tables, contexts, table_width, scale,
+    q, k, v, cache, out, partial, partial_lse, tables, contexts, cos, sin, table_width, scale,
     q_token, q_head, k_token, k_head, v_token, v_head, side,
     BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
     SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    OPERAND: tl.constexpr,
+    OPERAND: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Program (row, key/value head, split) attends one query to its part of the context.
 
     The newest position never travels through the cache: split 0 takes it from k and v, and stores it. So no
-    program reads what another writes. With one split the result goes to `out`; otherwise the normalised part
-    goes to `partial` [rows, heads, SPLITS, D] fp32 and its log2-sum-exp to `partial_lse` [rows, heads,
-    SPLITS], -inf where a split has nothing to do.
+    program reads what another writes, and of the cache only what earlier steps stored. Launched before the
+    kernel that precedes it has ended, a program therefore has its first tile of keys and values by the time
+    its query is there. For this, contexts, tables and those parts of the cache have to be complete when any
+    earlier kernel of the stream begins that waits for its predecessor to end, as what copies wrote is, or
+    kernels of earlier graphs.
+
+    With one split the result goes to `out`; otherwise the normalised part goes to `partial` [rows, heads,
+    SPLITS, D] fp32 and its log2-sum-exp to `partial_lse` [rows, heads, SPLITS], by splits with a share.
     """
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     row, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     member, d = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
     in_head = d < HEAD_DIM
@@ -86,14 +115,36 @@ def decode_kernel(
     heads = kv_head * GROUP + member
     context = tl.load(contexts + row)
     table = tables + row * table_width
-    queries = tl.load(q + row * q_token + heads[:, None] * q_head + d[None, :], mask=in_tile, other=0.0)
-
-    owns_newest = (split == 0) & (context > 0)
-    taken = in_head & owns_newest
-    newest_k = tl.load(k + row * k_token + kv_head * k_head + d, mask=taken, other=0.0)
-    newest_v = tl.load(v + row * v_token + kv_head * v_head + d, mask=taken, other=0.0)
     newest = tl.maximum(context - 1, 0)
+    share = _share(newest, SPLITS, BLOCK_N)
+    begin = split * share
+    end = tl.minimum(begin + share, newest)
+    if (split > 0) & (begin >= newest):
+        return  # without waiting, which split 0 does for the whole row
+
+    positions = begin + tl.arange(0, BLOCK_N)
+    valid = positions < end
+    offsets = _page_offsets(table, positions, valid, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
+    pointers = cache + offsets[:, None] + d[None, :]
+    mask = valid[:, None] & in_head[None, :]
+    keys, values = tl.load(pointers, mask=mask, other=0.0), tl.load(pointers + side, mask=mask, other=0.0)
+    owns_newest = (split == 0) & (context > 0)
     target = cache + _page_offsets(table, newest, owns_newest, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM) + d
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+
+    taken = in_head & owns_newest
+    query_start, key_start = q + row * q_token + heads[:, None] * q_head, k + row * k_token + kv_head * k_head
+    queries = tl.load(query_start + d[None, :], mask=in_tile, other=0.0)
+    newest_k = tl.load(key_start + d, mask=taken, other=0.0)
+    newest_v = tl.load(v + row * v_token + kv_head * v_head + d, mask=taken, other=0.0)
+    if cos is not None:
+        partner = (d + HEAD_DIM // 2) % HEAD_DIM
+        c = tl.load(cos + row * HEAD_DIM + d, mask=in_head, other=0.0)
+        s = tl.load(sin + row * HEAD_DIM + d, mask=in_head, other=0.0)
+        partners = tl.load(query_start + partner[None, :], mask=in_tile, other=0.0)
+        queries = _rotated(queries, partners, c[None, :], s[None, :])
+        newest_k = _rotated(newest_k, tl.load(key_start + partner, mask=taken, other=0.0), c, s)
     tl.store(target, newest_k, mask=taken)
     tl.store(target + side, newest_v, mask=taken)
     scores = tl.sum(queries.to(tl.float32) * newest_k.to(tl.float32)[None, :], 1) * scale
@@ -102,10 +153,11 @@ def decode_kernel(
     output = newest_v.to(tl.float32)[None, :] + tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
 
     queries = queries.to(OPERAND)
-    share = tl.cdiv(tl.cdiv(newest, SPLITS), BLOCK_N) * BLOCK_N
-    begin = split * share
-    end = tl.minimum(begin + share, newest)
-    for first in range(begin, end, BLOCK_N):
+    if begin < end:
+        maximum, total, output = _accumulate(
+            queries, keys, values, valid[None, :], scale, maximum, total, output, OPERAND
+        )
+    for first in range(begin + BLOCK_N, end, BLOCK_N):
         positions = first + tl.arange(0, BLOCK_N)
         valid = positions < end
         offsets = _page_offsets(table, positions, valid, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
@@ -126,23 +178,30 @@ def decode_kernel(
         cell = head_row * SPLITS + split
         lse = tl.where(total > 0, maximum + tl.log2(tl.where(total > 0, total, 1.0)), float("-inf"))
         tl.store(partial_lse + cell, lse, mask=member < GROUP)
-        written = in_tile & (total > 0)[:, None]
-        tl.store(partial + cell[:, None] * HEAD_DIM + d[None, :], output, mask=written)
+        tl.store(partial + cell[:, None] * HEAD_DIM + d[None, :], output, mask=in_tile)
 
 
 @triton.jit
 def combine_kernel(
-    out, partial, partial_lse,
-    HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr, BLOCK_D: tl.constexpr,
+    out, partial, partial_lse, contexts,
+    HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_D: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Program i merges the splits of head row i, each weighted with its share of the softmax's sum."""
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     head_row = tl.program_id(0).to(tl.int64)
     split, d = tl.arange(0, SPLITS), tl.arange(0, BLOCK_D)
-    lse = tl.load(partial_lse + head_row * SPLITS + split)
+    cached = tl.maximum(tl.load(contexts + head_row // HEADS) - 1, 0)
+    written = (split == 0) | (split * _share(cached, SPLITS, BLOCK_N) < cached)
+    cell = head_row * SPLITS + split
+    pointers = partial + cell[:, None] * HEAD_DIM + d[None, :]
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    lse = tl.load(partial_lse + cell, mask=written, other=float("-inf"))
+    parts = tl.load(pointers, mask=written[:, None] & (d < HEAD_DIM)[None, :], other=0.0)
     highest = tl.max(lse, 0)
     weights = tl.exp2(lse - tl.where(highest == float("-inf"), 0.0, highest))
-    pointers = partial + (head_row * SPLITS + split)[:, None] * HEAD_DIM + d[None, :]
-    parts = tl.load(pointers, mask=(weights > 0)[:, None] & (d < HEAD_DIM)[None, :], other=0.0)
     total = tl.sum(weights, 0)
     merged = tl.sum(parts * weights[:, None], 0) / tl.where(total > 0, total, 1.0)
     tl.store(out + head_row * HEAD_DIM + d, merged.to(out.dtype.element_ty), mask=d < HEAD_DIM)
@@ -150,7 +209,8 @@ def combine_kernel(
 
 @triton.jit(do_not_specialize=["table_width", "num_rows"])
 def prefill_kernel(
-    q, cache, out, tables, contexts, cu_queries, table_width, num_rows, scale, q_token, q_head, side,
+    q, cache, out, tables, contexts, cu_queries, cos, sin, table_width, num_rows, scale, q_token, q_head,
+    side,
     BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     BLOCK_R: tl.constexpr, OPERAND: tl.constexpr,
@@ -177,8 +237,15 @@ def prefill_kernel(
     in_head = d < HEAD_DIM
     in_tile = ((query < count) & (member < BLOCK_Q * GROUP))[:, None] & in_head[None, :]
     token = (begin + query).to(tl.int64)
-    pointers = q + token[:, None] * q_token + heads[:, None] * q_head + d[None, :]
-    queries = tl.load(pointers, mask=in_tile, other=0.0).to(OPERAND)
+    query_start = q + token[:, None] * q_token + heads[:, None] * q_head
+    queries = tl.load(query_start + d[None, :], mask=in_tile, other=0.0)
+    if cos is not None:
+        partners = tl.load(query_start + ((d + HEAD_DIM // 2) % HEAD_DIM)[None, :], mask=in_tile, other=0.0)
+        factor = token[:, None] * HEAD_DIM + d[None, :]
+        c = tl.load(cos + factor, mask=in_tile, other=0.0)
+        s = tl.load(sin + factor, mask=in_tile, other=0.0)
+        queries = _rotated(queries, partners, c, s)
+    queries = queries.to(OPERAND)
     maximum = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     output = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)

@@ -18,12 +18,14 @@ from torch import Tensor
 
 from engine.attention import triton_kernels as kernels
 from engine.attention.metadata import PagedMetadata
-from engine.attention.paged import PagedBackend
+from engine.attention.paged import PagedBackend, Tokens
+from engine.kernels.launch import launch_options
 
 DTYPES = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 MAX_HEAD_DIM = 256
 MAX_SPLITS = 64
 PROGRAMS_PER_PROCESSOR = 2
+EARLY_PROGRAMS_PER_PROCESSOR = 4
 TILE_BYTES = 16384
 LOG2_E = math.log2(math.e)
 
@@ -38,12 +40,14 @@ class Launch:
         prefill_rows: queries times heads per tile of a prefill, a power of two from 16; None: 64, but 16 in
             fp32, whose products run in registers that would spill.
         *_warps, *_stages: warps of a program, and loads in flight in its loop.
+        early: whether decodes may start before the kernel before them has ended.
     """
 
     num_splits: int | None = None
     tile: int | None = None
     decode_warps: int = 4
     decode_stages: int = 3
+    early: bool = True
     prefill_rows: int | None = None
     prefill_warps: int = 4
     prefill_stages: int = 3
@@ -53,6 +57,7 @@ class TritonBackend(PagedBackend):
     """See `PagedBackend`."""
 
     name = "triton"
+    rotates = True
 
     def __init__(
         self,
@@ -80,12 +85,10 @@ class TritonBackend(PagedBackend):
             return f"head_dim {head_dim} is above {MAX_HEAD_DIM}"
         return self._built_for(device, dtype, block_size)
 
-    def decode(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
+    def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """One launch, storing included; a second one merges when contexts are split."""
+        q, k, v = tokens.q, tokens.k, tokens.v
         (num_rows, num_heads, head_dim), num_kv_heads = q.shape, k.shape[1]
-        group = num_heads // num_kv_heads
         block_d, block_n = self._tile(head_dim)
         splits = self._splits(num_rows * num_kv_heads, step.shape.max_context, block_n)
         partial, partial_lse = out, out
@@ -93,26 +96,28 @@ class TritonBackend(PagedBackend):
             cells = (num_rows, num_heads, splits)
             partial = torch.empty(*cells, head_dim, dtype=torch.float32, device=q.device)
             partial_lse = torch.empty(cells, dtype=torch.float32, device=q.device)
-        rows = step.decodes
+        rows, group = step.decodes, num_heads // num_kv_heads
+        early = self._early(num_rows * num_kv_heads * splits)
         kernels.decode_kernel[(num_rows, num_kv_heads, splits)](
-            q, k, v, cache, out, partial, partial_lse,
-            rows.block_tables, rows.context_lens, rows.block_tables.stride(0), LOG2_E / math.sqrt(head_dim),
+            q, k, v, cache, out, partial, partial_lse, rows.block_tables, rows.context_lens,
+            *_factors(tokens), rows.block_tables.stride(0), LOG2_E / math.sqrt(head_dim),
             *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
             BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HEAD_DIM=head_dim,
             SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n, BLOCK_D=block_d,
             OPERAND=self._operand, num_warps=self._launch.decode_warps, num_stages=self._launch.decode_stages,
+            **early,
         )  # fmt: skip
         if splits > 1:
             kernels.combine_kernel[(num_rows * num_heads,)](
-                out, partial, partial_lse, HEAD_DIM=head_dim, SPLITS=splits, BLOCK_D=block_d
-            )
+                out, partial, partial_lse, rows.context_lens, HEADS=num_heads, HEAD_DIM=head_dim,
+                SPLITS=splits, BLOCK_N=block_n, BLOCK_D=block_d, **early,
+            )  # fmt: skip
 
-    def prefill(
-        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, step: PagedMetadata, out: Tensor
-    ) -> None:
+    def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """Stores, then attends from the cache."""
-        store(k, v, cache, step.slots[step.shape.num_decodes :])
-        (num_tokens, num_heads, head_dim), num_kv_heads = q.shape, k.shape[1]
+        store(tokens, cache, step.slots[step.shape.num_decodes :])
+        q, num_kv_heads = tokens.q, tokens.k.shape[1]
+        num_tokens, num_heads, head_dim = q.shape
         group = num_heads // num_kv_heads
         block_d, block_n = self._tile(head_dim)
         fitting = 16 if self._dtype is torch.float32 else 64
@@ -121,7 +126,7 @@ class TritonBackend(PagedBackend):
         rows = step.chunks
         num_rows = len(rows.context_lens)
         kernels.prefill_kernel[(num_tokens // block_q + num_rows, num_kv_heads)](
-            q, cache, out, rows.block_tables, rows.context_lens, rows.cu_queries,
+            q, cache, out, rows.block_tables, rows.context_lens, rows.cu_queries, *_factors(tokens),
             rows.block_tables.stride(0), num_rows, LOG2_E / math.sqrt(head_dim),
             *q.stride()[:2], cache.stride(0),
             BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HEAD_DIM=head_dim,
@@ -129,6 +134,11 @@ class TritonBackend(PagedBackend):
             BLOCK_R=triton.next_power_of_2(num_rows), OPERAND=self._operand,
             num_warps=self._launch.prefill_warps, num_stages=self._launch.prefill_stages,
         )  # fmt: skip
+
+    def _early(self, num_programs: int) -> dict[str, bool]:
+        """Launch options: decodes of few programs start before the kernel before them has ended."""
+        few = num_programs <= self._processors * EARLY_PROGRAMS_PER_PROCESSOR
+        return launch_options(self._device) if few and self._launch.early else {"PDL": False}
 
     def _splits(self, num_programs: int, max_context: int, block_n: int) -> int:
         """Parts of each context: enough to fill the device, none without at least one tile."""
@@ -145,13 +155,20 @@ class TritonBackend(PagedBackend):
         return block_d, self._launch.tile or fitting
 
 
-def store(k: Tensor, v: Tensor, cache: Tensor, slots: Tensor) -> None:
-    """Writes k, v [T, Hkv, D] to `slots` [T] int32 of a cache layer; tokens with a negative slot nowhere.
-
-    The last dimension of k and v must be contiguous.
-    """
+def store(tokens: Tokens, cache: Tensor, slots: Tensor) -> None:
+    """Writes keys, rotated if so asked, and values to `slots` [T] int32 of a cache layer; those with a
+    negative slot nowhere. Their last dimension must be contiguous."""
+    k, v = tokens.k, tokens.v
     num_tokens, num_kv_heads, head_dim = k.shape
     kernels.store_kernel[(num_tokens,)](
-        k, v, cache, slots, *k.stride()[:2], *v.stride()[:2], cache.stride(0),
+        k, v, cache, slots, *_factors(tokens), *k.stride()[:2], *v.stride()[:2], cache.stride(0),
         KV_HEADS=num_kv_heads, HEAD_DIM=head_dim, BLOCK=triton.next_power_of_2(num_kv_heads * head_dim),
     )  # fmt: skip
+
+
+def _factors(tokens: Tokens) -> tuple[Tensor | None, Tensor | None]:
+    """Cosines and sines as the kernels take them, a row of D per token."""
+    if tokens.rope is None:
+        return None, None
+    cos, sin = (factor.contiguous() for factor in tokens.rope)
+    return cos, sin

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.attention import PagedAttention
 from engine.kernels.activation import silu_mul
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
@@ -103,14 +104,17 @@ class FusedLayer(nn.Module):
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
         if attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim):
             return row_attention(qkv, self.num_heads, self.num_kv_heads, rope, keep)
-        rotated = self.num_heads + self.num_kv_heads
-        if rope is not None:
+        rotates = isinstance(attention, PagedAttention) and attention.rotates
+        if rope is not None and not rotates:
+            rotated = self.num_heads + self.num_kv_heads
             cos, sin = (factor.expand(*qkv.shape[:-1], -1, -1).flatten(0, -3) for factor in rope)
             rotate_(qkv.view(-1, qkv.shape[-1]), rotated, self.head_dim, cos, sin)
         heads = qkv.unflatten(-1, (-1, self.head_dim))
         q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
         if keep is not None:
             q = q[..., keep, :, :]
+        if rotates:
+            return attention(self.layer, q, k, v, rope).flatten(-2)
         return attention(self.layer, q, k, v).flatten(-2)
 
     def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:

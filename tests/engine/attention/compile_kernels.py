@@ -20,7 +20,7 @@ from engine.attention import triton_kernels as kernels
 HOPPER = GPUTarget("cuda", 90, 32)
 LAYOUT = {"BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HEAD_DIM": 128, "BLOCK_N": 64, "BLOCK_D": 128}
 INTS = {"tables", "contexts", "cu_queries", "slots"}
-POINTERS = INTS | {"q", "k", "v", "cache", "out", "partial", "partial_lse"}
+POINTERS = INTS | {"q", "k", "v", "cache", "out", "partial", "partial_lse", "cos", "sin"}
 
 
 def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ...] = ()) -> None:
@@ -36,20 +36,24 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ..
     names = kernel.arg_names
     values = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
-    compiled = triton.compile(source, target=HOPPER)
+    early = constants.get("PDL", False)
+    compiled = triton.compile(source, target=HOPPER, options={"launch_pdl": early})
+    before, wait, _ = compiled.asm["ptx"].partition("griddepcontrol.wait")
+    assert not early or (wait and "st.global" not in before), "writes before it waits"
     print(kernel.__name__, constants.get("SPLITS", ""), compiled.metadata.shared, "bytes of shared memory")
 
 
 def main() -> None:
     operand = {"OPERAND": tl.bfloat16}
-    compile_kernel(kernels.store_kernel, {"KV_HEADS": 2, "HEAD_DIM": 128, "BLOCK": 256})
-    for splits, single in ((1, ()), (16, ("partial", "partial_lse"))):
-        constants = {**LAYOUT, **operand, "SPLITS": splits, "BLOCK_M": 16}
-        compile_kernel(kernels.decode_kernel, constants, single)
-    combine = {"HEAD_DIM": 128, "SPLITS": 16, "BLOCK_D": 128}
-    compile_kernel(kernels.combine_kernel, combine, ("partial", "partial_lse"))
+    single = ("cos", "sin", "partial", "partial_lse")
+    compile_kernel(kernels.store_kernel, {"KV_HEADS": 2, "HEAD_DIM": 128, "BLOCK": 256}, single)
+    for splits in (1, 16):
+        constants = {**LAYOUT, **operand, "SPLITS": splits, "BLOCK_M": 16, "PDL": True}
+        compile_kernel(kernels.decode_kernel, constants, single if splits > 1 else single[:2])
+    combine = {"HEADS": 16, "HEAD_DIM": 128, "SPLITS": 16, "BLOCK_N": 64, "BLOCK_D": 128, "PDL": True}
+    compile_kernel(kernels.combine_kernel, combine, single)
     prefill = {**LAYOUT, **operand, "BLOCK_Q": 8, "BLOCK_M": 64, "BLOCK_R": 4}
-    compile_kernel(kernels.prefill_kernel, prefill)
+    compile_kernel(kernels.prefill_kernel, prefill, single)
 
 
 if __name__ == "__main__":

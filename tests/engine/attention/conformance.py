@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.attention import AttentionBackend, AttentionBatch, StepShape
 from engine.attention.measure import captured
 from engine.attention.sdpa import SDPABackend
+from engine.layers.rotary import apply_rotary
 
 Rows = tuple[tuple[int, int], ...]
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
@@ -136,6 +137,19 @@ def check_fused_views(backend: AttentionBackend, case: Case, device: torch.devic
     fused = torch.cat([world.q, world.k, world.v], 1)
     q, k, v = fused.split([case.heads[0], case.heads[1], case.heads[1]], 1)
     world.check(backend.forward(q, k, v, world.cache, backend.plan(world.batch)), world.cache)
+
+
+def check_rotation(backend: AttentionBackend, case: Case, device: torch.device) -> None:
+    """Queries and keys that the backend rotates are those that were rotated before."""
+    world, rotated = World(case, device), World(case, device)
+    angles = torch.randn(len(world.q), 1, case.head_dim, generator=torch.Generator().manual_seed(1))
+    rope = (angles.cos().to(device), angles.sin().to(device))
+    q, k = apply_rotary(rotated.q, *rope), apply_rotary(rotated.k, *rope)
+    expected = backend.forward(q, k, rotated.v, rotated.cache, backend.plan(rotated.batch))
+    actual = backend.forward(world.q, world.k, world.v, world.cache, backend.plan(world.batch), rope)
+    tolerance = TOLERANCE[case.dtype]
+    for found, wanted in ((actual, expected), (world.cache, rotated.cache)):
+        torch.testing.assert_close(found, wanted, atol=tolerance, rtol=tolerance, equal_nan=True)
 
 
 def check_dummy_rows(backend: AttentionBackend, case: Case, device: torch.device) -> None:

@@ -36,6 +36,12 @@ def test_a_step_equals_the_oracle(name: str, case: Case) -> None:
     rules.check_step(backend_for(name, case), case, DEVICE)
 
 
+@pytest.mark.parametrize("case", list(rules.small_cases()), ids=str)
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_rotating_on_the_way_is_rotating_before(name: str, case: Case) -> None:
+    rules.check_rotation(backend_for(name, case), case, DEVICE)
+
+
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_views_of_a_fused_projection_are_accepted(name: str) -> None:
     case = Case("views", rules.MIXED)
