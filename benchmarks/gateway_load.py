@@ -50,8 +50,8 @@ SCENARIOS: dict[str, Scenario] = {
         {"streams": 9, "patches": 8, "rounds": 1, "step_ms": 20.0},
         {"added_ms_p50": ("at most", 1.5), "added_ms_p99": ("at most", 10)},
     ),
-    "latency_in_step": Scenario(
-        partial(chunk_latency, in_step=True),
+    "latency_spread": Scenario(
+        partial(chunk_latency, spread=True),
         {"streams": 9, "patches": 8, "rounds": 1, "step_ms": 20.0},
         {"added_ms_p50": ("at most", 1.5), "added_ms_p99": ("at most", 10)},
     ),

@@ -1,10 +1,11 @@
 """What the gateway adds: to every chunk at many streams, and to the first audio when idle.
 
-Devices keep no common step, so the workers' steps begin a third of a step apart; `in_step` lets all begin at
-once, so that the gateway gets the chunks of every stream in one burst. A chunk's lateness is counted from the
-moment at which a probe, connected to the same worker directly and served first in each of its steps, got its
-chunk of that step. Streams through the gateway and direct ones are measured in turns, as many of each; the
-difference of their percentiles is what the gateway adds.
+All workers begin their steps at the same moment, so that the gateway gets the chunks of every stream in one
+burst: the worst case. Devices keep no common step; with `spread`, theirs begin a third of a step apart. The
+lateness of a chunk is counted from the moment at which a probe, connected to the same worker directly and
+served first in each of its steps, got its chunk of that step. Streams through the gateway and direct ones are
+measured in turns, as many of each; the difference of their percentiles is what the gateway adds. The CPU time
+that a chunk costs the gateway is taken while all streams run, with its probes of the workers' health.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import bisect
 import time
 from typing import Any
 
-from benchmarks.fleet import Fleet
+from benchmarks.fleet import Fleet, Process
 from benchmarks.speech_clients import listen, listen_directly, percentile, text_of
 
 
@@ -24,25 +25,25 @@ async def chunk_latency(
     patches: int = 50,
     rounds: int = 3,
     step_ms: float = 160.0,
-    in_step: bool = False,
+    spread: bool = False,
 ) -> dict[str, Any]:
-    """Milliseconds per chunk, gateway against direct, interleaved."""
+    """Milliseconds per chunk, gateway against direct, interleaved; CPU time of the gateway per chunk."""
     workers = 3
     late: dict[str, list[float]] = {"direct": [], "gateway": []}
     added: list[dict[str, float]] = []
     cores = []
+    spread_seconds = step_ms / 1000 / workers if spread else 0.0
     async with Fleet(workers=workers, slots=streams // workers + 2, step_ms=step_ms) as fleet:
         for round_number in range(rounds):
             rates = {}
             for kind in late:
-                cpu, began = fleet.gateway.cpu_seconds(), time.perf_counter()
-                spread_seconds = 0.0 if in_step else step_ms / 1000 / workers
+                middle = asyncio.create_task(_cores_in_the_middle(fleet.gateway, patches * step_ms / 1000))
                 rates[kind] = await _one_round(
                     fleet, kind, streams, patches, round_number, step_ms, spread_seconds
                 )
                 late[kind] += rates[kind]
                 if kind == "gateway":
-                    cores.append((fleet.gateway.cpu_seconds() - cpu) / (time.perf_counter() - began))
+                    cores.append(await middle)
             added.append(
                 {
                     f"p{p}": 1000 * (percentile(rates["gateway"], p) - percentile(rates["direct"], p))
@@ -57,8 +58,16 @@ async def chunk_latency(
     for p in (50, 99):
         result[f"added_ms_p{p}"] = round(sorted(entry[f"p{p}"] for entry in added)[len(added) // 2], 2)
         result[f"added_ms_p{p}_rounds"] = [round(entry[f"p{p}"], 2) for entry in added]
-    result["gateway_cores"] = round(sum(cores) / len(cores), 3)
+    result["gateway_cpu_us_per_chunk"] = round(1000 * step_ms * sum(cores) / rounds / streams, 1)
     return result | {"streams": streams, "chunks": len(late["gateway"])}
+
+
+async def _cores_in_the_middle(process: Process, seconds: float) -> float:
+    """CPU seconds per second, while all streams of a round of so many seconds run."""
+    await asyncio.sleep(0.4 * seconds)
+    cpu_before, began = process.cpu_seconds(), time.perf_counter()
+    await asyncio.sleep(0.4 * seconds)
+    return (process.cpu_seconds() - cpu_before) / (time.perf_counter() - began)
 
 
 async def _one_round(
@@ -92,11 +101,10 @@ async def _one_round(
     for n, clip in enumerate(heard):
         if kind == "direct":
             late += _lateness([at for _, at in clip], steps[n % len(ports)])
+        elif clip.last["type"] != "done":
+            raise RuntimeError(f"a stream failed: {clip.last}")
         else:
-            arrivals, last = clip
-            if last["type"] != "done":
-                raise RuntimeError(f"a stream failed: {last}")
-            late += min((_lateness(arrivals, step_times) for step_times in steps), key=sum)
+            late += _lateness(clip.arrivals, steps[int(clip.worker_id.removeprefix("w"))])
     return late
 
 
@@ -120,8 +128,8 @@ async def first_audio(*, requests: int = 300, step_ms: float = 5.0) -> dict[str,
             arrivals = await listen_directly(fleet.workers[0].port, f"first-{n}", text, seed=n)
             seconds["direct"].append(arrivals[0][1] - began)
             began = time.perf_counter()
-            heard, _ = await listen(fleet.gateway.port, {"text": text, "seed": n})
-            seconds["gateway"].append(heard[0] - began)
+            heard = await listen(fleet.gateway.port, {"text": text, "seed": n})
+            seconds["gateway"].append(heard.arrivals[0] - began)
     result = {
         f"{kind}_ms_p{p}": round(1000 * percentile(values, p), 2)
         for kind, values in seconds.items()

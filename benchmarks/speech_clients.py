@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -47,9 +47,20 @@ async def gateway_socket(port: int, headers: dict[str, str] | None = None) -> As
         socket.transport.abort()
 
 
-async def listen(port: int, request: dict[str, Any]) -> tuple[list[float], dict[str, Any]]:
-    """One clip through the gateway: when each chunk came (perf_counter seconds), and the last message."""
+class Heard(NamedTuple):
+    """One clip through the gateway."""
+
+    arrivals: list[float]
+    """Of its chunks, in seconds of perf_counter."""
+    worker_id: str
+    last: dict[str, Any]
+    """The last message."""
+
+
+async def listen(port: int, request: dict[str, Any]) -> Heard:
+    """Ask the gateway for one clip and take all of it."""
     arrivals: list[float] = []
+    worker_id = ""
     async with gateway_socket(port) as socket:
         await socket.send(json.dumps(request))
         while True:
@@ -58,8 +69,10 @@ async def listen(port: int, request: dict[str, Any]) -> tuple[list[float], dict[
                 arrivals.append(time.perf_counter())
                 continue
             said = json.loads(message)
+            if said["type"] == "started":
+                worker_id = said["worker_id"]
             if said["type"] in ("done", "error", "cancelled"):
-                return arrivals, said
+                return Heard(arrivals, worker_id, said)
 
 
 async def listen_directly(port: int, name: str, text: str, seed: int) -> list[tuple[int, float]]:
