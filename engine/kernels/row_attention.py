@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.fence import FENCE, load_before_computing
 from engine.kernels.launch import launch_options
 
 MAX_ROW = 64
@@ -62,16 +63,17 @@ def _fragments(tile, EIGHTS: tl.constexpr, CHUNKS: tl.constexpr):
 
 @triton.jit
 def _shuffled(values, TOKENS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Values [TOKENS, elements] in an order in which a lane's part of a product is 8 neighbours at a time."""
+    """Values [TOKENS, 2, elements] as an operand, so that a lane's part of a product is 8 neighbours."""
     values = tl.permute(tl.reshape(values, (TOKENS, CHUNKS, 4, 4, 2)), (0, 1, 3, 2, 4))
     return tl.reshape(values, (TOKENS, CHUNKS * 32))
 
 
 @triton.jit
 def _unshuffled(mixed, CHUNKS: tl.constexpr):
-    """A product [16, elements] with shuffled values -> a tile with the axes of loaded ones."""
-    mixed = tl.permute(tl.reshape(mixed, (2, 8, CHUNKS, 4, 4, 2)), (4, 1, 0, 2, 3, 5))
-    return tl.reshape(mixed, (4, 8, 2, CHUNKS, 8))
+    """A product [16, elements] with shuffled values -> its halves, as tiles with the axes of loaded ones."""
+    mixed = tl.permute(tl.reshape(mixed, (2, 8, 2, CHUNKS, 4, 4, 2)), (5, 1, 0, 3, 4, 6, 2))
+    mixed_a, mixed_b = tl.split(mixed)
+    return tl.reshape(mixed_a, (4, 8, 2, CHUNKS, 8)), tl.reshape(mixed_b, (4, 8, 2, CHUNKS, 8))
 
 
 @triton.jit
@@ -113,7 +115,7 @@ def row_attention_kernel(
     LENGTH: tl.constexpr, FIRST: tl.constexpr, KEPT: tl.constexpr,
     KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HALF: tl.constexpr, ROTARY: tl.constexpr,
     PARTS: tl.constexpr, TILES: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_L: tl.constexpr,
-    BLOCK_HALF: tl.constexpr, PDL: tl.constexpr,
+    BLOCK_HALF: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Program (row, key/value head, part) attends TILES tiles of BLOCK_Q queries times heads to the row.
 
@@ -141,61 +143,62 @@ def row_attention_kernel(
     in_keys = (token < LENGTH) & in_half
     keys = qkv + row * LENGTH * WIDTH + (HEADS + kv_head) * 2 * HALF
     key_offsets = token * WIDTH + element
-    place, flat = tl.arange(0, BLOCK_L)[:, None], tl.arange(0, BLOCK_HALF)[None, :]
-    in_values = (place < LENGTH) & (flat < HALF)
-    values = keys + KV_HEADS * 2 * HALF + place * WIDTH + flat
+    place, half = tl.arange(0, BLOCK_L)[:, None, None], tl.arange(0, 2)[None, :, None]
+    of_half = tl.arange(0, BLOCK_HALF)[None, None, :]
+    in_values = (place < LENGTH) & (of_half < HALF)
+    value_offsets = place * WIDTH + half * HALF + of_half
+    queries = qkv + (row * LENGTH + FIRST) * WIDTH
+    query, head, in_tile = _members(part * TILES, kv_head, KEPT, GROUP, BLOCK_Q)
     if ROTARY:
         cos_k = _factors(cos, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
         sin_k = _factors(sin, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
         if SAME_FACTORS:
             cos_q, sin_q = cos_k, sin_k
         else:
-            query, head, in_tile = _members(part * TILES, kv_head, KEPT, GROUP, BLOCK_Q)
             cos_q = _factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
             sin_q = _factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
     if PDL:
         tl.extra.cuda.gdc_wait()
 
+    values = tl.load(
+        keys + KV_HEADS * 2 * HALF + value_offsets, mask=in_values
+    )  # masked below, once all load
+    offsets = query * WIDTH + head * 2 * HALF + element
+    next_a = tl.load(_lanes(queries, offsets), mask=in_tile & in_half, other=0.0)
+    next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_tile & in_half, other=0.0)
     k_a = tl.load(_lanes(keys, key_offsets), mask=in_keys, other=0.0)
     k_b = tl.load(_lanes(keys + HALF, key_offsets), mask=in_keys, other=0.0)
-    v_a = tl.load(values, mask=in_values, other=0.0)
-    v_b = tl.load(values + HALF, mask=in_values, other=0.0)
+    if FENCE:
+        load_before_computing()
+    if ROTARY:
+        k_a, k_b = _rotated(k_a, k_b, cos_k, sin_k)
+    k_a, k_b = _fragments(k_a, EIGHTS, CHUNKS), _fragments(k_b, EIGHTS, CHUNKS)
+    values = _shuffled(tl.where(in_values, values, 0.0), BLOCK_L, 2 * CHUNKS)
     visible = (tl.arange(0, BLOCK_L) < LENGTH)[None, :]
-    queries = qkv + (row * LENGTH + FIRST) * WIDTH
     target = out + row * KEPT * HEADS * 2 * HALF
-    next_a, next_b = k_a, k_b
     for step in tl.static_range(TILES):
-        query, head, in_tile = _members(part * TILES + step, kv_head, KEPT, GROUP, BLOCK_Q)
-        in_tile &= in_half
-        if step == 0:
-            offsets = query * WIDTH + head * 2 * HALF + element
-            next_a = tl.load(_lanes(queries, offsets), mask=in_tile, other=0.0)
-            next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_tile, other=0.0)
-            if ROTARY:
-                k_a, k_b = _rotated(k_a, k_b, cos_k, sin_k)
-            k_a, k_b = _fragments(k_a, EIGHTS, CHUNKS), _fragments(k_b, EIGHTS, CHUNKS)
-            v_a, v_b = _shuffled(v_a, BLOCK_L, CHUNKS), _shuffled(v_b, BLOCK_L, CHUNKS)
         q_a, q_b = next_a, next_b
         if ROTARY:
             if step > 0 and KEPT > BLOCK_Q:
                 cos_q = _factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
                 sin_q = _factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
             q_a, q_b = _rotated(q_a, q_b, cos_q, sin_q)
+        offsets = (query * HEADS + head) * 2 * HALF + element
+        in_target = in_tile & in_half
         if step + 1 < TILES:
-            next_query, next_head, in_next = _members(part * TILES + step + 1, kv_head, KEPT, GROUP, BLOCK_Q)
-            offsets = next_query * WIDTH + next_head * 2 * HALF + element
-            next_a = tl.load(_lanes(queries, offsets), mask=in_next & in_half, other=0.0)
-            next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_next & in_half, other=0.0)
+            query, head, in_tile = _members(part * TILES + step + 1, kv_head, KEPT, GROUP, BLOCK_Q)
+            following = query * WIDTH + head * 2 * HALF + element
+            next_a = tl.load(_lanes(queries, following), mask=in_tile & in_half, other=0.0)
+            next_b = tl.load(_lanes(queries + HALF, following), mask=in_tile & in_half, other=0.0)
         scores = tl.dot(_fragments(q_a, 2, CHUNKS), tl.trans(k_a), input_precision="ieee")
         scores += tl.dot(_fragments(q_b, 2, CHUNKS), tl.trans(k_b), input_precision="ieee")
         scores = tl.where(visible, scores * scale, float("-inf"))
         weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
         weights = (weights / tl.sum(weights, 1)[:, None]).to(qkv.dtype.element_ty)
-        offsets = (query * HEADS + head) * 2 * HALF + element
-        mixed = tl.dot(weights, v_a, input_precision="ieee").to(out.dtype.element_ty)
-        tl.store(_lanes(target, offsets), _unshuffled(mixed, CHUNKS), mask=in_tile)
-        mixed = tl.dot(weights, v_b, input_precision="ieee").to(out.dtype.element_ty)
-        tl.store(_lanes(target + HALF, offsets), _unshuffled(mixed, CHUNKS), mask=in_tile)
+        mixed = tl.dot(weights, values, input_precision="ieee").to(out.dtype.element_ty)
+        mixed_a, mixed_b = _unshuffled(mixed, CHUNKS)
+        tl.store(_lanes(target, offsets), mixed_a, mask=in_target)
+        tl.store(_lanes(target + HALF, offsets), mixed_b, mask=in_target)
 
 
 def fits(length: int, head_dim: int) -> bool:
@@ -235,7 +238,8 @@ def row_attention(
         LENGTH=length, FIRST=first, KEPT=kept, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
         ROTARY=rope is not None, PARTS=parts, TILES=min(launch.tiles, num_tiles), BLOCK_Q=block_q,
         BLOCK_L=max(_TILE, triton.next_power_of_2(length)),
-        BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), num_warps=1, maxnreg=launch.registers,
+        BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), FENCE=FENCE,
+        num_warps=1, maxnreg=launch.registers,
         **(launch_options(qkv.device) if launch.early else {"PDL": False}),
     )  # fmt: skip
     return out

@@ -22,7 +22,7 @@ from models.voxcpm.flow_kernels import flow_step_kernel
 
 HOPPER = GPUTarget("cuda", 90, 32)
 SCALARS = {"eps": "fp32", "scale": "fp32", "step_size": "fp32", "row_stride": "i32", "token_stride": "i32"}
-ROWS = {"KV_HEADS": 2, "GROUP": 8, "HALF": 64, "ROTARY": True, "BLOCK_L": 16, "BLOCK_HALF": 64}
+ROWS = {"KV_HEADS": 2, "GROUP": 8, "HALF": 64, "ROTARY": True, "BLOCK_L": 16, "BLOCK_HALF": 64, "FENCE": True}
 FLOW = {
     "PATCH": 4, "DIM": 64, "HIDDEN": 1024, "LENGTH": 11, "PLACE": 7, "HEAD_PLACE": 2, "BRANCHES": 2,
     "STREAMS": 4, "BLOCK_R": 16, "BLOCK_S": 4, "BLOCK_D": 64, "BLOCK_H": 64,

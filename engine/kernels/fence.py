@@ -1,0 +1,18 @@
+"""A fence that keeps the loads of a kernel together."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from engine.attention.triton_kernels import INTERPRETED
+
+FENCE = not INTERPRETED
+"""What kernels pass on as their constant FENCE; the interpreter runs no assembly."""
+
+
+@triton.jit
+def load_before_computing():
+    """Keeps the assembler, which spares registers, from moving loads to where they are used, one latency
+    after the other: those above it are all under way before anything below it waits for one."""
+    tl.inline_asm_elementwise("fence.acq_rel.cta; mov.b32 $0, 0;", "=r", [], tl.int32, is_pure=False, pack=1)
