@@ -33,8 +33,8 @@ from engine.kernels.row_attention import RowLaunch, row_attention
 from models.voxcpm.config import VoxCPMConfig
 
 ROW_LAUNCHES = [
-    RowLaunch(tiles, early, registers)
-    for early, registers in ((True, None), (False, None), (False, 168), (False, 128))
+    RowLaunch(tiles, *options)
+    for options in ((True,), (False,), (False, False), (False, False, 128))
     for tiles in (1, 2, 4, 8)
 ]
 REPLAYS, REPEATS = 4, 5
@@ -123,14 +123,14 @@ def compare_launches(parts: Inputs, streams: list[int]) -> Iterator[dict[str, An
                 + ", ".join(f"{key} {times[key]:.2f}" for key in quickest)
             )
             yield {"name": name, "streams": count, "microseconds": times}
-    print("launches are tiles of a program, early or not, / registers", *best, sep="\n", flush=True)
+    print("launches: tiles of a program, e early, a loads apart, registers", *best, sep="\n", flush=True)
 
 
 def _short(choice: RowLaunch | None) -> str:
     if choice is None:
         return "built in"
-    held = f"/{choice.registers}" if choice.registers else ""
-    return f"{choice.tiles}{' early' if choice.early else ''}{held}"
+    early, apart = "e" if choice.early else "", "" if choice.together else "a"
+    return f"{choice.tiles}{early}{apart}{choice.registers or ''}"
 
 
 def compile_launch(shape: str, launch: RowLaunch) -> None:

@@ -34,11 +34,18 @@ _EARLY = 256
 
 @dataclass(frozen=True)
 class RowLaunch:
-    """Tiles of queries per program, whether programs start before the kernel before has ended, and to how
-    many registers a thread is held."""
+    """How a kernel is launched; `benchmarks/gpu_kernels.py --launches` measures others than the built-in ones.
+
+    Attributes:
+        tiles: of queries per program.
+        early: whether programs start before the kernel before has ended.
+        together: whether all loads are to be under way at once, which takes registers.
+        registers: to how many a thread is held.
+    """
 
     tiles: int
     early: bool = True
+    together: bool = True
     registers: int | None = None
 
 
@@ -238,7 +245,7 @@ def row_attention(
         LENGTH=length, FIRST=first, KEPT=kept, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
         ROTARY=rope is not None, PARTS=parts, TILES=min(launch.tiles, num_tiles), BLOCK_Q=block_q,
         BLOCK_L=max(_TILE, triton.next_power_of_2(length)),
-        BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), FENCE=FENCE,
+        BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), FENCE=FENCE and launch.together,
         num_warps=1, maxnreg=launch.registers,
         **(launch_options(qkv.device) if launch.early else {"PDL": False}),
     )  # fmt: skip
