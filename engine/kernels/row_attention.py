@@ -34,7 +34,7 @@ _EARLY = 256
 
 @dataclass(frozen=True)
 class RowLaunch:
-    """How a kernel is launched; `benchmarks/gpu_kernels.py --launches` measures others than the built-in ones.
+    """How a kernel is launched; `benchmarks/gpu_kernels.py --launches` measures others than the default.
 
     Attributes:
         tiles: of queries per program.
