@@ -32,11 +32,7 @@ from engine.kernels import launch
 from engine.kernels.row_attention import RowLaunch, row_attention
 from models.voxcpm.config import VoxCPMConfig
 
-ROW_LAUNCHES = [
-    RowLaunch(tiles, *options)
-    for options in ((True,), (False,), (False, False), (False, False, 128))
-    for tiles in (1, 2, 4, 8)
-]
+ROW_LAUNCHES = [RowLaunch(tiles, together) for together in (True, False) for tiles in (1, 2, 4, 8)]
 REPLAYS, REPEATS = 4, 5
 
 
@@ -123,14 +119,13 @@ def compare_launches(parts: Inputs, streams: list[int]) -> Iterator[dict[str, An
                 + ", ".join(f"{key} {times[key]:.2f}" for key in quickest)
             )
             yield {"name": name, "streams": count, "microseconds": times}
-    print("launches: tiles of a program, e early, a loads apart, registers", *best, sep="\n", flush=True)
+    print("launches: tiles of a program, loads together or apart", *best, sep="\n", flush=True)
 
 
 def _short(choice: RowLaunch | None) -> str:
     if choice is None:
         return "built in"
-    early, apart = "e" if choice.early else "", "" if choice.together else "a"
-    return f"{choice.tiles}{early}{apart}{choice.registers or ''}"
+    return f"{choice.tiles}{'' if choice.together else ' apart'}"
 
 
 def compile_launch(shape: str, launch: RowLaunch) -> None:

@@ -28,8 +28,6 @@ _TILE = 16
 """Queries, of one head or of several, that are multiplied at a time."""
 _PROGRAMS = 1024
 """Programs that occupy a device: 8 for each of 128 processors."""
-_EARLY = 256
-"""Up to how many programs an early launch gains more than it costs."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +36,11 @@ class RowLaunch:
 
     Attributes:
         tiles: of queries per program.
-        early: whether programs start before the kernel before has ended.
         together: whether all loads are to be under way at once, which takes registers.
-        registers: to how many a thread is held.
     """
 
     tiles: int
-    early: bool = True
     together: bool = True
-    registers: int | None = None
 
 
 @triton.jit
@@ -246,8 +240,7 @@ def row_attention(
         ROTARY=rope is not None, PARTS=parts, TILES=min(launch.tiles, num_tiles), BLOCK_Q=block_q,
         BLOCK_L=max(_TILE, triton.next_power_of_2(length)),
         BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), FENCE=FENCE and launch.together,
-        num_warps=1, maxnreg=launch.registers,
-        **(launch_options(qkv.device) if launch.early else {"PDL": False}),
+        num_warps=1, **launch_options(qkv.device),
     )  # fmt: skip
     return out
 
@@ -255,4 +248,4 @@ def row_attention(
 def _launch(num_tiles: int, num_programs: int) -> RowLaunch:
     """As many tiles per program as leave enough programs; keys are rotated once for all of a program's."""
     tiles = max(1, min(num_tiles, num_tiles * num_programs // _PROGRAMS))
-    return RowLaunch(1 << (tiles.bit_length() - 1), num_tiles * num_programs <= _EARLY)
+    return RowLaunch(1 << (tiles.bit_length() - 1))

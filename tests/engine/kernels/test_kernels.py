@@ -77,7 +77,7 @@ def test_row_attention(
     rope = _rope(head_dim, torch.arange(length)) if rotary else None
     before = qkv.clone()
     expected = plain_row_attention(qkv, heads, kv_heads, rope, keep)
-    for launch in (None, RowLaunch(3, False)):
+    for launch in (None, RowLaunch(3)):
         actual = row_attention(qkv, heads, kv_heads, rope, keep, launch)
         torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
     assert torch.equal(qkv, before)
