@@ -30,7 +30,7 @@ from engine.kernels.skinny_linear import (
     _tile,
     _weights,
 )
-from engine.kernels.split_tiling import MAX_ROWS, SplitTiling, row_tiles, split_tiling
+from engine.kernels.split_tiling import SplitTiling, pays, row_tiles, split_tiling
 
 _ELEMENTS_PER_WARP = 256
 """Of the sum and norm, whose programs have to fit beside those of the product that comes next."""
@@ -193,9 +193,10 @@ def add_and_norm_kernel(
 
 
 def fits(num_rows: int, weight: Tensor) -> bool:
-    """Whether the products here serve `num_rows` rows with `weight`; on the CPU (interpreter) of any type."""
+    """Whether the products here serve `num_rows` rows with `weight`, and should; on the CPU (interpreter) of
+    any type."""
     served = weight.dtype in (torch.bfloat16, torch.float16) or weight.device.type == "cpu"
-    return served and weight.is_contiguous() and num_rows <= MAX_ROWS and weight.shape[1] % 8 == 0
+    return served and weight.is_contiguous() and weight.shape[1] % 8 == 0 and pays(num_rows, *weight.shape)
 
 
 def split_linear(

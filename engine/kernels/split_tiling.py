@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_ROWS = 64
+"""The most rows the tiles hold."""
 PROGRAMS = 132
 """Programs that run side by side on the devices this is made for, one to a multiprocessor."""
 REGISTERS = 226
+"""Per thread, for weights, activations and sums; some are needed besides."""
+WEIGHTS = 128
+"""Registers per thread for weights under way."""
+FEW_ROWS = 32
+"""Up to so many rows products of any shape are faster than the matrix library's."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,37 @@ class SplitTiling:
     ahead: int
 
 
-MEASURED: dict[tuple[int, int, int, bool, bool], SplitTiling] = {}
-"""By (sum of row tiles, N, K, gated, split)."""
+MEASURED: dict[tuple[int, int, int, bool, bool], SplitTiling] = {
+    (8, 2560, 2048, False, False): SplitTiling(16, 1, 1024, 4, 2, 1),
+    (8, 2048, 2048, False, True): SplitTiling(32, 2, 1024, 4, 1, 1),
+    (8, 6144, 2048, True, False): SplitTiling(16, 1, 256, 4, 4, 1),
+    (8, 2048, 6144, False, True): SplitTiling(16, 1, 512, 8, 12, 1),
+    (8, 2560, 1024, False, False): SplitTiling(32, 1, 1024, 4, 1, 1),
+    (8, 1024, 2048, False, True): SplitTiling(16, 2, 512, 4, 2, 1),
+    (8, 4096, 1024, True, False): SplitTiling(16, 1, 512, 4, 2, 1),
+    (8, 1024, 4096, False, True): SplitTiling(32, 4, 1024, 4, 1, 1),
+    (16, 2560, 2048, False, False): SplitTiling(16, 1, 512, 4, 4, 1),
+    (16, 2048, 2048, False, True): SplitTiling(32, 2, 1024, 4, 1, 1),
+    (16, 6144, 2048, True, False): SplitTiling(16, 1, 256, 4, 4, 1),
+    (16, 2048, 6144, False, True): SplitTiling(16, 1, 1024, 8, 3, 1),
+    (24, 2560, 1024, False, False): SplitTiling(32, 1, 256, 4, 4, 1),
+    (24, 1024, 2048, False, True): SplitTiling(16, 2, 1024, 4, 1, 1),
+    (24, 4096, 1024, True, False): SplitTiling(16, 1, 256, 4, 4, 1),
+    (24, 1024, 4096, False, True): SplitTiling(32, 4, 256, 4, 4, 1),
+    (32, 2560, 2048, False, False): SplitTiling(16, 1, 256, 4, 8, 1),
+    (32, 2048, 2048, False, True): SplitTiling(32, 2, 256, 4, 4, 1),
+    (32, 6144, 2048, True, False): SplitTiling(16, 1, 128, 4, 8, 1),
+    (32, 2048, 6144, False, True): SplitTiling(16, 2, 256, 4, 6, 1),
+    (40, 2560, 1024, False, False): SplitTiling(16, 1, 256, 4, 4, 1),
+    (40, 1024, 2048, False, True): SplitTiling(32, 4, 512, 4, 1, 1),
+    (40, 4096, 1024, True, False): SplitTiling(16, 1, 256, 4, 2, 1),
+    (40, 1024, 4096, False, True): SplitTiling(32, 8, 512, 4, 1, 1),
+    (48, 2560, 1024, False, False): SplitTiling(16, 1, 256, 4, 4, 1),
+    (48, 1024, 2048, False, True): SplitTiling(32, 4, 256, 4, 2, 1),
+    (48, 4096, 1024, True, False): SplitTiling(16, 1, 128, 4, 8, 1),
+    (48, 1024, 4096, False, True): SplitTiling(32, 8, 256, 4, 2, 1),
+}
+"""By (sum of row tiles, N, K, gated, split); on the H200, by `benchmarks/gpu_linear.py`."""
 
 
 def row_tiles(num_rows: int) -> tuple[int, int]:
@@ -52,36 +86,38 @@ def split_tiling(num_rows: int, num_outputs: int, size: int, gated: bool, split:
     return known or _rule(rows, num_outputs, size, gated, split)
 
 
-def _rule(rows: int, num_outputs: int, size: int, gated: bool, split: bool) -> SplitTiling:
-    """A program to each multiprocessor, with as much under way as registers hold, foremost of the weights.
+def pays(num_rows: int, num_outputs: int, size: int) -> bool:
+    """Whether `num_rows` rows take less time here than in the matrix library, as far as is known."""
+    if num_rows <= FEW_ROWS:
+        return True
+    return num_rows <= MAX_ROWS and (sum(row_tiles(num_rows)), num_outputs, size, False, False) in MEASURED
 
-    Each program reads all rows of its part of K; with many rows, twice the outputs halve that.
+
+def _rule(rows: int, num_outputs: int, size: int, gated: bool, split: bool) -> SplitTiling:
+    """Many small programs, of 4 warps and 16 outputs, with as many weights under way as `WEIGHTS` says.
+
+    Parts of K are some 1,024 long, or shorter where there are few programs; with enough programs they have
+    32 outputs, which halves what is read of the activations. Of the tilings that then fit the registers, the
+    one with most weights under way, and the longest step.
     """
-    outputs = 16 if rows <= 8 else 32
-    blocks, splits = -(-num_outputs // outputs), 1
-    while split and blocks * splits * 2 <= PROGRAMS and size >= splits * 256:
+    blocks, splits = -(-num_outputs // 16), 1
+    while split and size >= splits * 256 and (size >= splits * 2048 or blocks * splits * 2 <= PROGRAMS):
         splits *= 2
-    part, warps = -(-size // splits), 8
+    outputs = 32 if split and blocks * splits > PROGRAMS else 16
+    part, warps = -(-size // splits), 4
     while warps > 1 and warps * 32 > part:
         warps //= 2
-    tilings = list(_ways(outputs, splits, part, warps))
+    tilings = list(_ways(outputs, splits, part, warps, outputs * (1 + gated)))
     fitting = [t for t in tilings if registers(rows, size, gated, t) <= REGISTERS]
-    factor = 2 * outputs * (1 + gated)
-    return max(
-        fitting or [dataclasses.replace(tilings[-1], outputs=16)],
-        key=lambda t: (t.step * (factor * t.early + rows * t.ahead), t.step),
-    )
+    return max(fitting or tilings[-1:], key=lambda t: (min(part, t.step * t.early), t.step))
 
 
-def _ways(outputs: int, splits: int, part: int, warps: int) -> Iterator[SplitTiling]:
-    """Ways to go through a part of K; the last takes the fewest registers."""
+def _ways(outputs: int, splits: int, part: int, warps: int, lines: int) -> Iterator[SplitTiling]:
+    """Ways to go through a part of K of `lines` rows of weights; the last takes the fewest registers."""
     for per_warp in (256, 128, 64, 32):
-        step = warps * per_warp
-        steps = -(-part // step)
-        if per_warp == 32 or step < 2 * part:
-            for early in sorted({steps, -(-steps // 2), -(-steps // 4), 1}, reverse=True):
-                for ahead in sorted({steps, 1}, reverse=True):
-                    yield SplitTiling(outputs, splits, step, warps, early, ahead)
+        step, early = warps * per_warp, WEIGHTS * 64 // (lines * per_warp)
+        if per_warp == 32 or (step < 2 * part and early):
+            yield SplitTiling(outputs, splits, step, warps, max(1, min(early, -(-part // step))), 1)
 
 
 def registers(rows: int, size: int, gated: bool, tiling: SplitTiling) -> int:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.kernels.split_linear import add_and_norm, fits, partial_linear, split_linear
-from engine.kernels.split_tiling import MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
+from engine.kernels.split_tiling import FEW_ROWS, MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
 
 ROOT = Path(__file__).resolve().parents[3]
 EPS = 1e-3
@@ -93,8 +93,10 @@ def test_what_lies_beyond_the_rows_is_not_read() -> None:
 
 def test_which_products_it_is_for() -> None:
     weight = torch.zeros(64, 128, dtype=torch.bfloat16, device="meta")
-    assert fits(MAX_ROWS, weight)
-    assert not fits(MAX_ROWS + 1, weight)
+    assert fits(FEW_ROWS, weight)
+    assert not fits(FEW_ROWS + 1, weight)
+    assert fits(44, torch.zeros(2560, 1024, dtype=torch.bfloat16, device="meta"))
+    assert not fits(MAX_ROWS + 1, torch.zeros(2560, 1024, dtype=torch.bfloat16, device="meta"))
     assert not fits(1, weight.float())
     assert not fits(1, weight.T)
     with pytest.raises(ValueError, match="65 rows"):
