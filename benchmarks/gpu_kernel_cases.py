@@ -10,6 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.attention import AttentionBatch, StepShape
+from engine.attention.measure import with_shuffled_tables
+from engine.attention.triton_paged import TritonBackend
 from engine.kernels.activation import silu_mul
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
@@ -24,6 +27,8 @@ from models.voxcpm.model import LocalDiT, LocalEncoder
 from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
 CFG_VALUE, STEP_SIZE = 2.0, 0.1
+CONTEXT, ROOM, BLOCK_SIZE = 300, 4096, 16
+"""Positions of the language model: of every stream, and those there is room for."""
 Row = tuple[Tensor, TransformerConfig, CosSin | None, slice | None]
 """Queries, keys and values [N, L, C], the sizes of their heads, rotary factors, and the kept queries."""
 
@@ -113,6 +118,7 @@ class Parts(Inputs):
             Case("norm", _norm, _plain_norm, norm_inputs, self.launches),
             Case("gate", silu_mul, _plain_gate, [self.randn(tokens, 2 * ffn)], self.launches),
             self._rotary(max(64, streams)),
+            self._decode(streams),
             *(self._row(name, *row) for name, row in self.rows(streams).items()),
             self._step(streams),
             self._encoder(streams),
@@ -134,6 +140,34 @@ class Parts(Inputs):
 
         heads = rotated + sizes.num_key_value_heads
         return Case("rotary, LM", fused, plain, [self.randn(tokens, heads, sizes.head_dim)], self.launches)
+
+    def _decode(self, streams: int) -> Case:
+        """A layer of the language model: rotation, storing and attention of one query per stream."""
+        sizes = self.config.lm_config
+        heads, kv_heads = sizes.num_attention_heads, sizes.num_key_value_heads
+        batch = AttentionBatch([CONTEXT - 1] * streams, [1] * streams, [[]] * streams)
+        batch, blocks = with_shuffled_tables(batch, BLOCK_SIZE)
+        cache = self.randn(2, blocks, BLOCK_SIZE, kv_heads, sizes.head_dim)
+        shape = StepShape(num_decodes=streams, max_context=ROOM)
+        backends = {
+            dtype: TritonBackend(self.device, dtype, BLOCK_SIZE) for dtype in {self.dtype, torch.float32}
+        }
+        metadata = {dtype: backend.plan(batch, backend.buffers(shape)) for dtype, backend in backends.items()}
+        rope = tuple(factor[CONTEXT - 1 :].repeat(streams, 1, 1) for factor in self.rope(CONTEXT))
+
+        def attend(qkv: Tensor, cache: Tensor, rope: CosSin | None) -> Tensor:
+            q, k, v = qkv.split([heads, kv_heads, kv_heads], dim=1)
+            return backends[qkv.dtype].forward(q, k, v, cache, metadata[qkv.dtype], rope)
+
+        def fused(qkv: Tensor, cache: Tensor) -> Tensor:
+            return attend(qkv, cache, rope)
+
+        def plain(modules: Modules, qkv: Tensor, cache: Tensor) -> Tensor:
+            rotated = apply_rotary(qkv[:, : heads + kv_heads], *rope)
+            return attend(torch.cat([rotated, qkv[:, heads + kv_heads :]], dim=1), cache, None)
+
+        qkv = self.randn(streams, heads + 2 * kv_heads, sizes.head_dim)
+        return Case("decode, LM", fused, plain, [qkv, cache], self.launches)
 
     def _row(
         self, name: str, qkv: Tensor, sizes: TransformerConfig, rope: CosSin | None, keep: slice | None

@@ -161,9 +161,8 @@ def row_attention_kernel(
     if PDL:
         tl.extra.cuda.gdc_wait()
 
-    values = tl.load(
-        keys + KV_HEADS * 2 * HALF + value_offsets, mask=in_values
-    )  # masked below, once all load
+    # Masked where they are used, or the compiler would wait for them before it loads anything else.
+    values = tl.load(keys + KV_HEADS * 2 * HALF + value_offsets, mask=in_values)
     offsets = query * WIDTH + head * 2 * HALF + element
     next_a = tl.load(_lanes(queries, offsets), mask=in_tile & in_half, other=0.0)
     next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_tile & in_half, other=0.0)
