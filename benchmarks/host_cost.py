@@ -26,6 +26,7 @@ from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.step_program import StepProgram
+from models.voxcpm.waveform_programs import DecodeShape, WaveformPrograms
 
 WARM_UP_STEPS = 8
 
@@ -47,11 +48,12 @@ def make_engine(streams: int) -> VoxCPMEngine:
         return VoxCPMEngine(load_checkpoint(path, "cpu"), options)
 
 
-def speak(program: StepProgram) -> None:
+def speak(programs: WaveformPrograms, shape: DecodeShape) -> None:
     """Something that is no silence, and no end."""
-    if not program._outputs[-1, 0]:
-        program._outputs[:] = 0.1
-        program._outputs[:, -2] = 0.0
+    outputs = programs._readback.source
+    if not outputs[shape.rows - 1, 0]:
+        outputs[: shape.rows] = 0.1
+        outputs[: shape.rows, -2] = 0.0
 
 
 def at_once(readback: Readback, rows: int) -> HostCopy:
@@ -62,7 +64,11 @@ def at_once(readback: Readback, rows: int) -> HostCopy:
 def run(streams: int, words: int, steps: int, profile: bool) -> None:
     """Print the median time of a step of so many decodes, in all and per row."""
     engine = make_engine(streams)
-    with mock.patch.object(StepProgram, "compute", speak), mock.patch.object(Readback, "take", at_once):
+    with (
+        mock.patch.object(StepProgram, "compute", lambda program: None),
+        mock.patch.object(WaveformPrograms, "compute", speak),
+        mock.patch.object(Readback, "take", at_once),
+    ):
         engine._prepare_programs(None)
         for i in range(streams):
             engine.add_request(SpeechRequest(f"stream {i}", f"{i} " + "hello " * words, seed=i))

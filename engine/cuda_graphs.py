@@ -33,24 +33,28 @@ def batch_sizes(largest: int) -> list[int]:
 class GraphRecorder:
     """Records graphs that share one pool of memory; on other devices than CUDA nothing is recorded.
 
-    Graphs of one recorder must not run at the same time. Record the largest first, so that the others fit
-    into its memory.
+    Graphs of one recorder must not run at the same time, those of two may: each recorder has a stream of its
+    own, and with it workspaces of libraries of its own. Record the largest first, so that the others fit into
+    its memory.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def record(self, compute: Compute) -> Compute:
-        """What launches all of `compute` at once; it must launch the same kernels whenever it is called."""
-        if self._pool is None:
+        """What launches all of `compute` at once, on the stream that is current then.
+
+        `compute` must launch the same kernels whenever it is called.
+        """
+        if self._stream is None:
             return compute
-        stream = torch.cuda.Stream(self._device)
-        stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._stream):
             compute()  # compiles kernels and lets libraries make their workspaces
-        torch.cuda.current_stream(self._device).wait_stream(stream)
+        torch.cuda.current_stream(self._device).wait_stream(self._stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
+        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
             compute()
         return graph.replay

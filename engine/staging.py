@@ -12,18 +12,19 @@
 
 Copies between host and device travel on streams of their own. What a step needs is brought while the step
 before it computes, what it yields is fetched while the next one computes; in between both rest in buffers of
-the device, which the kernels' stream reads and writes in a few microseconds. On the CPU a tensor is its own
-staging.
+the device, which the kernels' stream reads and writes in a few microseconds. Copies of a direction share a
+stream as they share the wires. On the CPU a tensor is its own staging.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from engine.side_stream import cuda_stream
 
 
 class Staging:
@@ -59,7 +60,7 @@ class Staging:
         host, sent = self.hosts[self._next], self._sent[self._next]
         if self._arrivals:
             arrival, read = self._arrivals[self._next]
-            upward = _copy_stream(self._target.device, "up")
+            upward = cuda_stream(self._target.device, "up")
             upward.wait_event(read)
             with torch.cuda.stream(upward):
                 arrival.copy_(host, non_blocking=True)
@@ -104,14 +105,14 @@ class Readback:
         self._ready += [self._make() for _ in range(count)]
 
     def take(self, rows: int) -> HostCopy:
-        """The first `rows` rows as the kernels launched so far leave them."""
+        """The first `rows` rows as the kernels launched so far on the current stream leave them."""
         copy = self._ready.pop() if self._ready else self._make()
         copy.rows = rows
         if copy.snapshot is None or copy.done is None:
             copy.host[:rows].copy_(self.source[:rows])
             return copy
         copy.snapshot[:rows].copy_(self.source[:rows])
-        downward = _copy_stream(self.source.device, "down")
+        downward = cuda_stream(self.source.device, "down")
         downward.wait_stream(torch.cuda.current_stream(self.source.device))
         with torch.cuda.stream(downward):
             copy.host[:rows].copy_(copy.snapshot[:rows], non_blocking=True)
@@ -126,9 +127,3 @@ class Readback:
 
 def _pinned(like: Tensor) -> Tensor:
     return torch.zeros(like.shape, dtype=like.dtype, pin_memory=True)
-
-
-@cache
-def _copy_stream(device: torch.device, direction: str) -> torch.cuda.Stream:
-    """Shared by all copies of a direction: they would share the wires anyway."""
-    return torch.cuda.Stream(device)

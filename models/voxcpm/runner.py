@@ -30,12 +30,15 @@ from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.program_runner import ProgramRunner
 from models.voxcpm.prompt import key_patches
-from models.voxcpm.step_program import ProgramResult, ProgramShape, StepProgram, make_outputs, patch_results
+from models.voxcpm.step_program import ProgramResult, ProgramShape, StepProgram, patch_results
 from models.voxcpm.step_programs import ProgramPlan, Report, StepPrograms
+from models.voxcpm.waveform_programs import WaveformPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
 """(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
+WAVEFORM_SHARE = 0.2
+"""Of the time that all programs take to record, about."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,25 @@ class VoxCPMRunner:
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
-        outputs = make_outputs(plan.most_rows, self.config, self.device)
+        waveforms = WaveformPrograms(
+            (shape.decode for shape in plan.shapes()),
+            self._streams,
+            self.config,
+            GraphRecorder(self.device),
+            lambda share: report(WAVEFORM_SHARE * share),
+        )
 
         def build(shape: ProgramShape) -> StepProgram:
             return StepProgram(
-                shape, self.model, self._solver, self._streams, self._backend, self._pool, outputs
+                shape, self.model, self._solver, self._streams, self._backend, self._pool, waveforms
             )
 
-        programs = StepPrograms(plan, build, GraphRecorder(self.device), report)
+        programs = StepPrograms(
+            plan,
+            build,
+            GraphRecorder(self.device),
+            lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share),
+        )
         self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
 
     @torch.inference_mode()

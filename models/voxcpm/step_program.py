@@ -1,11 +1,12 @@
 """One step of VoxCPM at fixed addresses and of a fixed shape, so that a CUDA graph can hold all of it.
 
-    last patches and prompt positions -> embeddings -> language models -> flow matching -> VAE -> one output
+    last patches and prompt positions -> embeddings -> language models -> flow matching -> patches
 
 A program has room for `shape.attention.num_decodes` sequences that go on from their last patch, and for
 `num_chunks` chunks of prompts, each of which ends in a first patch. What a batch leaves unused is padding,
 whose results go to the spare slot; so does the patch of a chunk that is not the end of its prompt. Nothing of
-a step visits the host but its inputs, one copy in, and its results, one copy out:
+a step visits the host but its inputs, one copy in, and its results, one copy out. The patches become audio
+and results beside the next step (`models.voxcpm.waveform_programs`):
 
     program.fill(decodes=[row, row], chunks=[])
     launched = program.launch()                   # the device works, the host goes on
@@ -25,11 +26,11 @@ from torch import Tensor
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
 from engine.kv_cache.pool import KVPool
-from engine.staging import HostCopy, Readback, Staging
-from models.voxcpm.config import VoxCPMConfig
+from engine.staging import HostCopy, Staging
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.prompt import key_patches
+from models.voxcpm.waveform_programs import DecodeShape, WaveformPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
 _ALIGNMENT = 64  # bytes
@@ -48,6 +49,11 @@ class ProgramShape:
     def num_rows(self) -> int:
         """Sequences that get a patch."""
         return self.attention.num_decodes + self.attention.num_chunks
+
+    @property
+    def decode(self) -> DecodeShape:
+        """Of its patches to audio: chunks may begin streams."""
+        return DecodeShape(self.num_rows, self.attention.num_chunks > 0)
 
 
 class ProgramRow(NamedTuple):
@@ -105,14 +111,8 @@ def patch_results(
     return [ProgramResult(row.copy(), samples.copy(), stop, peak) for row, samples, stop, peak in rows]
 
 
-def make_outputs(num_rows: int, config: VoxCPMConfig, device: torch.device) -> Readback:
-    """Room for the results of programs of up to `num_rows` rows: latents, audio, stop decision, peak."""
-    width = config.patch_size * config.feat_dim + config.patch_samples + 2
-    return Readback(torch.zeros(num_rows, width, device=device))
-
-
 class StepProgram:
-    """See the module. Programs that share `streams` or `outputs` must not run at the same time."""
+    """See the module. Programs that share `streams` or `waveforms` must not run at the same time."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class StepProgram:
         streams: WaveformStreams,
         backend: AttentionBackend,
         pool: KVPool,
-        outputs: Readback,
+        waveforms: WaveformPrograms,
     ) -> None:
         self.shape = shape
         self._model, self._solver, self._streams, self._backend = model, solver, streams, backend
@@ -138,7 +138,7 @@ class StepProgram:
             {name: view.numpy() for name, view in _views(host, _fields(shape, self.patch)).items()}
             for host in self._staging.hosts
         ]
-        self._readback, self._outputs = outputs, outputs.source[: shape.num_rows]
+        self._waveforms = waveforms
         self._filled: list[int] = []
         self._launch: Callable[[], None] = self.compute
         self.fill([])
@@ -177,7 +177,7 @@ class StepProgram:
             host["positions"][decodes + begin : decodes + end] = np.arange(row.start, row.start + end - begin)
             host["last"][chunk] = decodes + end - 1
             if row.fresh:
-                host["fresh"][chunk] = row.slot
+                host["fresh"][decodes + chunk] = row.slot
             host["token_ids"][begin:end] = [0 if isinstance(key, bytes) else key for key in row.keys]
             if self.shape.chunk_audio:
                 is_audio = np.array([isinstance(key, bytes) for key in row.keys])
@@ -191,15 +191,15 @@ class StepProgram:
         """Compute what was filled in; returns before the device is done."""
         self._launch()
         num_rows = max(self._filled, default=-1) + 1
-        return Launched(self._readback.take(num_rows), self._filled, self.patch)
+        return Launched(self._waveforms.launch(self.shape.decode, num_rows), self._filled, self.patch)
 
     @torch.inference_mode()
     def compute(self) -> None:
-        """The step itself: tensors in, tensors out, no word with the host."""
+        """The step itself up to its patches: tensors in, tensors out, no word with the host."""
         inputs, model, latents = self._inputs, self._model, self._streams.latents
         slots = inputs["slots"]
         if self.shape.attention.num_chunks:
-            self._streams.clear(inputs["fresh"])
+            latents.index_fill_(0, inputs["fresh"], 0.0)
         last = latents[slots]
         embeds, audio_embeds, mask = self._embed(last[: self.shape.attention.num_decodes])
         hidden, residual = model.run_language_models(
@@ -217,9 +217,7 @@ class StepProgram:
             inputs["noise"], mu, last.to(self._dtype), self.shape.num_steps, guidance
         )
         latents[slots] = patches
-        audio = self._streams.decoder.decode(patches, slots)
-        peaks = torch.linalg.vector_norm(audio, ord=torch.inf, dim=1, keepdim=True)
-        torch.cat([patches.flatten(1), audio, stops[:, None].float(), peaks], dim=1, out=self._outputs)
+        self._waveforms.hand_over(patches, stops, slots, inputs.get("fresh"))
 
     def _embed(self, last: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embeddings of all positions, the same with zeros at text, and which are audio (None: all)."""
@@ -249,7 +247,7 @@ def _fields(shape: ProgramShape, patch: tuple[int, int]) -> dict[str, tuple[torc
         "cfg_values": (torch.float32, (rows,)),
     }
     if tokens:
-        fields |= dict.fromkeys(("last", "fresh"), (torch.int64, (chunks,)))
+        fields |= {"last": (torch.int64, (chunks,)), "fresh": (torch.int64, (rows,))}
         fields |= {"token_ids": (torch.int64, (tokens,))}
     if shape.chunk_audio:
         fields |= {"is_audio": (torch.bool, (tokens,)), "audio": (torch.float32, (tokens, *patch))}

@@ -46,11 +46,6 @@ class ProgramPlan:
         """Lengths of the longest context that programs have room for, rising."""
         return [limit for limit in (SHORT_CONTEXT,) if limit < self.max_context] + [self.max_context]
 
-    @property
-    def most_rows(self) -> int:
-        """Rows of the program with the most."""
-        return max(shape.num_rows for shape in self.shapes())
-
     def shapes(self) -> list[ProgramShape]:
         """All of them, the largest first."""
         shapes = [

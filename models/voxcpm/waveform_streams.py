@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.sequence import Sequence
+from engine.side_stream import SideStream
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.prompt import key_patches, trailing_patches
 from models.voxcpm.streaming_vae import streaming_decoder
@@ -20,15 +21,24 @@ class WaveformStreams:
     gives way; its state is computed again from its last patches should it come back. One slot more,
     `spare_slot`, belongs to nobody: what rows without a sequence compute goes there.
 
+    `latents` is read and written in order with the language models, everything of `decoder` in order with
+    `side`, which may be behind. So a slot can be taken by another sequence at once: on either stream whatever
+    was launched for the former owner, a patch computed in vain included, comes before the beginning of the
+    new one and its patches.
+
     Attributes:
         latents: [slots + 1, P, D] fp32, the last patch of each; zeros where the stream ends in text.
         decoder: the streaming decoder of all slots.
+        side: where it runs, and its memory belongs.
     """
 
     def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
-        self.decoder = streaming_decoder(vae, num_slots + 1)
-        self.spare_slot = num_slots
         self._device = next(vae.parameters()).device
+        self.side = SideStream(self._device, "audio")
+        self.side.follow()
+        with self.side.on():
+            self.decoder = streaming_decoder(vae, num_slots + 1)
+        self.spare_slot = num_slots
         self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim
         self.latents = torch.zeros(num_slots + 1, patch_size, self._feat_dim, device=self._device)
         self._free = list(range(num_slots))
@@ -41,7 +51,11 @@ class WaveformStreams:
         slots = torch.tensor(self.slots(sequences), device=self._device)
         patches = patches.float()
         self.latents[slots] = patches
-        return self.decoder.decode(patches, slots)
+        self.side.follow()
+        with self.side.on():
+            audio = self.decoder.decode(patches, slots)
+        self.side.join(audio)
+        return audio
 
     def slots(self, sequences: list[Sequence]) -> list[int]:
         """The slot of each sequence, ready for its next patch."""
@@ -69,9 +83,12 @@ class WaveformStreams:
 
     @torch.inference_mode()
     def clear(self, slots: Tensor) -> None:
-        """Begin streams without history in `slots` [N] int64, which may repeat; capturable."""
-        self.decoder.reset(slots)
+        """Begin streams without history in `slots` [N] int64."""
         self.latents.index_fill_(0, slots, 0.0)
+        self.side.follow()
+        self.side.borrow(slots)
+        with self.side.on():
+            self.decoder.reset(slots)
 
     def release(self, sequence: Sequence) -> None:
         """Nothing more will be asked for this sequence."""
@@ -87,7 +104,8 @@ class WaveformStreams:
     def _start(self, slot: int, sequence: Sequence) -> None:
         """Rebuild from the patches before the new one that its waveform depends on, prompt included."""
         limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
-        self.decoder.start(slot, self._patches(trailing_patches(sequence.token_ids, limit)))
+        with self.side.on():
+            self.decoder.start(slot, self._patches(trailing_patches(sequence.token_ids, limit)))
         self.latents[slot] = self._patches(sequence.token_ids[-1:])[0]
 
     def _patches(self, keys: list[bytes]) -> Tensor:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.side_stream import HandOver, SideStream
 from engine.staging import HostCopy, Readback, Staging
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 
@@ -61,3 +62,38 @@ def test_outputs_are_fetched_while_the_device_computes() -> None:
     computed = torch.cuda.current_stream().record_event()
     assert copy.wait().min() == 1.0
     assert not computed.query()
+
+
+@pytest.mark.skipif(not CUDA, reason="on the CPU nothing is handed over")
+@pytest.mark.parametrize("slow", ["side", "current"])
+def test_what_is_handed_over_is_what_stood_there(slow: str) -> None:
+    """Whichever stream is behind; the tensor is written again at once."""
+    side, source = SideStream(DEVICE, "test"), torch.zeros(4, 1 << 14, device=DEVICE)
+    handed = HandOver(source, side)
+    found = []
+    for step in range(STEPS):
+        if slow == "current":
+            keep_busy(BUSY_CYCLES // 100)
+        source.fill_(step)
+        handed.send(3)
+        source.fill_(-1)
+        with side.on():
+            if slow == "side":
+                keep_busy(BUSY_CYCLES // 100)
+            found.append(handed.target[:3].clone())
+    side.join()
+    for step, values in enumerate(found):
+        assert (values == step).all()
+
+
+@pytest.mark.skipif(not CUDA, reason="the CPU has nobody to wait for")
+def test_the_current_stream_goes_on_while_the_side_is_busy() -> None:
+    side = SideStream(DEVICE, "test")
+    handed = HandOver(torch.zeros(4, 4, device=DEVICE), side)
+    torch.cuda.synchronize()
+    with side.on():
+        keep_busy()
+        aside = torch.cuda.current_stream().record_event()
+    handed.send(4)
+    torch.cuda.current_stream().record_event().synchronize()
+    assert not aside.query()

@@ -89,7 +89,7 @@ def test_a_program_asks_the_device_for_nothing(programs: Engines, monkeypatch: p
     served = runner._programs._programs
     # Triton's interpreter reads on the host what kernels read on the device.
     for part in ("decode", "prefill"):
-        monkeypatch.setattr(runner._backend, part, lambda q, k, v, cache, step, out: out.copy_(q))
+        monkeypatch.setattr(runner._backend, part, lambda tokens, cache, step, out: out.copy_(tokens.q))
     for program in (
         served.for_decodes(2, 40),
         served.for_chunks(2, 5, False),
@@ -97,6 +97,7 @@ def test_a_program_asks_the_device_for_nothing(programs: Engines, monkeypatch: p
     ):
         with NoWordWithTheHost():
             program.compute()
+            program._waveforms.compute(program.shape.decode)
 
 
 def test_that_question_would_be_noticed() -> None:
