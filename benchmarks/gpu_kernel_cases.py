@@ -23,6 +23,7 @@ from models.voxcpm.flow_kernels import Placement, Step, flow_step
 from models.voxcpm.flow_matching import FlowSolver, guide
 from models.voxcpm.fused_flow import FusedEncoder, FusedFlow
 from models.voxcpm.fused_layer import fuse_layers
+from models.voxcpm.fused_linear import fuse_linears
 from models.voxcpm.model import LocalDiT, LocalEncoder
 from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
@@ -107,6 +108,7 @@ class Parts(Inputs):
         fused = self.plain.to(dtype)
         fuse_layers(fused.dit)
         fuse_layers(fused.encoder)
+        fuse_linears(fused.dit)
         fused.dit.integrate = FusedFlow(fused.dit, config.patch_size).integrate
         self.fused_dit, self.fused_encoder = fused.dit, FusedEncoder(fused.encoder, config.patch_size)
 

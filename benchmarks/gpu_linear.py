@@ -1,16 +1,15 @@
 """Linear layers of few rows on a GPU: right, and how long they take along the layers of VoxCPM2.
 
-    python3 -m benchmarks.gpu_linear --output FILE [--no-sweep]
+    python3 -m benchmarks.gpu_linear --output FILE [--no-sweep] [--only "LM 1" "DiT 22"]
 
-1. Every product at several numbers of rows against fp32, next to what torch's bf16 product errs.
-2. Sweep: every sensible tiling of every product alone, over more weights than the L2 cache holds; the best
-   few go into the chain of a layer one after the other, and what is fastest there is kept.
-3. The chain norm + qkv, a stand-in for attention, o + residual, norm + gate_up, down + residual over several
-   layers in one CUDA graph: by torch, launched plainly, with programmatic dependent launch, and with weights
-   fetched into the L2 cache one or two products ahead. The launches' results have to be equal bit by bit.
+1. The products and sum with norm against fp32, next to what torch's bf16 products err.
+2. Sweep: tilings near the known ones of every product alone, weights not in the L2 cache; the best few go
+   into the chain one after the other, and what is fastest there is kept.
+3. The chain of a layer in one CUDA graph: by torch, with the known tilings with programmatic dependent launch
+   and plainly (equal bit by bit), and with the best.
 
-Kernels are compiled beforehand by as many processes as there are cores. Ends with the measured tilings, to be
-kept in `engine/kernels/skinny_tiling.py`. Exits non-zero when a result is wrong.
+Kernels are compiled beforehand by as many processes as there are cores. Ends with the table and the measured
+tilings, to be kept in `engine/kernels/split_tiling.py`. Exits non-zero when a result is wrong.
 """
 
 from __future__ import annotations
@@ -19,88 +18,105 @@ import argparse
 import dataclasses
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from benchmarks.gpu_linear_chain import (
+    DIT,
+    EPS,
+    LM,
     PRODUCTS,
-    STACKS,
     Chain,
     Stack,
     Tilings,
     Weights,
+    kind,
     launched_plainly,
     random_weights,
     reference,
     run_product,
     seconds,
-)  # fmt: skip
-from engine.kernels.skinny_tiling import Tiling, padded_rows, registers, tiling_for
+)
+from engine.kernels.add_and_norm import add_and_norm
+from engine.kernels.norm import rms_norm
+from engine.kernels.split_tiling import REGISTERS, SplitTiling, registers, row_tiles, split_tiling
 
-BEST = 4
-COLD_BYTES = 300e6
+TRIED_ALONE, TRIED_IN_CHAIN = 22, 5
+COLD_BYTES = 150e6
 MEMORY_RATE = 4.17e12
 """Bytes/s of a copy on the H200 that the reports refer to."""
+CASES = [(LM, (1, 2, 4)), (DIT, (22, 18)), (DIT, (5,)), (DIT, (44,)), (DIT, (33,)), (LM, (16,)), (LM, (32,))]
+"""Stacks and numbers of rows that share a tile; the first of them is swept."""
+Task = tuple[Stack, int, str, SplitTiling, bool]
+"""A product by a tiling, and whether it is launched with programmatic dependent launch."""
 
 
-def candidates(rows: int, outputs: int, size: int, gated: bool) -> list[Tiling]:
-    """The tilings whose operands and sums fit the registers, by a rough count."""
-    block = padded_rows(rows)
-    found = {tiling_for(rows, outputs, size, gated): None}
-    for tile, warps, per_warp, share in itertools.product(
-        (16, 32), (4, 8, 16), (32, 64, 128, 256), (1.0, 0.5, 0.25)
+def known_tiling(stack: Stack, rows: int, product: str) -> SplitTiling:
+    return split_tiling(rows, *stack.shape(product), *kind(product))
+
+
+def candidates(stack: Stack, rows: int, product: str) -> list[SplitTiling]:
+    """The known tiling and those around it that fit the registers, nearest first."""
+    known = known_tiling(stack, rows, product)
+    (outputs, size), (gated, split), tiles = stack.shape(product), kind(product), sum(row_tiles(rows))
+    found: dict[SplitTiling, float] = {}
+    for tile, splits, warps, per_warp in itertools.product(
+        (16, 32, 64), (1, 2, 4, 8) if split else (1,), (1, 2, 4, 8), (32, 64, 128, 256, 512)
     ):
-        step = warps * per_warp
-        steps = -(-size // step)
-        early = max(1, int(steps * share))
-        if step > size or (share < 1 and early == max(1, int(steps * share * 2))):
+        part, step = size // splits, warps * per_warp
+        steps = -(-part // step)
+        if outputs % tile or step > part:
             continue
-        tiling = Tiling(tile, step, warps, early)
-        room = min(255, 65536 // (32 * warps)) - 36
-        if steps <= 16 and registers(block, size, gated, tiling) <= room:
-            found[tiling] = None
-    return list(found)
+        for early, ahead in itertools.product({steps, -(-steps // 2), -(-steps // 4), 1}, {1, min(2, steps)}):
+            tiling = SplitTiling(tile, splits, step, warps, early, ahead)
+            if registers(tiles, size, gated, tiling) <= REGISTERS:
+                found[tiling] = distance(tiling, known)
+    return list(dict.fromkeys([known, *sorted(found, key=lambda t: found[t])[:TRIED_ALONE]]))
 
 
-def compile_one(task: tuple[Stack, int, str, Tiling, bool]) -> str | None:
+def distance(one: SplitTiling, other: SplitTiling) -> float:
+    """By how many powers of two they differ, the weights under way counting once."""
+    pairs = zip(scales(one), scales(other), strict=True)
+    return sum(abs(math.log2(a / b)) for a, b in pairs)
+
+
+def scales(tiling: SplitTiling) -> tuple[int, ...]:
+    under_way = tiling.step * tiling.early * tiling.outputs
+    return tiling.outputs, tiling.splits, tiling.warps, tiling.step, under_way, tiling.ahead
+
+
+def compile_one(task: Task) -> str | None:
     """Runs a product once, which leaves its kernel in Triton's cache; the error, if any."""
-    stack, rows, product, tiling, early_launch = task
+    stack, rows, product, tiling, early = task
     outputs, size = stack.shape(product)
-    x, residual = torch.zeros(rows, size), torch.zeros(rows, outputs)
-    x, residual = (t.to("cuda", torch.bfloat16) for t in (x, residual))
-    weight = torch.zeros(outputs * (1 + (product == "gate_up")), size, dtype=torch.bfloat16, device="cuda")
+    x = torch.zeros(rows, size, dtype=torch.bfloat16, device="cuda")
+    weight = torch.zeros(2 * outputs, size, dtype=torch.bfloat16, device="cuda")
     try:
-        if early_launch:
-            run_product(product, x, weight, x[0], residual, tiling=tiling)
-        else:
-            with launched_plainly():
-                run_product(product, x, weight, x[0], residual, tiling=tiling)
+        with nullcontext() if early else launched_plainly():
+            run_product(product, x, weight if product == "gate_up" else weight[:outputs], tiling)
         torch.cuda.synchronize()
     except Exception as error:
         return f"{stack.name} {rows} {product} {tiling}: {type(error).__name__} {str(error)[:100]}"
     return None
 
 
-def buckets(stack: Stack) -> list[int]:
-    """One number of rows for each size of tile."""
-    return list({padded_rows(rows): rows for rows in reversed(stack.rows)}.values())
-
-
-def compile_all(sweep: bool) -> None:
-    tasks = []
-    for stack in STACKS:
-        for rows, product in itertools.product(buckets(stack), PRODUCTS):
-            shape = (rows, *stack.shape(product), product == "gate_up")
-            tasks.append((stack, rows, product, tiling_for(*shape), False))
-            tilings = candidates(*shape) if sweep else [tiling_for(*shape)]
-            tasks += [(stack, rows, product, tiling, True) for tiling in tilings]
+def compile_all(cases: list[tuple[Stack, tuple[int, ...]]], sweep: bool) -> None:
+    tasks: list[Task] = []
+    for (stack, (rows, *_)), product in itertools.product(cases, PRODUCTS):
+        known = known_tiling(stack, rows, product)
+        tasks.append((stack, rows, product, known, False))
+        tried = candidates(stack, rows, product) if sweep else [known]
+        tasks += [(stack, rows, product, tiling, True) for tiling in tried]
     begin = time.perf_counter()
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(15, os.cpu_count() or 1), mp_context=context) as pool:
@@ -108,48 +124,49 @@ def compile_all(sweep: bool) -> None:
     print(f"{len(tasks)} kernels compiled in {time.perf_counter() - begin:.0f} s", *errors[:5], sep="\n")
 
 
-def check(report: dict[str, Any]) -> bool:
-    """Relative errors against fp32; False where one is much above that of torch's own product."""
+def error_of(actual: Tensor, exact: Tensor) -> float:
+    return float((actual.float() - exact).norm() / exact.norm())
+
+
+def check(cases: list[tuple[Stack, tuple[int, ...]]]) -> bool:
+    """False where a result is much further from fp32 than that of torch in bf16."""
     passed = True
-    for stack in STACKS:
-        (layer,), worst = random_weights(stack, 1), 0.0
-        for product, rows in itertools.product(PRODUCTS, (1, 5, 13, 22, 44, 64, 88)):
-            weight = layer[product]
+    for stack, row_counts in cases:
+        (layer,) = random_weights(stack, 1)
+        for product, rows in itertools.product(PRODUCTS, row_counts):
             outputs, size = stack.shape(product)
-            x = torch.randn(rows, size, dtype=torch.bfloat16, device="cuda") * 2
-            norm = torch.rand(size, dtype=torch.bfloat16, device="cuda") + 0.5
+            x = torch.randn(rows, size, dtype=torch.bfloat16, device="cuda")
             residual = torch.randn(rows, outputs, dtype=torch.bfloat16, device="cuda")
-            actual = run_product(product, x, weight, norm, residual)
-            errors = []
-            exact = reference(product, x.float(), weight.float(), norm.float(), residual.float())
-            for result in (actual, reference(product, x, weight, norm, residual)):
-                errors.append(float((result.float() - exact).norm() / exact.norm()))
-            worst = max(worst, errors[0])
-            if not errors[0] <= 1.5 * errors[1] + 1e-3:
-                passed = False
-                print(
-                    f"WRONG: {stack.name} {product} {rows} rows: error {errors[0]:.2e}, torch {errors[1]:.2e}"
-                )
-        print(f"{stack.name}: largest relative error {worst:.2e}")
-        report["errors"][stack.name] = worst
+            one, norm = torch.ones_like(x[0]), torch.rand_like(residual[0]) + 0.5
+            given = rms_norm(x, one, EPS) if product in ("qkv", "gate_up") else x
+            operands = (product, x, layer[product], one, residual)
+            exact = reference(product, *(t.float() for t in operands[1:]))
+            actual = run_product(product, given, layer[product])
+            pairs = [(actual, exact, reference(*operands))]
+            if kind(product)[1]:
+                hidden, normed = add_and_norm(actual, residual, norm, EPS)
+                rounded = torch.nn.functional.rms_norm(hidden.float(), norm.shape, norm.float(), EPS)
+                pairs = [(hidden, exact, pairs[0][2]), (normed, rounded, rounded.bfloat16())]
+            for ours, wanted, theirs in pairs:
+                if not error_of(ours, wanted) <= 1.5 * error_of(theirs, wanted) + 1e-3:
+                    passed = False
+                    print(f"WRONG: {stack.name} {product} {rows} rows: error {error_of(ours, wanted):.2e}")
     return passed
 
 
-def sweep_product(stack: Stack, rows: int, product: str) -> list[tuple[float, Tiling]]:
+def sweep_product(stack: Stack, rows: int, product: str) -> list[tuple[float, SplitTiling]]:
     """Time of the product alone for every tiling, shortest first."""
     outputs, size = stack.shape(product)
     copies = int(COLD_BYTES / stack.num_bytes(product)) + 1
-    weights = [
-        torch.randn(outputs * (1 + (product == "gate_up")), size, dtype=torch.bfloat16, device="cuda")
-        for _ in range(copies)
-    ]
+    weights = torch.randn(
+        copies, outputs * (1 + (product == "gate_up")), size, dtype=torch.bfloat16, device="cuda"
+    )
     x = torch.randn(rows, size, dtype=torch.bfloat16, device="cuda")
-    residual = torch.zeros(rows, outputs, dtype=torch.bfloat16, device="cuda")
 
-    def time_of(tiling: Tiling) -> float:
+    def time_of(tiling: SplitTiling) -> float:
         def run() -> None:
             for weight in weights:
-                run_product(product, x, weight, x[0], residual, tiling=tiling)
+                run_product(product, x, weight, tiling)
 
         try:
             return seconds(run, repeats=3, runs=2) / copies
@@ -157,67 +174,93 @@ def sweep_product(stack: Stack, rows: int, product: str) -> list[tuple[float, Ti
             print(f"{product} {tiling}: {type(error).__name__}")
             return float("inf")
 
-    tilings = candidates(rows, outputs, size, product == "gate_up")
+    tilings = candidates(stack, rows, product)
     return sorted(((time_of(tiling), tiling) for tiling in tilings), key=lambda pair: pair[0])
 
 
-def sweep(stack: Stack, rows: int, weights: Weights, report: dict[str, Any]) -> Tilings:
-    """The best tilings: those fastest alone are tried along the chain, product by product."""
-    ranked = {product: sweep_product(stack, rows, product) for product in PRODUCTS}
-    chosen = {product: ranked[product][0][1] for product in PRODUCTS}
-    chain = Chain(stack, rows, weights)
-    shortest = chain.seconds(chosen)
-    for product in PRODUCTS:
-        for _, tiling in ranked[product][1:BEST]:
-            tried = {**chosen, product: tiling}
-            if (taken := chain.seconds(tried)) < shortest:
-                chosen, shortest = tried, taken
-        for taken, tiling in ranked[product][:3]:
-            rate = stack.num_bytes(product) / taken / 1e9
-            kept = "*" if tiling == chosen[product] else " "
-            print(f"  {kept}{product:8}{taken * 1e6:6.2f} us {rate:5.0f} GB/s  {brief(tiling)}")
-        report[product] = [(taken * 1e6, brief(tiling)) for taken, tiling in ranked[product][:8]]
-    return chosen
+class Case:
+    """A stack at some number of rows: the chain of its layers, and the best tilings."""
+
+    def __init__(self, stack: Stack, rows: int, weights: Weights) -> None:
+        self.stack, self.rows, self.chain = stack, rows, Chain(stack, rows, weights)
+        self.known = {product: known_tiling(stack, rows, product) for product in PRODUCTS}
+
+    def sweep(self, report: dict[str, Any]) -> Tilings:
+        chosen, shortest = self.known, self.chain.seconds(self.known)[0]
+        for product in PRODUCTS:
+            ranked = sweep_product(self.stack, self.rows, product)
+            for _, tiling in ranked[:TRIED_IN_CHAIN]:
+                tried = {**chosen, product: tiling}
+                if (taken := self.chain.seconds(tried)[0]) < shortest:
+                    chosen, shortest = tried, taken
+            best = " ".join(f"{t * 1e6:.2f}:{brief(tiling)}" for t, tiling in ranked[:3])
+            print(f"  {product:8}{best}  kept {brief(chosen[product])}", flush=True)
+            report[product] = [(taken * 1e6, brief(tiling)) for taken, tiling in ranked]
+        return chosen
+
+    def measure(self, best: Tilings | None) -> tuple[dict[str, float], bool]:
+        """Seconds of a layer each way, and whether the results are as they should be."""
+        times = {}
+        times["torch"], exact = self.chain.seconds(None)
+        times["known"], result = self.chain.seconds(self.known)
+        with launched_plainly():
+            times["plain"], plainly = self.chain.seconds(self.known)
+        near = error_of(result, exact.float()) < 0.05 and torch.equal(result, plainly)
+        if best:
+            times["best"], result = self.chain.seconds(best)
+            near &= error_of(result, exact.float()) < 0.05
+        return times, near
 
 
-def brief(tiling: Tiling) -> str:
+def brief(tiling: SplitTiling) -> str:
     return "/".join(str(value) for value in dataclasses.astuple(tiling))
+
+
+def run_case(case: Case, sweep: bool, report: dict[str, Any]) -> str:
+    """Measures a case; -> its line of the table."""
+    name, best = f"{case.stack.name} {case.rows}", None
+    if sweep:
+        print(f" {name}", flush=True)
+        best = case.sweep(report["sweeps"].setdefault(name, {}))
+        tiles = sum(row_tiles(case.rows))
+        for product, tiling in best.items():
+            key = (tiles, *case.stack.shape(product), *kind(product))
+            report["measured"].append(f"{key}: SplitTiling{dataclasses.astuple(tiling)},")
+    times, near = case.measure(best)
+    report["passed"] &= near
+    report["layers"][name] = {way: value * 1e6 for way, value in times.items()}
+    figures = "  ".join(f"{way} {value * 1e6:6.2f}" for way, value in times.items())
+    return f"{case.stack.name:4}{case.rows:3} rows: {figures}{'' if near else '  RESULTS DIFFER'}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
     parser.add_argument("--no-sweep", action="store_true")
+    parser.add_argument("--only", nargs="+", help='of the cases that are swept, such as "DiT 22" "LM 1"')
     arguments = parser.parse_args()
-    report: dict[str, Any] = {"device": torch.cuda.get_device_name(), "errors": {}, "stacks": {}}
-    begin = time.perf_counter()
-    compile_all(not arguments.no_sweep)
-    passed = check(report)
-    measured = []
-    for stack in STACKS:
-        floor = sum(stack.num_bytes(product) for product in PRODUCTS) / MEMORY_RATE
-        print(f"{stack.name}: us per layer; the weights at {MEMORY_RATE / 1e12} TB/s: {floor * 1e6:.2f}")
-        weights, best = random_weights(stack, stack.layers), {}
-        for rows in () if arguments.no_sweep else buckets(stack):
-            print(f" sweep at {rows} rows: outputs/step/warps/early")
-            details = report["stacks"].setdefault(f"{stack.name} sweep {rows}", {})
-            best[padded_rows(rows)] = sweep(stack, rows, weights, details)
-        for block, tilings in best.items():
-            for product, tiling in tilings.items():
-                measured.append((block, *stack.shape(product), product == "gate_up", brief(tiling)))
-        for rows in stack.rows:
-            rule = {p: tiling_for(rows, *stack.shape(p), p == "gate_up") for p in PRODUCTS}
-            times, equal = Chain(stack, rows, weights).measure(best.get(padded_rows(rows), rule))
-            passed &= equal
-            figures = "  ".join(f"{name} {value * 1e6:6.2f}" for name, value in times.items())
-            print(f" {rows:3} rows: {figures} {'' if equal else '  RESULTS DIFFER'}", flush=True)
-            report["stacks"][f"{stack.name} {rows}"] = {name: value * 1e6 for name, value in times.items()}
-    print("measured:", *measured, sep="\n  ")
-    print(f"{'passed' if passed else 'FAILED'} in {time.perf_counter() - begin:.0f} s")
-    report["measured"], report["passed"] = measured, passed
-    if arguments.output:
-        arguments.output.write_text(json.dumps(report, indent=1))
-    sys.exit(not passed)
+    begin, sweep = time.perf_counter(), not arguments.no_sweep
+    cases = [case for case in CASES if not arguments.only or f"{case[0].name} {case[1][0]}" in arguments.only]
+    compile_all(cases, sweep)
+    report: dict[str, Any] = {"device": torch.cuda.get_device_name(), "passed": check(cases)}
+    report |= {"sweeps": {}, "layers": {}, "measured": []}
+    weights = {stack.name: random_weights(stack, stack.layers) for stack in (LM, DIT)}
+    table = []
+    print("sweeps: outputs/splits/step/warps/early/ahead, us alone")
+    for stack, row_counts in cases:
+        for rows in row_counts:
+            case = Case(stack, rows, weights[stack.name])
+            table.append(run_case(case, sweep and rows == row_counts[0], report))
+            print(f"{table[-1]}  ({time.perf_counter() - begin:.0f} s)", flush=True)
+            if arguments.output:
+                arguments.output.write_text(json.dumps(report, indent=1))
+    for stack in (LM, DIT):
+        floor = sum(map(stack.num_bytes, PRODUCTS)) / MEMORY_RATE
+        print(f"{stack.name}: weights at {MEMORY_RATE / 1e12} TB/s: {floor * 1e6:.2f} us a layer")
+    print("MEASURED = {", *(f"    {line}" for line in report["measured"]), "}", sep="\n")
+    print("us per layer", *table, sep="\n")
+    print(f"{'passed' if report['passed'] else 'FAILED'} in {time.perf_counter() - begin:.0f} s")
+    sys.exit(not report["passed"])
 
 
 if __name__ == "__main__":

@@ -15,10 +15,14 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.attention.measure import captured
-from engine.kernels import skinny_linear as module
+from engine.kernels import add_and_norm as sum_module
+from engine.kernels import norm as norm_module
+from engine.kernels import split_linear as module
+from engine.kernels.add_and_norm import add_and_norm
 from engine.kernels.launch import launch_options
-from engine.kernels.skinny_linear import skinny_linear
-from engine.kernels.skinny_tiling import Tiling
+from engine.kernels.norm import rms_norm
+from engine.kernels.split_linear import partial_linear, split_linear
+from engine.kernels.split_tiling import SplitTiling
 
 EPS = 1e-5
 ATTENDED = 2048
@@ -27,13 +31,12 @@ PRODUCTS = ("qkv", "o", "gate_up", "down")
 
 @dataclasses.dataclass(frozen=True)
 class Stack:
-    """Sizes of a stack of layers, and the numbers of rows it is run with."""
+    """Sizes of a stack of layers."""
 
     name: str
     hidden: int
     ffn: int
     layers: int
-    rows: tuple[int, ...]
 
     def shape(self, product: str) -> tuple[int, int]:
         """Outputs (pairs for gate_up) and inputs."""
@@ -49,11 +52,8 @@ class Stack:
         return 2 * outputs * size * (1 + (product == "gate_up"))
 
 
-STACKS = (
-    Stack("DiT", 1024, 4096, 12, (22, 18, 5, 44, 88)),
-    Stack("LM", 2048, 6144, 6, (1, 2, 4, 8, 16)),
-)
-Tilings = dict[str, Tiling]
+DIT, LM = Stack("DiT", 1024, 4096, 12), Stack("LM", 2048, 6144, 6)
+Tilings = dict[str, SplitTiling]
 Weights = list[dict[str, Tensor]]
 
 
@@ -76,30 +76,32 @@ def random_weights(stack: Stack, layers: int, device: str = "cuda") -> Weights:
     return [{product: one(product) for product in PRODUCTS} for _ in range(layers)]
 
 
-def run_product(
-    product: str, x: Tensor, weight: Tensor, norm: Tensor, residual: Tensor, **options: Any
-) -> Tensor:
-    if product in ("qkv", "gate_up"):
-        return skinny_linear(x, weight, norm=norm, eps=EPS, gated=product == "gate_up", **options)
-    return skinny_linear(x, weight, residual=residual, **options)
+def kind(product: str) -> tuple[bool, bool]:
+    """Whether a product is gated, and whether K may be shared out."""
+    return product == "gate_up", product in ("o", "down")
 
 
-def run_chain(hidden: Tensor, weights: Weights, norm: Tensor, tilings: Tilings, ahead: int) -> None:
-    """Updates `hidden` [M, H]; weights are fetched `ahead` products before they are used, if positive."""
-    between, order = hidden, [layer[product] for layer in weights for product in PRODUCTS]
-    options = launch_options(hidden.device) if module.launch_options is launch_options else {"PDL": False}
-    for index, weight in enumerate(order):
-        product = PRODUCTS[index % 4]
-        upcoming = order[(index + ahead) % len(order)] if ahead else None
-        x = hidden if product in ("qkv", "gate_up") else between
-        out = hidden if product in ("o", "down") else None
-        between = run_product(
-            product, x, weight, norm, hidden, out=out, tiling=tilings[product], upcoming=upcoming
-        )
-        if product == "qkv":
-            attended = hidden.new_empty(len(hidden), ATTENDED)
-            stand_in_kernel[(len(hidden),)](between, attended, SIZE=ATTENDED, WIDTH=2560, **options)
-            between = attended
+def run_product(product: str, x: Tensor, weight: Tensor, tiling: SplitTiling | None = None) -> Tensor:
+    gated, split = kind(product)
+    if split:
+        return partial_linear(x, weight, tiling=tiling)
+    return split_linear(x, weight, gated=gated, tiling=tiling)
+
+
+def run_chain(hidden: Tensor, weights: Weights, norm: Tensor, tilings: Tilings) -> Tensor:
+    """hidden [M, H] after the layers, each with its norms of weight `norm` and the stand-in for attention."""
+    options = module.launch_options(hidden.device)
+    normed = rms_norm(hidden, norm, EPS)
+    for layer in weights:
+        qkv = run_product("qkv", normed, layer["qkv"], tilings["qkv"])
+        attended = hidden.new_empty(len(hidden), ATTENDED)
+        stand_in_kernel[(len(hidden),)](qkv, attended, SIZE=ATTENDED, WIDTH=2560, **options)
+        partials = run_product("o", attended, layer["o"], tilings["o"])
+        hidden, normed = add_and_norm(partials, hidden, norm, EPS)
+        gated = run_product("gate_up", normed, layer["gate_up"], tilings["gate_up"])
+        partials = run_product("down", gated, layer["down"], tilings["down"])
+        hidden, normed = add_and_norm(partials, hidden, norm, EPS)
+    return hidden
 
 
 def run_torch(hidden: Tensor, weights: Weights, norm: Tensor) -> None:
@@ -113,11 +115,15 @@ def run_torch(hidden: Tensor, weights: Weights, norm: Tensor) -> None:
 
 @contextmanager
 def launched_plainly() -> Iterator[None]:
-    module.launch_options = lambda device: {"PDL": False}
+    """Without programmatic dependent launch."""
+    modules: tuple[Any, ...] = (module, sum_module, norm_module)
+    for one in modules:
+        one.launch_options = lambda device: {"PDL": False}
     try:
         yield
     finally:
-        module.launch_options = launch_options
+        for one in modules:
+            one.launch_options = launch_options
 
 
 def seconds(run: Callable[[], None], repeats: int = 7, runs: int = 6) -> float:
@@ -147,38 +153,25 @@ def reference(product: str, x: Tensor, weight: Tensor, norm: Tensor, residual: T
 
 
 class Chain:
-    """The layers of a stack for `rows` rows, on hidden states that every run begins with anew."""
+    """The layers of a stack for `rows` rows, on the same hidden states every time."""
 
     def __init__(self, stack: Stack, rows: int, weights: Weights) -> None:
-        self.weights, self.layers = weights, len(weights)
+        self._weights = weights
         generator = torch.Generator("cuda").manual_seed(rows)
         options = {"dtype": torch.bfloat16, "device": "cuda"}
-        self.start = torch.randn(rows, stack.hidden, generator=generator, **options)
-        self.norm = torch.rand(stack.hidden, generator=generator, **options) + 0.5
-        self.hidden = self.start.clone()
+        self._start = torch.randn(rows, stack.hidden, generator=generator, **options)
+        self._norm = torch.rand(stack.hidden, generator=generator, **options) + 0.5
+        self._result = self._start.clone()
 
-    def run(self, tilings: Tilings, ahead: int = 0) -> None:
-        torch.mul(self.start, 1.0, out=self.hidden)
-        run_chain(self.hidden, self.weights, self.norm, tilings, ahead)
+    def seconds(self, tilings: Tilings | None) -> tuple[float, Tensor]:
+        """Time of a layer, by torch if there are no tilings, and the hidden states after the last."""
 
-    def run_torch(self) -> None:
-        torch.mul(self.start, 1.0, out=self.hidden)
-        run_torch(self.hidden, self.weights, self.norm)
+        def run() -> None:
+            if tilings:
+                result = run_chain(self._start, self._weights, self._norm, tilings)
+                torch.mul(result, 1.0, out=self._result)
+            else:
+                torch.mul(self._start, 1.0, out=self._result)
+                run_torch(self._result, self._weights, self._norm)
 
-    def seconds(self, tilings: Tilings, ahead: int = 0) -> float:
-        """Time of a layer."""
-        return seconds(lambda: self.run(tilings, ahead)) / self.layers
-
-    def measure(self, tilings: Tilings) -> tuple[dict[str, float], bool]:
-        """Seconds of a layer by each way to launch, and whether their results are equal."""
-        results, times = [], {}
-        times["torch"] = seconds(self.run_torch) / self.layers
-        exact = self.hidden.float()
-        with launched_plainly():
-            times["plain"] = self.seconds(tilings)
-            results.append(self.hidden.clone())
-        for ahead in (0, 1, 2):
-            times[f"pdl+{ahead}" if ahead else "pdl"] = self.seconds(tilings, ahead)
-            results.append(self.hidden.clone())
-        near = float((results[0].float() - exact).norm() / exact.norm()) < 0.05
-        return times, near and all(torch.equal(result, results[0]) for result in results)
+        return seconds(run, repeats=5, runs=4) / len(self._weights), self._result.clone()

@@ -9,10 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from engine.kernels.skinny_linear import fits, skinny_linear
 from models.voxcpm.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.flow_matching import SolverSchedule
-from models.voxcpm.fused_layer import FEW_ROWS
 from models.voxcpm.model import LocalDiT, LocalEncoder
 from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
@@ -21,12 +19,12 @@ class FusedFlow:
     """Integrates over the estimator `dit`, for patches of `patch_size` latents.
 
     A row is [mu, mu, time, previous patch, noisy patch], or [mu + time, previous patch, noisy patch] in the
-    first generation. Up to `few_rows` latents, the output product takes the form for few rows.
+    first generation.
     """
 
-    def __init__(self, dit: LocalDiT, patch_size: int, few_rows: int = FEW_ROWS) -> None:
-        self._decoder, self._out_proj, self._few_rows = dit.decoder, dit.out_proj, few_rows
-        self._in_proj, self._cond_proj = dit.in_proj, dit.cond_proj
+    def __init__(self, dit: LocalDiT, patch_size: int) -> None:
+        self._decoder = dit.decoder
+        self._in_proj, self._cond_proj, self._out_proj = dit.in_proj, dit.cond_proj, dit.out_proj
         self._time_place = 2 if dit.two_condition_tokens else 0
         self._length = self._time_place + 1 + 2 * patch_size
         self._rope = _row_rope(dit.decoder, self._length)
@@ -48,12 +46,8 @@ class FusedFlow:
 
     def _velocity(self, tokens: Tensor, patch: int) -> Tensor:
         """Tokens [N, L, h] -> [N, patch, D]; the tokens are left as they are."""
-        product = self._out_proj
         hidden = self._decoder(tokens, self._rope, bidirectional_attention, slice(-patch, None))
-        num_rows = hidden.shape[0] * hidden.shape[1]
-        if num_rows <= self._few_rows and fits(num_rows, product.weight):
-            return skinny_linear(hidden, product.weight, bias=product.bias)
-        return product(hidden)
+        return self._out_proj(hidden)
 
     def _prefix(self, mu: Tensor, cond: Tensor, branches: int) -> Tensor:
         """Tokens [branches N, L, h] with what all steps share filled in; mu is zero in the second branch."""

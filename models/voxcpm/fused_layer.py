@@ -1,10 +1,9 @@
-"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in five to eight kernels.
+"""A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in seven or eight kernels.
 
 Norms, rotation, attention over short rows and the MLP's gate are one Triton kernel each, and residuals are
 added by the products that make them. With few rows the gate is part of its product, and residual, sum and the
-norm that follows are one kernel, so that a layer gives normalised rows to the next; with very few rows norms
-are part of the products. Sums, and everything within a kernel, are fp32; the weights are those of the layer,
-not copies.
+norm that follows are one kernel, so that a layer gives normalised rows to the next. Sums, and everything
+within a kernel, are fp32; the weights are those of the layer, not copies.
 
     fuse_layers(model)        # inference only
 """
@@ -17,12 +16,13 @@ from torch.nn import functional as F
 
 from engine.attention import PagedAttention
 from engine.kernels.activation import silu_mul
+from engine.kernels.add_and_norm import add_and_norm
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention
-from engine.kernels.skinny_linear import skinny_linear
-from engine.kernels.split_linear import add_and_norm, partial_linear, split_linear
 from engine.kernels.split_linear import fits as fits_few_rows
+from engine.kernels.split_linear import partial_linear, split_linear
+from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
 from models.voxcpm.transformer import (
     Attention,
@@ -31,11 +31,6 @@ from models.voxcpm.transformer import (
     TransformerLayer,
     bidirectional_attention,
 )
-
-FEW_ROWS = 48
-"""More rows (tokens) are better served by the matrix library."""
-VERY_FEW_ROWS = 8
-"""So few rows cost a product nothing to normalise."""
 
 
 class FusedLayer(nn.Module):
@@ -88,18 +83,6 @@ class FusedLayer(nn.Module):
         partials = partial_linear(split_linear(normed, self.gate_up, gated=True), self.down)
         return add_and_norm(partials, x, following.weight, following.eps, scale)
 
-    def very_few_rows(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
-    ) -> Tensor:
-        """`forward` for so few rows that a product normalises them on the way."""
-        before_attention, before_mlp = self.input_layernorm, self.post_attention_layernorm
-        qkv = skinny_linear(x, self.qkv, norm=before_attention.weight, eps=before_attention.eps)
-        attended = self._attend(qkv, rope, attention, keep)
-        residual = x if keep is None else x[..., keep, :]
-        x = skinny_linear(attended, self.output, residual=residual, alpha=self.residual_scale)
-        hidden = skinny_linear(x, self.gate_up, norm=before_mlp.weight, eps=before_mlp.eps, gated=True)
-        return skinny_linear(hidden, self.down, residual=x, alpha=self.residual_scale, out=x)
-
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
         if attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim):
@@ -137,21 +120,18 @@ class FusedRMSNorm(RMSNorm):
 class FusedStack:
     """Runs a stack of fused layers, in the form that suits the number of rows."""
 
-    def __init__(self, stack: Transformer, few_rows: int, very_few_rows: int) -> None:
+    def __init__(self, stack: Transformer, few_rows: int) -> None:
         self._layers: list[FusedLayer] = list(stack.layers)
-        self._norm = stack.norm
-        self._few_rows, self._very_few_rows = few_rows, very_few_rows
+        self._norm, self._few_rows = stack.norm, few_rows
 
     def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """See `Transformer.forward`."""
         num_rows = x[..., 0].numel()
-        few = 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv)
-        if few and num_rows > self._very_few_rows:
+        if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
             return self._run_few_rows(x, rope, attention, keep)
-        forms = [layer.very_few_rows if few else layer for layer in self._layers]
-        for form in forms[:-1]:
-            x = form(x, rope, attention)
-        return self._norm(forms[-1](x, rope, attention, keep))
+        for layer in self._layers[:-1]:
+            x = layer(x, rope, attention)
+        return self._norm(self._layers[-1](x, rope, attention, keep))
 
     def _run_few_rows(
         self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None
@@ -164,12 +144,11 @@ class FusedStack:
         return normed
 
 
-def fuse_layers(model: nn.Module, few_rows: int = FEW_ROWS, very_few_rows: int = VERY_FEW_ROWS) -> None:
+def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS) -> None:
     """Put fused layers and norms into every transformer below `model`; the weights stay where they are.
 
     Args:
-        few_rows: up to how many rows (tokens) a layer takes the form for few rows.
-        very_few_rows: up to how many of these the norms are part of the products.
+        few_rows: up to how many rows (tokens) a layer takes the form for few rows, if that form pays.
     """
     for module in list(model.modules()):
         if isinstance(module, Transformer):
@@ -177,4 +156,4 @@ def fuse_layers(model: nn.Module, few_rows: int = FEW_ROWS, very_few_rows: int =
                 FusedLayer(layer, place > 0) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)
-            module.run = FusedStack(module, few_rows, very_few_rows).run
+            module.run = FusedStack(module, few_rows).run

@@ -1,7 +1,7 @@
 """The linear layers beside the transformer stacks, for inference on CUDA.
 
 A step of few streams has some ten of them, each of a row per stream, where the library's launches cost more
-than what they do: there the product is `skinny_linear`'s, with the bias in it.
+than what they do: there the product is `split_linear`'s, with the bias in it.
 
     fuse_linears(model)       # inference only
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.kernels.skinny_linear import MAX_ROWS, fits, skinny_linear
+from engine.kernels.split_linear import fits, split_linear
+from engine.kernels.split_tiling import MAX_ROWS
 
 
 class FusedLinear(nn.Linear):
@@ -22,10 +23,10 @@ class FusedLinear(nn.Linear):
         self.weight, self.bias, self.few_rows = linear.weight, linear.bias, few_rows
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [..., in_features], its last stride 1 -> [..., out_features]."""
+        """x [..., in_features] -> [..., out_features]."""
         num_rows = x[..., 0].numel()
         if 0 < num_rows <= self.few_rows and fits(num_rows, self.weight):
-            return skinny_linear(x, self.weight, bias=self.bias)
+            return split_linear(x.contiguous(), self.weight, bias=self.bias)
         return F.linear(x, self.weight, self.bias)
 
 

@@ -8,17 +8,17 @@ import dataclasses
 import pytest
 import torch
 
+from engine.kernels.split_tiling import MAX_ROWS
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.flow_matching import FlowSolver, guide
 from models.voxcpm.fused_flow import FusedEncoder
-from models.voxcpm.fused_layer import FEW_ROWS
 from models.voxcpm.fused_model import fuse_model
 from models.voxcpm.model import VoxCPMModel
 
 
-def _models(config: VoxCPMConfig, few_rows: int = FEW_ROWS) -> tuple[VoxCPMModel, VoxCPMModel]:
+def _models(config: VoxCPMConfig, few_rows: int = MAX_ROWS) -> tuple[VoxCPMModel, VoxCPMModel]:
     torch.manual_seed(4)
     plain = VoxCPMModel(config).eval().requires_grad_(False)
     for parameter in plain.parameters():

@@ -9,22 +9,21 @@ import torch
 from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.kernels.split_tiling import MAX_ROWS
 from engine.kv_cache.pool import KVPool
 from models.voxcpm.config import RopeScaling, TransformerConfig
 from models.voxcpm.fused_layer import FusedLayer, fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
-Limits = tuple[int, int]
 
-
-@pytest.fixture(params=[(0, 0), (48, 0), (48, 48)], ids=["many rows", "few rows", "very few rows"])
-def limits(request: pytest.FixtureRequest) -> Limits:
-    """Up to how many rows a layer takes the forms for few and very few rows."""
+@pytest.fixture(params=[0, MAX_ROWS], ids=["many rows", "few rows"])
+def limit(request: pytest.FixtureRequest) -> int:
+    """Up to how many rows a layer takes the form for few rows."""
     return request.param
 
 
 def _stacks(
-    limits: Limits,
+    limit: int,
     heads: int = 4,
     kv_heads: int = 2,
     head_dim: int = 32,
@@ -50,7 +49,7 @@ def _stacks(
         if "norm" in name:
             parameter.normal_(1.0, 0.3)
     fused = copy.deepcopy(plain)
-    fuse_layers(fused, *limits)
+    fuse_layers(fused, limit)
     assert all(isinstance(layer, FusedLayer) for layer in fused.layers)
     return plain, fused
 
@@ -62,9 +61,9 @@ def _stacks(
 @pytest.mark.parametrize("keep", [None, slice(-2, None), slice(0, 1)])
 @torch.inference_mode()
 def test_rows_through_a_fused_stack(
-    limits: Limits, heads: int, kv_heads: int, head_dim: int, length: int, rotary: bool, keep: slice | None
+    limit: int, heads: int, kv_heads: int, head_dim: int, length: int, rotary: bool, keep: slice | None
 ) -> None:
-    plain, fused = _stacks(limits, heads, kv_heads, head_dim)
+    plain, fused = _stacks(limit, heads, kv_heads, head_dim)
     x = torch.randn(2, length, 48)
     given = x.clone()
     rope = plain.cos_sin(torch.arange(length)) if rotary else None
@@ -75,8 +74,8 @@ def test_rows_through_a_fused_stack(
 
 @pytest.mark.parametrize("keep", [None, slice(0, None), slice(1, 3)])
 @torch.inference_mode()
-def test_another_attention_gets_rotated_queries_and_keys(limits: Limits, keep: slice | None) -> None:
-    plain, fused = _stacks(limits)
+def test_another_attention_gets_rotated_queries_and_keys(limit: int, keep: slice | None) -> None:
+    plain, fused = _stacks(limit)
     x, rope = torch.randn(2, 6, 48), plain.cos_sin(torch.arange(6))
     seen = []
 
@@ -93,8 +92,8 @@ def test_another_attention_gets_rotated_queries_and_keys(limits: Limits, keep: s
 
 
 @torch.inference_mode()
-def test_residuals_that_are_scaled(limits: Limits) -> None:
-    plain, fused = _stacks(limits, scale_depth=1.4)
+def test_residuals_that_are_scaled(limit: int) -> None:
+    plain, fused = _stacks(limit, scale_depth=1.4)
     assert plain.config.residual_scale != 1
     x, rope = torch.randn(2, 5, 48), plain.cos_sin(torch.arange(5))
     expected = plain(x, rope, bidirectional_attention)
@@ -102,8 +101,8 @@ def test_residuals_that_are_scaled(limits: Limits) -> None:
 
 
 @torch.inference_mode()
-def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
-    plain, fused = _stacks(limits)
+def test_paged_attention_over_a_chunk_and_decodes(limit: int) -> None:
+    plain, fused = _stacks(limit)
     results = []
     for stack in (plain, fused):
         torch.manual_seed(2)
@@ -120,7 +119,7 @@ def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
 
 
 def test_weights_are_shared_with_the_layers_they_come_from() -> None:
-    plain, _ = _stacks((48, 8))
+    plain, _ = _stacks(MAX_ROWS)
     before = {parameter.data_ptr() for parameter in plain.parameters()}
     fuse_layers(torch.nn.ModuleList([plain]))
     assert {parameter.data_ptr() for parameter in plain.parameters()} == before

@@ -6,32 +6,32 @@ import pytest
 import torch
 from torch import nn
 
-from engine.kernels import skinny_linear
-from engine.kernels.skinny_linear import MAX_ROWS
+from engine.kernels import split_linear
+from engine.kernels.split_tiling import FEW_ROWS
 from models.voxcpm import fused_linear
 from models.voxcpm.fused_linear import FusedLinear, fuse_linears
 from models.voxcpm.model import ScalarQuantization
 
 
 class _Counted:
-    """`skinny_linear`, counted."""
+    """`split_linear`, counted."""
 
     def __init__(self) -> None:
         self.calls = 0
 
     def __call__(self, *inputs: torch.Tensor, **options: torch.Tensor) -> torch.Tensor:
         self.calls += 1
-        return skinny_linear.skinny_linear(*inputs, **options)
+        return split_linear.split_linear(*inputs, **options)
 
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> _Counted:
     counted = _Counted()
-    monkeypatch.setattr(fused_linear, "skinny_linear", counted)
+    monkeypatch.setattr(fused_linear, "split_linear", counted)
     return counted
 
 
-@pytest.mark.parametrize(("rows", "few"), [(1, True), (5, True), (MAX_ROWS, True), (MAX_ROWS + 1, False)])
+@pytest.mark.parametrize(("rows", "few"), [(1, True), (5, True), (FEW_ROWS, True), (FEW_ROWS + 1, False)])
 @pytest.mark.parametrize("bias", [True, False])
 @torch.inference_mode()
 def test_few_rows_take_the_form_for_few_rows(rows: int, few: bool, bias: bool, counted: _Counted) -> None:

@@ -20,7 +20,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from engine.kernels.split_linear import add_and_norm_kernel, split_linear_kernel
+from engine.kernels.add_and_norm import add_and_norm_kernel
+from engine.kernels.split_linear import split_linear_kernel
 from engine.kernels.split_tiling import row_tiles, split_tiling
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -77,7 +78,7 @@ def compile_product(rows: int, outputs: int, size: int, gated: bool, split: bool
     first, second = row_tiles(rows)
     steps = -(-size // (tiling.step * tiling.splits))
     constants = {
-        "N": outputs, "K": size, "PART": steps * tiling.step, "BLOCK_M": first, "TAIL": second,
+        "bias": None, "N": outputs, "K": size, "PART": steps * tiling.step, "BLOCK_M": first, "TAIL": second,
         "BLOCK_N": tiling.outputs, "BLOCK_K": tiling.step, "EARLY": min(tiling.early, steps),
         "AHEAD": min(tiling.ahead, steps), "WARPS": tiling.warps, "GATED": gated, "FENCE": True, "PDL": True,
     }  # fmt: skip

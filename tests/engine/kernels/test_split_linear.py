@@ -12,7 +12,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.kernels.split_linear import add_and_norm, fits, partial_linear, split_linear
+from engine.kernels.add_and_norm import add_and_norm
+from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.kernels.split_tiling import FEW_ROWS, MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,6 +44,18 @@ def test_a_whole_product(rows: int, outputs: int, size: int, gated: bool) -> Non
         gate, up = expected.chunk(2, dim=-1)
         expected = F.silu(gate) * up
     torch.testing.assert_close(split_linear(x, weight, gated=gated), expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("rows", "outputs", "size"), SHAPES)
+def test_a_bias(rows: int, outputs: int, size: int) -> None:
+    x, weight, bias = torch.randn(rows, size), torch.randn(outputs, size) / size**0.5, torch.randn(outputs)
+    expected = F.linear(x, weight, bias)
+    torch.testing.assert_close(split_linear(x, weight, bias=bias), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_gated_product_has_no_bias() -> None:
+    with pytest.raises(ValueError, match="no bias"):
+        split_linear(torch.randn(2, 64), torch.randn(32, 64), bias=torch.randn(32), gated=True)
 
 
 @pytest.mark.parametrize(("rows", "outputs", "size"), SHAPES)
@@ -80,6 +93,14 @@ def test_a_residual_whose_rows_stand_in_groups(kept: slice) -> None:
     torch.testing.assert_close(hidden, expected)
     torch.testing.assert_close(normed, F.rms_norm(expected, norm.shape, norm, EPS), atol=1e-5, rtol=1e-5)
     assert torch.equal(x, given)
+
+
+def test_unevenly_spaced_rows_are_refused() -> None:
+    norm, partials = torch.ones(64), torch.zeros(1, 27, 64)
+    with pytest.raises(ValueError, match="not evenly spaced"):
+        add_and_norm(partials, torch.randn(4, 4, 4, 64)[:3, :3, :3], norm, EPS)
+    with pytest.raises(ValueError, match="contiguous"):
+        add_and_norm(partials, torch.randn(64, 27).T, norm, EPS)
 
 
 def test_what_lies_beyond_the_rows_is_not_read() -> None:
