@@ -2,10 +2,9 @@
 
     python3 -m benchmarks.gpu_attention_launches --json FILE [--block-size 16]
 
-For decodes, splits, tile, warps and loads in flight are varied one after the other, keeping the best so far;
-for prefills, rows per tile, warps and loads in flight. Each line shows what the default takes, what the best
-found takes, and which launch that is: a default that loses everywhere belongs changed in
-`engine/attention/triton_paged.py`.
+For decodes, splits and tile are varied one after the other, keeping the best so far; for prefills, rows per
+tile, warps and loads in flight. Each line shows what the default takes, what the best found takes, and which
+launch that is: a default that loses everywhere belongs changed in `engine/attention/triton_paged.py`.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ from engine.attention.triton_paged import Launch, TritonBackend
 
 DECODE_CHOICES = {
     "num_splits": (1, 2, 4, 8, 16, 32, 64),
-    "tile": (16, 32, 64, 128),
-    "decode_warps": (1, 2, 4, 8),
-    "decode_stages": (2, 3, 4),
+    "decode_tile": (16, 32),
 }
 PREFILL_CHOICES = {
     "prefill_rows": (32, 64, 128),

@@ -1,9 +1,9 @@
-"""Triton kernels over the paged KV cache: store, decode with split contexts, prefill of rows of any length.
+"""Triton kernels over the paged KV cache: store, and prefill of rows of any length.
 
 A cache layer is `[2, num_blocks, block_size, kv_heads, head_dim]`, contiguous within keys and within values.
 The query heads that share a key/value head stand together as the rows of one tile, so that keys and values
-are read once per group. With 16 query heads on 2 key/value heads, a decode tile holds 8 rows (padded to 16),
-a prefill tile of 64 rows holds 8 queries.
+are read once per group: with 16 query heads on 2 key/value heads, a tile of 64 rows holds 8 queries. Decodes
+have kernels of their own (`triton_decode`).
 
 Keys and values past a context are masked when they are loaded, not only in the scores, so whatever an unused
 slot holds, NaN included, cannot reach a sum. Scores, sums and outputs are accumulated in fp32; `OPERAND` is
@@ -78,133 +78,6 @@ def _accumulate(q, keys, values, visible, scale, maximum, total, output, OPERAND
     output = output * decay[:, None]
     output += tl.dot(weights.to(OPERAND), values.to(OPERAND), input_precision="ieee")
     return raised, total, output
-
-
-@triton.jit
-def _share(cached, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Cached positions of a split: whole tiles, so that the first few splits may have all there is."""
-    return tl.cdiv(tl.cdiv(cached, SPLITS), BLOCK_N) * BLOCK_N
-
-
-@triton.jit(do_not_specialize=["table_width"])
-def decode_kernel(
-    q, k, v, cache, out, partial, partial_lse, tables, contexts, cos, sin, table_width, scale,
-    q_token, q_head, k_token, k_head, v_token, v_head, side,
-    BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HEAD_DIM: tl.constexpr,
-    SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
-    OPERAND: tl.constexpr, PDL: tl.constexpr,
-):  # fmt: skip
-    """Program (row, key/value head, split) attends one query to its part of the context.
-
-    The newest position never travels through the cache: split 0 takes it from k and v, and stores it. So no
-    program reads what another writes, and of the cache only what earlier steps stored. Launched before the
-    kernel that precedes it has ended, a program therefore has its first tile of keys and values by the time
-    its query is there. For this, contexts, tables and those parts of the cache have to be complete when any
-    earlier kernel of the stream begins that waits for its predecessor to end, as what copies wrote is, or
-    kernels of earlier graphs.
-
-    With one split the result goes to `out`; otherwise the normalised part goes to `partial` [rows, heads,
-    SPLITS, D] fp32 and its log2-sum-exp to `partial_lse` [rows, heads, SPLITS], by splits with a share.
-    """
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
-    row, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
-    member, d = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_D)
-    in_head = d < HEAD_DIM
-    in_tile = (member < GROUP)[:, None] & in_head[None, :]
-    heads = kv_head * GROUP + member
-    context = tl.load(contexts + row)
-    table = tables + row * table_width
-    newest = tl.maximum(context - 1, 0)
-    share = _share(newest, SPLITS, BLOCK_N)
-    begin = split * share
-    end = tl.minimum(begin + share, newest)
-    if (split > 0) & (begin >= newest):
-        return  # without waiting, which split 0 does for the whole row
-
-    positions = begin + tl.arange(0, BLOCK_N)
-    valid = positions < end
-    offsets = _page_offsets(table, positions, valid, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
-    pointers = cache + offsets[:, None] + d[None, :]
-    mask = valid[:, None] & in_head[None, :]
-    keys, values = tl.load(pointers, mask=mask, other=0.0), tl.load(pointers + side, mask=mask, other=0.0)
-    owns_newest = (split == 0) & (context > 0)
-    target = cache + _page_offsets(table, newest, owns_newest, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM) + d
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-
-    taken = in_head & owns_newest
-    query_start, key_start = q + row * q_token + heads[:, None] * q_head, k + row * k_token + kv_head * k_head
-    queries = tl.load(query_start + d[None, :], mask=in_tile, other=0.0)
-    newest_k = tl.load(key_start + d, mask=taken, other=0.0)
-    newest_v = tl.load(v + row * v_token + kv_head * v_head + d, mask=taken, other=0.0)
-    if cos is not None:
-        partner = (d + HEAD_DIM // 2) % HEAD_DIM
-        c = tl.load(cos + row * HEAD_DIM + d, mask=in_head, other=0.0)
-        s = tl.load(sin + row * HEAD_DIM + d, mask=in_head, other=0.0)
-        partners = tl.load(query_start + partner[None, :], mask=in_tile, other=0.0)
-        queries = _rotated(queries, partners, c[None, :], s[None, :])
-        newest_k = _rotated(newest_k, tl.load(key_start + partner, mask=taken, other=0.0), c, s)
-    tl.store(target, newest_k, mask=taken)
-    tl.store(target + side, newest_v, mask=taken)
-    scores = tl.sum(queries.to(tl.float32) * newest_k.to(tl.float32)[None, :], 1) * scale
-    maximum = tl.where(owns_newest, scores, float("-inf"))
-    total = tl.where(owns_newest, 1.0, 0.0) + tl.zeros([BLOCK_M], tl.float32)
-    output = newest_v.to(tl.float32)[None, :] + tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-
-    queries = queries.to(OPERAND)
-    if begin < end:
-        maximum, total, output = _accumulate(
-            queries, keys, values, valid[None, :], scale, maximum, total, output, OPERAND
-        )
-    for first in range(begin + BLOCK_N, end, BLOCK_N):
-        positions = first + tl.arange(0, BLOCK_N)
-        valid = positions < end
-        offsets = _page_offsets(table, positions, valid, kv_head, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
-        pointers = cache + offsets[:, None] + d[None, :]
-        mask = valid[:, None] & in_head[None, :]
-        keys = tl.load(pointers, mask=mask, other=0.0)
-        values = tl.load(pointers + side, mask=mask, other=0.0)
-        maximum, total, output = _accumulate(
-            queries, keys, values, valid[None, :], scale, maximum, total, output, OPERAND
-        )
-
-    output = output / tl.where(total > 0, total, 1.0)[:, None]
-    head_row = row * KV_HEADS * GROUP + heads
-    if SPLITS == 1:
-        target = out + head_row[:, None] * HEAD_DIM + d[None, :]
-        tl.store(target, output.to(out.dtype.element_ty), mask=in_tile)
-    else:
-        cell = head_row * SPLITS + split
-        lse = tl.where(total > 0, maximum + tl.log2(tl.where(total > 0, total, 1.0)), float("-inf"))
-        tl.store(partial_lse + cell, lse, mask=member < GROUP)
-        tl.store(partial + cell[:, None] * HEAD_DIM + d[None, :], output, mask=in_tile)
-
-
-@triton.jit
-def combine_kernel(
-    out, partial, partial_lse, contexts,
-    HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_D: tl.constexpr, PDL: tl.constexpr,
-):  # fmt: skip
-    """Program i merges the splits of head row i, each weighted with its share of the softmax's sum."""
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
-    head_row = tl.program_id(0).to(tl.int64)
-    split, d = tl.arange(0, SPLITS), tl.arange(0, BLOCK_D)
-    cached = tl.maximum(tl.load(contexts + head_row // HEADS) - 1, 0)
-    written = (split == 0) | (split * _share(cached, SPLITS, BLOCK_N) < cached)
-    cell = head_row * SPLITS + split
-    pointers = partial + cell[:, None] * HEAD_DIM + d[None, :]
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-    lse = tl.load(partial_lse + cell, mask=written, other=float("-inf"))
-    parts = tl.load(pointers, mask=written[:, None] & (d < HEAD_DIM)[None, :], other=0.0)
-    highest = tl.max(lse, 0)
-    weights = tl.exp2(lse - tl.where(highest == float("-inf"), 0.0, highest))
-    total = tl.sum(weights, 0)
-    merged = tl.sum(parts * weights[:, None], 0) / tl.where(total > 0, total, 1.0)
-    tl.store(out + head_row * HEAD_DIM + d, merged.to(out.dtype.element_ty), mask=d < HEAD_DIM)
 
 
 @triton.jit(do_not_specialize=["table_width", "num_rows"])

@@ -1,7 +1,7 @@
 """Paged attention in Triton, for any block size: the backend of CUDA where nothing measures faster.
 
 A decode splits its context over several programs when the batch alone would leave the device idle: one stream
-with 2 key/value heads is 2 programs, with 32 splits it is 64 and a small second kernel that merges them. The
+with 2 key/value heads is 2 warps, with 64 splits it is 128 and a small second kernel that merges them. The
 number of splits follows from the room of the step, never from its contents, so a captured graph serves
 contexts of any length. On the CPU it runs in Triton's interpreter (TRITON_INTERPRET=1), for tests.
 """
@@ -19,14 +19,15 @@ from torch import Tensor
 from engine.attention import triton_kernels as kernels
 from engine.attention.metadata import PagedMetadata
 from engine.attention.paged import PagedBackend, Tokens
+from engine.attention.triton_decode import COMBINED, combine_kernel, decode_kernel
+from engine.kernels.fence import FENCE
 from engine.kernels.launch import launch_options
 
 DTYPES = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 MAX_HEAD_DIM = 256
 MAX_SPLITS = 64
-PROGRAMS_PER_PROCESSOR = 2
-EARLY_PROGRAMS_PER_PROCESSOR = 4
-TILE_BYTES = 16384
+PROGRAMS_PER_PROCESSOR = 8
+DECODE_TILE_BYTES, TILE_BYTES = 8192, 16384
 LOG2_E = math.log2(math.e)
 
 
@@ -36,18 +37,17 @@ class Launch:
 
     Attributes:
         num_splits: parts of a decode's context, a power of two; None chooses by the device and the step.
-        tile: positions per step of a loop, a power of two from 16; None: as many as make 16 KiB of keys.
+        decode_tile: positions per step of a decode's loop, a power of two from 16; None: as many as make
+            8 KiB of keys, 32 at most.
+        tile: the same for a prefill; None: as many as make 16 KiB of keys, 64 at most.
         prefill_rows: queries times heads per tile of a prefill, a power of two from 16; None: 64, but 16 in
             fp32, whose products run in registers that would spill.
-        *_warps, *_stages: warps of a program, and loads in flight in its loop.
-        early: whether decodes may start before the kernel before them has ended.
+        prefill_warps, prefill_stages: warps of a program, and loads in flight in its loop.
     """
 
     num_splits: int | None = None
+    decode_tile: int | None = None
     tile: int | None = None
-    decode_warps: int = 4
-    decode_stages: int = 3
-    early: bool = True
     prefill_rows: int | None = None
     prefill_warps: int = 4
     prefill_stages: int = 3
@@ -81,36 +81,36 @@ class TritonBackend(PagedBackend):
             return f"needs CUDA, not {device.type}"
         if dtype not in DTYPES:
             return f"{dtype} is not one of {', '.join(map(str, DTYPES))}"
-        if head_dim > MAX_HEAD_DIM:
-            return f"head_dim {head_dim} is above {MAX_HEAD_DIM}"
+        if head_dim % 2 or head_dim > MAX_HEAD_DIM:
+            return f"head_dim {head_dim} is not an even number up to {MAX_HEAD_DIM}"
         return self._built_for(device, dtype, block_size)
 
     def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """One launch, storing included; a second one merges when contexts are split."""
         q, k, v = tokens.q, tokens.k, tokens.v
         (num_rows, num_heads, head_dim), num_kv_heads = q.shape, k.shape[1]
-        block_d, block_n = self._tile(head_dim)
+        block_n = self._launch.decode_tile or self._decode_tile(head_dim)
         splits = self._splits(num_rows * num_kv_heads, step.shape.max_context, block_n)
         partial, partial_lse = out, out
         if splits > 1:
             cells = (num_rows, num_heads, splits)
             partial = torch.empty(*cells, head_dim, dtype=torch.float32, device=q.device)
             partial_lse = torch.empty(cells, dtype=torch.float32, device=q.device)
-        rows, group = step.decodes, num_heads // num_kv_heads
-        early = self._early(num_rows * num_kv_heads * splits)
-        kernels.decode_kernel[(num_rows, num_kv_heads, splits)](
+        rows, group, options = step.decodes, num_heads // num_kv_heads, launch_options(q.device)
+        decode_kernel[(num_rows, num_kv_heads, splits)](
             q, k, v, cache, out, partial, partial_lse, rows.block_tables, rows.context_lens,
             *_factors(tokens), rows.block_tables.stride(0), LOG2_E / math.sqrt(head_dim),
             *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
-            BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HEAD_DIM=head_dim,
-            SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n, BLOCK_D=block_d,
-            OPERAND=self._operand, num_warps=self._launch.decode_warps, num_stages=self._launch.decode_stages,
-            **early,
+            BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
+            SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
+            BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), OPERAND=self._operand,
+            FENCE=FENCE, num_warps=1, num_stages=1, **options,
         )  # fmt: skip
         if splits > 1:
-            kernels.combine_kernel[(num_rows * num_heads,)](
+            combine_kernel[(num_rows * num_heads,)](
                 out, partial, partial_lse, rows.context_lens, HEADS=num_heads, HEAD_DIM=head_dim,
-                SPLITS=splits, BLOCK_N=block_n, BLOCK_D=block_d, **early,
+                SPLITS=splits, BLOCK_N=block_n, BLOCK_D=max(16, triton.next_power_of_2(head_dim)),
+                COMBINED=COMBINED, num_warps=1, num_stages=1, **options,
             )  # fmt: skip
 
     def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
@@ -135,11 +135,6 @@ class TritonBackend(PagedBackend):
             num_warps=self._launch.prefill_warps, num_stages=self._launch.prefill_stages,
         )  # fmt: skip
 
-    def _early(self, num_programs: int) -> dict[str, bool]:
-        """Launch options: decodes of few programs start before the kernel before them has ended."""
-        few = num_programs <= self._processors * EARLY_PROGRAMS_PER_PROCESSOR
-        return launch_options(self._device) if few and self._launch.early else {"PDL": False}
-
     def _splits(self, num_programs: int, max_context: int, block_n: int) -> int:
         """Parts of each context: enough to fill the device, none without at least one tile."""
         if self._launch.num_splits is not None:
@@ -147,6 +142,11 @@ class TritonBackend(PagedBackend):
         wanted = self._processors * PROGRAMS_PER_PROCESSOR // num_programs
         useful = min(wanted, -(-max_context // block_n), MAX_SPLITS)
         return 1 << max(0, useful.bit_length() - 1)
+
+    def _decode_tile(self, head_dim: int) -> int:
+        """Positions of a decode's tile: what a warp's registers hold of keys and values."""
+        width = triton.next_power_of_2(head_dim)
+        return min(32, max(16, DECODE_TILE_BYTES // (width * self._dtype.itemsize)))
 
     def _tile(self, head_dim: int) -> tuple[int, int]:
         """Width of a vector, and positions per tile."""

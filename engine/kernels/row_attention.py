@@ -3,7 +3,7 @@
 A row is the handful of tokens of one stream (5 in VoxCPM's local encoder, 11 in its DiT), every one of which
 sees all others. A program is one warp, which holds the keys and values of a row and key/value head and goes
 through the query heads that share them, 16 queries at a time. Only values pass through shared memory: see
-`_fragments` for how what a lane loads is its part of the operands.
+`engine.kernels.fragments` for how what a lane loads is its part of the operands.
 
 Heads are handled as two halves, since the rotation mixes element i of one with element i of the other.
 """
@@ -18,6 +18,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.fence import FENCE, load_before_computing
+from engine.kernels.fragments import elements, factors, fragments, lanes, rotated, rows, shuffled, unshuffled
 from engine.kernels.launch import launch_options
 
 MAX_ROW = 64
@@ -44,67 +45,11 @@ class RowLaunch:
 
 
 @triton.jit
-def _lanes(base, offsets):
-    """Addresses whose first axes, of 4 and 8, are to be a warp's lanes: the compiler ranks axes by
-    contiguity, and the hint has to stand beside the addition to a pointer."""
-    return tl.max_contiguous(base + offsets, (8, 4, 1, 1, 16))
-
-
-@triton.jit
-def _fragments(tile, EIGHTS: tl.constexpr, CHUNKS: tl.constexpr):
-    """A tile as it is loaded -> [rows, elements], operand of `tl.dot`, with no data exchanged.
-
-    Axes of a loaded tile: quarter of 32 elements (4), row (8), eights of rows, chunk of 32 elements, 8
-    elements. Lane q of a row wants elements 2q, 2q+1, 2q+8, 2q+9 of 16 for mma.m16n8k16; as the order of a
-    sum is free, its 8 elements are declared to be these of two such 16s, for both operands alike.
-    """
-    tile = tl.permute(tl.reshape(tile, (4, 8, EIGHTS, CHUNKS, 2, 2, 2)), (2, 1, 3, 4, 5, 0, 6))
-    return tl.reshape(tile, (EIGHTS * 8, CHUNKS * 32))
-
-
-@triton.jit
-def _shuffled(values, TOKENS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Values [TOKENS, 2, elements] as an operand, so that a lane's part of a product is 8 neighbours."""
-    values = tl.permute(tl.reshape(values, (TOKENS, CHUNKS, 4, 4, 2)), (0, 1, 3, 2, 4))
-    return tl.reshape(values, (TOKENS, CHUNKS * 32))
-
-
-@triton.jit
-def _unshuffled(mixed, CHUNKS: tl.constexpr):
-    """A product [16, elements] with shuffled values -> its halves, as tiles with the axes of loaded ones."""
-    mixed = tl.permute(tl.reshape(mixed, (2, 8, 2, CHUNKS, 4, 4, 2)), (5, 1, 0, 3, 4, 6, 2))
-    mixed_a, mixed_b = tl.split(mixed)
-    return tl.reshape(mixed_a, (4, 8, 2, CHUNKS, 8)), tl.reshape(mixed_b, (4, 8, 2, CHUNKS, 8))
-
-
-@triton.jit
-def _factors(table, token, in_rows, HALF: tl.constexpr, EIGHTS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Rotary factors of `token` for a loaded tile: fp32, hence two loads of 16 bytes for its 8 elements."""
-    element = (
-        (tl.arange(0, 4) * 8)[:, None, None, None, None, None]
-        + (tl.arange(0, CHUNKS) * 32)[None, None, None, :, None, None]
-        + (tl.arange(0, 2) * 4)[None, None, None, None, :, None]
-        + tl.arange(0, 4)[None, None, None, None, None, :]
-    )
-    offsets = token[:, :, :, :, :, None] * 2 * HALF + HALF + element
-    pointers = tl.max_contiguous(table + offsets, (8, 4, 1, 1, 1, 16))
-    factors = tl.load(pointers, mask=in_rows[:, :, :, :, :, None] & (element < HALF), other=0.0)
-    return tl.reshape(factors, (4, 8, EIGHTS, CHUNKS, 8))
-
-
-@triton.jit
-def _rotated(a, b, cos, sin):
-    """Halves a and b of heads, rotated in fp32, in their type."""
-    wide_a, wide_b = a.to(tl.float32), b.to(tl.float32)
-    return (wide_a * cos - wide_b * sin).to(a.dtype), (wide_b * cos + wide_a * sin).to(a.dtype)
-
-
-@triton.jit
 def _members(tile, kv_head, KEPT: tl.constexpr, GROUP: tl.constexpr, BLOCK_Q: tl.constexpr):
     """Query and head of each row of a tile, and whether they exist."""
     HEADS: tl.constexpr = 16 // BLOCK_Q
     QUERY_TILES: tl.constexpr = (KEPT + BLOCK_Q - 1) // BLOCK_Q
-    member = tl.arange(0, 8)[None, :, None, None, None] + (tl.arange(0, 2) * 8)[None, None, :, None, None]
+    member = rows(2)
     query = tile % QUERY_TILES * BLOCK_Q + member % BLOCK_Q
     of_group = tile // QUERY_TILES * HEADS + member // BLOCK_Q
     return query, kv_head * GROUP + of_group, (query < KEPT) & (of_group < GROUP)
@@ -133,13 +78,7 @@ def row_attention_kernel(
     part, kv_head = program % PARTS, program // PARTS % KV_HEADS
     row = (program // (PARTS * KV_HEADS)).to(tl.int64)
 
-    element = (
-        (tl.arange(0, 4) * 8)[:, None, None, None, None]
-        + (tl.arange(0, CHUNKS) * 32)[None, None, None, :, None]
-        + tl.arange(0, 8)[None, None, None, None, :]
-    )
-    eight = tl.arange(0, 8)[None, :, None, None, None]
-    token = eight + (tl.arange(0, EIGHTS) * 8)[None, None, :, None, None]
+    element, token = elements(CHUNKS), rows(EIGHTS)
     in_half = element < HALF
     in_keys = (token < LENGTH) & in_half
     keys = qkv + row * LENGTH * WIDTH + (HEADS + kv_head) * 2 * HALF
@@ -151,54 +90,55 @@ def row_attention_kernel(
     queries = qkv + (row * LENGTH + FIRST) * WIDTH
     query, head, in_tile = _members(part * TILES, kv_head, KEPT, GROUP, BLOCK_Q)
     if ROTARY:
-        cos_k = _factors(cos, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
-        sin_k = _factors(sin, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
+        cos_k = factors(cos, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
+        sin_k = factors(sin, token, token < LENGTH, HALF, EIGHTS, CHUNKS)
         if SAME_FACTORS:
             cos_q, sin_q = cos_k, sin_k
         else:
-            cos_q = _factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
-            sin_q = _factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+            cos_q = factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+            sin_q = factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
     if PDL:
         tl.extra.cuda.gdc_wait()
 
     # Masked where they are used, or the compiler would wait for them before it loads anything else.
     values = tl.load(keys + KV_HEADS * 2 * HALF + value_offsets, mask=in_values)
     offsets = query * WIDTH + head * 2 * HALF + element
-    next_a = tl.load(_lanes(queries, offsets), mask=in_tile & in_half, other=0.0)
-    next_b = tl.load(_lanes(queries + HALF, offsets), mask=in_tile & in_half, other=0.0)
-    k_a = tl.load(_lanes(keys, key_offsets), mask=in_keys, other=0.0)
-    k_b = tl.load(_lanes(keys + HALF, key_offsets), mask=in_keys, other=0.0)
+    next_a = tl.load(lanes(queries, offsets), mask=in_tile & in_half, other=0.0)
+    next_b = tl.load(lanes(queries + HALF, offsets), mask=in_tile & in_half, other=0.0)
+    k_a = tl.load(lanes(keys, key_offsets), mask=in_keys, other=0.0)
+    k_b = tl.load(lanes(keys + HALF, key_offsets), mask=in_keys, other=0.0)
     if FENCE:
         load_before_computing()
     if ROTARY:
-        k_a, k_b = _rotated(k_a, k_b, cos_k, sin_k)
-    k_a, k_b = _fragments(k_a, EIGHTS, CHUNKS), _fragments(k_b, EIGHTS, CHUNKS)
-    values = _shuffled(tl.where(in_values, values, 0.0), BLOCK_L, 2 * CHUNKS)
+        k_a, k_b = rotated(k_a, k_b, cos_k, sin_k)
+    operand = qkv.dtype.element_ty
+    k_a, k_b = fragments(k_a.to(operand), EIGHTS, CHUNKS), fragments(k_b.to(operand), EIGHTS, CHUNKS)
+    values = shuffled(tl.where(in_values, values, 0.0), BLOCK_L, 2 * CHUNKS)
     visible = (tl.arange(0, BLOCK_L) < LENGTH)[None, :]
     target = out + row * KEPT * HEADS * 2 * HALF
     for step in tl.static_range(TILES):
         q_a, q_b = next_a, next_b
         if ROTARY:
             if step > 0 and KEPT > BLOCK_Q:
-                cos_q = _factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
-                sin_q = _factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
-            q_a, q_b = _rotated(q_a, q_b, cos_q, sin_q)
+                cos_q = factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+                sin_q = factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
+            q_a, q_b = rotated(q_a, q_b, cos_q, sin_q)
         offsets = (query * HEADS + head) * 2 * HALF + element
         in_target = in_tile & in_half
         if step + 1 < TILES:
             query, head, in_tile = _members(part * TILES + step + 1, kv_head, KEPT, GROUP, BLOCK_Q)
             following = query * WIDTH + head * 2 * HALF + element
-            next_a = tl.load(_lanes(queries, following), mask=in_tile & in_half, other=0.0)
-            next_b = tl.load(_lanes(queries + HALF, following), mask=in_tile & in_half, other=0.0)
-        scores = tl.dot(_fragments(q_a, 2, CHUNKS), tl.trans(k_a), input_precision="ieee")
-        scores += tl.dot(_fragments(q_b, 2, CHUNKS), tl.trans(k_b), input_precision="ieee")
+            next_a = tl.load(lanes(queries, following), mask=in_tile & in_half, other=0.0)
+            next_b = tl.load(lanes(queries + HALF, following), mask=in_tile & in_half, other=0.0)
+        scores = tl.dot(fragments(q_a.to(operand), 2, CHUNKS), tl.trans(k_a), input_precision="ieee")
+        scores += tl.dot(fragments(q_b.to(operand), 2, CHUNKS), tl.trans(k_b), input_precision="ieee")
         scores = tl.where(visible, scores * scale, float("-inf"))
         weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
-        weights = (weights / tl.sum(weights, 1)[:, None]).to(qkv.dtype.element_ty)
+        weights = (weights / tl.sum(weights, 1)[:, None]).to(operand)
         mixed = tl.dot(weights, values, input_precision="ieee").to(out.dtype.element_ty)
-        mixed_a, mixed_b = _unshuffled(mixed, CHUNKS)
-        tl.store(_lanes(target, offsets), mixed_a, mask=in_target)
-        tl.store(_lanes(target + HALF, offsets), mixed_b, mask=in_target)
+        mixed_a, mixed_b = unshuffled(mixed, 2, CHUNKS)
+        tl.store(lanes(target, offsets), mixed_a, mask=in_target)
+        tl.store(lanes(target + HALF, offsets), mixed_b, mask=in_target)
 
 
 def fits(length: int, head_dim: int) -> bool:

@@ -15,10 +15,16 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from engine.attention import triton_decode
 from engine.attention import triton_kernels as kernels
 
 HOPPER = GPUTarget("cuda", 90, 32)
 LAYOUT = {"BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HEAD_DIM": 128, "BLOCK_N": 64, "BLOCK_D": 128}
+DECODE = {
+    "BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HALF": 64, "BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_HALF": 64,
+    "FENCE": True, "PDL": True,
+}  # fmt: skip
+WARP = {"num_warps": 1, "num_stages": 1}
 INTS = {"tables", "contexts", "cu_queries", "slots"}
 POINTERS = INTS | {"q", "k", "v", "cache", "out", "partial", "partial_lse", "cos", "sin"}
 
@@ -37,7 +43,7 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ..
     values = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
     early = constants.get("PDL", False)
-    compiled = triton.compile(source, target=HOPPER, options={"launch_pdl": early})
+    compiled = triton.compile(source, target=HOPPER, options={"launch_pdl": early, **WARP} if early else {})
     before, wait, _ = compiled.asm["ptx"].partition("griddepcontrol.wait")
     assert not early or (wait and "st.global" not in before), "writes before it waits"
     print(kernel.__name__, constants.get("SPLITS", ""), compiled.metadata.shared, "bytes of shared memory")
@@ -48,10 +54,10 @@ def main() -> None:
     single = ("cos", "sin", "partial", "partial_lse")
     compile_kernel(kernels.store_kernel, {"KV_HEADS": 2, "HEAD_DIM": 128, "BLOCK": 256}, single)
     for splits in (1, 16):
-        constants = {**LAYOUT, **operand, "SPLITS": splits, "BLOCK_M": 16, "PDL": True}
-        compile_kernel(kernels.decode_kernel, constants, single if splits > 1 else single[:2])
-    combine = {"HEADS": 16, "HEAD_DIM": 128, "SPLITS": 16, "BLOCK_N": 64, "BLOCK_D": 128, "PDL": True}
-    compile_kernel(kernels.combine_kernel, combine, single)
+        constants = {**DECODE, **operand, "SPLITS": splits}
+        compile_kernel(triton_decode.decode_kernel, constants, single if splits > 1 else single[:2])
+    combine = {"HEADS": 16, "HEAD_DIM": 128, "SPLITS": 16, "BLOCK_N": 32, "BLOCK_D": 128, "COMBINED": 8}
+    compile_kernel(triton_decode.combine_kernel, {**combine, "PDL": True}, single)
     prefill = {**LAYOUT, **operand, "BLOCK_Q": 8, "BLOCK_M": 64, "BLOCK_R": 4}
     compile_kernel(kernels.prefill_kernel, prefill, single)
 

@@ -142,8 +142,9 @@ def check_fused_views(backend: AttentionBackend, case: Case, device: torch.devic
 def check_rotation(backend: AttentionBackend, case: Case, device: torch.device) -> None:
     """Queries and keys that the backend rotates are those that were rotated before."""
     world, rotated = World(case, device), World(case, device)
-    angles = torch.randn(len(world.q), 1, case.head_dim, generator=torch.Generator().manual_seed(1))
-    rope = (angles.cos().to(device), angles.sin().to(device))
+    angles = torch.randn(len(world.q), 1, case.head_dim // 2, generator=torch.Generator().manual_seed(1))
+    cos, sin = torch.cat([angles, angles], -1).cos(), torch.cat([-angles, angles], -1).sin()
+    rope = (cos.to(device), sin.to(device))
     q, k = apply_rotary(rotated.q, *rope), apply_rotary(rotated.k, *rope)
     expected = backend.forward(q, k, rotated.v, rotated.cache, backend.plan(rotated.batch))
     actual = backend.forward(world.q, world.k, world.v, world.cache, backend.plan(world.batch), rope)
