@@ -85,13 +85,13 @@ def candidates(stack: Stack, rows: int, product: str) -> list[SplitTiling]:
 
 
 def distance(one: SplitTiling, other: SplitTiling) -> float:
-    """By how many powers of two they differ, the weights under way counting once."""
+    """By how many powers of two they differ, the weights a warp has under way among them."""
     pairs = zip(scales(one), scales(other), strict=True)
     return sum(abs(math.log2(a / b)) for a, b in pairs)
 
 
-def scales(tiling: SplitTiling) -> tuple[int, ...]:
-    under_way = tiling.step * tiling.early * tiling.outputs
+def scales(tiling: SplitTiling) -> tuple[float, ...]:
+    under_way = tiling.step * tiling.early * tiling.outputs / tiling.warps
     return tiling.outputs, tiling.splits, tiling.warps, tiling.step, under_way, tiling.ahead
 
 

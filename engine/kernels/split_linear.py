@@ -49,17 +49,33 @@ def _multiply(
 
 
 @triton.jit
+def _sum_over_warps(product):
+    """[warps, outputs, rows] -> [outputs, rows], in halves: so a thread gets all it adds up in one exchange,
+    where `tl.sum` exchanges one value after the other."""
+    values = tl.permute(product, (1, 2, 0))
+    for _ in tl.static_range(5):
+        if values.shape[2] > 1:
+            pairs = tl.reshape(values, (values.shape[0], values.shape[1], values.shape[2] // 2, 2))
+            even, odd = tl.split(pairs)
+            values = even + odd
+    return tl.reshape(values, (values.shape[0], values.shape[1]))
+
+
+@triton.jit
 def _finish(
     product, product_up, shift, out, first_row, first_output, num_rows,
     N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GATED: tl.constexpr,
 ):  # fmt: skip
     """Adds up the warps' sums and stores them, `shift` added."""
     rows, outputs = first_row + tl.arange(0, BLOCK_M), first_output + tl.arange(0, BLOCK_N)
-    result = tl.sum(product, 0)
+    if GATED:
+        both = tl.reshape(tl.join(product, product_up), (product.shape[0], BLOCK_N, 2 * BLOCK_M))
+        result, up = tl.split(tl.reshape(_sum_over_warps(both), (BLOCK_N, BLOCK_M, 2)))
+        result = result / (1.0 + tl.exp(-result)) * up
+    else:
+        result = _sum_over_warps(product)
     if shift is not None:
         result += shift.to(tl.float32)[:, None]
-    if GATED:
-        result = result / (1.0 + tl.exp(-result)) * tl.sum(product_up, 0)
     mask = (rows < num_rows)[None, :] & (outputs < N)[:, None]
     target = out + rows[None, :] * N + outputs[:, None]
     tl.store(target, result.to(out.dtype.element_ty), mask=mask)
