@@ -81,8 +81,10 @@ class TritonBackend(PagedBackend):
             return f"needs CUDA, not {device.type}"
         if dtype not in DTYPES:
             return f"{dtype} is not one of {', '.join(map(str, DTYPES))}"
-        if head_dim % 2 or head_dim > MAX_HEAD_DIM:
-            return f"head_dim {head_dim} is not an even number up to {MAX_HEAD_DIM}"
+        if head_dim > MAX_HEAD_DIM:
+            return f"head_dim {head_dim} is above {MAX_HEAD_DIM}"
+        if head_dim % 2:
+            return f"head_dim {head_dim} is odd"
         return self._built_for(device, dtype, block_size)
 
     def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:

@@ -71,6 +71,7 @@ def test_backends_say_why_not() -> None:
     assert "needs CUDA" in why_not_flash(CPU, torch.bfloat16, 64, 256)
     assert "needs CUDA" in build_backend("torch_varlen", CPU, torch.bfloat16, 64, 256)
     assert "head_dim 512 is above 256" in build_backend("triton", CPU, torch.float32, 512, 16)
+    assert "head_dim 65 is odd" in build_backend("triton", CPU, torch.float32, 65, 16)
     assert "float64 is not one of" in build_backend("triton", CPU, torch.float64, 64, 16)
     if importlib.util.find_spec("flash_attn") is None:
         assert "flash_attn" in build_backend("flash", CPU, torch.bfloat16, 64, 256)
