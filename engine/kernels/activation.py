@@ -33,7 +33,8 @@ def silu_mul(gate_up: Tensor) -> Tensor:
     num_rows, size = len(gate_up), gate_up.shape[1] // 2
     out = gate_up.new_empty(num_rows, size)
     block = min(_BLOCK, triton.next_power_of_2(size))
-    silu_mul_kernel[(num_rows, triton.cdiv(size, block))](
-        gate_up, out, SIZE=size, BLOCK=block, **launch_options(gate_up.device)
+    blocks = triton.cdiv(size, block)
+    silu_mul_kernel[(num_rows, blocks)](
+        gate_up, out, SIZE=size, BLOCK=block, **launch_options(gate_up.device, num_rows * blocks)
     )
     return out

@@ -17,6 +17,9 @@ import torch
 from engine.attention.triton_kernels import INTERPRETED
 
 FIRST_CAPABILITY = (9, 0)
+MANY_PROGRAMS = 4096
+"""From which on launching early costs more than it gains: those who wait take the place of those who work. On
+an H200, 1,408 programs of `rms_norm` take 2.1 us early and 2.3 otherwise, 11,264 take 14.3 and 11.6."""
 
 
 def pdl(device: torch.device) -> bool:
@@ -24,9 +27,13 @@ def pdl(device: torch.device) -> bool:
     return not INTERPRETED and device.type == "cuda" and _capability(device) >= FIRST_CAPABILITY
 
 
-def launch_options(device: torch.device) -> dict[str, bool]:
-    """What every launch on `device` passes on: the constant PDL and, where it holds, the launch attribute."""
-    return {"PDL": True, "launch_pdl": True} if pdl(device) else {"PDL": False}
+def launch_options(device: torch.device, num_programs: int = 1) -> dict[str, bool]:
+    """What every launch on `device` passes on: the constant PDL and, where it holds, the launch attribute.
+
+    Short programs say how many they are, since many are not launched early.
+    """
+    early = num_programs < MANY_PROGRAMS and pdl(device)
+    return {"PDL": True, "launch_pdl": True} if early else {"PDL": False}
 
 
 @cache

@@ -43,6 +43,6 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     rms_norm_kernel[(len(rows),)](
         rows, weight, out, rows.stride(0), eps,
         SIZE=size, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
-        **launch_options(x.device),
+        **launch_options(x.device, len(rows)),
     )  # fmt: skip
     return out
