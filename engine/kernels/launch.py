@@ -2,8 +2,8 @@
 
 With programmatic dependent launch (Hopper and later) a kernel's programs start while the last programs of the
 kernel before it still run, which hides launch latency. A kernel so launched must call `gdc_wait` before it
-reads what an earlier kernel wrote and before it writes anything, and every program of it must call it: that
-is what makes "the kernel before has finished" hold along a whole chain.
+reads what an earlier kernel wrote and before it writes anything, and in every launch some program must call
+it: that is what makes "the kernel before has finished" hold along a whole chain.
 
     kernel[grid](x, out, BLOCK=1024, **launch_options(x.device))      # def kernel(..., PDL: tl.constexpr)
 """
