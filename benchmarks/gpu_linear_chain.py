@@ -6,7 +6,6 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,11 +14,8 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.attention.measure import captured
-from engine.kernels import add_and_norm as sum_module
-from engine.kernels import norm as norm_module
-from engine.kernels import split_linear as module
+from engine.kernels import launch
 from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.launch import launch_options
 from engine.kernels.norm import rms_norm
 from engine.kernels.split_linear import partial_linear, split_linear
 from engine.kernels.split_tiling import SplitTiling
@@ -90,7 +86,7 @@ def run_product(product: str, x: Tensor, weight: Tensor, tiling: SplitTiling | N
 
 def run_chain(hidden: Tensor, weights: Weights, norm: Tensor, tilings: Tilings) -> Tensor:
     """hidden [M, H] after the layers, each with its norms of weight `norm` and the stand-in for attention."""
-    options = module.launch_options(hidden.device)
+    options = launch.launch_options(hidden.device)
     normed = rms_norm(hidden, norm, EPS)
     for layer in weights:
         qkv = run_product("qkv", normed, layer["qkv"], tilings["qkv"])
@@ -116,14 +112,12 @@ def run_torch(hidden: Tensor, weights: Weights, norm: Tensor) -> None:
 @contextmanager
 def launched_plainly() -> Iterator[None]:
     """Without programmatic dependent launch."""
-    modules: tuple[Any, ...] = (module, sum_module, norm_module)
-    for one in modules:
-        one.launch_options = lambda device: {"PDL": False}
+    early = launch.pdl
+    launch.pdl = lambda device: False
     try:
         yield
     finally:
-        for one in modules:
-            one.launch_options = launch_options
+        launch.pdl = early
 
 
 def seconds(run: Callable[[], None], repeats: int = 7, runs: int = 6) -> float:
