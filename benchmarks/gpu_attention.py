@@ -56,6 +56,7 @@ def checks(device: torch.device) -> Iterator[Check]:
     for dtype, block_size, head_dim in LAYOUTS if device.type == "cuda" else LAYOUTS[:1]:
         case = Case("", rules.MIXED, block_size, HEADS, head_dim, dtype)
         yield f"fused views{case}", case, lambda b, case=case: rules.check_fused_views(b, case, device)
+        yield f"rotation{case}", case, lambda b, case=case: rules.check_rotation(b, case, device)
         yield f"dummy rows{case}", case, lambda b, case=case: check_dummies(b, case, device)
         yield f"replay of decodes{case}", case, lambda b, case=case: check_replay(b, case, device, False)
         yield f"replay of mixed steps{case}", case, lambda b, case=case: check_replay(b, case, device, True)
