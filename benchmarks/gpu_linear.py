@@ -49,9 +49,17 @@ from benchmarks.gpu_linear_chain import (
 )
 from engine.kernels.add_and_norm import add_and_norm
 from engine.kernels.norm import rms_norm
-from engine.kernels.split_tiling import REGISTERS, SplitTiling, registers, row_tiles, split_tiling
+from engine.kernels.split_tiling import (
+    REGISTERS,
+    SplitTiling,
+    registers,
+    row_tiles,
+    rule_tiling,
+    split_tiling,
+)
 
-TRIED_ALONE, TRIED_IN_CHAIN = 22, 5
+TRIED_ALONE, TRIED_IN_CHAIN = 26, 5
+FEWEST_PROGRAMS, MOST_PROGRAMS = 80, 800
 COLD_BYTES = 150e6
 MEMORY_RATE = 4.17e12
 """Bytes/s of a copy on the H200 that the reports refer to."""
@@ -66,22 +74,22 @@ def known_tiling(stack: Stack, rows: int, product: str) -> SplitTiling:
 
 
 def candidates(stack: Stack, rows: int, product: str) -> list[SplitTiling]:
-    """The known tiling and those around it that fit the registers, nearest first."""
-    known = known_tiling(stack, rows, product)
+    """The known tiling, the rule's, and those around the two that fit the registers, nearest first."""
     (outputs, size), (gated, split), tiles = stack.shape(product), kind(product), sum(row_tiles(rows))
+    centres = [known_tiling(stack, rows, product), rule_tiling(tiles, outputs, size, gated, split)]
     found: dict[SplitTiling, float] = {}
     for tile, splits, warps, per_warp in itertools.product(
         (16, 32, 64), (1, 2, 4, 8) if split else (1,), (1, 2, 4, 8), (32, 64, 128, 256, 512)
     ):
         part, step = size // splits, warps * per_warp
-        steps = -(-part // step)
-        if outputs % tile or step > part:
+        if step > part or not FEWEST_PROGRAMS <= outputs * splits // tile <= MOST_PROGRAMS:
             continue
+        steps = -(-part // step)
         for early, ahead in itertools.product({steps, -(-steps // 2), -(-steps // 4), 1}, {1, min(2, steps)}):
             tiling = SplitTiling(tile, splits, step, warps, early, ahead)
             if registers(tiles, size, gated, tiling) <= REGISTERS:
-                found[tiling] = distance(tiling, known)
-    return list(dict.fromkeys([known, *sorted(found, key=lambda t: found[t])[:TRIED_ALONE]]))
+                found[tiling] = min(distance(tiling, centre) for centre in centres)
+    return list(dict.fromkeys([*centres, *sorted(found, key=lambda t: found[t])]))[:TRIED_ALONE]
 
 
 def distance(one: SplitTiling, other: SplitTiling) -> float:

@@ -83,7 +83,7 @@ def split_tiling(num_rows: int, num_outputs: int, size: int, gated: bool, split:
     """
     rows = sum(row_tiles(num_rows))
     known = MEASURED.get((rows, num_outputs, size, gated, split))
-    return known or _rule(rows, num_outputs, size, gated, split)
+    return known or rule_tiling(rows, num_outputs, size, gated, split)
 
 
 def pays(num_rows: int, num_outputs: int, size: int) -> bool:
@@ -93,7 +93,7 @@ def pays(num_rows: int, num_outputs: int, size: int) -> bool:
     return num_rows <= MAX_ROWS and (sum(row_tiles(num_rows)), num_outputs, size, False, False) in MEASURED
 
 
-def _rule(rows: int, num_outputs: int, size: int, gated: bool, split: bool) -> SplitTiling:
+def rule_tiling(rows: int, num_outputs: int, size: int, gated: bool, split: bool) -> SplitTiling:
     """Many small programs, of 4 warps and 16 outputs, with as many weights under way as `WEIGHTS` says.
 
     Parts of K are some 1,024 long, or shorter where there are few programs; with enough programs they have
