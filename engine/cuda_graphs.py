@@ -58,3 +58,15 @@ class GraphRecorder:
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
             compute()
         return graph.replay
+
+
+class Rehearsal(GraphRecorder):
+    """Runs what it is given once, on the current stream, and records nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.device("cpu"))
+
+    def record(self, compute: Compute) -> Compute:
+        """See `GraphRecorder.record`."""
+        compute()
+        return compute

@@ -72,7 +72,7 @@ class FusedDecoder(StreamingDecoder):
         return self._run(patches, slots)
 
     def _run(self, latents: Tensor, slots: Tensor) -> Tensor:
-        signal = Signal(None, latents.contiguous())
+        signal, slots = Signal(None, latents.contiguous()), slots.contiguous()
         call = Call(slots, gather(self._storage, slots))
         for stage in self._stages:
             signal = stage(signal, call)

@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
-from engine.cuda_graphs import GraphRecorder
+from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -104,11 +105,23 @@ class VoxCPMRunner:
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
+        if self.device.type == "cuda":
+            from engine.kernels.ahead import compile_ahead
+
+            what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype))
+            compile_ahead(lambda: self._build(plan, Rehearsal, lambda share: None), what)
+            self._streams.latents.zero_()
+        programs = self._build(plan, partial(GraphRecorder, self.device), report)
+        self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
+
+    def _build(
+        self, plan: ProgramPlan, make_recorder: Callable[[], GraphRecorder], report: Report
+    ) -> StepPrograms:
         waveforms = WaveformPrograms(
             (shape.decode for shape in plan.shapes()),
             self._streams,
             self.config,
-            GraphRecorder(self.device),
+            make_recorder(),
             lambda share: report(WAVEFORM_SHARE * share),
         )
 
@@ -117,13 +130,9 @@ class VoxCPMRunner:
                 shape, self.model, self._solver, self._streams, self._backend, self._pool, waveforms
             )
 
-        programs = StepPrograms(
-            plan,
-            build,
-            GraphRecorder(self.device),
-            lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share),
+        return StepPrograms(
+            plan, build, make_recorder(), lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share)
         )
-        self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:

@@ -111,6 +111,14 @@ def test_a_stream_decodes_as_the_whole_does() -> None:
 
 
 @torch.inference_mode()
+def test_slots_may_be_a_column_of_a_table() -> None:
+    plain, fused = pair("depthwise", 4)
+    latents, table = torch.randn(3, 2, 8, device=DEVICE), slots_of(2, 3, 0, 3, 1, 3).view(3, 2)
+    for _ in range(2):
+        assert difference(fused.decode(latents, table[:, 0]), plain.decode(latents, table[:, 0])) <= 1e-5
+
+
+@torch.inference_mode()
 def test_rows_without_a_sequence_share_the_spare_slot() -> None:
     plain, fused = pair("depthwise", 4)
     latents = torch.randn(4, 2, 8, device=DEVICE)
