@@ -97,10 +97,10 @@ def _compile(kernel: Kernel) -> None:
 
 def _digest(key: str) -> str:
     """Of the key, this package's and the models' source, the device and the versions."""
-    digest = xxhash.xxh3_128(key)
+    digest = xxhash.xxh3_128(key.encode())
     root = Path(__file__).parents[2]
     for file in sorted([*root.glob("engine/**/*.py"), *root.glob("models/**/*.py")]):
         digest.update(file.read_bytes())
     about = (torch.cuda.get_device_name(), torch.version.cuda, torch.__version__, triton.__version__)
-    digest.update(repr(about))
+    digest.update(repr(about).encode())
     return digest.hexdigest()

@@ -109,13 +109,24 @@ class VoxCPMRunner:
             from engine.kernels.ahead import compile_ahead
 
             what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype))
-            compile_ahead(lambda: self._build(plan, Rehearsal, lambda share: None), what)
-            self._streams.latents.zero_()
-        programs = self._build(plan, partial(GraphRecorder, self.device), report)
+            compile_ahead(lambda: self.rehearse(plan), what)
+        programs = self._build(plan, partial(GraphRecorder, self.device), self._solver, report)
         self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
 
+    @torch.inference_mode()
+    def rehearse(self, plan: ProgramPlan) -> None:
+        """Launch once what the programs of `plan` launch. Kernels may be left out: nothing that it computes is
+        kept, not even the constants of a solver.
+        """
+        self._build(plan, Rehearsal, FlowSolver(self.model.dit, self.config.mean_mode), lambda share: None)
+        self._streams.latents.zero_()
+
     def _build(
-        self, plan: ProgramPlan, make_recorder: Callable[[], GraphRecorder], report: Report
+        self,
+        plan: ProgramPlan,
+        make_recorder: Callable[[], GraphRecorder],
+        solver: FlowSolver,
+        report: Report,
     ) -> StepPrograms:
         waveforms = WaveformPrograms(
             (shape.decode for shape in plan.shapes()),
@@ -126,9 +137,7 @@ class VoxCPMRunner:
         )
 
         def build(shape: ProgramShape) -> StepProgram:
-            return StepProgram(
-                shape, self.model, self._solver, self._streams, self._backend, self._pool, waveforms
-            )
+            return StepProgram(shape, self.model, solver, self._streams, self._backend, self._pool, waveforms)
 
         return StepPrograms(
             plan, build, make_recorder(), lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share)

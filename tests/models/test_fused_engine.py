@@ -1,0 +1,67 @@
+"""The forms for CUDA all together, in Triton's interpreter: they speak as the plain forms do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from triton.runtime.interpreter import GridExecutor
+
+from models.voxcpm import checkpoint as checkpoint_module
+from models.voxcpm import step_programs, waveform_streams
+from models.voxcpm.checkpoint import load_checkpoint
+from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+from models.voxcpm.fused_model import fuse_model
+from models.voxcpm.fused_vae import FusedDecoder
+from models.voxcpm.step_programs import ProgramPlan
+from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
+from tests.models.test_engine import clip
+
+PLAN = ProgramPlan(2, 2, 48, text_chunks=((1, 32),), audio_chunks=((1, 32),))
+OPTIONS = EngineOptions(
+    max_num_seqs=2, max_model_len=48, block_size=8, silence_guard=False,
+    attention_backend="triton", graphs="off",
+)  # fmt: skip
+
+
+@pytest.fixture
+def make_fused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], VoxCPMEngine]:
+    monkeypatch.setattr(checkpoint_module, "pack_model", fuse_model)
+    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+    monkeypatch.setattr(
+        waveform_streams, "streaming_decoder", lambda vae, slots: FusedDecoder(vae, slots, precision="ieee")
+    )
+    return lambda: VoxCPMEngine(load_checkpoint(CHECKPOINTS / "tiny_v2", "cpu"), OPTIONS)
+
+
+def requests() -> list[Any]:
+    common = {"max_seconds": 0.02, "min_seconds": 0.02, "inference_timesteps": 2}
+    return [request("text", **common), request("voice", reference_latents=clip(2, 3), seed=8, **common)]
+
+
+def test_fused_programs_speak_as_the_plain_forms_do(
+    make_engine: Callable[..., VoxCPMEngine], make_fused: Callable[[], VoxCPMEngine]
+) -> None:
+    """Also after a rehearsal, of which nothing may be left."""
+    expected = run(make_engine(max_num_seqs=2), *requests())
+    engine = make_fused()
+    rehearse(engine)
+    engine._runner.prepare(PLAN)
+    outputs = run(engine, *requests())
+    for name, clips in expected.items():
+        assert_close(latents(outputs[name]), latents(clips), 1e-4)
+        assert_close(audio(outputs[name]), audio(clips), 1e-3)
+
+
+def rehearse(engine: VoxCPMEngine) -> None:
+    """With every kernel left out, so that all it computes is what memory held: here, not a number."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(GridExecutor, "__call__", lambda *given, **named: None)
+        patched.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)
+        torch.use_deterministic_algorithms(True)
+        try:
+            engine._runner.rehearse(PLAN)
+        finally:
+            torch.use_deterministic_algorithms(False)
