@@ -54,7 +54,11 @@ def compile_ahead(rehearse: Callable[[], object], key: str) -> int:
     torch.cuda.synchronize()
     if len(kernels) >= WORTH_PROCESSES:
         logger.info("compiling %d kernels, which later starts will find in %s", len(kernels), knobs.cache.dir)
-        _compile_all(sorted(kernels))
+        try:
+            _compile_all(sorted(kernels))
+        except OSError as error:
+            logger.warning("no processes to compile kernels ahead: %r", error)
+            return 0
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
     return len(kernels)

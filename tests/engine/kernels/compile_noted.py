@@ -1,0 +1,57 @@
+"""Notes the kernels of some work and compiles them for compute capability 9.0, without a GPU.
+
+    TRITON_CACHE_DIR=EMPTY python -m tests.engine.kernels.compile_noted
+
+A line of JSON: how many kernels were compiled by the first call and by the second, how often the work was
+rehearsed, and how many binaries the cache holds. The interpreter has to be off (TRITON_INTERPRET unset),
+hence a program of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from engine.kernels import ahead
+from engine.kernels.norm import rms_norm
+from engine.kernels.split_linear import partial_linear, split_linear
+
+
+class Hopper:
+    """What Triton asks of a driver before it launches."""
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def main() -> None:
+    driver.set_active(Hopper())
+    torch.cuda.synchronize = torch.cuda.get_device_name = lambda: "none"
+    ahead.WORTH_PROCESSES = 1
+    ahead._compile_all = lambda kernels: [ahead._compile(kernel) for kernel in kernels]  # here is the driver
+    rehearsed: list[Any] = []
+
+    def rehearse() -> None:
+        x, weight = torch.zeros(22, 1024).bfloat16(), torch.zeros(2560, 1024).bfloat16()
+        rehearsed.append((rms_norm(x, x[0], 1e-5), split_linear(x, weight), partial_linear(x, weight)))
+
+    with torch.inference_mode():
+        counts = [ahead.compile_ahead(rehearse, "work") for _ in range(2)]
+    binaries = len(list(Path(os.environ["TRITON_CACHE_DIR"]).rglob("*.cubin")))
+    print(json.dumps({"counts": counts, "rehearsed": len(rehearsed), "binaries": binaries}))
+
+
+if __name__ == "__main__":
+    main()
