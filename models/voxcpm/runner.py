@@ -115,8 +115,9 @@ class VoxCPMRunner:
 
     @torch.inference_mode()
     def rehearse(self, plan: ProgramPlan) -> None:
-        """Launch once what the programs of `plan` launch. Kernels may be left out: nothing that it computes is
-        kept, not even the constants of a solver.
+        """Launch once what the programs of `plan` launch.
+
+        Kernels may be left out: nothing that it computes is kept, not even the constants of a solver.
         """
         self._build(plan, Rehearsal, FlowSolver(self.model.dit, self.config.mean_mode), lambda share: None)
         self._streams.latents.zero_()
