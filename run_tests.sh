@@ -48,9 +48,14 @@ VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 install_packages
 
 check "ruff" .venv/bin/ruff check .
-check "pytest" .venv/bin/python -m pytest -q "$@"
-if [ $# -eq 0 ] && [ -d tests/frontend ]; then
+if [ $# -eq 0 ]; then
+    # Kernels in Triton's interpreter only compute, and share nothing: one process a core.
+    check "pytest, engine and models" env OMP_NUM_THREADS=1 \
+        .venv/bin/python -m pytest -q -n logical tests/engine tests/models
+    check "pytest, all else" .venv/bin/python -m pytest -q --ignore=tests/engine --ignore=tests/models
     check "node" node --test tests/frontend/
+else
+    check "pytest" .venv/bin/python -m pytest -q "$@"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
