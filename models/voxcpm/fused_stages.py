@@ -7,6 +7,7 @@ kernels are those of `engine.kernels.streaming_conv`, their tiles those of `mode
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -66,7 +67,7 @@ class Epilogue:
         return self.scale, self.shift, self.alpha, self.reciprocal
 
 
-class Stage:
+class Stage(ABC):
     """A layer and its `epilogue`, which the builder completes as it meets the following layers."""
 
     def __init__(self, arithmetic: Arithmetic, context: int, channels: int) -> None:
@@ -74,8 +75,9 @@ class Stage:
         self.state = WindowState(context, channels)
         self.epilogue = Epilogue()
 
+    @abstractmethod
     def __call__(self, signal: Signal, call: Call) -> Signal:
-        raise NotImplementedError
+        """What the layer makes of a signal, with the states of the call's slots."""
 
     def _stateful(self, x: Tensor, call: Call) -> tuple[Tensor, ...]:
         """x, the old states of this layer, where the new ones go, and the slots."""

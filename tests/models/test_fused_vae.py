@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,11 +18,11 @@ from models.voxcpm.fused_stages import (
 from models.voxcpm.fused_tiles import Tile, conv_tile, depthwise_tile, runs, separable_tile
 from models.voxcpm.fused_vae import FusedDecoder
 from models.voxcpm.streaming_vae import StreamingDecoder
+from tests.engine.compiler import compiled
 from tests.models.test_audio_vae import SHAPES, make_vae
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 MANY_PROCESSORS = 10_000
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def pair(shape: str, num_slots: int, **options: object) -> tuple[StreamingDecoder, FusedDecoder]:
@@ -176,18 +173,6 @@ def test_runs_cover_every_frame_once() -> None:
 
 
 def test_the_kernels_compile_for_hopper_and_load_windows_asynchronously(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment["TRITON_CACHE_DIR"] = str(tmp_path)
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.models.compile_fused_vae"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    lines = result.stdout.splitlines()
+    lines = compiled("tests.models.compile_fused_vae", tmp_path)
     assert len(lines) == 8
     assert all(line.endswith("True") for line in lines if line.startswith("conv_kernel"))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +12,8 @@ import torch.nn.functional as F
 from engine.kernels.add_and_norm import add_and_norm
 from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.kernels.split_tiling import FEW_ROWS, MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
+from tests.engine.compiler import compiled
 
-ROOT = Path(__file__).resolve().parents[3]
 EPS = 1e-3
 SHAPES = [
     (1, 16, 64),
@@ -144,19 +141,8 @@ def test_registers_hold_what_the_rule_puts_there() -> None:
 
 def test_weights_are_loaded_before_the_wait_and_nothing_is_rearranged(tmp_path: Path) -> None:
     """See `compile_split`; whichever version the compiler has."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment["TRITON_CACHE_DIR"] = str(tmp_path)
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.engine.kernels.compile_split"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    kernels = [json.loads(line) for line in result.stdout.splitlines()]
+    lines = compiled("tests.engine.kernels.compile_split", tmp_path)
+    kernels = [json.loads(line) for line in lines]
     assert len(kernels) == 22
     for kernel in kernels:
         assert kernel["stores_before"] == kernel["spilled"] == 0, kernel
