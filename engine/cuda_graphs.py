@@ -36,12 +36,16 @@ class GraphRecorder:
     Graphs of one recorder must not run at the same time, those of two may: each recorder has a stream of its
     own, and with it workspaces of libraries of its own. Record the largest first, so that the others fit into
     its memory.
+
+    Args:
+        first: whether its kernels go before those of graphs that are not, wherever both could start. A kernel
+            has the priority of the stream it was recorded on.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, first: bool = False) -> None:
         self._device = device
         self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._stream = torch.cuda.Stream(device, priority=-first) if device.type == "cuda" else None
 
     def record(self, compute: Compute) -> Compute:
         """What launches all of `compute` at once, on the stream that is current then.
@@ -63,8 +67,8 @@ class GraphRecorder:
 class Rehearsal(GraphRecorder):
     """Runs what it is given once, on the current stream, and records nothing."""
 
-    def __init__(self) -> None:
-        super().__init__(torch.device("cpu"))
+    def __init__(self, first: bool = False) -> None:
+        super().__init__(torch.device("cpu"), first)
 
     def record(self, compute: Compute) -> Compute:
         """See `GraphRecorder.record`."""

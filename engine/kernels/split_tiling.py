@@ -36,13 +36,13 @@ class SplitTiling:
 
 
 MEASURED: dict[tuple[int, int, int, bool, bool], SplitTiling] = {
-    (8, 2560, 2048, False, False): SplitTiling(16, 1, 1024, 4, 2, 1),
+    (8, 2560, 2048, False, False): SplitTiling(32, 1, 1024, 8, 2, 1),
     (8, 2048, 2048, False, True): SplitTiling(32, 2, 1024, 4, 1, 1),
-    (8, 6144, 2048, True, False): SplitTiling(16, 1, 256, 4, 4, 1),
-    (8, 2048, 6144, False, True): SplitTiling(16, 1, 512, 8, 12, 1),
+    (8, 6144, 2048, True, False): SplitTiling(16, 1, 128, 4, 8, 1),
+    (8, 2048, 6144, False, True): SplitTiling(16, 1, 256, 8, 12, 1),
     (8, 2560, 1024, False, False): SplitTiling(32, 1, 1024, 4, 1, 1),
     (8, 1024, 2048, False, True): SplitTiling(16, 2, 512, 4, 2, 1),
-    (8, 4096, 1024, True, False): SplitTiling(16, 1, 512, 4, 2, 1),
+    (8, 4096, 1024, True, False): SplitTiling(16, 1, 512, 4, 2, 2),
     (8, 1024, 4096, False, True): SplitTiling(32, 4, 1024, 4, 1, 1),
     (16, 2560, 2048, False, False): SplitTiling(16, 1, 512, 4, 4, 1),
     (16, 2048, 2048, False, True): SplitTiling(32, 2, 1024, 4, 1, 1),
@@ -51,7 +51,7 @@ MEASURED: dict[tuple[int, int, int, bool, bool], SplitTiling] = {
     (24, 2560, 1024, False, False): SplitTiling(32, 1, 256, 4, 4, 1),
     (24, 1024, 2048, False, True): SplitTiling(16, 2, 1024, 4, 1, 1),
     (24, 4096, 1024, True, False): SplitTiling(16, 1, 256, 4, 4, 1),
-    (24, 1024, 4096, False, True): SplitTiling(32, 4, 256, 4, 4, 1),
+    (24, 1024, 4096, False, True): SplitTiling(32, 4, 128, 4, 8, 2),
     (32, 2560, 2048, False, False): SplitTiling(16, 1, 256, 4, 8, 1),
     (32, 2048, 2048, False, True): SplitTiling(32, 2, 256, 4, 4, 1),
     (32, 6144, 2048, True, False): SplitTiling(16, 1, 128, 4, 8, 1),

@@ -1,14 +1,18 @@
 """A transformer layer for inference on CUDA: the arithmetic of `TransformerLayer` in seven or eight kernels.
 
 Norms, rotation, attention over short rows and the MLP's gate are one Triton kernel each, and residuals are
-added by the products that make them. With few rows the gate is part of its product, and residual, sum and the
-norm that follows are one kernel, so that a layer gives normalised rows to the next. Sums, and everything
-within a kernel, are fp32; the weights are those of the layer, not copies.
+added by the products that make them. Where products are shared out over K, as few rows want it, the sum of
+the parts, the residual and the norm that follows are one kernel, so that a layer gives normalised rows to the
+next; with very few rows the gate is part of its product, too. Sums, and everything within a kernel, are fp32;
+the weights are those of the layer, not copies.
 
     fuse_layers(model)        # inference only
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +21,7 @@ from torch.nn import functional as F
 from engine.attention import PagedAttention
 from engine.kernels.activation import silu_mul
 from engine.kernels.add_and_norm import add_and_norm
+from engine.kernels.halved_linear import halved_linear, most_rows
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention
@@ -31,6 +36,34 @@ from models.voxcpm.transformer import (
     TransformerLayer,
     bidirectional_attention,
 )
+
+Product = Callable[[Tensor, Tensor], Tensor]
+
+
+class SharedProducts(NamedTuple):
+    """Products of x [..., K] and weight [N, K].
+
+    Attributes:
+        whole: -> [..., N].
+        gated: of weight [2F, K], gates first -> silu(gate) * up, [..., F].
+        parts: -> fp32 [parts, rows, N], shared out over K and not added up.
+    """
+
+    whole: Product
+    gated: Product
+    parts: Product
+
+
+def _split_gated(x: Tensor, weight: Tensor) -> Tensor:
+    return split_linear(x, weight, gated=True)
+
+
+def _gated(x: Tensor, weight: Tensor) -> Tensor:
+    return silu_mul(F.linear(x, weight).flatten(0, -2))
+
+
+SPLIT = SharedProducts(split_linear, _split_gated, partial_linear)
+HALVED = SharedProducts(F.linear, _gated, halved_linear)
 
 
 class FusedLayer(nn.Module):
@@ -65,8 +98,9 @@ class FusedLayer(nn.Module):
         self._add_product(x, silu_mul(gate_up.flatten(0, -2)), self.down)
         return x
 
-    def few_rows(
+    def shared(
         self,
+        products: SharedProducts,
         x: Tensor,
         normed: Tensor,
         rope: CosSin | None,
@@ -74,14 +108,14 @@ class FusedLayer(nn.Module):
         keep: slice | None,
         following: FusedRMSNorm,
     ) -> tuple[Tensor, Tensor]:
-        """`forward` for few rows, given their input norm, too; -> the result and its norm `following`."""
-        attended = self._attend(split_linear(normed, self.qkv), rope, attention, keep)
+        """`forward` by `products`, given the input norm, too; -> the result and its norm `following`."""
+        attended = self._attend(products.whole(normed, self.qkv), rope, attention, keep)
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
-        partials = partial_linear(attended, self.output)
-        x, normed = add_and_norm(partials, residual, before_mlp.weight, before_mlp.eps, scale)
-        partials = partial_linear(split_linear(normed, self.gate_up, gated=True), self.down)
-        return add_and_norm(partials, x, following.weight, following.eps, scale)
+        parts = products.parts(attended, self.output)
+        x, normed = add_and_norm(parts, residual, before_mlp.weight, before_mlp.eps, scale)
+        parts = products.parts(products.gated(normed, self.gate_up), self.down)
+        return add_and_norm(parts, x, following.weight, following.eps, scale)
 
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
@@ -118,37 +152,49 @@ class FusedRMSNorm(RMSNorm):
 
 
 class FusedStack:
-    """Runs a stack of fused layers, in the form that suits the number of rows."""
+    """Runs a stack of fused layers, in the form that suits the number of rows; see `fuse_layers`."""
 
-    def __init__(self, stack: Transformer, few_rows: int) -> None:
+    def __init__(self, stack: Transformer, few_rows: int, halved_rows: int) -> None:
         self._layers: list[FusedLayer] = list(stack.layers)
-        self._norm, self._few_rows = stack.norm, few_rows
+        self._norm, self._few_rows, self._halved_rows = stack.norm, few_rows, halved_rows
 
     def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """See `Transformer.forward`."""
-        num_rows = x[..., 0].numel()
-        if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
-            return self._run_few_rows(x, rope, attention, keep)
+        products = self._products(x[..., 0].numel())
+        if products is not None:
+            return self._run_shared(products, x, rope, attention, keep)
         for layer in self._layers[:-1]:
             x = layer(x, rope, attention)
         return self._norm(self._layers[-1](x, rope, attention, keep))
 
-    def _run_few_rows(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None
+    def _products(self, num_rows: int) -> SharedProducts | None:
+        if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
+            return SPLIT
+        return HALVED if 0 < num_rows <= self._halved_rows else None
+
+    def _run_shared(
+        self,
+        products: SharedProducts,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None,
     ) -> Tensor:
         normed = self._layers[0].input_layernorm(x)
         norms = [*(layer.input_layernorm for layer in self._layers[1:]), self._norm]
         last = self._layers[-1]
         for layer, norm in zip(self._layers, norms, strict=True):
-            x, normed = layer.few_rows(x, normed, rope, attention, keep if layer is last else None, norm)
+            kept = keep if layer is last else None
+            x, normed = layer.shared(products, x, normed, rope, attention, kept, norm)
         return normed
 
 
-def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS) -> None:
+def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS, halved_rows: int | None = None) -> None:
     """Put fused layers and norms into every transformer below `model`; the weights stay where they are.
 
     Args:
-        few_rows: up to how many rows (tokens) a layer takes the form for few rows, if that form pays.
+        few_rows: up to how many rows (tokens) products are those of `split_linear`, if that pays.
+        halved_rows: up to how many they are `halved_linear`'s; None: as many as it is known to pay for.
     """
     for module in list(model.modules()):
         if isinstance(module, Transformer):
@@ -156,4 +202,5 @@ def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS) -> None:
                 FusedLayer(layer, place > 0) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)
-            module.run = FusedStack(module, few_rows).run
+            halved = most_rows(module.norm.hidden_size) if halved_rows is None else halved_rows
+            module.run = FusedStack(module, few_rows, halved).run

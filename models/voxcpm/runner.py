@@ -125,7 +125,7 @@ class VoxCPMRunner:
     def _build(
         self,
         plan: ProgramPlan,
-        make_recorder: Callable[[], GraphRecorder],
+        make_recorder: Callable[..., GraphRecorder],
         solver: FlowSolver,
         report: Report,
     ) -> StepPrograms:
@@ -140,8 +140,9 @@ class VoxCPMRunner:
         def build(shape: ProgramShape) -> StepProgram:
             return StepProgram(shape, self.model, solver, self._streams, self._backend, self._pool, waveforms)
 
+        recorder = make_recorder(first=True)
         return StepPrograms(
-            plan, build, make_recorder(), lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share)
+            plan, build, recorder, lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share)
         )
 
     @torch.inference_mode()

@@ -8,7 +8,8 @@ become audio on a stream of their own the next program already runs:
     audio:                                         decode n, fetch n              | decode n + 1, ...
 
 Decodes run one after the other, so they share their workspace and the decoder's states. Programs of the same
-number of rows share one decode.
+number of rows share one decode. The step's kernels go first, so that audio fills what they leave idle instead
+of keeping them waiting: with 64 streams on an H200, 15.8 ms a step instead of 16.3.
 """
 
 from __future__ import annotations

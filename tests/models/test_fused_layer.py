@@ -15,15 +15,18 @@ from models.voxcpm.config import RopeScaling, TransformerConfig
 from models.voxcpm.fused_layer import FusedLayer, fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
+ANY = 1 << 20
+Limits = tuple[int, int]
 
-@pytest.fixture(params=[0, MAX_ROWS], ids=["many rows", "few rows"])
-def limit(request: pytest.FixtureRequest) -> int:
-    """Up to how many rows a layer takes the form for few rows."""
+
+@pytest.fixture(params=[(0, 0), (0, ANY), (MAX_ROWS, 0)], ids=["many rows", "halved", "few rows"])
+def limits(request: pytest.FixtureRequest) -> Limits:
+    """Up to how many rows a layer takes the forms for few rows, and for some hundred."""
     return request.param
 
 
 def _stacks(
-    limit: int,
+    limits: Limits,
     heads: int = 4,
     kv_heads: int = 2,
     head_dim: int = 32,
@@ -49,7 +52,7 @@ def _stacks(
         if "norm" in name:
             parameter.normal_(1.0, 0.3)
     fused = copy.deepcopy(plain)
-    fuse_layers(fused, limit)
+    fuse_layers(fused, *limits)
     assert all(isinstance(layer, FusedLayer) for layer in fused.layers)
     return plain, fused
 
@@ -61,9 +64,9 @@ def _stacks(
 @pytest.mark.parametrize("keep", [None, slice(-2, None), slice(0, 1)])
 @torch.inference_mode()
 def test_rows_through_a_fused_stack(
-    limit: int, heads: int, kv_heads: int, head_dim: int, length: int, rotary: bool, keep: slice | None
+    limits: Limits, heads: int, kv_heads: int, head_dim: int, length: int, rotary: bool, keep: slice | None
 ) -> None:
-    plain, fused = _stacks(limit, heads, kv_heads, head_dim)
+    plain, fused = _stacks(limits, heads, kv_heads, head_dim)
     x = torch.randn(2, length, 48)
     given = x.clone()
     rope = plain.cos_sin(torch.arange(length)) if rotary else None
@@ -74,8 +77,8 @@ def test_rows_through_a_fused_stack(
 
 @pytest.mark.parametrize("keep", [None, slice(0, None), slice(1, 3)])
 @torch.inference_mode()
-def test_another_attention_gets_rotated_queries_and_keys(limit: int, keep: slice | None) -> None:
-    plain, fused = _stacks(limit)
+def test_another_attention_gets_rotated_queries_and_keys(limits: Limits, keep: slice | None) -> None:
+    plain, fused = _stacks(limits)
     x, rope = torch.randn(2, 6, 48), plain.cos_sin(torch.arange(6))
     seen = []
 
@@ -92,8 +95,8 @@ def test_another_attention_gets_rotated_queries_and_keys(limit: int, keep: slice
 
 
 @torch.inference_mode()
-def test_residuals_that_are_scaled(limit: int) -> None:
-    plain, fused = _stacks(limit, scale_depth=1.4)
+def test_residuals_that_are_scaled(limits: Limits) -> None:
+    plain, fused = _stacks(limits, scale_depth=1.4)
     assert plain.config.residual_scale != 1
     x, rope = torch.randn(2, 5, 48), plain.cos_sin(torch.arange(5))
     expected = plain(x, rope, bidirectional_attention)
@@ -101,8 +104,8 @@ def test_residuals_that_are_scaled(limit: int) -> None:
 
 
 @torch.inference_mode()
-def test_paged_attention_over_a_chunk_and_decodes(limit: int) -> None:
-    plain, fused = _stacks(limit)
+def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
+    plain, fused = _stacks(limits)
     results = []
     for stack in (plain, fused):
         torch.manual_seed(2)
@@ -119,7 +122,7 @@ def test_paged_attention_over_a_chunk_and_decodes(limit: int) -> None:
 
 
 def test_weights_are_shared_with_the_layers_they_come_from() -> None:
-    plain, _ = _stacks(MAX_ROWS)
+    plain, _ = _stacks((MAX_ROWS, 0))
     before = {parameter.data_ptr() for parameter in plain.parameters()}
     fuse_layers(torch.nn.ModuleList([plain]))
     assert {parameter.data_ptr() for parameter in plain.parameters()} == before

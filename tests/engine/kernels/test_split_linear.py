@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.kernels.add_and_norm import add_and_norm
+from engine.kernels.halved_linear import halved_linear
 from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.kernels.split_tiling import FEW_ROWS, MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
 from tests.engine.compiler import compiled
@@ -53,6 +54,14 @@ def test_a_bias(rows: int, outputs: int, size: int) -> None:
 def test_a_gated_product_has_no_bias() -> None:
     with pytest.raises(ValueError, match="no bias"):
         split_linear(torch.randn(2, 64), torch.randn(32, 64), bias=torch.randn(32), gated=True)
+
+
+def test_halves_of_the_library_add_up() -> None:
+    x, weight = torch.randn(3, 5, 24), torch.randn(7, 24)
+    parts = halved_linear(x, weight)
+    assert parts.shape == (2, 15, 7) and parts.is_contiguous()
+    torch.testing.assert_close(parts[0], x.flatten(0, 1)[:, :12] @ weight[:, :12].T)
+    torch.testing.assert_close(parts.sum(0), F.linear(x, weight).flatten(0, 1))
 
 
 @pytest.mark.parametrize(("rows", "outputs", "size"), SHAPES)
