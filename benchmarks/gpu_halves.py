@@ -25,6 +25,7 @@ from models.voxcpm.transformer import Transformer, bidirectional_attention
 HEAD_DIM, KV_HEADS, LENGTH = 128, 2, 11
 ROWS = {"DiT": (64, 176, 352, 704, 1408, 2112, 2816, 5632), "LM": (64, 128, 176, 256, 512)}
 ALWAYS = 1 << 20
+DEVICE = "cuda"
 
 
 def stack_of(shape: Stack) -> Transformer:
@@ -40,7 +41,7 @@ def stack_of(shape: Stack) -> Transformer:
         no_rope=True,
         use_mup=False,
     )
-    with torch.device("cuda"):
+    with torch.device(DEVICE):
         stack = Transformer(config).to(torch.bfloat16)
     for name, parameter in stack.named_parameters():
         parameter.fill_(1.0) if "norm" in name else parameter.normal_(0.0, parameter.shape[-1] ** -0.5)
@@ -55,7 +56,7 @@ def compare(shape: Stack) -> list[dict[str, Any]]:
         stacks[name] = copy.deepcopy(plain)
         fuse_layers(stacks[name], *limits)
     for count in ROWS[shape.name]:
-        x = torch.randn(-(-count // LENGTH), LENGTH, shape.hidden, device="cuda", dtype=torch.bfloat16)
+        x = torch.randn(-(-count // LENGTH), LENGTH, shape.hidden, device=DEVICE, dtype=torch.bfloat16)
         row: dict[str, Any] = {"stack": shape.name, "rows": x[..., 0].numel()}
         for name, stack in stacks.items():
             taken = seconds(lambda stack=stack, x=x: stack(x, None, bidirectional_attention))
