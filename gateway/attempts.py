@@ -1,8 +1,8 @@
 """A piece of speech is tried on one worker after the other until it is done, whatever kind of speech it is.
 
-    attempts = Attempts(gateway, request_id, work)
+    attempts = Attempts(gateway, request_id)
     with pool.admit(request_id, requirement, ...) as ticket:
-        while not await attempts.next(ticket):
+        while not await attempts.next(ticket, work):
             pass
 
 `Work` uses the slot; what goes wrong with its worker ends here, in a ticket at the front of the queue and a
@@ -52,14 +52,13 @@ class Work(Protocol):
 
 
 class Attempts:
-    """The tries of one request, or of one session."""
+    """The tries of one request, or of one session. They do not hold the work, which holds them."""
 
-    def __init__(self, gateway: Gateway, request_id: str, work: Work) -> None:
+    def __init__(self, gateway: Gateway, request_id: str) -> None:
         self._gateway = gateway
         self._settings = gateway.settings
         self._metrics = gateway.metrics
         self._request_id = request_id
-        self._work = work
         self._queued_at = time.monotonic()
         self._patience_until: float | None = None
         """When a broken stream is given up; None while it flows."""
@@ -89,7 +88,7 @@ class Attempts:
         """Whoever waits for a slot from now on waits since now."""
         self._queued_at, self._patience_until = time.monotonic(), None
 
-    async def next(self, ticket: Ticket) -> bool:
+    async def next(self, ticket: Ticket, work: Work) -> bool:
         """Wait for a slot and use it. False when its worker failed: then the ticket is queued again."""
         try:
             async with (
@@ -97,7 +96,7 @@ class Attempts:
                 self._gateway.pool.lease(ticket) as lease,
             ):
                 waiting.reschedule(None)
-                return await self._use(ticket, lease)
+                return await self._use(ticket, lease, work)
         except TimeoutError:
             if not waiting.expired():
                 raise
@@ -115,8 +114,8 @@ class Attempts:
             return ApiError(503, "worker_lost", "the worker failed and no other was free in time")
         return ApiError(503, "queue_timeout", "the request waited too long for a free worker")
 
-    async def _use(self, ticket: Ticket, lease: Lease) -> bool:
-        worker, pool, work = lease.worker, self._gateway.pool, self._work
+    async def _use(self, ticket: Ticket, lease: Lease, work: Work) -> bool:
+        worker, pool = lease.worker, self._gateway.pool
         patches_before = work.patches
         self._silent = lease
         try:
@@ -131,11 +130,11 @@ class Attempts:
             self._gateway.check_worker(worker)
             pool.requeue(ticket)
         except WorkerUnreachable as error:
-            self._blame(lease, "unreachable", str(error))
+            self._blame(lease, work, "unreachable", str(error))
             await self._failover.after_unreachable(error, self._wait_seconds())
             pool.requeue(ticket, exclude=worker)
         except StreamBroken as error:
-            self._blame(lease, error.reason, str(error))
+            self._blame(lease, work, error.reason, str(error))
             self._interrupted(worker)
             progress = work.patches > patches_before
             await self._failover.after_break(
@@ -144,16 +143,18 @@ class Attempts:
             pool.requeue(ticket, exclude=worker, requirement=work.same_model())
         except RequestRejected as error:
             raise as_api_error(error) from error
+        finally:
+            self._silent = None
         return False
 
-    def _blame(self, lease: Lease, reason: str, message: str) -> None:
+    def _blame(self, lease: Lease, work: Work, reason: str, message: str) -> None:
         worker = lease.worker
         logger.warning(
             "attempt failed", request_id=self._request_id, worker=worker.id, epoch=lease.epoch, reason=reason,
-            detail=message, patches=self._work.patches,
+            detail=message, patches=work.patches,
         )  # fmt: skip
         self._metrics.worker_failures.labels(worker.id, reason).inc()
-        self._work.lost(worker.id, reason)
+        work.lost(worker.id, reason)
         worker.figures.errors += 1
         if reason not in _BLAMELESS:
             self._gateway.pool.report_suspect(worker, reason)

@@ -124,6 +124,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head.stop()
         super().connection_lost(exc)
 
+    def handle_websocket_upgrade(self) -> None:
+        super().handle_websocket_upgrade()
+        self.parser = None  # as after any connection: parser and protocol would hold each other
+
     def on_message_begin(self) -> None:
         self._head.start(self.transport)
         super().on_message_begin()

@@ -93,7 +93,7 @@ class FrameStream:
         self._take: Callable[[Frame], None] | None = None
         self._end: asyncio.Future[None] | None = None
         limit_seconds = settings.frame_timeout_seconds
-        self._silence = _SilenceWatch(self._loop, limit_seconds, metronome, self._fell_silent)
+        self._silence = _SilenceWatch(self._loop, limit_seconds, metronome)
         connection.listener = self
 
     async def start(self) -> None:
@@ -126,7 +126,7 @@ class FrameStream:
                 self._handle(self._waiting.popleft())
             if self._lost is not None:
                 self._break_off(_as_broken(self._lost))
-            self._silence.start()
+            self._silence.start(self._fell_silent)
             await self._end
         finally:
             self._silence.stop()
@@ -222,30 +222,30 @@ def _as_broken(error: ConnectionClosed) -> StreamBroken:
 
 
 class _SilenceWatch:
-    """Calls back when nothing was heard for too long; a gateway that is held up itself looks twice."""
+    """Calls back when nothing was heard for too long; a gateway that is held up itself looks twice.
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        limit_seconds: float,
-        metronome: Metronome,
-        on_silence: Callable[[], None],
-    ) -> None:
+    It holds the callback only while it watches: a stream and its watch that held each other would stay in
+    memory until the garbage collector finds them.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit_seconds: float, metronome: Metronome) -> None:
         self._loop = loop
         self._limit_seconds = limit_seconds
         self._metronome = metronome
-        self._on_silence = on_silence
+        self._on_silence: Callable[[], None] | None = None
         self._heard_at = loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
     def heard(self) -> None:
         self._heard_at = self._loop.time()
 
-    def start(self) -> None:
+    def start(self, on_silence: Callable[[], None]) -> None:
+        self._on_silence = on_silence
         self._heard_at = self._loop.time()
         self._timer = self._loop.call_later(self._limit_seconds, self._look)
 
     def stop(self) -> None:
+        self._on_silence = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -40,5 +40,9 @@ class Interruption:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         task, self._task = self._task, None
-        if self._cause is not None and task.uncancel() <= self._cancelled_before:
-            raise self._cause from None
+        cause, self._cause = self._cause, None
+        try:
+            if cause is not None and task.uncancel() <= self._cancelled_before:
+                raise cause from None
+        finally:
+            del cause, error, trace  # the exception holds this frame, which must not hold the exception

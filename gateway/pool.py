@@ -184,6 +184,7 @@ class WorkerPool:
         self.queue.settle(ticket)
         if not ticket.future.cancel() and not ticket.future.cancelled():
             ticket.future.exception()  # retrieved, or asyncio would report it as lost
+        del ticket.future  # its lease holds the ticket, and only the garbage collector would part the two
         if ticket.lease is not None:
             self._release(ticket.lease)
         else:

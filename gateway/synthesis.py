@@ -65,7 +65,7 @@ class Synthesis:
         self._began_at = time.monotonic()
         self._started_at: float | None = None
         """When the first worker took the request."""
-        self._attempts = Attempts(gateway, request_id, self)
+        self._attempts = Attempts(gateway, request_id)
         self._resampler: Resampler | None = None
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
@@ -108,7 +108,7 @@ class Synthesis:
             if ticket.lease is None:
                 self._tell_position(ticket)
             while self.clip.finish_reason is None:
-                await self._attempts.next(ticket)
+                await self._attempts.next(ticket, self)
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)

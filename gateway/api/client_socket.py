@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -49,7 +50,7 @@ class ClientSocket:
         """Ends the work from within the reader, or when the client cannot be written to."""
         limit = gateway.settings.client_buffer_bytes
         self.outbox = Outbox(
-            self._send, limit, on_failure=self.interruption.end_with,
+            partial(_send, websocket), limit, on_failure=self.interruption.end_with,
             send_at_once=websocket.scope.get("extensions", {}).get(SEND_AT_ONCE),
         )  # fmt: skip
 
@@ -83,7 +84,7 @@ class ClientSocket:
 
     async def end(self, message: dict[str, Any], close_code: int = DONE, reason: str = "") -> None:
         """A last message."""
-        await self._send(json.dumps(message))
+        await _send(self.connection, json.dumps(message))
         await self.connection.close(close_code, reason)
 
     async def end_with(self, error: ApiError, **fields: Any) -> None:
@@ -93,8 +94,9 @@ class ClientSocket:
             body["retry_after_seconds"] = int(retry_after)
         await self.end(body, error.close_code, error.code)
 
-    async def _send(self, message: str | bytes) -> None:
-        if isinstance(message, str):
-            await self.connection.send_text(message)
-        else:
-            await self.connection.send_bytes(message)
+
+async def _send(connection: WebSocket, message: str | bytes) -> None:
+    if isinstance(message, str):
+        await connection.send_text(message)
+    else:
+        await connection.send_bytes(message)

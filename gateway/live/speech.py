@@ -62,7 +62,7 @@ class LiveSpeech:
         self._request_id = request_id
         self._standing = standing
         self._witness = witness
-        self._attempts = Attempts(gateway, request_id, self)
+        self._attempts = Attempts(gateway, request_id)
         self._speaker = Speaker(start.voice)
         self._model: str | None = start.model
         self._ticket: Ticket | None = None
@@ -114,7 +114,7 @@ class LiveSpeech:
                 async with self._hold:
                     if ticket.lease is None:
                         self._tell_position(ticket)
-                    while not await self._attempts.next(ticket):
+                    while not await self._attempts.next(ticket, self):
                         pass
             except _LetGo:
                 logger.info("live session let go of its slot", request_id=self._request_id)
