@@ -21,8 +21,13 @@ from worker.protocol import is_loopback
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 
 
-def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
-    """Dependency of every admin route. Raises ApiError: 401 for a wrong token, 403 from elsewhere."""
+async def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
+    """Dependency of every admin route: `check_admin`."""
+    check_admin(connection, gateway)
+
+
+def check_admin(connection: HTTPConnection, gateway: Gateway) -> None:
+    """Raises ApiError: 401 for a wrong token, 403 from elsewhere."""
     secret = gateway.settings.admin_token
     if secret is None:
         if not is_local(connection):
@@ -35,9 +40,9 @@ def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
 
 
 def is_admin(connection: HTTPConnection, gateway: Gateway) -> bool:
-    """Whether `require_admin` lets the request pass."""
+    """Whether `check_admin` lets the request pass."""
     try:
-        require_admin(connection, gateway)
+        check_admin(connection, gateway)
     except ApiError:
         return False
     return True
@@ -56,7 +61,7 @@ def owner_of(connection: HTTPConnection, gateway: Gateway) -> str:
     return tenant
 
 
-def refuse_cross_site(connection: HTTPConnection) -> None:
+async def refuse_cross_site(connection: HTTPConnection) -> None:
     """Dependency of what changes something. Raises ApiError for a request of another site's page."""
     if not is_same_origin(connection.headers):
         raise ApiError(403, "cross_site", "another site's page may not do this")

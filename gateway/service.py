@@ -153,8 +153,8 @@ class Gateway:
         self.pool.on_change.remove(changed.set)
 
 
-def current_gateway(connection: HTTPConnection) -> Gateway:
-    """The gateway of the app that a request came to."""
+async def current_gateway(connection: HTTPConnection) -> Gateway:
+    """The gateway of the app that a request came to. Plain functions as dependencies run in threads."""
     return connection.app.state.gateway
 
 

@@ -13,7 +13,7 @@ from gateway.service import GatewayDep
 from worker.protocol import REGISTRATION_PATH, Registration, RegistrationLease
 
 
-def require_worker(connection: HTTPConnection, gateway: GatewayDep) -> None:
+async def require_worker(connection: HTTPConnection, gateway: GatewayDep) -> None:
     """Raises ApiError: 401 for a wrong secret; 403, without a secret, from another machine."""
     secret = gateway.settings.worker_secret
     if secret is None:

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, StreamingResponse
 
 from gateway.database import Session
 from gateway.errors import ApiError
-from gateway.security import owner_of, refuse_cross_site, require_admin
+from gateway.security import check_admin, owner_of, refuse_cross_site, require_admin
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions import files
 from gateway.sessions.archive import stream_zip
@@ -60,7 +60,7 @@ async def list_sessions(
 ) -> dict[str, Any]:
     """One's own sessions, the newest first; with `all`, an administrator sees everybody's."""
     if all:
-        require_admin(request, gateway)
+        check_admin(request, gateway)
     tenant = _tenant(request, gateway, needed=not all)
     cursor = parse_cursor(before) if before is not None else None
     rows = await gateway.recorder.index.list(None if all else tenant, limit, cursor)
@@ -214,7 +214,7 @@ def _owns(row: Session, request: Request, gateway: Gateway) -> bool:
     if _tenant(request, gateway, needed=False) == row.owner:
         return True
     try:
-        require_admin(request, gateway)
+        check_admin(request, gateway)
     except ApiError:
         return False
     return True
