@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
-from functools import partial
+from types import MethodType
 from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -50,7 +50,7 @@ class ClientSocket:
         """Ends the work from within the reader, or when the client cannot be written to."""
         limit = gateway.settings.client_buffer_bytes
         self.outbox = Outbox(
-            partial(_send, websocket), limit, on_failure=self.interruption.end_with,
+            MethodType(_send, websocket), limit, on_failure=self.interruption.end_with,
             send_at_once=websocket.scope.get("extensions", {}).get(SEND_AT_ONCE),
         )  # fmt: skip
 
