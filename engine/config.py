@@ -1,8 +1,9 @@
 """The limits of one engine, checked where they are set and not where they would hurt.
 
 With `max_num_seqs=8`, `max_num_batched_tokens=2048` and `max_prefill_tokens=256`, a step serves up to 8
-decodes and beside them at most 256 positions of prompts, so that a newcomer with a long prompt cannot make
-the running streams stutter. A step without decodes may use the whole 2048.
+decodes and beside them 256 positions of prompts, so that a newcomer with a long prompt cannot make the
+running streams stutter; more only where their listeners have enough to play meanwhile. A step without decodes
+may use the whole 2048.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class EngineConfig:
         max_model_len: positions that one sequence may come to need.
         max_num_seqs: sequences running at once.
         max_num_batched_tokens: positions computed by one step, decodes included.
-        max_prefill_tokens: positions of prompts computed by one step that also decodes.
+        max_prefill_tokens: positions of prompts computed by one step that also decodes, unless every listener
+            is so far ahead that it may take longer.
         prefill_tokens_per_decode: where a step has many decodes, so many positions beside each, if that is
             more; what a step gets longer by then stays a share of its length.
         max_decodes: decodes in one step, None for every running sequence. Where more run, those that are

@@ -2,9 +2,10 @@
 
 One step of a busy engine, with `max_prefill_tokens=256`: five decoding sequences get one position each, a
 sixth computes the last 188 positions of its prompt and so yields a token, and a seventh leaves the queue and
-gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. A decode waits
-only where more of them run than a step may hold (`max_decodes`, `max_step_seconds`): then those whose
-listeners are about to run dry go first, see `engine.playback`.
+gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. Where all who
+decode are ahead of their listeners, a step takes more of the prompts, as long as it does not use up more than
+half of the shortest lead. A decode waits only where more of them run than a step may hold (`max_decodes`,
+`max_step_seconds`): then those whose listeners are about to run dry go first, see `engine.playback`.
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
@@ -34,7 +35,10 @@ from engine.playback import (
     record_token,
 )
 from engine.sequence import Sequence, SequenceStatus
-from engine.step_time import StepTimeModel
+from engine.step_time import StepPace
+
+LEAD_SHARE = 0.5
+"""Of the shortest lead, for a step that computes prompts; after it there is as much again."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Scheduler:
     def __init__(self, config: EngineConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self.config = config
         self._clock = clock
-        self._step_times = StepTimeModel()
+        self._pace = StepPace()
         self.block_manager = BlockManager(config.num_blocks, config.block_size, config.enable_prefix_caching)
         self._waiting: OrderedDict[str, Sequence] = OrderedDict()
         self._running: dict[str, Sequence] = {}
@@ -148,9 +152,9 @@ class Scheduler:
         record_token(sequence, self._clock())
 
     def observe(self, batch: list[ScheduledSequence], seconds: float) -> None:
-        """Learns from the time a step took how many decodes fit into one."""
-        if self.config.max_step_seconds is not None and all(scheduled.count == 1 for scheduled in batch):
-            self._step_times.observe(len(batch), seconds)
+        """Learns from the time a step took how much fits into one."""
+        decodes = sum(scheduled.count == 1 for scheduled in batch)
+        self._pace.observe(decodes, sum(scheduled.count for scheduled in batch) - decodes, seconds)
 
     def schedule(self) -> list[ScheduledSequence]:
         """The batch of the next step; empty only when nothing is waiting or running."""
@@ -158,11 +162,21 @@ class Scheduler:
         budget = self.config.max_num_batched_tokens - len(batch)
         if batch:
             share = self.config.prefill_tokens_per_decode * len(batch)
-            budget = min(budget, max(self.config.max_prefill_tokens, share))
+            budget = min(budget, max(self.config.max_prefill_tokens, share, self._affordable(len(batch))))
         batch.extend(self._schedule_prefills(budget, alone=not batch))
         if self.config.look_ahead:
             self._look_ahead(batch)
         return batch
+
+    def _affordable(self, decodes: int) -> int:
+        """Positions of prompts, beside so many decodes, that leave every listener half of its lead."""
+        playing = [sequence for sequence in self._running.values() if sequence.num_uncomputed_tokens == 1]
+        nothing_to_do = len(playing) == len(self._running) and not self._waiting
+        if nothing_to_do or not all(sequence.token_seconds for sequence in playing):
+            return 0
+        now = self._clock()
+        lead = min(lead_seconds(sequence, now) for sequence in playing)
+        return self._pace.positions_within(LEAD_SHARE * lead, decodes)
 
     def _look_ahead(self, batch: list[ScheduledSequence]) -> None:
         for scheduled in batch:
@@ -184,7 +198,8 @@ class Scheduler:
         """How many of these the next step may hold."""
         limit = len(decodes)
         budget = self.config.max_step_seconds
-        if budget is not None and (rows := self._step_times.rows_within(budget)) is not None and rows < limit:
+        rows = None if budget is None else self._pace.decodes.rows_within(budget)
+        if budget is not None and rows is not None and rows < limit:
             # Who waits now gets its token with the next step at the earliest.
             now, horizon = self._clock(), 2 * budget
             limit = max(rows, sum(lead_seconds(sequence, now) < horizon for sequence in decodes))

@@ -1,9 +1,9 @@
-"""How long a step of n decodes takes, learned from the steps that were run.
+"""How long n rows of a step take, decodes or positions of prompts, learned from the steps that were run.
 
-A step costs something whoever is in it (weights are read, kernels launched) and something for every row, so
+Rows cost something however many there are (weights are read, kernels launched) and something each, so
 `seconds = base + slope * rows` is fitted by least squares, in which old steps count less and less: after
-steps of 32 rows in 20 ms and of 96 rows in 36 ms, a budget of 28 ms has room for 64 rows. Steps that also
-prefill are left out, their time is not that of their decodes.
+steps of 32 rows in 20 ms and of 96 rows in 36 ms, a budget of 28 ms has room for 64 rows. `StepPace` has one
+such line for decodes, from the steps without prompts, and one for what prompts add to the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class StepTimeModel:
         self._weight = self._rows = self._seconds = self._rows_squared = self._rows_seconds = 0.0
 
     def observe(self, rows: int, seconds: float) -> None:
-        """Takes a step of `rows` decodes into account."""
+        """Takes `rows` rows that took `seconds` into account."""
         self._weight = self._weight * MEMORY + 1
         self._rows = self._rows * MEMORY + rows
         self._seconds = self._seconds * MEMORY + seconds
@@ -43,9 +43,34 @@ class StepTimeModel:
                 return mean_seconds - slope * mean_rows, slope
         return 0.0, mean_seconds / mean_rows
 
+    def seconds_for(self, rows: int) -> float:
+        """What so many rows take; 0 when nothing is known."""
+        base, slope = self.line()
+        return base + slope * rows
+
     def rows_within(self, seconds: float) -> int | None:
-        """How many decodes fit into a step of `seconds`, at least one; None when nothing is known."""
+        """How many rows fit into `seconds`, at least one; None when nothing is known."""
         base, slope = self.line()
         if not slope:
             return None
         return max(1, int((seconds - base) / slope))
+
+
+class StepPace:
+    """What decodes and prompts take of a step."""
+
+    def __init__(self) -> None:
+        self.decodes, self.prompts = StepTimeModel(), StepTimeModel()
+
+    def observe(self, decodes: int, positions: int, seconds: float) -> None:
+        """Learns from a step of so many decodes and positions of prompts."""
+        if not positions:
+            self.decodes.observe(decodes, seconds)
+        else:
+            self.prompts.observe(positions, max(0.0, seconds - self.decodes.seconds_for(decodes)))
+
+    def positions_within(self, seconds: float, decodes: int) -> int:
+        """Positions of prompts that fit into `seconds` beside so many decodes, as far as is known."""
+        base, slope = self.prompts.line()
+        spare = seconds - self.decodes.seconds_for(decodes) - base
+        return int(spare / slope) if slope and spare > 0 else 0

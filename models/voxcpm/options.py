@@ -12,11 +12,11 @@ from models.voxcpm.generation import MIN_STOP_INDEX
 class EngineOptions:
     """Sizes and switches of one engine.
 
-    kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of
-    `typical_seconds` of speech fit, and at least one of full length; on CUDA no more than fits into the free
-    memory. part_characters: longer text is spoken in parts; None leaves it to the checkpoint. graphs: "auto"
-    records steps as CUDA graphs where there is CUDA, "off" never does, "static" runs the same programs
-    unrecorded, on any device.
+    kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of `typical_seconds`
+    of speech fit, and at least one of full length; on CUDA no more than fits into the free memory.
+    max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
+    parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
+    CUDA, "off" never does, "static" runs the same programs unrecorded, on any device.
     """
 
     max_num_seqs: int = 8
@@ -24,7 +24,7 @@ class EngineOptions:
     block_size: int = 16
     kv_blocks: int | None = None
     typical_seconds: float = 60.0
-    max_num_batched_tokens: int = 2048
+    max_num_batched_tokens: int | None = None
     max_prefill_tokens: int = 512
     max_decodes: int | None = None
     max_step_seconds: float | None = None

@@ -23,7 +23,9 @@ SHORT_CONTEXT = 1024
 """Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
 SHORT_CONTEXT_ROWS = 8
 """Decodes up to which they have; more fill a device without as many splits as that."""
-TEXT_CHUNKS = ((1, 32), (1, 64), (1, 128), (1, 256), (4, 128), (16, 512), (64, 1024))
+TEXT_CHUNKS = (
+    (1, 32), (1, 64), (1, 128), (1, 256), (4, 128), (16, 512), (16, 2048), (64, 1024), (64, 2048), (64, 4096)
+)  # fmt: skip
 AUDIO_CHUNKS = ((1, 64), (1, 128), (1, 256), (4, 512), (16, 1024))
 """Chunks and positions in all."""
 

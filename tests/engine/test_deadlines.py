@@ -28,6 +28,7 @@ class SimulatedDevice:
 
     base: float
     slope: float
+    prompt_slope: float = 0.0
     num_blocks: int = 4000
     block_size: int = 16
     max_model_len: int = 1000
@@ -35,19 +36,23 @@ class SimulatedDevice:
     largest_batch: int = 0
     playing_until: dict[str, float] = field(default_factory=dict)
     gap_seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    began_at: dict[str, float] = field(default_factory=dict)
 
     def clock(self) -> float:
         return self.now
 
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
-        self.now += self.base + self.slope * len(batch)
-        self.largest_batch = max(self.largest_batch, sum(row.count == 1 for row in batch))
+        decodes = sum(row.count == 1 for row in batch)
+        positions = sum(row.count for row in batch) - decodes
+        self.now += self.base + self.slope * len(batch) + self.prompt_slope * positions
+        self.largest_batch = max(self.largest_batch, decodes)
         return [self._result(row) for row in batch]
 
     def _result(self, row: ScheduledSequence) -> StepResult | None:
         if not row.samples:
             return None
         name = row.sequence.request_id
+        self.began_at.setdefault(name, self.now)
         until = self.playing_until.get(name, self.now)
         if self.now - until > 1e-9:
             self.gap_seconds[name] += self.now - until
@@ -63,6 +68,7 @@ class Arrival:
     at: float
     count: int
     seconds: float
+    prompt: int = 3
 
 
 def simulate(device: SimulatedDevice, arrivals: list[Arrival], **limits: object) -> dict[str, float]:
@@ -89,7 +95,7 @@ def add(engine: LLMEngine, arrival: Arrival) -> None:
     for number in range(arrival.count):
         name = f"{arrival.at} {number}"
         tokens = round(arrival.seconds / TOKEN_SECONDS)
-        engine.add(Sequence(name, [1, 2, 3], tokens, token_seconds=TOKEN_SECONDS))
+        engine.add(Sequence(name, [1] * arrival.prompt, tokens, token_seconds=TOKEN_SECONDS))
 
 
 def first_come_first_served(sequences: list[Sequence], count: int, now: float) -> list[Sequence]:
@@ -132,3 +138,32 @@ def test_where_the_device_is_too_slow_all_fall_behind_alike() -> None:
     gaps = simulate(device, [Arrival(at=0.0, count=60, seconds=5.0)], max_decodes=16)
     assert len(gaps) == 60
     assert min(gaps.values()) > 0.6 * max(gaps.values())
+
+
+def test_prompts_take_what_the_listeners_can_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 streams play from 0 s on, 100 prompts of 90 positions come at 5 s: 512 positions beside the decodes
+    of a step are 18 steps, and where all are ahead by seconds there is no need for so many.
+    """
+    arrivals = [Arrival(0.0, 16, 12.0), Arrival(5.0, 100, 6.0, prompt=90)]
+
+    def run() -> SimulatedDevice:
+        device = SimulatedDevice(base=0.010, slope=0.0005, prompt_slope=1e-5)
+        assert simulate(device, arrivals) == {}
+        return device
+
+    def waited(device: SimulatedDevice) -> list[float]:
+        return sorted(at - 5.0 for name, at in device.began_at.items() if name.startswith("5.0"))
+
+    spared = waited(run())
+    monkeypatch.setattr(scheduler_module, "LEAD_SHARE", 0.0)
+    fixed = waited(run())
+    assert spared[-1] < 0.8 * fixed[-1]
+    assert sum(spared) < 0.8 * sum(fixed)
+
+
+def test_prompts_take_no_more_while_somebody_is_about_to_run_dry() -> None:
+    """A token of 160 ms is made in 150: the lead grows by 10 ms a token, and prompts that take 200 ms a
+    thousand positions would use it up."""
+    device = SimulatedDevice(base=0.100, slope=0.0, prompt_slope=2e-4)
+    arrivals = [Arrival(0.0, 4, 8.0), Arrival(2.0, 8, 2.0, prompt=400)]
+    assert simulate(device, arrivals, max_prefill_tokens=64) == {}
