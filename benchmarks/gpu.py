@@ -57,9 +57,9 @@ class Bench:
     arguments: argparse.Namespace
     rates: dict[str, float]
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self, dtype: torch.dtype = torch.bfloat16) -> Checkpoint:
         """The weights, read anew; scenarios must not see each other's changes."""
-        return load_checkpoint(self.directory, str(self.device), dtype=torch.bfloat16)
+        return load_checkpoint(self.directory, str(self.device), dtype=dtype)
 
     def sized(self, max_num_seqs: int) -> EngineOptions:
         return dataclasses.replace(self.options, max_num_seqs=max_num_seqs)
@@ -114,7 +114,8 @@ def measure_start_up(bench: Bench) -> Figures:
 def measure_graphs(bench: Bench) -> Figures:
     sizes = list(range(1, bench.arguments.graph_sizes + 1))
     options, patches = bench.sized(sizes[-1]), bench.arguments.patches or 8
-    return gpu_ours.graphs_against_eager(bench.checkpoint(), options, sizes, patches)
+    exact = bench.checkpoint(torch.float32)
+    return gpu_ours.graphs_against_eager(bench.checkpoint(), options, sizes, patches, exact)
 
 
 def measure_profile(bench: Bench) -> Figures:

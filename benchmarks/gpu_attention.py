@@ -12,6 +12,7 @@ case fails. `--device cpu` runs the cases alone (TRITON_INTERPRET=1 for Triton's
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import platform
@@ -27,6 +28,7 @@ import torch
 from engine.attention import AttentionBackend, AttentionBatch, select_backend
 from engine.attention.measure import seconds_per_layer
 from engine.attention.selection import BACKENDS, build_backend
+from engine.kernels.ahead import compile_ahead
 from tests.engine.attention import conformance as rules
 from tests.engine.attention.conformance import Case
 
@@ -80,10 +82,21 @@ def layout_of(case: Case) -> tuple[int, tuple[int, int], int, torch.dtype]:
     return case.block_size, case.heads, case.head_dim, case.dtype
 
 
+def rehearse(name: str, device: torch.device) -> None:
+    """Launch what the cases launch, whatever comes out of it."""
+    for _, case, check in checks(device):
+        backend = build_backend(name, device, case.dtype, case.head_dim, case.block_size)
+        if not isinstance(backend, str):
+            with contextlib.suppress(Exception):
+                check(backend)
+
+
 def conformance(name: str, device: torch.device) -> dict[str, Any]:
     """How many cases a backend passed, which failed and why, and the reasons for those it does not serve."""
     passed, failed, refused = 0, [], set()
     began = time.perf_counter()
+    if device.type == "cuda":
+        compile_ahead(lambda: rehearse(name, device), f"conformance of {name}")
     for title, case, check in checks(device):
         backend = build_backend(name, device, case.dtype, case.head_dim, case.block_size)
         if isinstance(backend, str):

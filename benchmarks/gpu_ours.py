@@ -151,14 +151,22 @@ def with_undecided_stops(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def graphs_against_eager(
-    checkpoint: Checkpoint, options: EngineOptions, sizes: list[int], patches: int
+    checkpoint: Checkpoint,
+    options: EngineOptions,
+    sizes: list[int],
+    patches: int,
+    exact: Checkpoint | None = None,
 ) -> dict[str, Any]:
     """The same clips by recorded programs, by the same programs unrecorded, and without programs.
 
     Recorded and unrecorded programs must agree in every bit. Without programs nothing is padded, so sums
     round otherwise: patches are compared before such differences have fed on themselves, up to the second.
+
+    Args:
+        exact: the same weights in fp32; how far the type of `checkpoint` is from it is what rounding means.
     """
-    with_undecided_stops(checkpoint)
+    for weights in filter(None, (checkpoint, exact)):
+        with_undecided_stops(weights)
     if options.attention_backend == "auto":  # which might not measure the same twice
         options = dataclasses.replace(options, attention_backend="triton")
     recorded = "auto" if checkpoint.device.type == "cuda" else "static"
@@ -167,12 +175,17 @@ def graphs_against_eager(
         if graphs not in spoken:
             with engine_of(checkpoint, dataclasses.replace(options, graphs=graphs)) as ours:
                 spoken[graphs] = {size: speak(ours, size, patches) for size in sizes}
+    pairs = [("unrecorded", recorded, "static"), ("free", recorded, "off")]
+    if exact is not None:
+        with engine_of(exact, dataclasses.replace(options, graphs="off")) as ours:
+            spoken["exact"] = {size: speak(ours, size, patches) for size in sizes}
+        pairs.append(("rounding", "off", "exact"))
     rows = [
         {"streams": size}
         | {
             f"{name}_{figure}": value
-            for name, other in (("unrecorded", "static"), ("free", "off"))
-            for figure, value in differences(spoken[recorded][size], spoken[other][size]).items()
+            for name, one, other in pairs
+            for figure, value in differences(spoken[one][size], spoken[other][size]).items()
         }
         for size in sizes
     ]  # fmt: skip
