@@ -19,7 +19,7 @@ import torch
 from benchmarks.gpu_linear_chain import ATTENDED, DIT, LM, Stack, seconds
 from engine.kernels.halved_linear import most_rows
 from models.voxcpm.config import RopeScaling, TransformerConfig
-from models.voxcpm.fused_layer import fuse_layers
+from models.voxcpm.fused.layer import fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 HEAD_DIM, KV_HEADS, LENGTH = 128, 2, 11

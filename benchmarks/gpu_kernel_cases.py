@@ -19,11 +19,11 @@ from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import row_attention
 from engine.layers.rotary import apply_rotary
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
-from models.voxcpm.flow_kernels import Placement, Step, flow_step
 from models.voxcpm.flow_matching import FlowSolver, guide
-from models.voxcpm.fused_flow import FusedEncoder, FusedFlow
-from models.voxcpm.fused_layer import fuse_layers
-from models.voxcpm.fused_linear import fuse_linears
+from models.voxcpm.fused.flow import FusedEncoder, FusedFlow
+from models.voxcpm.fused.flow_kernels import Placement, Step, flow_step
+from models.voxcpm.fused.layer import fuse_layers
+from models.voxcpm.fused.linear import fuse_linears
 from models.voxcpm.model import LocalDiT, LocalEncoder
 from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 

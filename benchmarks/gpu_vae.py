@@ -37,8 +37,8 @@ from engine.attention.measure import captured
 from engine.kernels import launch
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.fused_stages import Call, Signal, gather
-from models.voxcpm.fused_vae import FusedDecoder
+from models.voxcpm.fused.vae import FusedDecoder
+from models.voxcpm.fused.vae_stages import Call, Signal, gather
 from models.voxcpm.streaming_vae import StreamingDecoder
 
 ERROR_PATCHES = 16

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from models.voxcpm import fused_stages
-from models.voxcpm.fused_stages import ProductStage, SeparableStage, Stage
-from models.voxcpm.fused_tiles import Tile
+from models.voxcpm.fused import vae_stages
+from models.voxcpm.fused.vae_stages import ProductStage, SeparableStage, Stage
+from models.voxcpm.fused.vae_tiles import Tile
 
 Choice = dict[str, Tile | None]
-"""What the functions of `fused_tiles` of these names answer instead."""
+"""What the functions of `fused.vae_tiles` of these names answer instead."""
 MANY_ROWS = 16
 """Streams from which the tiles for many rows are tried."""
 CONV_MANY = (
@@ -96,7 +96,7 @@ def chosen(choice: Choice) -> Any:
     """While it lasts, tiles are those of `choice`."""
     stack = contextlib.ExitStack()
     for name, tile in choice.items():
-        stack.enter_context(mock.patch.object(fused_stages, name, lambda *_, tile=tile: tile))
+        stack.enter_context(mock.patch.object(vae_stages, name, lambda *_, tile=tile: tile))
     return stack
 
 
@@ -105,9 +105,9 @@ def as_for(streams: int) -> Iterator[None]:
     """While it lasts, one stream runs with the tiles of this many."""
     with contextlib.ExitStack() as stack:
         for name in ("conv_tile", "separable_tile", "depthwise_tile"):
-            rule = getattr(fused_stages, name)
+            rule = getattr(vae_stages, name)
             patched = mock.patch.object(
-                fused_stages, name, lambda count, *rest, rule=rule: rule(count * streams, *rest)
+                vae_stages, name, lambda count, *rest, rule=rule: rule(count * streams, *rest)
             )
             stack.enter_context(patched)
         yield

@@ -25,8 +25,8 @@ from engine.staging import HostCopy, Readback
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.step_program import StepProgram
-from models.voxcpm.waveform_programs import DecodeShape, WaveformPrograms
+from models.voxcpm.programs.step_program import StepProgram
+from models.voxcpm.programs.waveform_programs import DecodeShape, WaveformPrograms
 
 WARM_UP_STEPS = 8
 

@@ -145,7 +145,7 @@ def _suit(model: VoxCPMModel, device: torch.device) -> None:
     if device.type != "cuda":
         pack_model(model)
     elif find_spec("triton") is not None:
-        from models.voxcpm.fused_model import fuse_model
+        from models.voxcpm.fused.model import fuse_model
 
         fuse_model(model)
 

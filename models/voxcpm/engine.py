@@ -25,9 +25,9 @@ from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, reso
 from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import EngineOptions
+from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
 from models.voxcpm.sequence_builder import SequenceBuilder
-from models.voxcpm.step_programs import ProgramPlan
 
 __all__ = ["EngineOptions", "VoxCPMEngine", "load_engine"]
 

@@ -29,11 +29,11 @@ from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.program_runner import ProgramRunner
+from models.voxcpm.programs.runner import ProgramRunner
+from models.voxcpm.programs.step_program import ProgramResult, ProgramShape, StepProgram, patch_results
+from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepPrograms
+from models.voxcpm.programs.waveform_programs import WaveformPrograms
 from models.voxcpm.prompt import key_patches
-from models.voxcpm.step_program import ProgramResult, ProgramShape, StepProgram, patch_results
-from models.voxcpm.step_programs import ProgramPlan, Report, StepPrograms
-from models.voxcpm.waveform_programs import WaveformPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]

@@ -164,7 +164,7 @@ def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:
     """The form of the decoder that is fast on the device of `vae`."""
     if next(vae.parameters()).device.type != "cuda":
         return StreamingDecoder(vae, num_slots)
-    from models.voxcpm.fused_vae import FusedDecoder
+    from models.voxcpm.fused.vae import FusedDecoder
 
     return FusedDecoder(vae, num_slots)
 

@@ -15,7 +15,7 @@ from engine.staging import HostCopy
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions
-from models.voxcpm.waveform_programs import DecodeShape, WaveformPrograms
+from models.voxcpm.programs.waveform_programs import DecodeShape, WaveformPrograms
 from tests.gpu.device import CUDA, DEVICE, RECORDED, needs_gpu
 
 pytestmark = needs_gpu

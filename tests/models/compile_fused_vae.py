@@ -15,8 +15,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels import streaming_conv as kernels
-from models.voxcpm.fused_stages import COPY_BLOCK, ROW_GROUP
-from models.voxcpm.fused_tiles import Tile, conv_tile, depthwise_tile, separable_tile
+from models.voxcpm.fused.vae_stages import COPY_BLOCK, ROW_GROUP
+from models.voxcpm.fused.vae_tiles import Tile, conv_tile, depthwise_tile, separable_tile
 
 HOPPER = GPUTarget("cuda", 90, 32)
 PROCESSORS = 132

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from models.speech import SpeechOutput, SpeechRequest
-from models.voxcpm import step_programs
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+from models.voxcpm.programs import step_programs
 
 CHECKPOINTS = Path(__file__).parent.parent / "parity"
 

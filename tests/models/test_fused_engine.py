@@ -10,12 +10,13 @@ import torch
 from triton.runtime.interpreter import GridExecutor
 
 from models.voxcpm import checkpoint as checkpoint_module
-from models.voxcpm import step_programs, waveform_streams
+from models.voxcpm import waveform_streams
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.fused_model import fuse_model
-from models.voxcpm.fused_vae import FusedDecoder
-from models.voxcpm.step_programs import ProgramPlan
+from models.voxcpm.fused.model import fuse_model
+from models.voxcpm.fused.vae import FusedDecoder
+from models.voxcpm.programs import step_programs
+from models.voxcpm.programs.step_programs import ProgramPlan
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
 from tests.models.test_engine import clip
 

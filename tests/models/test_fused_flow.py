@@ -11,10 +11,10 @@ import torch
 from engine.kernels.split_tiling import MAX_ROWS
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.flow_matching import FlowSolver, guide
-from models.voxcpm.fused_flow import FusedEncoder
-from models.voxcpm.fused_model import fuse_model
+from models.voxcpm.fused.flow import FusedEncoder
+from models.voxcpm.fused.flow_kernels import Placement, Step, flow_step, place_patches
+from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.model import VoxCPMModel
 
 

@@ -12,7 +12,7 @@ from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.kv_cache.pool import KVPool
 from models.voxcpm.config import RopeScaling, TransformerConfig
-from models.voxcpm.fused_layer import FusedLayer, fuse_layers
+from models.voxcpm.fused.layer import FusedLayer, fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 ANY = 1 << 20

@@ -8,8 +8,8 @@ from torch import nn
 
 from engine.kernels import split_linear
 from engine.kernels.split_tiling import FEW_ROWS
-from models.voxcpm import fused_linear
-from models.voxcpm.fused_linear import FusedLinear, fuse_linears
+from models.voxcpm.fused import linear
+from models.voxcpm.fused.linear import FusedLinear, fuse_linears
 from models.voxcpm.model import ScalarQuantization
 
 
@@ -27,7 +27,7 @@ class _Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> _Counted:
     counted = _Counted()
-    monkeypatch.setattr(fused_linear, "split_linear", counted)
+    monkeypatch.setattr(linear, "split_linear", counted)
     return counted
 
 

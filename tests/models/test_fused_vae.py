@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.voxcpm import fused_stages
 from models.voxcpm.audio_vae import CausalConv1d
-from models.voxcpm.fused_stages import (
+from models.voxcpm.fused import vae_stages
+from models.voxcpm.fused.vae import FusedDecoder
+from models.voxcpm.fused.vae_stages import (
     Arithmetic,
     Call,
     DepthwiseStage,
     Signal,
 )
-from models.voxcpm.fused_tiles import Tile, conv_tile, depthwise_tile, runs, separable_tile
-from models.voxcpm.fused_vae import FusedDecoder
+from models.voxcpm.fused.vae_tiles import Tile, conv_tile, depthwise_tile, runs, separable_tile
 from models.voxcpm.streaming_vae import StreamingDecoder
 from tests.engine.compiler import compiled
 from tests.models.test_audio_vae import SHAPES, make_vae
@@ -56,15 +56,15 @@ def test_a_depthwise_convolution_and_its_product_may_be_two_kernels(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     tile = Tile(16, 16, 0, 4, 1, None, steps)
-    monkeypatch.setattr(fused_stages, "separable_tile", lambda *_: None)
-    monkeypatch.setattr(fused_stages, "depthwise_tile", lambda *_: tile)
+    monkeypatch.setattr(vae_stages, "separable_tile", lambda *_: None)
+    monkeypatch.setattr(vae_stages, "depthwise_tile", lambda *_: tile)
     check_streams(*pair("depthwise", 5))
 
 
 @torch.inference_mode()
 def test_rows_of_several_frames_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     tile = Tile(16, 16, 16, 4, 1, None, 3)
-    monkeypatch.setattr(fused_stages, "separable_tile", lambda *_: tile)
+    monkeypatch.setattr(vae_stages, "separable_tile", lambda *_: tile)
     check_streams(*pair("conditioned", 5))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from models.voxcpm import step_programs
 from models.voxcpm.engine import VoxCPMEngine
-from models.voxcpm.step_program import StepProgram
+from models.voxcpm.programs import step_programs
+from models.voxcpm.programs.step_program import StepProgram
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip
 

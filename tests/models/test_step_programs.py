@@ -16,9 +16,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.cuda_graphs import batch_sizes
-from models.voxcpm import step_programs
 from models.voxcpm.engine import VoxCPMEngine
-from models.voxcpm.step_program import Launched, StepProgram
+from models.voxcpm.programs import step_programs
+from models.voxcpm.programs.step_program import Launched, StepProgram
 from models.voxcpm.waveform_streams import WaveformStreams
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip, varied_requests

@@ -18,7 +18,7 @@ from engine.kernels.activation import silu_mul_kernel
 from engine.kernels.norm import rms_norm_kernel
 from engine.kernels.rotary import rotary_kernel
 from engine.kernels.row_attention import row_attention_kernel
-from models.voxcpm.flow_kernels import flow_step_kernel
+from models.voxcpm.fused.flow_kernels import flow_step_kernel
 
 HOPPER = GPUTarget("cuda", 90, 32)
 SCALARS = {"eps": "fp32", "scale": "fp32", "step_size": "fp32", "row_stride": "i32", "token_stride": "i32"}

@@ -2,7 +2,7 @@
 
 A stage is a convolution or product together with the elementwise steps behind it. It takes and returns a
 `Signal`: the residual path where there is one, and the activation that the next stage multiplies. The
-kernels are those of `engine.kernels.streaming_conv`, their tiles those of `models.voxcpm.fused_tiles`.
+kernels are those of `engine.kernels.streaming_conv`, their tiles those of `models.voxcpm.fused.vae_tiles`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.kernels import streaming_conv as kernels
 from engine.kernels.launch import launch_options
 from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d, Snake
-from models.voxcpm.fused_tiles import conv_tile, depthwise_tile, runs, separable_tile, step_of
+from models.voxcpm.fused.vae_tiles import conv_tile, depthwise_tile, runs, separable_tile, step_of
 from models.voxcpm.streaming_vae import WindowState, pair_weight, window_weight
 
 ROW_GROUP = 8

@@ -24,8 +24,8 @@ from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 from models.voxcpm.generation import GenerationState
-from models.voxcpm.step_program import Launched, ProgramResult, ProgramRow
-from models.voxcpm.step_programs import StepPrograms
+from models.voxcpm.programs.step_program import Launched, ProgramResult, ProgramRow
+from models.voxcpm.programs.step_programs import StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
 Results = list[StepResult | None]

@@ -3,7 +3,7 @@
     decoder = FusedDecoder(vae, num_slots=8)        # used as `streaming_vae.StreamingDecoder`
 
 Every convolution or product is one kernel that also reads and writes its states and applies what follows it
-up to the next product: bias, residual, the sample rate's condition, snake (`models.voxcpm.fused_stages`).
+up to the next product: bias, residual, the sample rate's condition, snake (`models.voxcpm.fused.vae_stages`).
 A decode launches the same kernels whatever the slots hold and never waits, so a graph may hold it.
 
 Products are of TF32 operands and accumulate in fp32, as the published package's convolutions do on CUDA,
@@ -24,7 +24,7 @@ from models.voxcpm.audio_vae import (
     SampleRateCondition,
     Snake,
 )
-from models.voxcpm.fused_stages import (
+from models.voxcpm.fused.vae_stages import (
     Arithmetic,
     Call,
     DepthwiseStage,

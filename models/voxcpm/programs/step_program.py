@@ -6,7 +6,7 @@ A program has room for `shape.attention.num_decodes` sequences that go on from t
 `num_chunks` chunks of prompts, each of which ends in a first patch. What a batch leaves unused is padding,
 whose results go to the spare slot; so does the patch of a chunk that is not the end of its prompt. Nothing of
 a step visits the host but its inputs, one copy in, and its results, one copy out. The patches become audio
-and results beside the next step (`models.voxcpm.waveform_programs`):
+and results beside the next step (`models.voxcpm.programs.waveform_programs`):
 
     program.fill(decodes=[row, row], chunks=[])
     launched = program.launch()                   # the device works, the host goes on
@@ -29,8 +29,8 @@ from engine.kv_cache.pool import KVPool
 from engine.staging import HostCopy, Staging
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.programs.waveform_programs import DecodeShape, WaveformPrograms
 from models.voxcpm.prompt import key_patches
-from models.voxcpm.waveform_programs import DecodeShape, WaveformPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
 _ALIGNMENT = 64  # bytes

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from engine.attention import StepShape
 from engine.cuda_graphs import GraphRecorder, batch_sizes
-from models.voxcpm.step_program import ProgramShape, StepProgram
+from models.voxcpm.programs.step_program import ProgramShape, StepProgram
 
 Report = Callable[[float], None]
 """Is told what part of the programs is recorded, 0 to 1."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.voxcpm.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.flow_matching import SolverSchedule
+from models.voxcpm.fused.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.model import LocalDiT, LocalEncoder
 from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
