@@ -4,8 +4,9 @@ One step of a busy engine, with `max_prefill_tokens=256`: five decoding sequence
 sixth computes the last 188 positions of its prompt and so yields a token, and a seventh leaves the queue and
 gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. Where all who
 decode are ahead of their listeners, a step takes more of the prompts, as long as it does not use up more than
-half of the shortest lead. A decode waits only where more of them run than a step may hold (`max_decodes`,
-`max_step_seconds`): then those whose listeners are about to run dry go first, see `engine.playback`.
+half of the shortest lead, nor a quarter of a second. A decode waits only where more of them run than a step
+may hold (`max_decodes`, `max_step_seconds`): then those whose listeners are about to run dry go first, see
+`engine.playback`.
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
@@ -37,8 +38,9 @@ from engine.playback import (
 from engine.sequence import Sequence, SequenceStatus
 from engine.step_time import StepPace
 
-LEAD_SHARE = 0.5
-"""Of the shortest lead, for a step that computes prompts; after it there is as much again."""
+LEAD_SHARE, MOST_SECONDS = 0.5, 0.25
+"""Of the shortest lead, for a step that computes prompts, and seconds however long leads are: whoever
+cancels waits for the step that is under way."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class Scheduler:
             return 0
         now = self._clock()
         lead = min(lead_seconds(sequence, now) for sequence in playing)
-        return self._pace.positions_within(LEAD_SHARE * lead, decodes)
+        return self._pace.positions_within(min(LEAD_SHARE * lead, MOST_SECONDS), decodes)
 
     def _look_ahead(self, batch: list[ScheduledSequence]) -> None:
         for scheduled in batch:

@@ -34,6 +34,7 @@ class SimulatedDevice:
     max_model_len: int = 1000
     now: float = 0.0
     largest_batch: int = 0
+    longest_step: float = 0.0
     playing_until: dict[str, float] = field(default_factory=dict)
     gap_seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     began_at: dict[str, float] = field(default_factory=dict)
@@ -44,7 +45,9 @@ class SimulatedDevice:
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         decodes = sum(row.count == 1 for row in batch)
         positions = sum(row.count for row in batch) - decodes
-        self.now += self.base + self.slope * len(batch) + self.prompt_slope * positions
+        seconds = self.base + self.slope * len(batch) + self.prompt_slope * positions
+        self.now += seconds
+        self.longest_step = max(self.longest_step, seconds if decodes else 0.0)
         self.largest_batch = max(self.largest_batch, decodes)
         return [self._result(row) for row in batch]
 
@@ -167,3 +170,11 @@ def test_prompts_take_no_more_while_somebody_is_about_to_run_dry() -> None:
     device = SimulatedDevice(base=0.100, slope=0.0, prompt_slope=2e-4)
     arrivals = [Arrival(0.0, 4, 8.0), Arrival(2.0, 8, 2.0, prompt=400)]
     assert simulate(device, arrivals, max_prefill_tokens=64) == {}
+
+
+def test_no_step_beside_decodes_takes_long_however_far_ahead_all_are() -> None:
+    """After 5 s two streams are ahead by half a minute, and 40 prompts come that would take 4 s."""
+    device = SimulatedDevice(base=0.010, slope=0.010, prompt_slope=1e-3)
+    arrivals = [Arrival(0.0, 2, 60.0), Arrival(4.0, 1, 1.0, prompt=90), Arrival(5.0, 40, 1.0, prompt=100)]
+    assert simulate(device, arrivals, max_prefill_tokens=16, max_num_batched_tokens=4096) == {}
+    assert 0.1 < device.longest_step < 0.5
