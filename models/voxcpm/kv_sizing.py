@@ -28,8 +28,8 @@ FIXED_RESERVE_BYTES = 2 * GIB
 """Libraries' workspaces, kernels, prefill of the longest prompts."""
 RESERVE_BYTES_PER_SEQUENCE = 16 << 20
 """Activations of a recorded step and the waveform stream of one sequence. Both are ample: beyond weights and
-cache, an engine of VoxCPM2 for 64 sequences was seen to take 1.9 GiB of an H200 of the 3 that are left for it,
-and one for 256 took 3.7 of 6."""
+cache, an engine of VoxCPM2 for 64 sequences took 1.9 GiB of an H200, of the 3 that are left for it, and one
+for 256 took 3.7 of 6."""
 
 
 def wanted_blocks(config: VoxCPMConfig, options: EngineOptions, max_model_len: int) -> int:
