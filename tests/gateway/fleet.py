@@ -8,9 +8,11 @@ import math
 from collections.abc import Callable
 
 from gateway.pool import WorkerPool
-from gateway.queue import TicketQueue
+from gateway.queue import Requirement, Ticket, TicketQueue
 from gateway.workers import Worker
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+
+ANY = Requirement()
 
 
 class ManualClock:
@@ -113,6 +115,10 @@ class Fleet:
         """Fail as many probes as it takes."""
         for _ in range(worker.failures_down):
             self.pool.report_missed(worker, "refused")
+
+
+def worker_of(ticket: Ticket) -> str | None:
+    return ticket.lease.worker.id if ticket.lease else None
 
 
 def check_queue(queue: TicketQueue) -> None:
