@@ -1,17 +1,21 @@
-"""A pool with a clock that tests turn, and the words that workers say to it."""
+"""A pool with a clock that tests turn, the words that workers say to it, and requests that wait for it."""
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from gateway.pool import WorkerPool
 from gateway.queue import Requirement, Ticket, TicketQueue
+from gateway.standing import Priority, Standing
 from gateway.workers import Worker
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
+INTERACTIVE, DEFAULT, BULK = Priority
 ANY = Requirement()
 
 
@@ -115,6 +119,48 @@ class Fleet:
         """Fail as many probes as it takes."""
         for _ in range(worker.failures_down):
             self.pool.report_missed(worker, "refused")
+
+
+@dataclass
+class Counterpart:
+    """A fleet of one slot and everybody who waits for it."""
+
+    fleet: Fleet
+    admissions: dict[str, contextlib.ExitStack] = field(default_factory=dict)
+    tickets: dict[str, Ticket] = field(default_factory=dict)
+
+    def admit(
+        self,
+        name: str,
+        priority: Priority = DEFAULT,
+        audio_seconds: float = 1.0,
+        weight: float = 1.0,
+        requirement: Requirement = ANY,
+    ) -> Ticket:
+        """A request of the tenant that is the name's first letter."""
+        stack = contextlib.ExitStack()
+        standing = Standing(name[0], priority, audio_seconds, weight)
+        self.tickets[name] = stack.enter_context(self.fleet.pool.admit(name, requirement, standing=standing))
+        self.admissions[name] = stack
+        return self.tickets[name]
+
+    def leave(self, name: str) -> None:
+        self.admissions.pop(name).close()
+        del self.tickets[name]
+
+    def running(self) -> str:
+        return next(name for name, ticket in self.tickets.items() if ticket.lease)
+
+    def serve(self, count: int, audio_seconds: float | None = None) -> str:
+        """Finish what runs, `count` times; the names in the order in which they were served then."""
+        order = []
+        for _ in range(count):
+            ticket = self.tickets[self.running()]
+            expected = ticket.standing.audio_seconds
+            ticket.audio_seconds = expected if audio_seconds is None else audio_seconds
+            self.leave(self.running())
+            order.append(self.running())
+        return " ".join(order)
 
 
 def worker_of(ticket: Ticket) -> str | None:

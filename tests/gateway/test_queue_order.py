@@ -1,4 +1,4 @@
-"""Whose turn it is: classes, ageing, tenants by the audio they got, and who goes when the queue is full."""
+"""Whose turn it is: classes, ageing, and tenants by the audio they got."""
 
 from __future__ import annotations
 
@@ -6,72 +6,24 @@ import asyncio
 import contextlib
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import ApiError
-from gateway.queue import Requirement, Ticket
-from gateway.standing import Priority, Standing
-from tests.gateway.fleet import Fleet, check_queue, describe_model, status
-
-INTERACTIVE, DEFAULT, BULK = Priority
-ANY = Requirement()
-
-
-@dataclass
-class Counterpart:
-    """A fleet of one slot and everybody who waits for it."""
-
-    fleet: Fleet
-    admissions: dict[str, contextlib.ExitStack] = field(default_factory=dict)
-    tickets: dict[str, Ticket] = field(default_factory=dict)
-
-    def admit(
-        self,
-        name: str,
-        priority: Priority = DEFAULT,
-        audio_seconds: float = 1.0,
-        weight: float = 1.0,
-        requirement: Requirement = ANY,
-    ) -> Ticket:
-        """A request of the tenant that is the name's first letter."""
-        stack = contextlib.ExitStack()
-        standing = Standing(name[0], priority, audio_seconds, weight)
-        self.tickets[name] = stack.enter_context(self.fleet.pool.admit(name, requirement, standing=standing))
-        self.admissions[name] = stack
-        return self.tickets[name]
-
-    def leave(self, name: str) -> None:
-        self.admissions.pop(name).close()
-        del self.tickets[name]
-
-    def running(self) -> str:
-        return next(name for name, ticket in self.tickets.items() if ticket.lease)
-
-    def serve(self, count: int, audio_seconds: float | None = None) -> str:
-        """Finish what runs, `count` times; the names in the order in which they were served then."""
-        order = []
-        for _ in range(count):
-            ticket = self.tickets[self.running()]
-            expected = ticket.standing.audio_seconds
-            ticket.audio_seconds = expected if audio_seconds is None else audio_seconds
-            self.leave(self.running())
-            order.append(self.running())
-        return " ".join(order)
-
-
-@pytest.fixture
-async def one_slot() -> AsyncIterator[Counterpart]:
-    counterpart = Counterpart(Fleet(1, ageing_seconds=30))
-    counterpart.admit("x")
-    yield counterpart
-    for stack in counterpart.admissions.values():
-        stack.close()
-    check_queue(counterpart.fleet.pool.queue)
+from gateway.queue import Requirement
+from tests.gateway.fleet import (
+    ANY,
+    BULK,
+    DEFAULT,
+    INTERACTIVE,
+    Counterpart,
+    Fleet,
+    check_queue,
+    describe_model,
+    status,
+)
 
 
 async def test_classes_are_served_strictly_in_order(one_slot: Counterpart) -> None:
@@ -197,68 +149,6 @@ async def test_ten_times_the_load_wins_no_larger_share(lengths: tuple[float, flo
     assert total**2 / (2 * sum(amount**2 for amount in served.values())) >= 0.95
     for stack in counterpart.admissions.values():
         stack.close()
-
-
-async def test_a_full_queue_gives_way_to_the_tenant_with_less_in_it(one_slot: Counterpart) -> None:
-    one_slot.fleet.pool.max_queue = 4
-    for name in ["a1", "a2", "a3", "a4"]:
-        one_slot.admit(name)
-    one_slot.admit("b1")
-    assert one_slot.tickets["a4"].future.exception().code == "queue_full"
-    assert one_slot.tickets["a4"].future.exception().headers["Retry-After"]
-    one_slot.admit("b2")
-    with pytest.raises(ApiError):
-        one_slot.admit("b3")
-    assert [ticket.request_id for ticket in one_slot.fleet.pool.queue] == ["a1", "b1", "a2", "b2"]
-
-
-async def test_a_full_queue_gives_way_to_a_higher_class(one_slot: Counterpart) -> None:
-    one_slot.fleet.pool.max_queue = 2
-    one_slot.admit("a1", BULK)
-    one_slot.admit("a2", DEFAULT)
-    one_slot.admit("b1", INTERACTIVE)
-    one_slot.admit("b2", INTERACTIVE)
-    for name in ("a1", "a2"):
-        assert one_slot.tickets[name].future.exception().code == "queue_full"
-    with pytest.raises(ApiError):
-        one_slot.admit("c1", BULK)
-
-
-async def test_a_full_queue_keeps_an_eighth_for_bulk(one_slot: Counterpart) -> None:
-    one_slot.fleet.pool.max_queue = 16
-    for n in range(16):
-        one_slot.admit(f"a{n}")
-    one_slot.admit("b1", BULK)
-    one_slot.admit("b2", BULK)
-    with pytest.raises(ApiError):
-        one_slot.admit("b3", BULK)
-    with pytest.raises(ApiError):
-        one_slot.admit("a_new")
-    assert one_slot.tickets["b1"] in one_slot.fleet.pool.queue
-    assert one_slot.tickets["b2"] in one_slot.fleet.pool.queue
-    assert one_slot.tickets["a15"].future.exception().code == "queue_full"
-
-
-async def test_a_request_that_would_wait_past_its_deadline_is_refused_at_once() -> None:
-    fleet = Fleet(1, max_wait_seconds=10)
-    counterpart = Counterpart(fleet)
-    counterpart.admit("x")
-    for n in range(5):
-        counterpart.admit(f"a{n}")
-    fleet.workers[0].service_time.observe(4.0)
-    fleet.clock.advance(1)
-    with pytest.raises(ApiError) as refused:
-        counterpart.admit("a_late")
-    assert (refused.value.status_code, refused.value.code) == (429, "wait_too_long")
-    assert int(refused.value.headers["Retry-After"]) == 13  # 3 + 5 x 4 seconds of waiting, 10 allowed
-    for stack in counterpart.admissions.values():
-        stack.close()
-
-
-async def test_nothing_is_refused_for_a_wait_that_nobody_has_measured() -> None:
-    fleet = Fleet(1, max_wait_seconds=0.1)
-    with fleet.pool.admit("running", ANY), fleet.pool.admit("waiting", ANY) as waiting:
-        assert waiting in fleet.pool.queue
 
 
 async def test_a_begun_clip_goes_before_one_that_was_only_refused(one_slot: Counterpart) -> None:
