@@ -39,6 +39,9 @@ from worker.synthetic import SyntheticEngine
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 60.0
 """When a test gives up. Nothing is asserted about how long things take."""
+TEXT = "The quick brown fox jumps over the lazy dog."
+LONG = TEXT * 50
+"""900 patches: still running when a test is done with it."""
 
 
 class WorkerProcess:
@@ -149,6 +152,9 @@ class WorkerProcess:
         self.wait()
 
 
+StartWorker = Callable[..., WorkerProcess]
+
+
 def wait_until(poll: Callable[[], Any], describe: Callable[[], str]) -> Any:
     """The first result of `poll` that is not None; AssertionError after PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -220,6 +226,16 @@ def expected_clip(text: str, seed: int, **fields: Any) -> tuple[bytes, bytes]:
     """PCM and latents that the synthetic engine owes for a request."""
     audio, latents = SyntheticEngine.render(SpeechRequest("expected", text, seed, **fields))
     return to_pcm(audio), latents.astype("<f4").tobytes()
+
+
+def check_clip(frames: list[Frame], text: str, seed: int, first: int = 0, **fields) -> None:
+    """The frames are exactly the clip from patch `first` on, in order."""
+    pcm, latents = expected_clip(text, seed, **fields)
+    total = len(latents) // 1024
+    assert [frame.sequence for frame in frames] == list(range(first, total))
+    assert b"".join(frame.pcm for frame in frames) == pcm[first * 7680 :]
+    assert b"".join(frame.latents for frame in frames) == latents[first * 1024 :]
+    assert [frame.last for frame in frames] == [False] * (total - first - 1) + [True]
 
 
 def tone(seconds: float, rate: int = 16_000) -> np.ndarray:

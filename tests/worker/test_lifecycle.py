@@ -3,15 +3,13 @@
 import json
 import signal
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.worker.harness import Client, WorkerProcess
+from tests.worker.harness import Client, StartWorker, WorkerProcess
 from worker.protocol import ErrorMessage
 
-StartWorker = Callable[..., WorkerProcess]
 LONG = "The quick brown fox jumps over the lazy dog. " * 50
 
 

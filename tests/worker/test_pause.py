@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
-from tests.worker.harness import Client, WorkerProcess, expected_clip
+from tests.worker.harness import LONG, TEXT, Client, StartWorker, WorkerProcess, expected_clip
 from worker.protocol import Accepted, Frame, FrameKind, Paused, PauseRequest, Resumed, ResumeRequest
-
-TEXT = "The quick brown fox jumps over the lazy dog."
-LONG = TEXT * 50
-"""900 patches: still running when a test is done with it."""
-StartWorker = Callable[..., WorkerProcess]
 
 
 async def pause(client: Client) -> list[Frame]:
