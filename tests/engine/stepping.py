@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.errors import RequestError
+from engine.output_stream import OutputStream
 from engine.sequence import Sequence
 from tests.engine.fakes import FakeRunner, Token, make_engine
 
@@ -75,3 +76,11 @@ class Adapter:
 
     def has_unfinished(self) -> bool:
         return self.llm.has_unfinished()
+
+
+def tokens_of(outputs: list[Output]) -> list[Token | None]:
+    return [output.token for output in outputs]
+
+
+async def read_all(stream: OutputStream) -> list[Output]:
+    return [output async for output in stream]

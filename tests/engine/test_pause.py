@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -169,15 +168,6 @@ class Watched(Adapter):
 @pytest.fixture
 def engine() -> Watched:
     return Watched()
-
-
-@pytest.fixture
-def loop(engine: Watched) -> Iterator[EngineLoop]:
-    loop = EngineLoop(engine)
-    loop.start()
-    yield loop
-    engine.gate.set()
-    loop.close()
 
 
 def test_the_stream_says_where_it_was_paused_and_goes_on(loop: EngineLoop, engine: Watched) -> None:
