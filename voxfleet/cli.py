@@ -175,7 +175,7 @@ def say(
 ) -> None:
     """Speak into a file, without any server."""
     from engine.errors import EngineError, RequestError
-    from models.voxcpm.config import ConfigError
+    from models.voxcpm.config_fields import ConfigError
     from voxfleet.model_source import ModelMissingError
     from voxfleet.say import SayError
     from voxfleet.say import say as say_into

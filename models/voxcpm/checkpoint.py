@@ -21,7 +21,8 @@ import xxhash
 
 from engine.weights import find_checkpoint, load_into, load_state
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
-from models.voxcpm.config import ConfigError, VoxCPMConfig
+from models.voxcpm.config import VoxCPMConfig
+from models.voxcpm.config_fields import ConfigError
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.packed_layer import pack_model
 from models.voxcpm.tokenizer import TextTokenizer

@@ -15,11 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.voxcpm.config_fields import ConfigError, build, section
+
 ARCHITECTURES = ("voxcpm", "voxcpm2")
-
-
-class ConfigError(ValueError):
-    """The configuration lacks a field, or holds a value this model cannot have."""
 
 
 @dataclass(frozen=True)
@@ -243,22 +241,22 @@ class VoxCPMConfig:
         Raises ConfigError naming the field that is missing or impossible.
         """
         architecture = data.get("architecture", "voxcpm")
-        lm = dict(_section(data, "lm_config"))
-        rope = _build(RopeScaling, _section(lm, "rope_scaling"), "lm_config.rope_scaling")
+        lm = dict(section(data, "lm_config"))
+        rope = build(RopeScaling, section(lm, "rope_scaling"), "lm_config.rope_scaling")
         lm["rope_scaling"] = rope
-        dit = _section(data, "dit_config")
+        dit = section(data, "dit_config")
         own = {f.name for f in dataclasses.fields(cls)}
         values = {key: value for key, value in data.items() if key in own}
         values.update(
             architecture=architecture,
-            lm_config=_build(TransformerConfig, lm, "lm_config"),
-            encoder_config=_build(LocalTransformerConfig, _section(data, "encoder_config"), "encoder_config"),
-            dit_config=_build(LocalTransformerConfig, dit, "dit_config"),
-            cfm_config=_build(FlowMatchingConfig, dit.get("cfm_config") or {}, "dit_config.cfm_config"),
+            lm_config=build(TransformerConfig, lm, "lm_config"),
+            encoder_config=build(LocalTransformerConfig, section(data, "encoder_config"), "encoder_config"),
+            dit_config=build(LocalTransformerConfig, dit, "dit_config"),
+            cfm_config=build(FlowMatchingConfig, dit.get("cfm_config") or {}, "dit_config.cfm_config"),
             audio_vae_config=_vae_config(data.get("audio_vae_config") or {}, architecture),
             mean_mode=_mean_mode(data, dit),
         )
-        return _build(cls, values, "config")
+        return build(cls, values, "config")
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a `config.json` in the released layout; `from_dict` reads it back."""
@@ -284,27 +282,4 @@ def _vae_config(data: Mapping[str, Any], architecture: str) -> AudioVAEConfig:
             out_sample_rate=48000,
             sr_bin_boundaries=(20000, 30000, 40000),
         )
-    return _build(AudioVAEConfig, {**defaults, **data}, "audio_vae_config")
-
-
-def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = data.get(name)
-    if not isinstance(section, Mapping):
-        raise ConfigError(f"{name} is missing or is not an object")
-    return section
-
-
-def _build(cls: type, data: Mapping[str, Any], where: str) -> Any:
-    """Construct a dataclass from the keys it knows; keys it does not know are the file's own affair."""
-    known = {f.name: f for f in dataclasses.fields(cls)}
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
-    missing = [
-        name
-        for name, f in known.items()
-        if name not in values
-        and f.default is dataclasses.MISSING
-        and f.default_factory is dataclasses.MISSING
-    ]
-    if missing:
-        raise ConfigError(f"{where} lacks {', '.join(missing)}")
-    return cls(**values)
+    return build(AudioVAEConfig, {**defaults, **data}, "audio_vae_config")

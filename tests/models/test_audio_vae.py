@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm, receptive_field_frames
-from models.voxcpm.config import AudioVAEConfig, ConfigError
+from models.voxcpm.config import AudioVAEConfig
+from models.voxcpm.config_fields import ConfigError
 from models.voxcpm.streaming_vae import StreamingDecoder
 
 SHAPES = {
