@@ -66,12 +66,20 @@ class ChaosFleet:
             await self._stack.enter_async_context(FaultProxy(port, self.draw)) for port in self._ports
         ]
         self.edges = [self._start_gateway(free_port()) for _ in range(self.gateways)]
-        await self.until_serving()
+        try:
+            await self.until_serving()
+        except BaseException as error:
+            await self._end(error)
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._end(error)
+
+    async def _end(self, error: BaseException | None) -> None:
+        """No process is left; what they complained of goes with the error."""
         for server in [*self.edges, *self.servers]:
             if error is not None:
                 error.add_note(server.log_tail())
