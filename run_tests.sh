@@ -48,11 +48,13 @@ VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 install_packages
 
 check "ruff" .venv/bin/ruff check .
+# These share nothing, and mostly compute or wait: one process a core. The others measure, or use a browser.
+side_by_side=(tests/engine tests/models tests/gateway tests/worker tests/training tests/parity tests/benchmarks)
+
 if [ $# -eq 0 ]; then
-    # Kernels in Triton's interpreter only compute, and share nothing: one process a core.
-    check "pytest, engine and models" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical tests/engine tests/models
-    check "pytest, all else" .venv/bin/python -m pytest -q --ignore=tests/engine --ignore=tests/models
+    check "pytest, side by side" env OMP_NUM_THREADS=1 \
+        .venv/bin/python -m pytest -q -n logical "${side_by_side[@]}"
+    check "pytest, all else" .venv/bin/python -m pytest -q "${side_by_side[@]/#/--ignore=}"
     check "node" node --test tests/frontend/
 else
     check "pytest" .venv/bin/python -m pytest -q "$@"
