@@ -45,7 +45,8 @@ class GraphRecorder:
     def __init__(self, device: torch.device, first: bool = False) -> None:
         self._device = device
         self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
-        self._stream = torch.cuda.Stream(device, priority=-first) if device.type == "cuda" else None
+        priority = -1 if first else 0
+        self._stream = torch.cuda.Stream(device, priority=priority) if device.type == "cuda" else None
 
     def record(self, compute: Compute) -> Compute:
         """What launches all of `compute` at once, on the stream that is current then.

@@ -177,7 +177,7 @@ class Scheduler:
         if nothing_to_do or not all(sequence.token_seconds for sequence in playing):
             return 0
         now = self._clock()
-        lead = min(lead_seconds(sequence, now) for sequence in playing)
+        lead = min((lead_seconds(sequence, now) for sequence in playing), default=0.0)
         return self._pace.positions_within(min(LEAD_SHARE * lead, MOST_SECONDS), decodes)
 
     def _look_ahead(self, batch: list[ScheduledSequence]) -> None:
@@ -201,7 +201,7 @@ class Scheduler:
         limit = len(decodes)
         budget = self.config.max_step_seconds
         rows = None if budget is None else self._pace.decodes.rows_within(budget)
-        if budget is not None and rows is not None and rows < limit:
+        if rows is not None and rows < limit:
             # Who waits now gets its token with the next step at the earliest.
             now, horizon = self._clock(), 2 * budget
             limit = max(rows, sum(lead_seconds(sequence, now) < horizon for sequence in decodes))

@@ -39,7 +39,7 @@ PREFILL_TOKENS_PER_DECODE = 4
 in VoxCPM2 it costs as much as 25 positions of a prompt.
 """
 BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
-"""`max_num_batched_tokens` where nobody says. On an H200 4,096 positions of VoxCPM2 take some 25 ms."""
+"""`max_num_batched_tokens` where nobody says; the largest step program takes as many as that."""
 
 
 class VoxCPMEngine:
@@ -85,7 +85,7 @@ class VoxCPMEngine:
             self._runner,
             EngineConfig(
                 max_num_seqs=self.options.max_num_seqs,
-                max_num_batched_tokens=self.options.max_num_batched_tokens or self._batched_tokens,
+                max_num_batched_tokens=self._batched_tokens,
                 max_prefill_tokens=self.options.max_prefill_tokens,
                 prefill_tokens_per_decode=PREFILL_TOKENS_PER_DECODE,
                 max_decodes=self.options.max_decodes,
@@ -129,6 +129,8 @@ class VoxCPMEngine:
 
     @property
     def _batched_tokens(self) -> int:
+        if self.options.max_num_batched_tokens is not None:
+            return self.options.max_num_batched_tokens
         return BATCHED_TOKENS_OF_CUDA if self.checkpoint.device.type == "cuda" else BATCHED_TOKENS
 
     @property
