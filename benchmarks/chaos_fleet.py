@@ -59,19 +59,24 @@ class ChaosFleet:
 
     async def __aenter__(self) -> Self:
         self.draw = random.Random(self.seed)
-        self._ports = [free_port() for _ in range(self.workers)]
         self._stack = AsyncExitStack()
+        self.servers: list[Server] = []
+        self.edges: list[Server] = []
+        try:
+            await self._start()
+        except BaseException as error:
+            await self._end(error)
+            raise
+        return self
+
+    async def _start(self) -> None:
+        self._ports = [free_port() for _ in range(self.workers)]
         self.servers = [self._start_worker(port) for port in self._ports]
         self.proxies = [
             await self._stack.enter_async_context(FaultProxy(port, self.draw)) for port in self._ports
         ]
         self.edges = [self._start_gateway(free_port()) for _ in range(self.gateways)]
-        try:
-            await self.until_serving()
-        except BaseException as error:
-            await self._end(error)
-            raise
-        return self
+        await self.until_serving()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
