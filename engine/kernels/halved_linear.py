@@ -14,9 +14,9 @@ from torch import Tensor
 
 MOST_ROWS = {1024: 1408, 2048: 128}
 """Up to how many rows it was seen to pay, by the outputs of a layer. On an H200 a DiT layer of VoxCPM2, of
-1,024 outputs, takes 67.2 us instead of 71.3 with 704 rows, 105.5 instead of 107.3 with 1,408, and 200.6
-instead of 188.4 with 2,816; a layer of its language model, of 2,048, takes 48.8 instead of 53.2 with 64 rows
-and 62.4 instead of 61.0 with 256 (`benchmarks/gpu_halves.py`)."""
+1,024 outputs, takes 64.9 us instead of 69.8 with 704 rows, 104.5 instead of 105.0 with 1,408, and 198
+instead of 179 with 2,816; a layer of its language model, of 2,048, takes 49.1 instead of 50.7 with 66 rows
+and 65.0 instead of 64.8 with 264 (`benchmarks/results/gpu_halves.json`)."""
 
 
 def most_rows(num_outputs: int) -> int:
