@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import logging
 import platform
@@ -45,11 +46,19 @@ LAYOUTS = [  # dtype, block size, head dim
 TIMED_BLOCK_SIZES = (16, 64, 256)
 DECODES = [(batch, context) for context in (128, 1024) for batch in (1, 16, 64, 256)]
 PREFILLS = [(1, 64), (1, 512), (4, 128), (16, 64), (1, 2048)]
+REPLAYS = {
+    "decodes": (rules.DECODE_BATCHES, rules.DECODE_SHAPE),
+    "mixed steps": (rules.MIXED_BATCHES, rules.MIXED_SHAPE),
+}
 Check = tuple[str, Case, Callable[[AttentionBackend], None]]
 
 
-def checks(device: torch.device) -> Iterator[Check]:
-    """Every case as (name, layout it is for, function of a backend)."""
+def checks(device: torch.device, recorded: bool) -> Iterator[Check]:
+    """Every case as (name, layout it is for, function of a backend).
+
+    Args:
+        recorded: replays are those of CUDA graphs.
+    """
     steps = list(rules.small_cases())
     if device.type == "cuda":
         steps += [case for layout in LAYOUTS for case in rules.cases(*layout)]
@@ -60,8 +69,9 @@ def checks(device: torch.device) -> Iterator[Check]:
         yield f"fused views{case}", case, lambda b, case=case: rules.check_fused_views(b, case, device)
         yield f"rotation{case}", case, lambda b, case=case: rules.check_rotation(b, case, device)
         yield f"dummy rows{case}", case, lambda b, case=case: check_dummies(b, case, device)
-        yield f"replay of decodes{case}", case, lambda b, case=case: check_replay(b, case, device, False)
-        yield f"replay of mixed steps{case}", case, lambda b, case=case: check_replay(b, case, device, True)
+        for kind in REPLAYS:
+            check = functools.partial(check_replay, case=case, device=device, recorded=recorded, kind=kind)
+            yield f"replay of {kind}{case}", case, check
 
 
 def check_dummies(backend: AttentionBackend, case: Case, device: torch.device) -> None:
@@ -69,13 +79,11 @@ def check_dummies(backend: AttentionBackend, case: Case, device: torch.device) -
     rules.check_dummy_rows(backend, Case("", rows, *layout_of(case)), device)
 
 
-def check_replay(backend: AttentionBackend, case: Case, device: torch.device, mixed: bool) -> None:
-    if not backend.capturable:
-        return
-    batches, shape = (
-        (rules.MIXED_BATCHES, rules.MIXED_SHAPE) if mixed else (rules.DECODE_BATCHES, rules.DECODE_SHAPE)
-    )
-    rules.check_replay(backend, case, batches, shape, device)
+def check_replay(
+    backend: AttentionBackend, case: Case, device: torch.device, recorded: bool, kind: str
+) -> None:
+    if backend.capturable:
+        rules.check_replay(backend, case, *REPLAYS[kind], device, recorded)
 
 
 def layout_of(case: Case) -> tuple[int, tuple[int, int], int, torch.dtype]:
@@ -83,8 +91,11 @@ def layout_of(case: Case) -> tuple[int, tuple[int, int], int, torch.dtype]:
 
 
 def rehearse(name: str, device: torch.device) -> None:
-    """Launch what the cases launch, whatever comes out of it."""
-    for _, case, check in checks(device):
+    """Launch what the cases launch, whatever comes out of it.
+
+    Nothing is recorded: a recording that fails would leave the device's generator of noise within it.
+    """
+    for _, case, check in checks(device, recorded=False):
         backend = build_backend(name, device, case.dtype, case.head_dim, case.block_size)
         if not isinstance(backend, str):
             with contextlib.suppress(Exception):
@@ -97,7 +108,7 @@ def conformance(name: str, device: torch.device) -> dict[str, Any]:
     began = time.perf_counter()
     if device.type == "cuda":
         compile_ahead(lambda: rehearse(name, device), f"conformance of {name}")
-    for title, case, check in checks(device):
+    for title, case, check in checks(device, recorded=device.type == "cuda"):
         backend = build_backend(name, device, case.dtype, case.head_dim, case.block_size)
         if isinstance(backend, str):
             refused.add(backend)

@@ -171,10 +171,16 @@ def check_dummy_rows(backend: AttentionBackend, case: Case, device: torch.device
 
 
 class Replay:
-    """A forward of fixed shape on buffers that are refilled: a CUDA graph, on the CPU the same call again."""
+    """A forward of fixed shape on buffers that are refilled: a CUDA graph, or the same call again."""
 
     def __init__(
-        self, backend: AttentionBackend, case: Case, shape: StepShape, num_blocks: int, device: torch.device
+        self,
+        backend: AttentionBackend,
+        case: Case,
+        shape: StepShape,
+        num_blocks: int,
+        device: torch.device,
+        recorded: bool,
     ) -> None:
         self._backend, self._shape = backend, shape
         self._metadata = backend.buffers(shape)
@@ -186,9 +192,7 @@ class Replay:
         cache_shape = (2, num_blocks, case.block_size, case.heads[1], case.head_dim)
         self.cache = torch.zeros(cache_shape, dtype=case.dtype, device=device)
         self._out: Tensor | None = None
-        self._run: Callable[[], None] = (
-            captured(self._forward, device) if device.type == "cuda" else self._forward
-        )
+        self._run: Callable[[], None] = captured(self._forward, device) if recorded else self._forward
 
     def _forward(self) -> None:
         self._out = self._backend.forward(*self._inputs, self.cache, self._metadata)
@@ -210,11 +214,20 @@ class Replay:
 
 
 def check_replay(
-    backend: AttentionBackend, case: Case, batches: list[Rows], shape: StepShape, device: torch.device
+    backend: AttentionBackend,
+    case: Case,
+    batches: list[Rows],
+    shape: StepShape,
+    device: torch.device,
+    recorded: bool = False,
 ) -> None:
-    """What is captured once serves every batch that fits, whatever it held before."""
+    """What is captured once serves every batch that fits, whatever it held before.
+
+    Args:
+        recorded: as a CUDA graph; otherwise the same call is made again on the same buffers.
+    """
     most = max(sum(-(-(start + count) // case.block_size) for start, count in rows) for rows in batches) + 3
-    replay = Replay(backend, case, shape, most, device)
+    replay = Replay(backend, case, shape, most, device, recorded)
     for seed, rows in enumerate(batches):
         world = World(replace(case, rows=rows), device, num_blocks=most, seed=seed)
         world.check(replay(world), replay.cache)
