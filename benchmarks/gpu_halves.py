@@ -3,7 +3,7 @@
     python3 -m benchmarks.gpu_halves [--output FILE]
 
 Prints microseconds of a layer, attention over short rows included, and for which numbers of rows halves are
-taken (`engine.kernels.halved_linear.MOST_ROWS`).
+taken (`engine.kernels.halved_linear.PAYING_ROWS`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from typing import Any
 import torch
 
 from benchmarks.gpu_linear_chain import ATTENDED, DIT, LM, Stack, seconds
-from engine.kernels.halved_linear import most_rows
+from engine.kernels.halved_linear import paying_rows
 from models.voxcpm.config import RopeScaling, TransformerConfig
 from models.voxcpm.fused.layer import fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 HEAD_DIM, KV_HEADS, LENGTH = 128, 2, 11
-ROWS = {"DiT": (64, 176, 352, 704, 1408, 2112, 2816, 5632), "LM": (64, 128, 176, 256, 512)}
-ALWAYS = 1 << 20
+ROWS = {
+    "DiT": (66, 88, 110, 132, 176, 264, 352, 528, 704, 880, 1056, 1232, 1320, 1408, 1760, 2112, 2816, 5632),
+    "LM": (66, 88, 132, 176, 220, 264, 352, 517, 704, 880, 1056, 1408, 2816),
+}
+ALWAYS = range(1, 1 << 20)
 DEVICE = "cuda"
 
 
@@ -50,18 +53,19 @@ def stack_of(shape: Stack) -> Transformer:
 
 def compare(shape: Stack) -> list[dict[str, Any]]:
     plain, rows = stack_of(shape), []
-    forms = {"whole": (0, 0), "halves": (0, ALWAYS)}
+    forms: dict[str, tuple[range, ...]] = {"whole": (), "halves": (ALWAYS,)}
     stacks = {}
-    for name, limits in forms.items():
+    for name, halved_rows in forms.items():
         stacks[name] = copy.deepcopy(plain)
-        fuse_layers(stacks[name], *limits)
+        fuse_layers(stacks[name], few_rows=0, halved_rows=halved_rows)
+    paying = paying_rows(shape.hidden)
     for count in ROWS[shape.name]:
         x = torch.randn(-(-count // LENGTH), LENGTH, shape.hidden, device=DEVICE, dtype=torch.bfloat16)
         row: dict[str, Any] = {"stack": shape.name, "rows": x[..., 0].numel()}
         for name, stack in stacks.items():
             taken = seconds(lambda stack=stack, x=x: stack(x, None, bidirectional_attention))
             row[f"{name}_us"] = round(1e6 * taken / shape.layers, 2)
-        row["taken"] = "halves" if count <= most_rows(shape.hidden) else "whole"
+        row["taken"] = "halves" if any(row["rows"] in pay for pay in paying) else "whole"
         print(json.dumps(row), flush=True)
         rows.append(row)
     return rows

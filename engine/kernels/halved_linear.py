@@ -12,16 +12,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-MOST_ROWS = {1024: 1408, 2048: 128}
-"""Up to how many rows it was seen to pay, by the outputs of a layer. On an H200 a DiT layer of VoxCPM2, of
-1,024 outputs, takes 64.9 us instead of 69.8 with 704 rows, 104.5 instead of 105.0 with 1,408, and 198
-instead of 179 with 2,816; a layer of its language model, of 2,048, takes 49.1 instead of 50.7 with 66 rows
-and 65.0 instead of 64.8 with 264 (`benchmarks/results/gpu_halves.json`)."""
+PAYING_ROWS: dict[int, tuple[range, ...]] = {
+    1024: (range(67, 705), range(1408, 1409)),
+    2048: (range(49, 705),),
+}
+"""Numbers of rows for which it was seen to pay, by the outputs of a layer. On an H200 a DiT layer of VoxCPM2,
+of 1,024 outputs, takes 65.7 us instead of 71.3 with 704 rows, 104.0 instead of 105.2 with 1,408, where the
+tiles of both halves just fill the device, but 86.1 instead of 83.4 with 1,056 and 34.4 instead of 33.1 with
+66; a layer of its language model, of 2,048, takes 50.0 instead of 52.5 with 66 rows and 127.1 instead of
+134.3 with 704 (`benchmarks/results/gpu_halves.json`)."""
 
 
-def most_rows(num_outputs: int) -> int:
-    """Up to how many rows halves pay for a layer of so many outputs, as far as is known."""
-    return MOST_ROWS.get(num_outputs, 0)
+def paying_rows(num_outputs: int) -> tuple[range, ...]:
+    """For how many rows halves pay in a layer of so many outputs, as far as is known."""
+    return PAYING_ROWS.get(num_outputs, ())
 
 
 def halved_linear(x: Tensor, weight: Tensor) -> Tensor:

@@ -15,13 +15,13 @@ from models.voxcpm.config import RopeScaling, TransformerConfig
 from models.voxcpm.fused.layer import FusedLayer, fuse_layers
 from models.voxcpm.transformer import Transformer, bidirectional_attention
 
-ANY = 1 << 20
-Limits = tuple[int, int]
+ANY = range(1 << 20)
+Limits = tuple[int, tuple[range, ...]]
 
 
-@pytest.fixture(params=[(0, 0), (0, ANY), (MAX_ROWS, 0)], ids=["many rows", "halved", "few rows"])
+@pytest.fixture(params=[(0, ()), (0, (ANY,)), (MAX_ROWS, ())], ids=["many rows", "halved", "few rows"])
 def limits(request: pytest.FixtureRequest) -> Limits:
-    """Up to how many rows a layer takes the forms for few rows, and for some hundred."""
+    """Up to how many rows a layer takes the form for few rows, and for how many that for some hundred."""
     return request.param
 
 

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from engine.attention import PagedAttention
 from engine.kernels.activation import silu_mul
 from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.halved_linear import halved_linear, most_rows
+from engine.kernels.halved_linear import halved_linear, paying_rows
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention
@@ -154,7 +154,7 @@ class FusedRMSNorm(RMSNorm):
 class FusedStack:
     """Runs a stack of fused layers, in the form that suits the number of rows; see `fuse_layers`."""
 
-    def __init__(self, stack: Transformer, few_rows: int, halved_rows: int) -> None:
+    def __init__(self, stack: Transformer, few_rows: int, halved_rows: tuple[range, ...]) -> None:
         self._layers: list[FusedLayer] = list(stack.layers)
         self._norm, self._few_rows, self._halved_rows = stack.norm, few_rows, halved_rows
 
@@ -170,7 +170,7 @@ class FusedStack:
     def _products(self, num_rows: int) -> SharedProducts | None:
         if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
             return SPLIT
-        return HALVED if 0 < num_rows <= self._halved_rows else None
+        return HALVED if any(num_rows in rows for rows in self._halved_rows) else None
 
     def _run_shared(
         self,
@@ -189,12 +189,14 @@ class FusedStack:
         return normed
 
 
-def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS, halved_rows: int | None = None) -> None:
+def fuse_layers(
+    model: nn.Module, few_rows: int = MAX_ROWS, halved_rows: tuple[range, ...] | None = None
+) -> None:
     """Put fused layers and norms into every transformer below `model`; the weights stay where they are.
 
     Args:
         few_rows: up to how many rows (tokens) products are those of `split_linear`, if that pays.
-        halved_rows: up to how many they are `halved_linear`'s; None: as many as it is known to pay for.
+        halved_rows: for how many they are `halved_linear`'s; None: for those that it is known to pay for.
     """
     for module in list(model.modules()):
         if isinstance(module, Transformer):
@@ -202,5 +204,5 @@ def fuse_layers(model: nn.Module, few_rows: int = MAX_ROWS, halved_rows: int | N
                 FusedLayer(layer, place > 0) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)
-            halved = most_rows(module.norm.hidden_size) if halved_rows is None else halved_rows
+            halved = paying_rows(module.norm.hidden_size) if halved_rows is None else halved_rows
             module.run = FusedStack(module, few_rows, halved).run
