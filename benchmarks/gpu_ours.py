@@ -179,7 +179,7 @@ def graphs_against_eager(
     if exact is not None:
         with engine_of(exact, dataclasses.replace(options, graphs="off")) as ours:
             spoken["exact"] = {size: speak(ours, size, patches) for size in sizes}
-        pairs.append(("rounding", "off", "exact"))
+        pairs += [("rounding", "off", "exact"), ("recorded_rounding", recorded, "exact")]
     rows = [
         {"streams": size}
         | {

@@ -17,10 +17,10 @@ PAYING_ROWS: dict[int, tuple[range, ...]] = {
     2048: (range(49, 705),),
 }
 """Numbers of rows for which it was seen to pay, by the outputs of a layer. On an H200 a DiT layer of VoxCPM2,
-of 1,024 outputs, takes 65.7 us instead of 71.3 with 704 rows, 104.0 instead of 105.2 with 1,408, where the
-tiles of both halves just fill the device, but 86.1 instead of 83.4 with 1,056 and 34.4 instead of 33.1 with
-66; a layer of its language model, of 2,048, takes 50.0 instead of 52.5 with 66 rows and 127.1 instead of
-134.3 with 704 (`benchmarks/results/gpu_halves.json`)."""
+of 1,024 outputs, takes 65.2 us instead of 70.5 with 704 rows, 104.3 instead of 105.5 with 1,408, where the
+tiles of both halves just fill the device, but 86.1 instead of 83.2 with 1,056 and 34.3 instead of 33.2 with
+66; a layer of its language model, of 2,048, takes 50.3 instead of 52.0 with 66 rows and 126.1 instead of
+135.9 with 704 (`benchmarks/results/gpu_halves.json`)."""
 
 
 def paying_rows(num_outputs: int) -> tuple[range, ...]:

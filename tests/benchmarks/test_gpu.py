@@ -170,8 +170,11 @@ def test_goals_are_judged_by_what_was_measured() -> None:
     assert len(found) == 3
     sizes = [{"unrecorded_all_patches": 0.0}, {"unrecorded_all_patches": 1e-9}]
     worst = {"unrecorded_other_endings": 1, "free_second_patch": 0.01, "rounding_second_patch": 0.02}
+    worst["recorded_rounding_second_patch"] = 0.04
     found = verdicts({"graphs": {"worst": worst, "sizes": sizes}})
     assert found["graphs against eager: disagreements"]["figure"] == 2
+    assert found["unpadded steps: difference, times what bf16 differs from fp32"]["met"]
+    assert not found["recorded steps: distance from fp32, times that of unpadded ones"]["met"]
 
 
 def test_the_profile_counts_gaps_and_overlaps() -> None:
