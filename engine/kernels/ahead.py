@@ -14,11 +14,13 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -85,13 +87,26 @@ def _compile_all(kernels: list[Kernel]) -> None:
     processes = min(MAX_PROCESSES, os.cpu_count() or 1, len(kernels))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        futures = {pool.submit(_compile, kernel): kernel for kernel in kernels}
+        with _without_main():
+            futures = {pool.submit(_compile, kernel): kernel for kernel in kernels}
         for future in as_completed(futures):
             if error := future.exception():
                 module, name, _ = futures[future]
                 logger.warning(
                     "%s.%s was not compiled ahead: %s: %s", module, name, type(error).__name__, error
                 )
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that are begun meanwhile leave alone the program that began them: a script that loads a model
+    in its first line would load it once more in each."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _compile(kernel: Kernel) -> None:

@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
-from tests.engine.compiler import compiled
+from tests.engine.compiler import ROOT, compiled
+
+UNGUARDED = """
+import sys
+from pathlib import Path
+from engine.kernels.ahead import _compile_all
+
+with Path(sys.argv[1]).open("a") as runs:
+    runs.write("run\\n")
+_compile_all([("engine.kernels.norm", "absent_kernel", "{}")])
+"""
 
 
 def test_noted_kernels_are_compiled_once(tmp_path: Path) -> None:
     lines = compiled("tests.engine.kernels.compile_noted", tmp_path)
     assert json.loads(lines[-1]) == {"counts": [3, 0], "rehearsed": 1, "binaries": 3}
+
+
+def test_processes_that_compile_do_not_run_the_program_that_started_them(tmp_path: Path) -> None:
+    script, runs = tmp_path / "speak.py", tmp_path / "runs"
+    script.write_text(UNGUARDED)
+    result = subprocess.run(
+        [sys.executable, str(script), str(runs)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert runs.read_text() == "run\n"
+    assert "absent_kernel" in result.stderr and "BrokenProcessPool" not in result.stderr
