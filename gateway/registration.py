@@ -48,7 +48,10 @@ class Registry:
     def register(self, registration: Registration) -> RegistrationLease:
         """Take in or renew. Raises ApiError when there are too many workers, or the address is refused."""
         self._check_address(registration.url)
-        worker = self._known(registration) or self._add(registration)
+        worker = self._known(registration)
+        if worker is None and registration.leaving:  # of a worker that there never was, nothing is left
+            return _lease(registration.status.worker_id)
+        worker = worker or self._add(registration)
         if worker.id in self._timers:
             if registration.leaving:
                 self._end(worker, "the worker left")
@@ -56,7 +59,7 @@ class Registry:
                 self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
                 self._roster.watch(worker)
         self._take_news(worker, registration)
-        return RegistrationLease(worker_id=worker.id, lease_seconds=REGISTRATION_LEASE_SECONDS)
+        return _lease(worker.id)
 
     def close(self) -> None:
         """Cancel the timers."""
@@ -135,3 +138,7 @@ class Registry:
         if timer := self._timers.get(worker.id):
             timer.cancel()
         self._timers[worker.id] = asyncio.get_running_loop().call_later(delay_seconds, action)
+
+
+def _lease(worker_id: str) -> RegistrationLease:
+    return RegistrationLease(worker_id=worker_id, lease_seconds=REGISTRATION_LEASE_SECONDS)

@@ -104,6 +104,16 @@ async def test_a_worker_that_is_gone_for_long_is_forgotten(monkeypatch: pytest.M
         assert not gateway.clients
 
 
+async def test_a_goodbye_of_a_worker_that_nobody_knows_makes_none_known() -> None:
+    """As after a restart of the gateway, in the last second of the worker."""
+    async with empty_gateway() as gateway:
+        gateway.registry.register(registration(leaving=True))
+        assert not gateway.pool.workers
+        with pytest.raises(ApiError) as refused:
+            await Synthesis(gateway, TtsRequest(text=TEXT), "r1", Ear()).run()
+        assert refused.value.code == "no_worker"
+
+
 async def test_two_workers_of_one_name_are_two_and_a_moved_one_keeps_its_name() -> None:
     async with empty_gateway() as gateway:
         first = gateway.registry.register(registration("http://a:1", boot_id="one"))
