@@ -92,7 +92,8 @@ class Callers:
     def address(self, connection: HTTPConnection) -> str:
         """The client's address; behind a trusted proxy the one that the proxy names."""
         peer = connection.client.host if connection.client else ""
-        hops = [hop.strip() for hop in connection.headers.get("x-forwarded-for", "").split(",")]
+        lines = connection.headers.getlist("x-forwarded-for")
+        hops = [hop.strip() for line in lines for hop in line.split(",")]
         while self._proxies and hops and self._is_proxy(peer) and _parse(hops[-1]):
             peer = hops.pop()
         return _network(peer)

@@ -108,6 +108,13 @@ def test_an_address_is_one_client_and_only_trusted_proxies_are_believed(
     assert known.identify(connection(peer, x_forwarded_for=forwarded)).tenant == tenant
 
 
+@pytest.mark.parametrize("sent", [("6.6.6.6", "1.2.3.4"), ("6.6.6.6, 7.7.7.7", "1.2.3.4, 192.168.9.9")])
+def test_a_proxy_that_adds_a_header_of_its_own_is_believed_and_not_its_client(sent: tuple[str, str]) -> None:
+    raw = [(b"x-forwarded-for", value.encode()) for value in sent]
+    behind = HTTPConnection({"type": "http", "client": ("192.168.1.5", 5), "headers": raw})
+    assert callers(trusted_proxies="192.168.0.0/16").identify(behind).tenant == "1.2.3.4"
+
+
 @pytest.mark.parametrize(
     ("highest", "asked", "got"),
     [
