@@ -61,8 +61,11 @@ def compile_ahead(rehearse: Callable[[], object], key: str) -> int:
         except OSError as error:
             logger.warning("no processes to compile kernels ahead: %r", error)
             return 0
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.touch()
+    try:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+    except OSError as error:
+        logger.warning("later starts will look for kernels to compile again: %s", error)
     return len(kernels)
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
+from engine.kernels import ahead
 from tests.engine.compiler import ROOT, compiled
 
 UNGUARDED = """
@@ -40,3 +45,17 @@ def test_processes_that_compile_do_not_run_the_program_that_started_them(tmp_pat
     assert result.returncode == 0, result.stderr[-2000:]
     assert runs.read_text() == "run\n"
     assert "absent_kernel" in result.stderr and "BrokenProcessPool" not in result.stderr
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(ahead, "_digest", lambda key: key)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    rehearsed: list[int] = []
+    with caplog.at_level(logging.WARNING):
+        assert ahead.compile_ahead(lambda: rehearsed.append(1), "work") == 0
+    assert rehearsed == [1]
+    assert str(tmp_path / "file" / "cache") in caplog.text
