@@ -95,7 +95,10 @@ def is_local(connection: HTTPConnection) -> bool:
     headers = connection.headers
     if was_forwarded(headers):
         return False
-    host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    try:
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    except ValueError:  # half an IPv6 address
+        return False
     peer = connection.client.host if connection.client else ""
     return is_loopback(peer) and is_loopback(host) and is_same_origin(headers)
 
@@ -110,7 +113,10 @@ def is_same_origin(headers: Headers) -> bool:
     origin = headers.get("origin")
     if origin is None:
         return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-    return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    try:
+        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        return False
 
 
 def may_open_socket(connection: HTTPConnection, allowed_origins: list[str]) -> bool:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute
 
 from gateway.app import create_app
+from gateway.security import may_open_socket
 from gateway.settings import load_settings
 
 TOKEN = "correct-horse-battery-staple"
@@ -133,6 +135,8 @@ FOREIGN = {
     "sandboxed page": Caller(headers=(("Origin", "null"),)),
     "cross-site form": Caller(headers=(("Sec-Fetch-Site", "cross-site"),)),
     "no host": Caller(host=""),
+    "half an address as host": Caller(host="[::1"),
+    "half an address as origin": Caller(headers=(("Origin", "http://["),)),
 }
 UNANSWERED = {("GET", "/api/events"), ("GET", "/api/sessions/storage")}
 """Without an end, and not without a database, which these tests do not open."""
@@ -152,6 +156,11 @@ async def test_without_a_token_nobody_else_may(method: str, path: str, name: str
     response = await call(make_app(), FOREIGN[name], method, concrete(path))
     assert response.status_code == 403
     assert response.json()["error"]["code"] == "admin_local_only"
+
+
+def test_a_page_whose_origin_is_no_address_opens_no_socket() -> None:
+    headers = [(b"host", b"127.0.0.1:8006"), (b"origin", b"http://[")]
+    assert not may_open_socket(HTTPConnection({"type": "websocket", "headers": headers}), [])
 
 
 @admin_routes
