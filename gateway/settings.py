@@ -207,7 +207,8 @@ class GatewaySettings(BaseSettings):
         cleaned = [(url if "//" in url else f"http://{url}").rstrip("/") for url in urls]
         for url in cleaned:
             parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path:
+            wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.path
+            if wrong or parts.port == 0:  # asking for a port that is none raises too
                 raise ValueError(f"not the base URL of a worker: {url}")
         if len(set(cleaned)) != len(cleaned):
             raise ValueError("a worker is named twice")

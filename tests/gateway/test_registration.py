@@ -147,6 +147,7 @@ async def test_a_worker_of_the_static_list_that_dials_in_stays_one_worker() -> N
         (None, None, "127.0.0.1", "http://10.0.0.9:1", 403),
         (SECRET, SECRET, "127.0.0.1", "ftp://127.0.0.1:1", 422),
         (SECRET, SECRET, "127.0.0.1", "http://127.0.0.1:1/path", 422),
+        (SECRET, SECRET, "127.0.0.1", "http://127.0.0.1:99999", 422),
     ],
 )
 async def test_who_may_dial_in(

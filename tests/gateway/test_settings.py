@@ -63,6 +63,8 @@ def test_an_unknown_key_is_reported_by_name_and_ignored(tmp_path: Path) -> None:
         {"frame_timeout_seconds": 0},
         {"worker_urls": "ftp://a:1"},
         {"worker_urls": "http://a:1/path"},
+        {"worker_urls": "http://a:99999"},
+        {"worker_urls": "http://a:x"},
         {"worker_urls": "http://a:1,http://a:1/"},
         {"log_level": "loud"},
     ],
