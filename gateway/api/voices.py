@@ -7,10 +7,12 @@ change and delete.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.responses import FileResponse
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
@@ -68,7 +70,7 @@ async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
         try:
             async with (
                 asyncio.timeout(_UPLOAD_SECONDS) as deadline,
-                request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES) as parts,
+                _form_of(request) as parts,
             ):
                 upload, fields = _parts_of(dict(parts), gateway.settings.max_voice_bytes)
                 file = await asyncio.to_thread(_descriptor, upload)
@@ -128,6 +130,19 @@ async def preview_voice(id: str, request: Request, gateway: GatewayDep) -> Respo
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
     return Response(clip, media_type="audio/wav")
+
+
+@asynccontextmanager
+async def _form_of(request: Request) -> AsyncIterator[FormData]:
+    """The parts of an upload, for as long as the block lasts. Raises HTTPException 400 for a broken form."""
+    try:
+        parts = await request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES)
+    except UnicodeError:
+        raise ApiError(400, "bad_request", "the form cannot be read in the charset that it names") from None
+    try:
+        yield parts
+    finally:
+        await parts.close()
 
 
 def _parts_of(parts: dict[str, Any], max_bytes: int) -> tuple[UploadFile, VoiceForm]:
