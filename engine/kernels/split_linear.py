@@ -84,21 +84,20 @@ def _finish(
 @triton.jit(do_not_specialize=["num_rows"])
 def split_linear_kernel(
     x, weight, bias, out, num_rows,
-    N: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, BLOCK_M: tl.constexpr, TAIL: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EARLY: tl.constexpr, AHEAD: tl.constexpr,
-    WARPS: tl.constexpr, GATED: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
+    N: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr,
+    TAIL: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EARLY: tl.constexpr,
+    AHEAD: tl.constexpr, WARPS: tl.constexpr, GATED: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Program (i, s) computes BLOCK_N outputs of BLOCK_M + TAIL rows, over part s of K, into out[s].
 
     x [num_rows, K], weight [N or 2N, K], bias [N] or None and out [parts, num_rows, N] are contiguous; PART
-    is a multiple of BLOCK_K.
+    is a multiple of BLOCK_K. MASKED: the parts together reach beyond K.
     """
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     STEPS: tl.constexpr = PART // BLOCK_K
     SLICE: tl.constexpr = BLOCK_K // WARPS
     CHUNKS: tl.constexpr = SLICE // 32
-    MASKED: tl.constexpr = K % PART != 0
     MASKED_WEIGHTS: tl.constexpr = MASKED or N % BLOCK_N != 0
     first_output, first_k = tl.program_id(0) * BLOCK_N, tl.program_id(1) * PART
     eight = tl.arange(0, 8)
@@ -223,12 +222,21 @@ def _launch(
 ) -> None:
     size, num_outputs = x.shape[-1], out.shape[-1]
     num_rows = x.numel() // size
-    first, second = row_tiles(num_rows)
-    steps = triton.cdiv(size, tiling.step * tiling.splits)
     split_linear_kernel[(triton.cdiv(num_outputs, tiling.outputs), tiling.splits)](
-        x, weight, bias, out, num_rows,
-        N=num_outputs, K=size, PART=steps * tiling.step, BLOCK_M=first, TAIL=second,
-        BLOCK_N=tiling.outputs, BLOCK_K=tiling.step, EARLY=min(tiling.early, steps),
-        AHEAD=min(tiling.ahead, steps), WARPS=tiling.warps, GATED=gated, FENCE=FENCE,
+        x, weight, bias, out, num_rows, **constants(num_rows, num_outputs, size, gated, tiling),
         num_warps=tiling.warps, **launch_options(x.device),
     )  # fmt: skip
+
+
+def constants(
+    num_rows: int, num_outputs: int, size: int, gated: bool, tiling: SplitTiling
+) -> dict[str, int | bool]:
+    """What `split_linear_kernel` is compiled for, besides types, warps and `PDL`."""
+    first, second = row_tiles(num_rows)
+    steps = triton.cdiv(size, tiling.step * tiling.splits)
+    part = steps * tiling.step
+    return {
+        "N": num_outputs, "K": size, "PART": part, "MASKED": part * tiling.splits != size, "BLOCK_M": first,
+        "TAIL": second, "BLOCK_N": tiling.outputs, "BLOCK_K": tiling.step, "EARLY": min(tiling.early, steps),
+        "AHEAD": min(tiling.ahead, steps), "WARPS": tiling.warps, "GATED": gated, "FENCE": FENCE,
+    }  # fmt: skip

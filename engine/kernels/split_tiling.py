@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MAX_ROWS = 64
 """The most rows the tiles hold."""
@@ -24,7 +24,7 @@ class SplitTiling:
     `outputs` outputs per program (16, 32 or 64); K is shared out over `splits` programs, whose sums are added
     afterwards; a program takes its part in steps of `step`, of which each of `warps` warps has its share, a
     multiple of 32. Of the weights `early` steps are under way at a time, the first before activations are
-    awaited; of the activations `ahead` steps. All but the last two are powers of two.
+    awaited; of the activations `ahead` steps. Outputs, step and warps are powers of two.
     """
 
     outputs: int
@@ -98,7 +98,7 @@ def rule_tiling(rows: int, num_outputs: int, size: int, gated: bool, split: bool
 
     Parts of K are some 1,024 long, or shorter where there are few programs; with enough programs they have
     32 outputs, which halves what is read of the activations. Of the tilings that then fit the registers, the
-    one with most weights under way, and the longest step.
+    one with most weights under way, and the longest step; parts with nothing to do are dropped.
     """
     blocks, splits = -(-num_outputs // 16), 1
     while split and size >= splits * 256 and (size >= splits * 2048 or blocks * splits * 2 <= PROGRAMS):
@@ -109,7 +109,9 @@ def rule_tiling(rows: int, num_outputs: int, size: int, gated: bool, split: bool
         warps //= 2
     tilings = list(_ways(outputs, splits, part, warps, outputs * (1 + gated)))
     fitting = [t for t in tilings if registers(rows, size, gated, t) <= REGISTERS]
-    return max(fitting or tilings[-1:], key=lambda t: (min(part, t.step * t.early), t.step))
+    best = max(fitting or tilings[-1:], key=lambda t: (min(part, t.step * t.early), t.step))
+    covered = -(-size // (splits * best.step)) * best.step
+    return replace(best, splits=-(-size // covered))
 
 
 def _ways(outputs: int, splits: int, part: int, warps: int, lines: int) -> Iterator[SplitTiling]:

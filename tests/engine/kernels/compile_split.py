@@ -21,8 +21,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels.add_and_norm import add_and_norm_kernel
-from engine.kernels.split_linear import split_linear_kernel
-from engine.kernels.split_tiling import row_tiles, split_tiling
+from engine.kernels.split_linear import constants, split_linear_kernel
+from engine.kernels.split_tiling import split_tiling
 
 HOPPER = GPUTarget("cuda", 90, 32)
 UNALIGNED = {"num_rows", "inner", "alpha", "eps"}
@@ -75,15 +75,9 @@ def stack_bytes(cubin: bytes) -> int:
 
 def compile_product(rows: int, outputs: int, size: int, gated: bool, split: bool) -> dict[str, Any]:
     tiling = split_tiling(rows, outputs, size, gated, split)
-    first, second = row_tiles(rows)
-    steps = -(-size // (tiling.step * tiling.splits))
-    constants = {
-        "bias": None, "N": outputs, "K": size, "PART": steps * tiling.step, "BLOCK_M": first, "TAIL": second,
-        "BLOCK_N": tiling.outputs, "BLOCK_K": tiling.step, "EARLY": min(tiling.early, steps),
-        "AHEAD": min(tiling.ahead, steps), "WARPS": tiling.warps, "GATED": gated, "FENCE": True, "PDL": True,
-    }  # fmt: skip
+    fixed = constants(rows, outputs, size, gated, tiling) | {"bias": None, "FENCE": True, "PDL": True}
     types = {"x": "*bf16", "weight": "*bf16", "out": "*fp32" if split else "*bf16", "num_rows": "i32"}
-    return {"kernel": "split_linear", **compile_kernel(split_linear_kernel, types, constants, tiling.warps)}
+    return {"kernel": "split_linear", **compile_kernel(split_linear_kernel, types, fixed, tiling.warps)}
 
 
 def compile_sum(size: int, parts: int) -> dict[str, Any]:

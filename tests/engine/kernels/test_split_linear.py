@@ -22,6 +22,7 @@ SHAPES = [
     (13, 48, 256),
     (22, 64, 512),
     (40, 33, 1000),
+    (4, 48, 768),
     (48, 64, 128),
     (64, 20, 2048),
 ]
@@ -78,10 +79,12 @@ def test_parts_add_up_and_are_normalised(rows: int, outputs: int, size: int) -> 
 @pytest.mark.parametrize("splits", [1, 2, 8])
 @pytest.mark.parametrize("early, ahead", [(1, 1), (2, 1), (1, 3), (9, 9)])
 @pytest.mark.parametrize(("outputs", "step", "warps"), [(16, 64, 1), (32, 128, 2), (64, 64, 2)])
+@pytest.mark.parametrize("size", [328, 384])
 def test_every_way_to_cut_up_the_work(
-    splits: int, early: int, ahead: int, outputs: int, step: int, warps: int
+    splits: int, early: int, ahead: int, outputs: int, step: int, warps: int, size: int
 ) -> None:
-    x, weight = torch.randn(19, 328), torch.randn(72, 328) / 18
+    """Of 384 inputs, 8 parts in steps of 128 leave five parts none."""
+    x, weight = torch.randn(19, size), torch.randn(72, size) / size**0.5
     tiling = SplitTiling(outputs, splits, step, warps, early, ahead)
     partials = partial_linear(x, weight, tiling=tiling)
     assert partials.shape == (splits, 19, 72)
@@ -131,7 +134,7 @@ def test_which_products_it_is_for() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 5, 18, 22, 33, 44, 64])
-@pytest.mark.parametrize("size", [32, 64, 100, 1024, 2048, 4096, 6144])
+@pytest.mark.parametrize("size", [32, 64, 100, 768, 1024, 1536, 2048, 2304, 4096, 6144])
 def test_the_rule_for_other_shapes_covers_k(rows: int, size: int) -> None:
     assert sum(row_tiles(rows)) >= rows
     for gated, split in ((False, False), (True, False), (False, True)):
@@ -140,6 +143,7 @@ def test_the_rule_for_other_shapes_covers_k(rows: int, size: int) -> None:
         assert tiling.step % (32 * tiling.warps) == 0
         assert 1 <= tiling.early <= steps and 1 <= tiling.ahead <= steps
         assert tiling.splits * (steps - 1) * tiling.step < size
+        assert (tiling.splits - 1) * steps * tiling.step < size <= tiling.splits * steps * tiling.step
         assert split or tiling.splits == 1
 
 
