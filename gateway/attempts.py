@@ -90,6 +90,8 @@ class Attempts:
 
     async def next(self, ticket: Ticket, work: Work) -> bool:
         """Wait for a slot and use it. False when its worker failed: then the ticket is queued again."""
+        if ticket.ended_by is not None:  # while nobody listened: its worker was failing
+            raise ticket.ended_by
         try:
             async with (
                 asyncio.timeout(self._wait_seconds()) as waiting,

@@ -239,6 +239,18 @@ async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worke
         assert not gateway.pool.workers["w0"].leases
 
 
+async def test_a_request_that_was_ended_is_not_tried_again_when_its_worker_fails() -> None:
+    worker = ScriptedWorker([Act(2, "silence"), Act(fault="mute")])
+    async with gateway_of(worker) as gateway:
+        speaking = asyncio.create_task(speak(gateway, ear := Ear()))
+        await ear.on_audio.wait()
+        (ticket_id,) = gateway.pool.tickets
+        gateway.pool.end(ticket_id, ApiError(409, "cancelled", "by hand"))
+        with pytest.raises(ApiError, match="by hand"):
+            await speaking
+        assert len(worker.requests) == 1
+
+
 async def test_a_worker_that_ends_in_order_hands_over_as_often_as_it_takes() -> None:
     worker = ScriptedWorker([*[Act(1, "leave")] * (PATCHES - 1), Act()])
     async with gateway_of(worker, max_migrations=0) as gateway:
