@@ -64,7 +64,7 @@ class LiveSpeech:
         self._witness = witness
         self._attempts = Attempts(gateway, request_id)
         self._speaker = Speaker(start.voice)
-        self._model: str | None = start.model
+        self._model: str | None = None
         self._ticket: Ticket | None = None
         self._clip: Clip | None = None
         """The utterance that is being spoken."""
@@ -86,6 +86,9 @@ class LiveSpeech:
         """Returns when the client asked for the end and all is said. Raises ApiError."""
         session = self._session
         self._speaker = await self._gateway.voices.resolve(self._start.voice)
+        options = self._speaker.fill_in(self._start.request("."))
+        self._model = options.model
+        self.seed = self.seed if options.seed is None else options.seed
         session.open()
         try:
             async with self._whole:
@@ -244,14 +247,13 @@ class LiveSpeech:
         if utterance is None:
             return None
         request = self._speaker.fill_in(self._start.request(utterance.text))
-        seed = self.seed if request.seed is None else request.seed
-        self._clip = Clip(request, seed, self._settings.max_audio_seconds, number=utterance.index)
+        self._clip = Clip(request, self.seed, self._settings.max_audio_seconds, number=utterance.index)
         self._gateway.retry_budget.add_request()
         self._attempts.renew()
         if self._ticket is not None:
             self._ticket.excluded = frozenset()
         self._session.began(utterance)
-        self._witness.began(request, seed)
+        self._witness.began(request, self.seed)
         return self._clip
 
     def _end(self, clip: Clip, finish_reason: str) -> None:

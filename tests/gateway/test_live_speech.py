@@ -19,9 +19,11 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.relay import Clip
+from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.standing import Priority, Standing
 from gateway.voices.conditioning import Conditioning
+from gateway.voices.resolution import Speaker
 from gateway.workers import Health, Worker
 from tests.gateway.fleet import describe_model, status
 from tests.gateway.processes import pcm_of
@@ -41,8 +43,8 @@ class Client:
         self.messages: list[dict[str, Any]] = []
         self.pcm = b""
         self.session = LiveSession(gateway.settings, self)
-        start = Start(type="start", seed=7, **start)
-        self.speech = LiveSpeech(gateway, self.session, start, "r1", Standing(), LiveWitness(None))
+        options = Start(type="start", **{"seed": 7, **start})
+        self.speech = LiveSpeech(gateway, self.session, options, "r1", Standing(), LiveWitness(None))
         self.session.voice = self.speech
         self.on_audio = asyncio.Event()
 
@@ -154,6 +156,43 @@ async def test_an_utterance_whose_worker_fails_is_finished_by_another(fault: str
     assert len(client.of_type("started")) == 1
     assert [message["finish_reason"] for message in client.of_type("utterance_done")] == ["stop"] * 3
     assert client.speech.migrations == 1
+
+
+class TunedSpeaker(Speaker):
+    """A voice that brings parameters."""
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__("default")
+        self._parameters = parameters
+
+    def fill_in(self, request: TtsRequest) -> TtsRequest:
+        return request.model_copy(update=self._parameters)
+
+
+async def say_with(speaker: Speaker, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Client:
+    async def resolve(reference: str) -> Speaker:
+        return speaker
+
+    monkeypatch.setattr(gateway.voices, "resolve", resolve)
+    client = Client(gateway, seed=None)
+    await client.say_all(SENTENCES[0])
+    return client
+
+
+async def test_the_seed_that_is_told_is_the_one_of_the_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gateway_of(ScriptedWorker([Act()]), **PATIENT) as gateway:
+        client = await say_with(TunedSpeaker(seed=11), gateway, monkeypatch)
+    assert client.pcm == owed(SENTENCES[0], seed=11)
+    assert client.of_type("started")[0]["seed"] == client.speech.seed == 11
+
+
+async def test_no_other_model_speaks_than_the_one_that_the_voice_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with gateway_of(worker := ScriptedWorker([Act()]), **PATIENT) as gateway:
+        with pytest.raises(ApiError, match="there is no model 'beta'"):
+            await say_with(TunedSpeaker(model="beta"), gateway, monkeypatch)
+    assert not worker.requests
 
 
 async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
