@@ -173,12 +173,12 @@ def parse_stream_request(message: str) -> StreamRequest:
         raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
 
 
-def check_limits(request: TtsRequest, settings: GatewaySettings) -> None:
-    """Raise ApiError when the request exceeds a limit of this deployment."""
+def check_limits(request: TtsRequest, settings: GatewaySettings, text_field: str = "text") -> None:
+    """Raise ApiError when the request exceeds a limit of this deployment. `text_field`: for its client."""
     if len(request.text) > settings.max_text_characters:
         limit = settings.max_text_characters
-        message = f"text has {len(request.text)} characters, at most {limit} are allowed"
-        raise ApiError(422, "text_too_long", message, param="text")
+        message = f"{text_field} has {len(request.text)} characters, at most {limit} are allowed"
+        raise ApiError(422, "text_too_long", message, param=text_field)
     for name in ("min_seconds", "max_seconds"):
         seconds = getattr(request, name)
         if seconds is not None and seconds > settings.max_audio_seconds:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.speech_response import SpeechResponse, content_type_of
 from gateway.audio import encode_clip
-from gateway.requests import ClipRequest, OpenAiSpeechRequest, TtsRequest
+from gateway.requests import ClipRequest, OpenAiSpeechRequest, TtsRequest, check_limits
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.witness import witness_clip
 from gateway.synthesis import Outcome, Synthesis
@@ -55,6 +55,7 @@ async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: G
     """
     names = {voice["id"] for voice in built_in_voices(gateway.pool)}
     translated = order.to_tts_request(served_models(gateway.pool), names)
+    check_limits(translated, gateway.settings, "input")
     events = order.stream_format == "sse"
     if order.response_format == "wav" and not events:
         return await _speak(translated, request, gateway)

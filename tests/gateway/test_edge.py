@@ -15,9 +15,8 @@ from gateway.settings import load_settings
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     """Of a gateway whose only worker is not there; small bodies only."""
-    app = create_app(
-        load_settings(worker_urls="http://127.0.0.1:9", max_body_bytes=1000, body_timeout_seconds=0.2)
-    )
+    limits = {"max_body_bytes": 1000, "max_text_characters": 100, "body_timeout_seconds": 0.2}
+    app = create_app(load_settings(worker_urls="http://127.0.0.1:9", **limits))
     app.state.broken = False
 
     @app.get("/broken")
@@ -71,6 +70,14 @@ async def test_a_body_that_is_no_json_is_400(client: httpx.AsyncClient) -> None:
     response = await client.post("/tts", content=b"{nope", headers={"Content-Type": "application/json"})
     assert response.status_code == 400
     assert check_shape(response)["code"] == "invalid_json"
+
+
+@pytest.mark.parametrize("path, field", [("/tts", "text"), ("/v1/audio/speech", "input")])
+async def test_a_text_that_is_too_long_is_named_as_its_client_calls_it(client, path: str, field: str) -> None:
+    response = await client.post(path, json={field: "x" * 101, "model": "tts-1"})
+    assert response.status_code == 422
+    error = check_shape(response)
+    assert (error["code"], error["param"]) == ("text_too_long", field)
 
 
 @pytest.mark.parametrize("charset", ["undefined", "punycode"])
