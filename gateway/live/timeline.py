@@ -78,14 +78,17 @@ class Timeline:
 
     def add(self, sentence: str) -> None:
         """The next sentence to speak. One without a word is not spoken, and counts as text all the same."""
-        self._waiting.append(sentence)
+        if not self and not _has_words(sentence):
+            self._next_start += len(sentence)
+        else:
+            self._waiting.append(sentence)
 
     def begin(self) -> Utterance | None:
         """The utterance to be spoken now: the current one, else the next; None when there is none."""
         while self.current is None and self._waiting:
             text = self._waiting.popleft()
             start, self._next_start = self._next_start, self._next_start + len(text)
-            if any(map(str.isalnum, text)):
+            if _has_words(text):
                 self.current = Utterance(self.utterances, self.epoch, text, start, self.samples)
                 self._spoken.append(self.current)
                 self.utterances += 1
@@ -143,6 +146,10 @@ class Timeline:
         characters = sum(len(other.text) for other in complete)
         per_character = samples / characters if characters else sample_rate / _CHARACTERS_PER_SECOND
         return max(utterance.samples, round(per_character * len(utterance.text)), 1)
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _whole_words(text: str, count: int) -> int:

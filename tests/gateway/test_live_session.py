@@ -167,6 +167,30 @@ def test_a_slot_that_was_given_back_for_lack_of_text_is_wanted_again_with_the_ne
     assert stage.session.wants_slot and stage.session.state is State.QUEUED
 
 
+def test_signs_and_white_space_alone_want_no_slot_and_count_as_text(stage: Stage) -> None:
+    session = stage.session
+    stage.lease()
+    session.append("Whole. ")
+    session.flush()
+    stage.begin()
+    stage.finish()
+    session.gave_back("idle")
+    session.lost_slot(for_good=True)
+    session.append(" \n…")
+    session.flush()
+    assert session.state is State.RELEASED and not session.wants_slot
+    session.append("More. And")
+    assert session.wants_slot
+    stage.lease()
+    stage.begin()
+    assert stage.last("utterance")["start"] == len("Whole.  \n…")
+    stage.finish()
+    session.cancel(0)
+    session.append("\n")
+    session.stop()
+    assert session.finished
+
+
 def test_another_worker_goes_on_without_a_word(stage: Stage) -> None:
     stage.session.queued("t", 1, None)
     stage.lease()
