@@ -51,7 +51,7 @@ class Database:
     async def open(self) -> None:
         """Connect, and bring the tables to this version. Raises DatabaseError."""
         if self._is_sqlite and self._url.database:
-            await asyncio.to_thread(Path(self._url.database).parent.mkdir, parents=True, exist_ok=True)
+            await asyncio.to_thread(_make_file, Path(self._url.database))
         options: dict[str, Any] = {"connect_args": {"timeout": _BUSY_SECONDS}} if self._is_sqlite else {}
         self._engine = create_async_engine(self._url, pool_pre_ping=not self._is_sqlite, **options)
         if self._is_sqlite:
@@ -82,6 +82,15 @@ class Database:
             raise DatabaseError("the database is not open")
         async with self._sessions.begin() as session:
             yield session
+
+
+def _make_file(path: Path) -> None:
+    """An empty database that no other account of the machine reads: titles and transcripts are in it. SQLite
+    gives the files beside it the same mode.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not str(path).startswith((":memory:", "file:")):
+        path.touch(0o600)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -41,6 +42,16 @@ async def test_what_was_written_is_there_after_a_restart(database_url: str) -> N
             if found is None:
                 rows.add(Setting(key="pages", value={"on": ["studio"]}))
         await database.close()
+
+
+async def test_no_other_account_of_the_machine_reads_the_file(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/data/voxfleet.db")
+    await database.open()
+    async with database.transaction() as rows:
+        rows.add(Setting(key="pages", value={}))
+    modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "data").iterdir()}
+    assert modes == {"voxfleet.db": 0, "voxfleet.db-wal": 0, "voxfleet.db-shm": 0}
+    await database.close()
 
 
 async def test_an_exception_undoes_the_transaction(database: Database) -> None:
