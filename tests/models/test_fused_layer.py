@@ -31,12 +31,13 @@ def _stacks(
     kv_heads: int = 2,
     head_dim: int = 32,
     scale_depth: float | None = None,
+    intermediate_size: int = 80,
 ) -> tuple[Transformer, Transformer]:
     """A stack of random weights, as it is and fused."""
     factor = tuple(torch.linspace(1, 9, head_dim // 2).tolist())
     config = TransformerConfig(
         hidden_size=48,
-        intermediate_size=80,
+        intermediate_size=intermediate_size,
         num_hidden_layers=3,
         num_attention_heads=heads,
         num_key_value_heads=kv_heads,
@@ -104,6 +105,14 @@ def test_residuals_that_are_scaled(limits: Limits) -> None:
 
 
 @torch.inference_mode()
+def test_an_mlp_of_odd_size(limits: Limits) -> None:
+    plain, fused = _stacks(limits, intermediate_size=81)
+    x, rope = torch.randn(2, 5, 48), plain.cos_sin(torch.arange(5))
+    expected = plain(x, rope, bidirectional_attention)
+    torch.testing.assert_close(fused(x, rope, bidirectional_attention), expected, atol=1e-5, rtol=1e-5)
+
+
+@torch.inference_mode()
 def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
     plain, fused = _stacks(limits)
     results = []
@@ -122,7 +131,7 @@ def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
 
 
 def test_weights_are_shared_with_the_layers_they_come_from() -> None:
-    plain, _ = _stacks((MAX_ROWS, 0))
+    plain, _ = _stacks((MAX_ROWS, ()))
     before = {parameter.data_ptr() for parameter in plain.parameters()}
     fuse_layers(torch.nn.ModuleList([plain]))
     assert {parameter.data_ptr() for parameter in plain.parameters()} == before

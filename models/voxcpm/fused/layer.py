@@ -156,7 +156,9 @@ class FusedStack:
 
     def __init__(self, stack: Transformer, few_rows: int, halved_rows: tuple[range, ...]) -> None:
         self._layers: list[FusedLayer] = list(stack.layers)
-        self._norm, self._few_rows, self._halved_rows = stack.norm, few_rows, halved_rows
+        self._norm, self._few_rows = stack.norm, few_rows
+        odd = any(size % 2 for layer in self._layers for size in (layer.output.shape[1], layer.down.shape[1]))
+        self._halved_rows = () if odd else halved_rows
 
     def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """See `Transformer.forward`."""
