@@ -147,6 +147,7 @@ class Attempts:
             raise as_api_error(error) from error
         finally:
             self._silent = None
+            self._gateway.moved(ticket)
         return False
 
     def _blame(self, lease: Lease, work: Work, reason: str, message: str) -> None:

@@ -62,6 +62,8 @@ class Gateway:
         self.metrics = Metrics(self.pool)
         self.recorder = Recorder(settings, self.database, self.metrics)
         self.live_sessions: set[LiveSession] = set()
+        self._leaving: set[str] = set()
+        """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
         self.roster = Roster(self.pool, settings)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
@@ -105,12 +107,18 @@ class Gateway:
         """Have the worker's health looked at now."""
         self.roster.check_now(worker.id)
 
-    def has_room_beside(self, worker: Worker, ticket: Ticket) -> bool:
-        """Whether the request could go on at once on another worker."""
-        return any(
-            other is not worker and other.has_room() and other.offers(ticket.requirement)
-            for other in self.pool.workers.values()
-        )
+    def may_leave(self, worker: Worker, ticket: Ticket) -> bool:
+        """Whether the request can go on at once on another worker, which then expects it until `moved`."""
+        others = (other for other in self.pool.workers.values() if other is not worker)
+        room = sum(other.room for other in others if other.offers(ticket.requirement))
+        if room <= len(self._leaving - {ticket.id}):
+            return False
+        self._leaving.add(ticket.id)
+        return True
+
+    def moved(self, ticket: Ticket) -> None:
+        """The request is in line for another worker, or has ended: nobody is expected any more."""
+        self._leaving.discard(ticket.id)
 
     async def set_draining(self, worker_id: str, draining: bool, move_streams: bool = False) -> Worker:
         """Drain or resume a worker; with `move_streams`, what it streams goes on elsewhere as room allows.

@@ -135,7 +135,7 @@ class Synthesis:
                     self._settings,
                     on_start=lambda: self._start(lease),
                     deliver=self._deliver,
-                    may_leave=lambda: self._gateway.has_room_beside(worker, ticket),
+                    may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)

@@ -107,6 +107,13 @@ class Worker:
             return False
         return not self.on_trial or self.leases.keys() <= self._before_trial
 
+    @property
+    def room(self) -> int:
+        """How many leases may be given out now."""
+        if not self.has_room():
+            return 0
+        return 1 if self.on_trial else self.slots_total - len(self.leases)
+
     def offers(self, requirement: Requirement) -> bool:
         """Whether its model is what the requirement asks for."""
         model = self.model

@@ -277,7 +277,7 @@ class LiveSpeech:
                 self._settings,
                 on_start=lambda: self._witness.speaking(worker.id),
                 deliver=lambda pcm: self._deliver(clip, pcm),
-                may_leave=lambda: self._gateway.has_room_beside(worker, ticket),
+                may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 opened=self._at_work.opened,
             )
             self._at_work.part_ended()
