@@ -34,6 +34,7 @@ from benchmarks import gpu_ours, gpu_peer
 from benchmarks.gpu_arithmetic import against_the_machine, machine_rates
 from benchmarks.gpu_attention import version_of
 from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
+from benchmarks.gpu_device import device_of
 from benchmarks.gpu_goals import verdicts
 from benchmarks.gpu_plot import plot
 from benchmarks.gpu_profile import profiled_steps
@@ -247,10 +248,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = parse(argv)
-    if arguments.device == "cuda" and not torch.cuda.is_available():
-        raise SystemExit("this machine has no CUDA device")
+    device = device_of(arguments.device)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    device = torch.device(arguments.device)
     directory = make_checkpoint(arguments.shape, arguments.directory)
     options = dataclasses.replace(
         gpu_ours.OPTIONS, graphs=arguments.graphs, attention_backend=arguments.attention,

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from benchmarks.gpu_arithmetic import machine_rates
 from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
+from benchmarks.gpu_device import device_of
 from benchmarks.published import DEFAULT_DIRECTORY, load_published, reason_missing
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kv_cache.pool import KVPool
@@ -236,7 +237,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=RESULTS)
     parser.add_argument("--no-save", action="store_true")
     arguments = parser.parse_args(argv)
-    device = torch.device(arguments.device)
+    device = device_of(arguments.device)
     reason = reason_missing(arguments.published)
     published = None if reason else arguments.published
     if reason:

@@ -26,6 +26,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.gpu_device import device_of
 from engine.attention import AttentionBackend, AttentionBatch, select_backend
 from engine.attention.measure import seconds_per_layer
 from engine.attention.selection import BACKENDS, build_backend
@@ -218,8 +219,8 @@ def main() -> None:
     parser.add_argument("--backends", default=",".join(BACKENDS), help="whose conformance is checked")
     parser.add_argument("--no-times", action="store_true", help="conformance alone")
     arguments = parser.parse_args()
+    device = device_of(arguments.device)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    device = torch.device(arguments.device)
     report: dict[str, Any] = {"machine": machine(device)}
     print(json.dumps(report["machine"]), flush=True)
     with torch.inference_mode():

@@ -19,6 +19,7 @@ import torch
 from triton.runtime.errors import OutOfResources
 
 from benchmarks.gpu_attention import HEAD_DIM, HEADS, machine, steps
+from benchmarks.gpu_device import device_of
 from engine.attention import AttentionBatch
 from engine.attention.measure import seconds_per_layer
 from engine.attention.triton_paged import Launch, TritonBackend
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where the results go")
     parser.add_argument("--block-size", type=int, default=16)
     arguments = parser.parse_args()
-    device = torch.device("cuda")
+    device = device_of()
     report: dict[str, Any] = {"machine": machine(device), "block_size": arguments.block_size, "steps": []}
     for name, batch in steps():
         launch, time, default = best_launch(batch, arguments.block_size, device)

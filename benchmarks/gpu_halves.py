@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.gpu_device import device_of
 from benchmarks.gpu_linear_chain import ATTENDED, DIT, LM, Stack, seconds
 from engine.kernels.halved_linear import paying_rows
 from models.voxcpm.config import RopeScaling, TransformerConfig
@@ -76,6 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
     arguments = parser.parse_args()
+    device_of()
     rows = [row for shape in (DIT, LM) for row in compare(shape)]
     if arguments.output:
         report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "layers": rows}

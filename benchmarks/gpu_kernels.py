@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu_checkpoints import SHAPES, shape_config
+from benchmarks.gpu_device import device_of
 from benchmarks.gpu_kernel_cases import Case, Inputs, Parts
 from engine.attention.measure import captured
 from engine.kernels import launch
@@ -156,7 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json", type=Path, help="where the results go")
     options = parser.parse_args(arguments)
-    device = torch.device(options.device)
+    device = device_of(options.device)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     if options.launches and device.type == "cuda":
         compile_launches(options.shape)

@@ -31,6 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.gpu_device import device_of
 from benchmarks.gpu_linear_chain import (
     DIT,
     EPS,
@@ -247,6 +248,7 @@ def main() -> None:
     parser.add_argument("--no-sweep", action="store_true")
     parser.add_argument("--only", nargs="+", help='of the cases that are swept, such as "DiT 22" "LM 1"')
     arguments = parser.parse_args()
+    device_of()
     begin, sweep = time.perf_counter(), not arguments.no_sweep
     cases = [case for case in CASES if not arguments.only or f"{case[0].name} {case[1][0]}" in arguments.only]
     compile_all(cases, sweep)

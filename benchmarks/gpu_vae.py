@@ -32,6 +32,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.gpu_arithmetic import machine_rates
 from benchmarks.gpu_checkpoints import SHAPES, shape_config, vae_weights
+from benchmarks.gpu_device import device_of
 from benchmarks.gpu_vae_tiles import Choice, as_for, brief, choices, chosen, forced, groups, size
 from engine.attention.measure import captured
 from engine.kernels import launch
@@ -272,7 +273,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sweep", type=numbers, default=[], help="streams to try other tiles with")
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
     options = parser.parse_args(arguments)
-    device, begin = torch.device("cuda"), time.perf_counter()
+    device, begin = device_of(), time.perf_counter()
     bench = Bench(options.shape, device)
     compile_all(bench.tasks(options.streams, options.sweep), options.shape)
     results: dict[str, Any] = {"shape": options.shape, "device": torch.cuda.get_device_name(device)}

@@ -1,0 +1,76 @@
+"""Benchmarks say why a device cannot serve, before they do anything else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks.gpu_device import device_of
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = [
+    "gpu --shape tiny --device cuda:1",
+    "gpu_accuracy --device cuda --no-save",
+    "gpu_attention",
+    "gpu_attention_launches",
+    "gpu_halves",
+    "gpu_kernels --device cuda:0",
+    "gpu_linear",
+    "gpu_vae",
+]
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Of compute capability 9.0; -> the devices that were made current."""
+    made_current: list[Any] = []
+    fakes = {
+        "is_available": lambda: True,
+        "device_count": lambda: 2,
+        "get_device_capability": lambda device: (9, 0),
+        "get_device_name": lambda device: "NVIDIA Something",
+        "set_device": made_current.append,
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    return made_current
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_a_gpu_they_end_with_one_line(command: str) -> None:
+    module, *arguments = command.split()
+    result = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 1
+    expected = f"this machine has no CUDA device that torch {torch.__version__} can use"
+    assert result.stderr.strip() == expected
+
+
+def test_another_gpu_than_the_first_is_made_current(two_gpus: list[Any]) -> None:
+    assert device_of("cuda:1") == torch.device("cuda:1")
+    assert two_gpus == [torch.device("cuda:1")]
+    assert device_of("cuda") == torch.device("cuda") and device_of("cpu") == torch.device("cpu")
+    assert len(two_gpus) == 1
+
+
+def test_a_gpu_that_is_not_there_is_named(two_gpus: list[Any]) -> None:
+    with pytest.raises(SystemExit, match="there is no cuda:2: this machine has 2 CUDA devices"):
+        device_of("cuda:2")
+
+
+def test_a_gpu_without_bf16_is_refused(two_gpus: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    with pytest.raises(SystemExit, match=r"NVIDIA Something has compute capability 7\.5, not 8\.0"):
+        device_of("cuda")
