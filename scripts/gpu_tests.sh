@@ -7,10 +7,14 @@
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
 # tokenizers and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the tests. The published
 # package and what it imports are optional (benchmarks/published.py puts it into benchmarks/.published elsewhere).
-# PYTHON names the interpreter. GPU_TESTS_DEVICE=cpu shows on a CPU that the script works, and nothing more.
+# PYTHON names the interpreter; without it, it is that of .venv where there is one, else python3. GPU_TESTS_DEVICE=cpu
+# shows on a CPU that the script works, and nothing more.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-python=${PYTHON:-python3}
+python=${PYTHON:-}
+if [ -z "$python" ]; then
+    if [ -x .venv/bin/python ]; then python=.venv/bin/python; else python=python3; fi
+fi
 device=${GPU_TESTS_DEVICE:-cuda}
 output=${GPU_TESTS_OUTPUT:-benchmarks/results/gpu_tests.txt}
 export PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=false
@@ -32,10 +36,7 @@ fi
 if [ "$device" = cuda ]; then
     unset TRITON_INTERPRET
     shape=${GPU_TESTS_SHAPE:-voxcpm2}
-    if ! "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
-        echo "this machine has no CUDA device" >&2
-        exit 2
-    fi
+    "$python" -c 'from benchmarks.gpu_device import device_of; device_of()' || exit 2
 else
     export TRITON_INTERPRET=1
     shape=tiny

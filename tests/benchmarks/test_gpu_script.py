@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,11 @@ import torch
 ROOT = Path(__file__).parents[2]
 
 
-def run(output: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    output: Path, *arguments: str, root: Path = ROOT, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(ROOT / "scripts" / "gpu_tests.sh"), *arguments],
+        [str(root / "scripts" / "gpu_tests.sh"), *arguments],
         env={**os.environ, "PYTHON": sys.executable, "GPU_TESTS_OUTPUT": str(output), **environment},
         capture_output=True,
         text=True,
@@ -27,6 +30,19 @@ def test_without_a_gpu_nothing_is_run_or_written(tmp_path: Path) -> None:
     result = run(tmp_path / "output.txt")
     assert result.returncode == 2 and "no CUDA device" in result.stderr
     assert not (tmp_path / "output.txt").exists()
+
+
+def test_the_environment_of_the_installation_is_taken(tmp_path: Path) -> None:
+    copied = ("scripts/gpu_tests.sh", "benchmarks/__init__.py", "benchmarks/gpu_device.py")
+    for name in copied:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    interpreter = tmp_path / ".venv" / "bin" / "python"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_text(f'#!/bin/sh\necho "installed" >&2\nexec {sys.executable} "$@"\n')
+    interpreter.chmod(0o755)
+    result = run(tmp_path / "output.txt", "nonsense", root=tmp_path, PYTHON="", GPU_TESTS_DEVICE="cpu")
+    assert result.returncode == 1 and "installed" in result.stderr
 
 
 def test_a_part_that_fails_fails_the_script_and_stands_in_its_output(tmp_path: Path) -> None:
