@@ -86,12 +86,17 @@ def measure_concurrency(bench: Bench) -> Figures:
 
 
 def measure_peer(bench: Bench, ours: Figures) -> Figures:
-    """The same work by the peer, and how many times its figures ours are."""
+    """The same work by the peer, and how many times its figures ours are.
+
+    Raises RuntimeError when it came to none of it.
+    """
     patches = bench.arguments.patches
     works = [
         (kind, streams, patches) for kind in bench.arguments.texts for streams in bench.arguments.streams
     ]
     figures = gpu_peer.measure_in_child(bench.directory, works, bench.arguments.peer_seconds)
+    if not figures["works"]:
+        raise RuntimeError(f"the peer measured nothing: {' '.join(figures.get('failed', []))}")
     figures["ratios"] = gpu_peer.ratios(ours["works"], figures["works"])
     for row in figures["ratios"]:
         print("ratio", json.dumps(row), flush=True)

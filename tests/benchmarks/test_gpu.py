@@ -284,6 +284,18 @@ def test_a_scenario_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: py
     assert set(json.loads((tmp_path / "gpu.json").read_text())["scenarios"]) == {"tiny/profile"}
 
 
+def test_a_peer_that_is_not_there_fails_and_replaces_no_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = {"scenarios": {"tiny/peer": {"works": [{"streams": 1}], "ratios": []}}}
+    (tmp_path / "gpu.json").write_text(json.dumps(measured))
+    monkeypatch.setitem(gpu.SCENARIOS, "concurrency", lambda bench: {"works": []})
+    assert gpu.main(["concurrency", *arguments(tmp_path, "--peer")]) == 1
+    saved = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]
+    assert saved["tiny/peer"] == measured["scenarios"]["tiny/peer"]
+    assert "failed: peer" in capsys.readouterr().out
+
+
 def test_start_up_is_measured_in_a_process_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
