@@ -29,7 +29,7 @@ from gateway.requests import random_seed
 from gateway.service import Gateway
 from gateway.standing import Standing
 from gateway.voices.resolution import Speaker
-from gateway.worker_client import RequestRejected
+from gateway.worker_client import RequestRejected, WorkerRefused
 
 logger = structlog.get_logger(__name__)
 
@@ -191,6 +191,8 @@ class LiveSpeech:
         audio_seconds = self.audio_seconds
         try:
             while await self._something_to_say():
+                if lease.id not in lease.worker.leases:
+                    raise WorkerRefused("the worker was started again, and nobody holds a slot of it")
                 await self._speak(ticket, lease)
             lease.worker.figures.served(0.0, 0.0)  # the slot waited for text too: no pace to be told
         finally:
