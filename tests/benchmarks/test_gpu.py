@@ -287,7 +287,7 @@ def test_a_scenario_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: py
 def test_a_peer_that_is_not_there_fails_and_replaces_no_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured = {"scenarios": {"tiny/peer": {"works": [{"streams": 1}], "ratios": []}}}
+    measured = {"scenarios": {"tiny/peer": {"works": [figures("short", 1, 1)], "ratios": []}}}
     (tmp_path / "gpu.json").write_text(json.dumps(measured))
     monkeypatch.setitem(gpu.SCENARIOS, "concurrency", lambda bench: {"works": []})
     assert gpu.main(["concurrency", *arguments(tmp_path, "--peer")]) == 1
