@@ -37,7 +37,8 @@ class Sequence:
             else decodes they are computed one by one, as they were then, so that the continuation has the
             same bits: scalar quantisation makes an audible difference of a rounding error in the end.
         token_seconds: how long one generated token plays; 0 when nobody listens while it is made.
-        block_table: block numbers, position p lives in block `block_table[p // block_size]`.
+        block_table: block numbers, position p lives in block `block_table[p // block_size]`. It grows
+            in place; who gave its blocks up gets another list.
         num_prompt_tokens: length of the prompt, fixed at creation.
         num_computed_tokens: positions whose keys and values are in the cache.
         num_cached_tokens: how many of those the latest admission took from the prefix cache.

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,12 +35,24 @@ MakeNoise = Callable[[GenerationState, int], np.ndarray]
 MakeResult = Callable[[GenerationState, ProgramResult], StepResult]
 
 
+class Position(NamedTuple):
+    """Of a sequence, with the block table through which it is computed."""
+
+    sequence: Sequence
+    start: int
+    block_table: list[int]
+
+    def serves(self, row: ScheduledSequence) -> bool:
+        """Whether `row` asks for this position alone, in the same blocks: who gave them up has other ones."""
+        return row.count == 1 and row.start == self.start and row.sequence.block_table is self.block_table
+
+
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """A step under way: which position of which sequence is computed in each row."""
+    """A step under way: what is computed in each row."""
 
     launched: Launched
-    rows: list[tuple[Sequence, int]]
+    rows: list[Position]
     wanted: list[int | None] = field(default_factory=list)
     """For each row, the row of the batch that it serves."""
 
@@ -76,8 +89,8 @@ class ProgramRunner:
         self._block_size = block_size
         self._make_noise, self._make_result = make_noise, make_result
         self._ahead: Flight | None = None
-        self._kept: dict[Sequence, tuple[int, ProgramResult]] = {}
-        """Position and result of sequences that were left out of the step they were computed for."""
+        self._kept: dict[Sequence, tuple[Position, ProgramResult]] = {}
+        """Of sequences that were left out of the step they were computed for."""
 
     def run(self, batch: Rows[ScheduledSequence], run_freely: RunFreely) -> Results:
         """One step; rows that no program fits go through `run_freely`."""
@@ -107,8 +120,8 @@ class ProgramRunner:
             kept = self._kept.pop(row.sequence, None)
             if kept is None:
                 continue
-            start, result = kept
-            if row.count == 1 and row.start == start:
+            position, result = kept
+            if position.serves(row):
                 results[i] = self._result(row.sequence, result)
                 served.add(i)
             else:
@@ -122,21 +135,21 @@ class ProgramRunner:
             return []
         places = {row.sequence: i for i, row in enumerate(batch)}
         wanted: list[int | None] = []
-        for sequence, start in ahead.rows:
-            i = places.get(sequence)
-            asked = i is not None and batch[i].count == 1 and batch[i].start == start
+        for position in ahead.rows:
+            i = places.get(position.sequence)
+            asked = i is not None and position.serves(batch[i])
             if i is not None and not asked:
-                self._streams.release(sequence)
+                self._streams.release(position.sequence)
             wanted.append(i if asked else None)
         left_out = [
-            place for place, (sequence, _) in enumerate(ahead.rows)
+            place for place, (sequence, _, _) in enumerate(ahead.rows)
             if sequence not in places and sequence.status is not SequenceStatus.FINISHED
         ]  # fmt: skip
         if left_out:
             found = ahead.launched.results()
             for place in left_out:
-                sequence, start = ahead.rows[place]
-                self._kept[sequence] = start, found[place]
+                position = ahead.rows[place]
+                self._kept[position.sequence] = position, found[place]
         served.update(i for i in wanted if i is not None)
         return [Flight(ahead.launched, ahead.rows, wanted)]
 
@@ -169,7 +182,8 @@ class ProgramRunner:
                 for (sequence, start, unread), slot in zip(rows, slots, strict=True)
             ]
         )
-        return Flight(program.launch(), [(sequence, start) for sequence, start, _ in rows])
+        positions = [Position(sequence, start, sequence.block_table) for sequence, start, _ in rows]
+        return Flight(program.launch(), positions)
 
     def _launch_chunks(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         """Chunks of prompts, in as few launches as hold them."""
@@ -188,7 +202,7 @@ class ProgramRunner:
             for program, count in self._programs.pack([chunk.count for chunk in chunks], has_audio):
                 taken, chunks = chunks[:count], chunks[count:]
                 program.fill([], self._chunk_rows(taken))
-                rows = [(chunk.sequence, chunk.start) for chunk in taken]
+                rows = [Position(chunk.sequence, chunk.start, chunk.sequence.block_table) for chunk in taken]
                 wanted = [chunk.index if chunk.samples else None for chunk in taken]
                 flights.append(Flight(program.launch(), rows, wanted))
         return flights
