@@ -39,11 +39,12 @@ class Device(StrEnum):
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", help="YAML file with sections serve, gateway, worker. [env: VOXFLEET_CONFIG]"),
+    typer.Option("--config", help="YAML file with sections serve, gateway, worker. \\[env: VOXFLEET_CONFIG]"),
 ]
 
 ModelOption = Annotated[
-    str | None, typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. [default: bundled]")
+    str | None,
+    typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. \\[default: bundled]"),
 ]
 
 
@@ -71,14 +72,14 @@ def root(
 @app.command()
 def serve(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0 takes a free one. [default: 8006]")
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
     ] = None,
     workers: Annotated[
         str | None, typer.Option(help="Number of workers, or auto: one per GPU, else one.")
     ] = None,
-    device: Annotated[Device | None, typer.Option(help="What workers run on. [default: auto]")] = None,
+    device: Annotated[Device | None, typer.Option(help="What workers run on. \\[default: auto]")] = None,
     model: ModelOption = None,
 ) -> None:
     """Run a gateway and its workers here, and restart what dies."""
@@ -105,10 +106,10 @@ def gateway(
         str | None, typer.Option(help="Base URLs of the workers, with commas between them.")
     ] = None,
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 8006]")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. \\[default: 8006]")] = None,
     max_queue: Annotated[
-        int | None, typer.Option(help="Requests that may wait for a slot. [default: 1000]")
+        int | None, typer.Option(help="Requests that may wait for a slot. \\[default: 1000]")
     ] = None,
 ) -> None:
     """Run one gateway. Secrets come from the environment: VOXFLEET_WORKER_SECRET, VOXFLEET_ADMIN_TOKEN."""
@@ -123,19 +124,19 @@ def gateway(
 @app.command()
 def worker(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 22400]")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda or auto. [default: auto]")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. \\[default: 22400]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or auto. \\[default: auto]")] = None,
     model: ModelOption = None,
-    slots: Annotated[int | None, typer.Option(help="Requests served at a time. [default: 4]")] = None,
+    slots: Annotated[int | None, typer.Option(help="Requests served at a time. \\[default: 4]")] = None,
     step_ms: Annotated[
-        float | None, typer.Option(help="Synthetic model: milliseconds per step. [default: 40]")
+        float | None, typer.Option(help="Synthetic model: milliseconds per step. \\[default: 40]")
     ] = None,
     gateways: Annotated[
         str | None, typer.Option(help="Base URLs of gateways to dial in at, with commas between them.")
     ] = None,
     advertise: Annotated[
-        str | None, typer.Option(help="Where gateways reach this worker. [default: its host and port]")
+        str | None, typer.Option(help="Where gateways reach this worker. \\[default: its host and port]")
     ] = None,
 ) -> None:
     """Run one worker. Its secret comes from the environment alone: VOXFLEET_WORKER_SECRET."""
@@ -264,7 +265,7 @@ app.add_typer(sessions_app, name="sessions")
 @sessions_app.command("clean")
 def clean_sessions(
     data_dir: Annotated[
-        Path | None, typer.Option(help="The gateway's data folder. [default: data, or as configured]")
+        Path | None, typer.Option(help="The gateway's data folder. \\[default: data, or as configured]")
     ] = None,
     retention_days: Annotated[
         float | None, typer.Option(min=0, help="Remove what is older; 0: nothing for its age.")

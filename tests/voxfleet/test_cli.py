@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tomllib
 
@@ -24,9 +25,15 @@ CONTRACT = {
 GROUPS = {"sessions": {"clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--dry-run"}}}
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        voxfleet(*arguments), cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        voxfleet(*arguments),
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -52,6 +59,24 @@ def test_every_option_and_command_is_explained() -> None:
     for name, command in COMMANDS.items():
         assert command.help, name
         assert all(parameter.help for parameter in command.params), name
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ("serve",),
+            ["[env: VOXFLEET_CONFIG]", "[default: 127.0.0.1]", "[default: 8006]", "[default: bundled]"],
+        ),
+        (("gateway",), ["[default: 1000]"]),
+        (("worker",), ["[default: 22400]", "[default: 4]", "[default: 40]"]),
+        (("sessions", "clean"), ["[default: data, or as configured]"]),
+    ],
+)
+def test_help_names_the_defaults(command: tuple[str, ...], words: list[str]) -> None:
+    result = run(*command, "--help", COLUMNS="200")
+    assert result.returncode == 0
+    assert [word for word in words if word not in result.stdout] == []
 
 
 def test_no_option_carries_a_secret() -> None:
