@@ -107,10 +107,24 @@ def shape_config(shape: str) -> dict[str, Any]:
 SHAPES = ("voxcpm-0.5b", "voxcpm1.5", "voxcpm2", "tiny")
 
 
-def make_checkpoint(shape: str, directory: Path = DIRECTORY, seed: int = 0) -> Path:
-    """The checkpoint of a shape under `directory`, written unless it is there already."""
+def with_layers(config: dict[str, Any], layers: int) -> dict[str, Any]:
+    """The same widths with so many layers in each of the four stacks."""
+    stacks = {"lm_config": "num_hidden_layers", "encoder_config": "num_layers", "dit_config": "num_layers"}
+    shallow = {name: config[name] | {field: layers} for name, field in stacks.items()}
+    return config | shallow | {"residual_lm_num_layers": layers}
+
+
+def make_checkpoint(
+    shape: str, directory: Path = DIRECTORY, seed: int = 0, layers: int | None = None
+) -> Path:
+    """The checkpoint of a shape under `directory`, written unless it is there already.
+
+    layers: of each stack; None: as many as the shape has.
+    """
     target = directory / shape
     config = shape_config(shape)
+    if layers is not None:
+        config = with_layers(config, layers)
     written = target / "config.json"
     if written.is_file() and json.loads(written.read_text()) == config:
         return target

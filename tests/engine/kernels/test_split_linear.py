@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.kernels.add_and_norm import add_and_norm
 from engine.kernels.halved_linear import halved_linear
@@ -74,6 +76,15 @@ def test_parts_add_up_and_are_normalised(rows: int, outputs: int, size: int) -> 
     expected = residual + 0.3 * F.linear(x, weight)
     torch.testing.assert_close(hidden, expected, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(normed, F.rms_norm(expected, norm.shape, norm, EPS), atol=1e-5, rtol=1e-4)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(1, MAX_ROWS), st.integers(1, 80), st.integers(1, 160).map(lambda eights: 8 * eights))
+def test_whatever_the_shape(rows: int, outputs: int, size: int) -> None:
+    x, weight = torch.randn(rows, size), torch.randn(outputs, size) / size**0.5
+    expected = F.linear(x, weight)
+    torch.testing.assert_close(split_linear(x, weight), expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(partial_linear(x, weight).sum(0), expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("splits", [1, 2, 8])
