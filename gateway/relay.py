@@ -36,7 +36,9 @@ class Clip:
         self.seed = seed
         self.max_audio_seconds = max_audio_seconds
         self.model: ModelDescription | None = None
-        """The model that makes every patch; known from the first attempt on."""
+        """The model that makes every patch, or that of the worker that is being asked."""
+        self.taken = False
+        """A worker took it: from then on it belongs to the model."""
         self.latent_bytes = 0
         """Of each of its patches."""
         self.latents: list[bytes] = []
@@ -60,10 +62,15 @@ class Clip:
 
     def begin(self, model: ModelDescription) -> None:
         """Say which model speaks, as soon as that is known."""
-        if self.model is None:
+        if not self.begun:
             self.model = model
             self.latent_bytes = 4 * model.patch_size * model.latent_dim
             self._texts = parts(self.request.text, model.part_characters, model.languages)
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has to go on with its model."""
+        return self.taken or bool(self.latents)
 
     @property
     def texts(self) -> list[str]:
@@ -194,9 +201,11 @@ def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream
     """A clip stays with the model it was begun with."""
     if model is None or (model.revision, model.sample_rate) != (stream.model_revision, stream.sample_rate):
         raise StreamBroken("model", "the worker changed its model")
-    clip.begin(model)
+    if clip.model is None:
+        clip.begin(model)
     if clip.model.revision != model.revision:
         raise StreamBroken("model", "the worker serves another model than the one that began the clip")
+    clip.taken = True
 
 
 def _take(clip: Clip, frame: Frame, stream: FrameStream, deliver: Callable[[bytes], None]) -> None:

@@ -146,7 +146,7 @@ class Synthesis:
     def same_model(self) -> Requirement | None:
         """A clip that was begun stays with its model."""
         model = self.clip.model
-        return self._speaker.requirement(model.name, model.revision) if model else None
+        return self._speaker.requirement(model.name, model.revision) if self.clip.begun else None
 
     def lost(self, worker_id: str, reason: str) -> None:
         """A worker failed."""

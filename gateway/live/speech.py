@@ -169,7 +169,7 @@ class LiveSpeech:
 
     def same_model(self) -> Requirement | None:
         """What was begun stays with its model."""
-        model = self._clip.model if self._clip else None
+        model = self._clip.model if self._clip and self._clip.begun else None
         return self._speaker.requirement(model.name, model.revision) if model else None
 
     def lost(self, worker_id: str, reason: str) -> None:
@@ -269,7 +269,7 @@ class LiveSpeech:
         worker, client = lease.worker, self._gateway.clients[lease.worker.id]
         voice = await self._speaker.conditioning(worker, client)
         clip.conditioning = take_over(voice, self._before, worker.model)
-        if clip.model is None:
+        if not clip.begun:
             self._resampler = Resampler(worker.model.sample_rate, self._sample_rate)
         while clip.finish_reason is None and not self._session.paused:
             await relay(
