@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -175,10 +174,7 @@ def say(
     seed: Annotated[int | None, typer.Option(help="Same seed, same words, same audio.")] = None,
 ) -> None:
     """Speak into a file, without any server."""
-    from engine.errors import EngineError, RequestError
-    from models.voxcpm.config_fields import ConfigError
-    from voxfleet.model_source import ModelMissingError
-    from voxfleet.say import SayError
+    from voxfleet.say import FAILURES, read_text
     from voxfleet.say import say as say_into
 
     if (prompt_audio is None) != (prompt_text is None):
@@ -194,14 +190,14 @@ def say(
     try:
         with console.status("loading") as status:
             spoken = say_into(
-                sys.stdin.read() if text == "-" else text,
+                read_text(text),
                 output,
                 model=model,
                 device=device.value,
                 on_progress=status.update,
                 **{name: value for name, value in options.items() if value is not None},
             )
-    except (SayError, ModelMissingError, RequestError, EngineError, ConfigError, OSError) as error:
+    except FAILURES as error:
         fail(error)
     typer.echo(
         f"{output}: {spoken.audio_seconds:.2f} s of audio at {spoken.sample_rate} Hz"

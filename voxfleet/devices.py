@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 COUNT_TIMEOUT_SECONDS = 120.0
+NO_GPU = "--device cuda, but PyTorch sees no CUDA device here (`voxfleet doctor` says more)"
 
 
 class DeviceError(RuntimeError):
@@ -37,7 +38,7 @@ def place_workers(workers: int | str, device: str, gpus: list[str], cpu_count: i
     absent.
     """
     if device == "cuda" and not gpus:
-        raise DeviceError("--device cuda, but PyTorch sees no CUDA device here (`voxfleet doctor` says more)")
+        raise DeviceError(NO_GPU)
     if device != "cpu" and gpus:
         count = len(gpus) if workers == "auto" else int(workers)
         return [Placement("cuda", {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]}) for i in range(count)]
@@ -45,6 +46,12 @@ def place_workers(workers: int | str, device: str, gpus: list[str], cpu_count: i
     threads = max(1, cpu_count // count)
     environment = {} if count == 1 or "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
     return [Placement("cpu", environment)] * count
+
+
+def ensure_present(device: str) -> None:
+    """Raises DeviceError when cuda is asked for and absent."""
+    if device == "cuda" and not visible_gpus():
+        raise DeviceError(NO_GPU)
 
 
 def visible_gpus() -> list[str]:

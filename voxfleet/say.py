@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import soundfile
 
-from voxfleet.model_source import check_model
+from engine.errors import EngineError, RequestError
+from models.voxcpm.config_fields import ConfigError
+from voxfleet.devices import DeviceError, ensure_present
+from voxfleet.model_source import ModelMissingError, check_model
 
 if TYPE_CHECKING:
     from models.voxcpm import VoxCPM
@@ -19,6 +24,10 @@ if TYPE_CHECKING:
 
 class SayError(RuntimeError):
     """The clip cannot be made or written; the message is for the user."""
+
+
+FAILURES = (SayError, ModelMissingError, DeviceError, RequestError, EngineError, ConfigError, OSError)
+"""What can go wrong through no fault of this program; each message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,12 @@ def say(
 ) -> Spoken:
     """Speaks `text` into `output`, whose suffix names the format (wav, flac, ogg, mp3).
 
-    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed. Raises
-    SayError, ModelMissingError, and what VoxCPM raises: RequestError, EngineError, and ConfigError for the
-    checkpoint.
+    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed. Raises one of
+    FAILURES.
     """
     check_output(output)
     check_model(model)
+    ensure_present(device)
     from models.voxcpm import VoxCPM
 
     def on_loading(stage: str, progress: float) -> None:
@@ -100,6 +109,17 @@ def _note(features: tuple[str, ...], options: dict[str, Any]) -> str | None:
     return None
 
 
+def read_text(argument: str) -> str:
+    """The text to say; "-" reads it from standard input. Raises SayError."""
+    try:
+        if argument == "-":
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        argument.encode()  # other bytes come from the command line as lone surrogates
+    except UnicodeError as error:
+        raise SayError("the text is not UTF-8") from error
+    return argument
+
+
 def check_output(output: Path) -> None:
     """Finds out before the model is loaded whether the clip can be written. Raises SayError."""
     if output.suffix.lstrip(".").upper() not in soundfile.available_formats():
@@ -111,8 +131,18 @@ def check_output(output: Path) -> None:
 
 
 def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
-    """Writes mono float32 samples in [-1, 1]. Raises SayError."""
+    """Writes mono float32 samples in [-1, 1], all of them or no file. Raises SayError."""
+    encoded = io.BytesIO()
     try:
-        soundfile.write(output, audio, sample_rate)
-    except (OSError, soundfile.SoundFileError) as error:
+        soundfile.write(encoded, audio, sample_rate, format=output.suffix.lstrip(".").upper())
+        file = output.open("wb")
+        try:
+            with file:
+                file.write(encoded.getvalue())
+        except OSError:
+            output.unlink()
+            raise
+    except OSError as error:
+        raise SayError(f"{output} cannot be written: {error.strerror}") from error
+    except soundfile.SoundFileError as error:
         raise SayError(f"{output} cannot be written: {error}") from error

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +14,29 @@ import pytest
 import soundfile
 
 from tests.voxfleet.conftest import ROOT, voxfleet
-from voxfleet.say import SayError, say
+from voxfleet.devices import visible_gpus
+from voxfleet.say import SayError, say, write
 
 TINY = ROOT / "tests" / "parity" / "tiny_v2"
 
 
-def run(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        voxfleet("say", *arguments), cwd=ROOT, capture_output=True, text=True, check=False, input=text or ""
+def run(*arguments: str | bytes, text: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    given = text.encode() if isinstance(text, str) else text
+    result = subprocess.run(
+        [*voxfleet("say"), *arguments], cwd=ROOT, capture_output=True, check=False, input=given
     )
+    return subprocess.CompletedProcess(
+        result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
+    )
+
+
+@pytest.fixture
+def limited_files() -> Iterator[None]:
+    """No file of this process grows beyond 4 KiB: what a full disk does, without filling one."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture
@@ -51,6 +67,38 @@ def test_the_text_can_come_from_standard_input(tmp_path: Path) -> None:
     result = run("-", "-o", str(output), "--model", str(TINY), text="Hello there.")
     assert result.returncode == 0, result.stderr
     assert output.stat().st_size > 44
+
+
+@pytest.mark.parametrize(("argument", "text"), [("-", b"caf\xe9"), (b"caf\xe9", b"")])
+def test_a_text_in_another_encoding_is_refused_without_a_traceback(
+    argument: str | bytes, text: bytes, tmp_path: Path
+) -> None:
+    result = run(argument, "-o", str(tmp_path / "out.wav"), "--model", str(TINY), text=text)
+    assert result.returncode == 1
+    assert "not UTF-8" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_mark_of_the_byte_order_is_not_spoken(tmp_path: Path) -> None:
+    for name, text in (("plain", "Hello."), ("marked", "\ufeffHello.")):
+        arguments = ("-o", str(tmp_path / f"{name}.wav"), "--model", str(TINY), "--seed", "3")
+        assert run("-", *arguments, text=text).returncode == 0
+    assert (tmp_path / "plain.wav").read_bytes() == (tmp_path / "marked.wav").read_bytes()
+
+
+@pytest.mark.skipif(bool(visible_gpus()), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_said_without_a_traceback(tmp_path: Path) -> None:
+    result = run("Hello.", "-o", str(tmp_path / "out.wav"), "--model", str(TINY), "--device", "cuda")
+    assert result.returncode == 1
+    assert "no CUDA device" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_disk_that_is_full_is_named_and_leaves_no_half_file(tmp_path: Path, limited_files: None) -> None:
+    output = tmp_path / "out.wav"
+    with pytest.raises(SayError, match="File too large"):
+        write(output, np.zeros(16_000, np.float32), 16_000)
+    assert not output.exists()
 
 
 def test_the_same_seed_gives_the_same_file_and_another_one_another(tmp_path: Path) -> None:
