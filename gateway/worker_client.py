@@ -120,6 +120,7 @@ class WorkerClient:
                 await stream.start()
         except TimeoutError as error:
             connection.transport.abort()
+            self.drop_connections()  # whatever made this one mute may have done so to those kept beside it
             raise WorkerUnreachable("the worker did not answer a request") from error
         except ProtocolError as error:
             connection.transport.abort()

@@ -227,6 +227,17 @@ async def test_a_connection_that_closed_while_idle_costs_the_request_nothing() -
     assert outcome.migrations == 0
 
 
+async def test_when_one_kept_connection_is_dead_the_others_are_not_tried() -> None:
+    """What drops idle connections without a word drops them all: a firewall, a partition."""
+    worker = ScriptedWorker([Act(), Act(), Act(fault="mute"), Act()])
+    async with gateway_of(worker) as gateway:
+        await asyncio.gather(speak(gateway, Ear()), speak(gateway, Ear()))
+        assert worker.connections == 2
+        await speak(gateway, ear := Ear())
+        assert ear.pcm == CLIP
+        assert worker.connections == 3
+
+
 async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worker_hangs() -> None:
     worker = ScriptedWorker([Act(2, "silence")])
     async with gateway_of(worker, frame_timeout_seconds=5, cancel_timeout_seconds=0.1) as gateway:
