@@ -226,7 +226,16 @@ def bench(
     failed.
     """
     from voxfleet.bench import TEXTS, run_bench
+    from voxfleet.client.connection import base_urls
 
+    try:
+        base_urls(url)
+        if json_file is not None:
+            json_file.open("a").close()
+    except ValueError as error:
+        fail(f"--url: {error}", 2)
+    except OSError as error:
+        fail(f"--json {json_file} cannot be written: {error.strerror}", 2)
     result = asyncio.run(run_bench(url, concurrency, requests, text or TEXTS, voice, preroll))
     figures = json.dumps(result.summary(), indent=2)
     typer.echo(figures)

@@ -106,6 +106,10 @@ def test_the_version_is_that_of_the_package() -> None:
         (("worker", "--host", "0.0.0.0", "--model", "synthetic"), "VOXFLEET_WORKER_SECRET"),
         (("say", "Hello.", "--prompt-text", "Hi."), "belong together"),
         (("say", "Hello.", "--reference", "absent.wav"), "absent.wav"),
+        (("bench", "--url", "nonsense"), "nonsense"),
+        (("bench", "--url", "http://127.0.0.1:port"), "127.0.0.1:port"),
+        (("bench", "--json", "absent/bench.json"), "absent/bench.json cannot be written"),
+        (("bench", "--json", "tests"), "tests cannot be written: Is a directory"),
         (("sing",), "sing"),
     ],
 )

@@ -22,6 +22,7 @@ from voxfleet.client import (
     ServerError,
     SpeechError,
     UnreachableError,
+    stream_speech,
 )
 from voxfleet.client.errors import error_from_answer
 
@@ -135,9 +136,22 @@ def test_answers_of_something_else_are_errors_too(status: int, body: bytes, kind
 
 
 def test_a_wrong_address_is_refused() -> None:
-    for address in ("127.0.0.1:8006", [], ["ws://x"]):
+    for address in (
+        "127.0.0.1:8006",
+        [],
+        ["ws://x"],
+        "http://",
+        "http://x:port",
+        "http://[x",
+        "http://x:99999",
+    ):
         with pytest.raises(ValueError, match="address"):
             Client(address)
+
+
+async def test_a_stream_refuses_a_wrong_address_in_the_same_words() -> None:
+    with pytest.raises(ValueError, match="address"):
+        await anext(stream_speech("127.0.0.1:8006", "Hello."))
 
 
 def test_voices_are_made_used_and_deleted(client: Client, tmp_path: Path) -> None:

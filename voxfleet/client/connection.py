@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from websockets.asyncio.client import connect
 
@@ -20,9 +21,17 @@ def key_headers(api_key: str | None) -> dict[str, str]:
 def base_urls(base_url: str | Sequence[str]) -> list[str]:
     """Addresses of gateways, without a slash at their ends. Raises ValueError."""
     urls = [base_url] if isinstance(base_url, str) else list(base_url)
-    if not urls or not all(url.startswith(("http://", "https://")) for url in urls):
+    if not urls or not all(map(_is_address, urls)):
         raise ValueError(f"not the address of a gateway, such as http://127.0.0.1:8006: {base_url!r}")
     return [url.rstrip("/") for url in urls]
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets around no address
+        return False
 
 
 def open_socket(base_url: str, path: str, api_key: str | None, key_in_subprotocol: bool = False) -> connect:

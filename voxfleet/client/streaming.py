@@ -25,7 +25,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from voxfleet.client.connection import open_socket
+from voxfleet.client.connection import base_urls, open_socket
 from voxfleet.client.errors import SpeechError, UnreachableError, error_from, error_from_answer
 
 PATIENCE_SECONDS = 30.0
@@ -57,12 +57,13 @@ async def stream_speech(
     key_in_subprotocol: bool = False,
     **options: Any,
 ) -> AsyncIterator[dict[str, Any] | bytes]:
-    """Yields the server's messages as dicts and the audio as bytes; ends after "done". Raises SpeechError.
+    """Yields the server's messages as dicts and the audio as bytes; ends after "done". Raises SpeechError,
+    and ValueError for what is no address.
 
     `options` are the other fields of a request, such as `voice`, `seed` and `cfg_value`. With `resume`, a
     break is bridged for up to `patience_seconds`; a request with a `sample_rate` cannot be resumed.
     """
-    urls = [base_url] if isinstance(base_url, str) else list(base_url)
+    urls = base_urls(base_url)
     resume = resume and "sample_rate" not in options
     clip = _Clip({"text": text, "format": "pcm", **options}, resume)
     pauses = _Pauses(len(urls), patience_seconds)
