@@ -17,6 +17,8 @@ from gateway.sessions.index import STALE_SECONDS, SessionIndex
 from gateway.settings import GatewaySettings
 
 _BYTES_PER_GB = 10**9
+_LONGEST_DAYS = 36_500
+"""No session is older; dates do not reach back as far as a setting may."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Limits:
     def from_numbers(cls, retention_days: float, max_storage_gb: float) -> Self:
         """Days, and units of 10^9 bytes; 0 means no limit."""
         return cls(
-            timedelta(days=retention_days) if retention_days else None,
+            timedelta(days=min(retention_days, _LONGEST_DAYS)) if retention_days else None,
             round(max_storage_gb * _BYTES_PER_GB) if max_storage_gb else None,
         )
 

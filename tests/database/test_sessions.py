@@ -12,7 +12,7 @@ import pytest
 
 from gateway.database import Database, Session
 from gateway.sessions import files
-from gateway.sessions.cleanup import Limits, Removed, choose, clean
+from gateway.sessions.cleanup import Limits, Removed, Stored, choose, clean
 from gateway.sessions.index import Progress, SessionIndex
 from gateway.sessions.recording_files import RecordingFiles
 from gateway.sessions.upkeep import interrupt_dead
@@ -224,3 +224,10 @@ async def test_without_limits_nothing_is_even_looked_at(folder: Path) -> None:
     unopened = SessionIndex(Database("sqlite:///never-opened.db"))
     assert await clean(unopened, folder, Limits.from_numbers(0, 0)) == []
     assert choose([], Limits(age=DAY, size_bytes=0), NOW) == []
+
+
+@pytest.mark.parametrize("days", [1e6, 1e10, 1e300])
+def test_a_retention_of_ages_keeps_all_and_leaves_the_limit_of_size(days: float) -> None:
+    old = Stored("old", NOW - 1000 * DAY, NOW, 1000, active=False, indexed=True)
+    assert choose([old], Limits.from_numbers(days, 0), NOW) == []
+    assert choose([old], Limits.from_numbers(days, 1e-9), NOW) == [Removed("old", "capacity", 1000)]
