@@ -115,9 +115,8 @@ def gateway(
     from gateway.cli import run
     from voxfleet.settings import config_path
 
-    raise typer.Exit(
-        run(config=config_path(config), workers=workers, host=host, port=port, max_queue=max_queue)
-    )
+    file = config_path(config)
+    raise typer.Exit(run(config=file, workers=workers, host=host, port=port, max_queue=max_queue))
 
 
 @app.command()

@@ -14,6 +14,8 @@ from gateway.sessions.index import SessionIndex
 from gateway.sessions.upkeep import interrupt_dead
 from gateway.settings import GatewaySettings, load_settings
 
+DATABASE_FILE = "voxfleet.db"
+
 
 class CleanError(Exception):
     """Why sessions could not be cleaned up, for the user."""
@@ -41,6 +43,8 @@ def clean_sessions(
         raise CleanError(f"a setting cannot be used: {_first_line(error)}") from error
     if not settings.data_dir.is_dir():
         raise CleanError(f"there is no folder {settings.data_dir}")
+    if settings.database_url is None and not (settings.data_dir / DATABASE_FILE).is_file():
+        raise CleanError(f"{settings.data_dir} is no data folder of a gateway: it has no {DATABASE_FILE}")
     try:
         return asyncio.run(_clean(settings, dry_run))
     except (DatabaseError, SQLAlchemyError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 import typer
@@ -139,3 +140,10 @@ def test_bench_without_a_server_says_so_and_fails() -> None:
     result = run("bench", "--url", "http://127.0.0.1:1", "-n", "1")
     assert result.returncode == 1
     assert "cannot reach" in result.stdout
+
+
+def test_a_folder_that_is_no_gateway_s_is_not_cleaned_and_stays_as_it_is(tmp_path: Path) -> None:
+    result = run("sessions", "clean", "--data-dir", str(tmp_path), "--retention-days", "7", "--dry-run")
+    assert result.returncode == 1
+    assert f"{tmp_path} is no data folder of a gateway" in result.stderr
+    assert list(tmp_path.iterdir()) == []
