@@ -1,0 +1,104 @@
+"""The figures that documents cite are those of the results that are kept beside the benchmarks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.kernels import halved_linear
+
+ROOT = Path(__file__).parents[2]
+COUNTS = {3: "three", 4: "four", 5: "five", 6: "six"}
+CHAOS_WORKERS = 3
+TEXTS = ("short", "long")
+
+
+def results(name: str) -> Any:
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+
+
+def gpu_figures() -> dict[str, list[str]]:
+    """Of VoxCPM2 on a GPU, by document."""
+    scenarios = results("gpu")["scenarios"]
+    ours, theirs, times = (
+        {(row["text"], row["streams"]): row for row in scenarios[f"voxcpm2/{name}"][rows]}
+        for name, rows in (("concurrency", "works"), ("peer", "works"), ("peer", "ratios"))
+    )
+
+    def pair(figure: str, digits: int, *work: Any) -> str:
+        return " | ".join(f"{side[work][figure]:.{digits}f} ms" for side in (ours, theirs))
+
+    def audio(side: dict[Any, Any], streams: int) -> list[str]:
+        return [f"{side[kind, streams]['audio_seconds_per_second']:.0f}" for kind in TEXTS]
+
+    def more(kind: str, streams: int) -> str:
+        return f"{times[kind, streams]['audio_seconds_per_second']:.1f} x"
+
+    (short, long), (their_short, their_long) = audio(ours, 64), audio(theirs, 64)
+    first = ["; ".join(f"{s[k, 64]['first_audio_ms_p50']:.0f} ms" for k in TEXTS) for s in (ours, theirs)]
+    steps = [f"{ours['short', streams]['step_ms_p50']:.1f}" for streams in (1, 64)]
+    readme = [
+        f"VAE included | {pair('step_ms_p50', 1, 'short', 1)} |",
+        f"| one stream: first audio | {pair('first_audio_ms_p50', 1, 'short', 1)} |",
+        f"seconds of audio per second | {short} | {their_short} ({more('short', 64)}) |",
+        f"| 64 streams, long text | {long} | {their_long} ({more('long', 64)}) |",
+        f"short; long text | {first[0]} | {first[1]} |",
+        f"| {'; '.join(audio(ours, 256))} | {'; '.join(audio(theirs, 256))} "
+        f"({more('short', 256)}; {more('long', 256)}) |",
+        f"without an underrun | {scenarios['voxcpm2/real_time']['most_streams']} |",
+        f"not yet compiled | {scenarios['voxcpm2/start_up']['seconds_to_ready']:.1f} s |",
+        f"floors are {ours['short', 1]['floor_ms']:.1f} ms at one stream",
+        f"and {ours['short', 64]['floor_ms']:.1f} ms at 64",
+    ]
+    changelog = [f"one stream from 11.6 to {steps[0]} ms, of 64 streams from 50.9 to {steps[1]} ms"]
+    return {"README.md": readme, "CHANGELOG.md": changelog}
+
+
+def chaos_figures() -> list[str]:
+    found = results("chaos")
+    kill, rounds = found["kill"], found["rolling"]["restarts"] // CHAOS_WORKERS
+    pauses = [int(kill["pauses"][name] + 0.5) for name in ("p50_ms", "p99_ms")]
+    return [
+        f"| {kill['lost']} lost, {kill['wrong']} wrong, {kill['migrations']} migrations | 0, 0, 100 |",
+        f"| p50 {pauses[0]} ms, p99 {pauses[1]} ms; beside other work",
+        f"| p99 {found['stop']['pauses']['p99_ms']:.0f} ms, no stale frame |",
+        f"| 0 lost, 0 wrong, {found['network']['migrations']} migrations | – |",
+        f"| rolling restart of all workers, {COUNTS[rounds]} times, 1,000 requests |",
+    ]
+
+
+def gateway_figures() -> list[str]:
+    found = {name: row["measured"] for name, row in results("gateway_load")["scenarios"].items()}
+    spread, step, first = found["latency_spread"], found["latency"], found["first_audio"]
+    return [
+        f"steps spread: p50 {spread['added_ms_p50']:.1f} ms, p99 {spread['added_ms_p99']:.1f} ms; "
+        f"all workers in step: {step['added_ms_p50']:.1f}, {step['added_ms_p99']:.1f},",
+        f"| p50 {first['added_ms_p50']:.1f} ms, p99 {first['added_ms_p99']:.1f} ms; on a faster day",
+        f"| {found['overload']['goodput_share']:.0%} | 95 %".replace("%", " %", 1),
+        f"| {found['leaving']['queued_ms_p99']:.0f} ms; {found['leaving']['streaming_ms_p99']:.0f} ms |",
+        f"| {found['memory']['websocket_kib']} KiB; {found['memory']['http_kib']} KiB |",
+        f"| {found['queue']['enqueue_ms_p99']:.2f} ms; {found['queue']['cost_ratio']:.2f} x |",
+        f"| {found['tenants']['jain_index']:.2f}; {found['tenants']['bulk_wait_seconds_max']:.0f} s |",
+    ]
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md"])
+def test_a_document_cites_the_figures_of_the_gpu(document: str) -> None:
+    text = " ".join((ROOT / document).read_text().split())
+    assert [figure for figure in gpu_figures()[document] if figure not in text] == []
+
+
+@pytest.mark.parametrize("figures", [chaos_figures, gateway_figures])
+def test_the_readme_cites_what_faults_and_load_came_to(figures: Any) -> None:
+    text = (ROOT / "README.md").read_text()
+    assert [figure for figure in figures() if figure not in text] == []
+
+
+def test_halves_are_taken_where_they_were_seen_to_pay() -> None:
+    for row in results("gpu_halves")["layers"]:
+        outputs = {"DiT": 1024, "LM": 2048}[row["stack"]]
+        taken = any(row["rows"] in rows for rows in halved_linear.paying_rows(outputs))
+        assert taken == (row["halves_us"] < row["whole_us"]), row
