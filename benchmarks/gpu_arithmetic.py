@@ -2,7 +2,7 @@
 
 A step reads the language models and the local encoder once, the DiT once per solver step, the audio decoder
 once, and the keys and values of every stream; it multiplies for every row. For VoxCPM2 at one stream that is
-7.9 GB, 1.6 ms at 4.8 TB/s.
+7.8 GB, 1.6 ms at 4.8 TB/s.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The streaming VAE decoder for CUDA: about thirty kernels for VoxCPM2, whatever the number of streams.
+"""The streaming VAE decoder for CUDA: thirty-six kernels for VoxCPM2, whatever the number of streams.
 
     decoder = FusedDecoder(vae, num_slots=8)        # used as `streaming_vae.StreamingDecoder`
 
