@@ -46,6 +46,10 @@ class WaveformStreams:
         self._context_patches = context_patches
         self._replay_patches = self.decoder.replay_patches(patch_size)
 
+    def __contains__(self, sequence: Sequence) -> bool:
+        """Whether the sequence has a slot at present."""
+        return sequence.request_id in self._slots
+
     def decode(self, sequences: list[Sequence], patches: Tensor) -> Tensor:
         """The audio of one new patch of each sequence: patches [N, P, D] -> [N, patch_samples]."""
         slots = torch.tensor(self.slots(sequences), device=self._device)

@@ -35,3 +35,13 @@ def test_who_gave_up_its_blocks_computes_all_that_the_cache_does_not_hold(
     assert engine._llm.scheduler.num_preemptions == 1
     assert_close(latents(outputs), latents(expected), 1e-5)
     assert_close(audio(outputs), audio(expected), 1e-4)
+
+
+def test_who_lost_its_place_in_the_decoder_goes_on_from_its_last_patch(
+    make_engine: Engines, programs: Engines
+) -> None:
+    """A pause keeps the patch that was computed ahead; the place is another's before it is asked for."""
+    expected = run(make_engine(), request("r"))["r"]
+    outputs = interrupted(programs(max_num_seqs=2), patches=2, others=2)
+    assert_close(latents(outputs), latents(expected), 1e-5)
+    assert_close(audio(outputs), audio(expected), 1e-4)

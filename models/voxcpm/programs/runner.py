@@ -231,6 +231,7 @@ class ProgramRunner:
             unread = int(result is None)
             goes_on = (
                 self._fits(row)
+                and sequence in self._streams  # or its place would be built without the patch of this step
                 and not (result is not None and result.stopped)
                 and state.index + unread < state.max_patches
                 and sequence.num_new_tokens + 1 < sequence.max_new_tokens
