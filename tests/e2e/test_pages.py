@@ -113,7 +113,7 @@ class TestSpeaking:
     def test_blank_text_is_answered_in_the_page(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet, "  \n ")
         page.click("#generate")
-        expect(page.locator("#status")).to_have_text("Write something first.")
+        expect(page.locator("#text-problem")).to_have_text("Write something first.")
         expect_state(page, "empty")
 
     def test_the_server_s_refusal_is_shown_in_its_words(self, page: Page, fleet: Server) -> None:

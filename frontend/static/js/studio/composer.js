@@ -1,9 +1,9 @@
 /**
  * The text being written: counter, sample texts, and the draft kept over a reload.
  */
-import { h } from "../shared/dom.js";
+import { h, setText } from "../shared/dom.js";
 import { clock, integer } from "../shared/format.js";
-import { setMessage, t } from "../shared/i18n.js";
+import { clearMessage, setMessage, t } from "../shared/i18n.js";
 import { characterCount, estimateSeconds } from "./estimate.js";
 
 const NEARLY_FULL = 0.9;
@@ -24,12 +24,14 @@ const SAMPLES = [
 export class Composer extends EventTarget {
   #area;
   #counter;
+  #complaint;
   #limit = Infinity;
 
-  constructor({ area, counter, samples }, draft = "") {
+  constructor({ area, counter, samples, problem }, draft = "") {
     super();
     this.#area = area;
     this.#counter = counter;
+    this.#complaint = problem;
     area.value = draft;
     area.addEventListener("input", () => this.#changed());
     samples.append(...SAMPLES.map((sample) => this.#sampleButton(sample)));
@@ -62,6 +64,14 @@ export class Composer extends EventTarget {
     this.#area.focus();
   }
 
+  /** Says at the text why it cannot be spoken, and takes the writer there. @param {() => string} problem */
+  complain(problem) {
+    setMessage(this.#complaint, "text.plain", { text: problem });
+    this.#area.setAttribute("aria-invalid", "true");
+    this.#area.focus();
+    this.#complaint.scrollIntoView({ block: "nearest" });
+  }
+
   #sampleButton({ name, text }) {
     const write = () => {
       this.text = text;
@@ -71,6 +81,9 @@ export class Composer extends EventTarget {
   }
 
   #changed() {
+    clearMessage(this.#complaint);
+    setText(this.#complaint, "");
+    this.#area.removeAttribute("aria-invalid");
     this.#show();
     this.dispatchEvent(new Event("change"));
   }

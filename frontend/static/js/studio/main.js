@@ -48,7 +48,7 @@ class Studio {
   #format = byId("format");
   #button = new GenerateButton(byId("generate"), () => (this.#speaker.busy ? this.#speaker.stop() : this.#generate()));
   #composer = new Composer(
-    { area: byId("text"), counter: byId("counter"), samples: byId("samples") },
+    { area: byId("text"), counter: byId("counter"), samples: byId("samples"), problem: byId("text-problem") },
     this.#saved.text,
   );
 
@@ -178,8 +178,7 @@ class Studio {
   #generate() {
     const { problem } = this.#composer;
     if (problem) {
-      this.#stage.say(problem);
-      this.#composer.focus();
+      this.#composer.complain(problem);
       return;
     }
     const request = { seed: drawSeed(), ...this.#request() };

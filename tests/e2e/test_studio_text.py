@@ -1,0 +1,64 @@
+"""The text of the studio: what is wrong with it is said beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, expect
+
+from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.processes import Server
+from tests.e2e.studio import fleet_with_data
+from tests.e2e.test_pages import expect_state, open_studio
+
+LIMIT = 200
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    with fleet_with_data(VOXFLEET_MAX_TEXT_CHARACTERS=str(LIMIT)) as edge:
+        yield edge
+
+
+@pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    viewport: ViewportSize = request.param
+    with watched_page(browser, viewport=viewport) as watched:
+        yield watched.page
+        assert watched.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "Write something first."), ("word " * 80, f"The text is {400 - 1 - LIMIT} characters too long.")],
+    ids=["empty", "long"],
+)
+def test_what_is_wrong_is_said_in_sight_of_the_writer_and_goes_with_the_next_letter(
+    page: Page, fleet: Server, text: str, words: str
+) -> None:
+    open_studio(page, fleet, text)
+    page.click("#generate")
+    problem = page.locator("#text-problem")
+    expect(problem).to_have_text(words)
+    expect(problem).to_be_in_viewport(ratio=1)
+    assert page.evaluate(_UNCOVERED, "#text-problem")
+    field = page.locator("#text")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_accessible_description(re.compile(re.escape(words)))
+    expect_state(page, "empty")
+    page.fill("#text", "Hello.")
+    expect(problem).to_be_hidden()
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+    expect(field).not_to_have_accessible_description(re.compile(re.escape(words)))
+    page.click("#generate")
+    expect_state(page, "done")
+
+
+_UNCOVERED = """(selector) => {
+  const element = document.querySelector(selector);
+  const { left, top, width, height } = element.getBoundingClientRect();
+  return document.elementFromPoint(left + width / 2, top + height / 2) === element;
+}"""
