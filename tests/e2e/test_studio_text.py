@@ -1,4 +1,4 @@
-"""The text of the studio: what is wrong with it is said beside it."""
+"""The text of the studio: what is wrong with it is said beside it, and each script runs in its own direction."""
 
 from __future__ import annotations
 
@@ -55,6 +55,28 @@ def test_what_is_wrong_is_said_in_sight_of_the_writer_and_goes_with_the_next_let
     expect(field).not_to_have_accessible_description(re.compile(re.escape(words)))
     page.click("#generate")
     expect_state(page, "done")
+
+
+@pytest.mark.parametrize(("text", "direction"), [("مرحبا بالعالم.", "rtl"), ("Hello, world.", "ltr")])
+def test_a_text_is_shown_in_the_direction_of_its_own_script(
+    page: Page, fleet: Server, text: str, direction: str
+) -> None:
+    def expect_direction(*selectors: str) -> None:
+        for selector in selectors:
+            expect(page.locator(selector).first).to_have_css("direction", direction)
+
+    open_studio(page, fleet, text)
+    page.check("#record")
+    page.click("#generate")
+    expect_state(page, "done")
+    expect_direction("#text", ".clip-text")
+    page.click("#session-link")
+    expect_direction("#session-name", ".script-text", ".timeline-text")
+    page.click("#back")
+    expect_direction(".session-title-text")
+    page.goto(f"{fleet.url}/live")
+    page.fill("#text", text)
+    expect_direction("#text")
 
 
 _UNCOVERED = """(selector) => {

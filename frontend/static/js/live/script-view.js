@@ -34,7 +34,7 @@ export class ScriptView {
   #brightTo = 0;
   #scrolledAt = -Infinity;
   #still = matchMedia("(prefers-reduced-motion: reduce)");
-  #text = h("p", { class: "script-text" });
+  #text = h("p", { class: "script-text", dir: "auto" });
 
   /** @param {HTMLElement} box that scrolls */
   constructor(box) {
@@ -100,7 +100,7 @@ export class ScriptView {
     }
     this.#brightTo = this.#words.length;
     this.#text.append(setMessage(h("span", { class: "cut" }), "live.cut"));
-    this.#text = h("p", { class: "script-text" });
+    this.#text = h("p", { class: "script-text", dir: "auto" });
     this.#box.append(this.#text);
   }
 

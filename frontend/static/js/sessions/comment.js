@@ -12,7 +12,7 @@ export function showComment(place, comment, save) {
     place.replaceChildren(h("p", { class: "comment-text" }, comment));
     return;
   }
-  const box = h("textarea", { id: "comment-box", rows: 4, maxlength: MAX_COMMENT });
+  const box = h("textarea", { id: "comment-box", dir: "auto", rows: 4, maxlength: MAX_COMMENT });
   setLabel(box, "session.comment");
   setLabel(box, "session.commentPlaceholder", {}, "placeholder");
   box.value = comment;

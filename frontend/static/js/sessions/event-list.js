@@ -54,6 +54,6 @@ function line(event, narrative, onSeek) {
     "li",
     { class: "timeline-line", "data-kind": "utterance", "data-moved": event.migrations > 0 ? "" : null },
     time,
-    h("div", {}, h("button", { class: "timeline-text", type: "button", onclick: () => onSeek(told.from) }, excerpt), setMessage(h("p", { class: "quiet" }), "text.plain", { text: facts })),
+    h("div", {}, h("button", { class: "timeline-text", type: "button", dir: "auto", onclick: () => onSeek(told.from) }, excerpt), setMessage(h("p", { class: "quiet" }), "text.plain", { text: facts })),
   );
 }

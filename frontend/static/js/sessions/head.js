@@ -13,7 +13,7 @@ const MAX_TITLE = 160;
  * @param {HTMLElement} place @param {object} session @param {((title: string) => Promise<boolean>) | null} save
  */
 export function showTitle(place, session, save) {
-  const heading = setMessage(h("h1", { id: "session-name" }), "text.plain", { text: () => titleOf(session) });
+  const heading = setMessage(h("h1", { id: "session-name", dir: "auto" }), "text.plain", { text: () => titleOf(session) });
   const pencil = h("button", { class: "button-icon", type: "button", id: "edit-title" }, icon("edit"));
   setLabel(pencil, "session.editTitle");
   pencil.addEventListener("click", () => edit(place, session, save));
@@ -22,7 +22,7 @@ export function showTitle(place, session, save) {
 }
 
 function edit(place, session, save) {
-  const input = h("input", { type: "text", id: "title-input", maxlength: MAX_TITLE, value: session.title, autocomplete: "off" });
+  const input = h("input", { type: "text", id: "title-input", dir: "auto", maxlength: MAX_TITLE, value: session.title, autocomplete: "off" });
   setLabel(input, "session.title");
   const form = h("form", { class: "title-form" }, input, h("button", { class: "button", "data-i18n": "session.save" }));
   const back = () => {

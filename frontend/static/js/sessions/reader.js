@@ -44,7 +44,7 @@ export class Reader extends EventTarget {
   #paragraph({ points, words, from, index, outcome }) {
     const start = h("button", { class: "utterance-time", type: "button", onclick: () => this.#seek(from) }, clock(from).replace(/\.\d$/, ""));
     setLabel(start, "session.playFrom", { time: clock(from), text: points.slice(0, 40).join("").trim() });
-    const text = h("p", { class: "script-text", "data-utterance": index });
+    const text = h("p", { class: "script-text", dir: "auto", "data-utterance": index });
     let shown = 0;
     for (const word of words) {
       const span = h("span", { class: "word", onclick: () => this.#seek(word.from) }, word.text);

@@ -46,7 +46,7 @@ export class HistoryList extends EventTarget {
       h(
         "p",
         { class: "clip-words" },
-        h("span", { class: "clip-text" }, request.text),
+        h("span", { class: "clip-text", dir: "auto" }, request.text),
         setMessage(h("span", { class: "clip-facts" }), "text.plain", { text: facts }),
       ),
       h("span", { class: "clip-sides" }, SIDES.map((side) => this.#side(entry, side))),
