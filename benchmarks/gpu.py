@@ -134,6 +134,7 @@ def measure_profile(bench: Bench) -> Figures:
             print(text, flush=True)
             file = bench.arguments.results.parent / f"gpu_profile_{bench.directory.name}_{streams}.txt"
             if not bench.arguments.no_save:
+                file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
                 files.append(file.name)
     return {"files": files}

@@ -257,6 +257,7 @@ def main(argv: list[str] | None = None) -> int:
     if not arguments.no_save:
         about = {"device": str(device), "torch": torch.__version__, **machine_rates(device)}
         document = {"machine": about, "all_modes": pooled, "checkpoints": results}
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(document, indent=1) + "\n")
     if worse(pooled):
         print(f"further from fp32 than the published package: {worse(pooled)}", flush=True)

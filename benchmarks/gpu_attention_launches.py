@@ -83,6 +83,7 @@ def main() -> None:
             }
         )
     if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

@@ -81,6 +81,7 @@ def main() -> None:
     rows = [row for shape in (DIT, LM) for row in compare(shape)]
     if arguments.output:
         report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "layers": rows}
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(json.dumps(report, indent=1) + "\n")
 
 

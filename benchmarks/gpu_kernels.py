@@ -167,6 +167,7 @@ def main(arguments: list[str] | None = None) -> None:
         compare_launches(Inputs(*place), streams) if options.launches else compare(Parts(*place), streams)
     )
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 

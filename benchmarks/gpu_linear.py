@@ -263,6 +263,7 @@ def main() -> None:
             table.append(run_case(case, sweep and rows == row_counts[0], report))
             print(f"{table[-1]}  ({time.perf_counter() - begin:.0f} s)", flush=True)
             if arguments.output:
+                arguments.output.parent.mkdir(parents=True, exist_ok=True)
                 arguments.output.write_text(json.dumps(report, indent=1))
     for stack in (LM, DIT):
         floor = sum(map(stack.num_bytes, PRODUCTS)) / MEMORY_RATE

@@ -290,6 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
     results["times"] = [row for count in options.streams for row in bench.times(count)]
     print(f"{time.perf_counter() - begin:.0f} s")
     if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 

@@ -265,6 +265,12 @@ def test_a_run_of_the_scenarios_on_the_cpu(tmp_path: Path, capsys: pytest.Captur
     assert "ours    2 x short" in capsys.readouterr().out
 
 
+def test_results_may_go_to_a_new_folder(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "gpu.json"
+    assert gpu.main(["profile", *arguments(tmp_path), "--results", str(file)]) == 0
+    assert "tiny/profile" in json.loads(file.read_text())["scenarios"]
+
+
 def test_programs_and_free_steps_agree_on_the_cpu(tmp_path: Path) -> None:
     options = ["--attention", "triton", "--max-model-len", "48"]
     assert gpu.main(["graphs", *arguments(tmp_path, *options)]) == 0

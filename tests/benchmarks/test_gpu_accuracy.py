@@ -28,7 +28,7 @@ def test_both_are_measured_and_ours_is_no_further_from_fp32(
 ) -> None:
     from benchmarks.published import install
 
-    file = tmp_path / "accuracy.json"
+    file = tmp_path / "new" / "accuracy.json"
     arguments = ["--device", "cpu", "--published", str(install()), "--json", str(file)]
     assert gpu_accuracy.main([*arguments, "--shape", "tiny", "--directory", str(tmp_path)]) == 0
     document = json.loads(file.read_text())

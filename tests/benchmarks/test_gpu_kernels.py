@@ -11,7 +11,7 @@ from benchmarks import gpu_kernels
 
 
 def test_every_case_is_compared_and_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "kernels.json"
+    file = tmp_path / "new" / "kernels.json"
     gpu_kernels.main(["--device", "cpu", "--shape", "tiny", "--streams", "1", "--json", str(file)])
     found = json.loads(file.read_text())
     assert {"norm", "gate", "rows, DiT", "flow step", "encoder", "solver, 10 steps"} <= {
