@@ -151,13 +151,19 @@ class BlockManager:
             self._blocks[index].prefix = prefix
             self._cached.setdefault(prefix.digest, {})[index] = None
 
-    def free(self, sequence: Sequence) -> None:
-        """Takes all blocks back; computed contents stay reusable until their block is handed out again."""
+    def free(self, sequence: Sequence, reusable: bool = True) -> None:
+        """Takes all blocks back; computed contents stay reusable until their block is handed out again.
+
+        Args:
+            reusable: False where they may be wrong; what nobody else uses is then forgotten.
+        """
         # The end of a prefix is of no use without its beginning, so it goes into the queue first.
         for index in reversed(sequence.block_table):
             block = self._blocks[index]
             block.ref_count -= 1
             if block.ref_count == 0:
+                if not reusable:
+                    self._forget(index)
                 self._free[index] = None
                 self._free.move_to_end(index, last=block.prefix is not None)
         sequence.block_table = []
@@ -165,6 +171,12 @@ class BlockManager:
 
     def _take(self) -> int:
         index, _ = self._free.popitem(last=False)
+        self._forget(index)
+        self._blocks[index].ref_count = 1
+        return index
+
+    def _forget(self, index: int) -> None:
+        """What the block holds is found by nobody any more."""
         block = self._blocks[index]
         if block.prefix is not None:
             holders = self._cached[block.prefix.digest]
@@ -172,8 +184,6 @@ class BlockManager:
             if not holders:
                 del self._cached[block.prefix.digest]
             block.prefix = None
-        block.ref_count = 1
-        return index
 
     def _match(self, sequence: Sequence) -> list[int]:
         """Blocks that hold the longest cached prefix, the last token excluded."""

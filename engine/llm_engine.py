@@ -142,7 +142,7 @@ class LLMEngine:
         return SequenceOutput(sequence, None, "error", f"{type(error).__name__}: {error}")
 
     def _finish(self, sequence: Sequence, reason: str) -> None:
-        self.scheduler.remove(sequence)
+        self.scheduler.remove(sequence, reusable=reason != "error")
         sequence.stopped = True
         sequence.finish_reason = reason
         try:

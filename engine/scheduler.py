@@ -114,13 +114,13 @@ class Scheduler:
         record_arrival(sequence, self._clock())
         self._waiting[sequence.request_id] = sequence
 
-    def remove(self, sequence: Sequence) -> None:
-        """Takes a sequence out, finished or not, and frees its blocks; no-op when it is not here."""
+    def remove(self, sequence: Sequence, reusable: bool = True) -> None:
+        """Takes a sequence out and frees its blocks, see `BlockManager.free`; no-op when it is not here."""
         self._waiting.pop(sequence.request_id, None)
         self._running.pop(sequence.request_id, None)
         self._paused.pop(sequence.request_id, None)
         if sequence.block_table:
-            self.block_manager.free(sequence)
+            self.block_manager.free(sequence, reusable)
         sequence.status = SequenceStatus.FINISHED
 
     def pause(self, sequence: Sequence) -> None:

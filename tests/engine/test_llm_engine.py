@@ -191,6 +191,36 @@ def test_blocks_of_a_failed_step_are_not_shared() -> None:
     assert generated(again) == expected_tokens(prompt_of(1, 20), 5)
 
 
+def test_what_a_sequence_computed_that_the_model_gave_up_is_not_shared() -> None:
+    """Values that are not finite are noticed where a token is due, steps after they entered the cache."""
+    runner = FakeRunner()
+    engine = make_engine(runner, max_num_seqs=2, max_num_batched_tokens=8)
+    sound = Sequence("sound", prompt_of(2, 8), 20)
+    for sequence in (sound, Sequence("broken", [*prompt_of(2, 4), *prompt_of(1, 20)], 5)):
+        engine.add(sequence)
+    compute = runner.run
+
+    def run(batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
+        results = compute(batch)
+        for place, row in enumerate(batch):
+            if row.sequence.request_id == "broken":
+                for block in row.sequence.block_table[1:]:
+                    runner.store[block] = [b"garbage"] * runner.block_size
+                results[place] = results[place] and StepResult(b"", True, "error")
+        return results
+
+    runner.run = run  # type: ignore[method-assign]
+    while "broken" in engine.scheduler:
+        engine.step()
+        check(engine)
+    again = Sequence("again", [*prompt_of(2, 4), *prompt_of(1, 20)], 5)
+    engine.add(again)
+    run_all(engine)
+    assert again.num_cached_tokens == 4  # what it shared with a sequence that is sound
+    assert generated(again) == expected_tokens(again.token_ids[:24], 5)
+    assert generated(sound) == expected_tokens(prompt_of(2, 8), 20)
+
+
 @pytest.mark.parametrize("results", [[], [None], [StepResult(1.5)], [StepResult(1), StepResult(1)]])
 def test_results_that_do_not_fit_the_batch_fail_it(results: list[StepResult | None]) -> None:
     engine = make_engine()
