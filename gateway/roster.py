@@ -19,6 +19,9 @@ from gateway.settings import GatewaySettings
 from gateway.worker_client import WorkerClient
 from gateway.workers import Worker
 
+_NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+"""Workers that hang would otherwise use up the connections with which others are probed."""
+
 
 class Roster:
     """Clients and health monitors, by worker id."""
@@ -36,7 +39,7 @@ class Roster:
     async def running(self) -> AsyncIterator[None]:
         """Watch every worker of the pool for as long as the block lasts."""
         ticking = asyncio.create_task(self._metronome.run())
-        async with httpx.AsyncClient(trust_env=False) as self._http:
+        async with httpx.AsyncClient(trust_env=False, limits=_NO_LIMITS) as self._http:
             for worker in self._pool.workers.values():
                 self.watch(worker)
             try:
