@@ -125,6 +125,16 @@ class TestReplay:
             assert watched.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
             assert watched.complaints == []
 
+    @pytest.mark.parametrize("length", ["0:02.4", "59:59.9"])
+    def test_the_player_fits_its_stage_on_a_phone_however_long_the_recording(
+        self, browser: Browser, fleet: Server, recorded: str, length: str
+    ) -> None:
+        with watched_page(browser, viewport=PHONE) as watched:
+            open_session(watched.page, fleet, recorded)
+            excess, lines = watched.page.evaluate(_TRANSPORT, length)
+            assert (excess <= 0, lines) == (True, 1)
+            expect(watched.page.get_by_label("Speed")).to_be_visible()
+
     def test_an_interrupted_recording_is_shown_as_one(self, page: Page, fleet: Server, recorded: str) -> None:
         answer = fleet.get_json(f"/api/sessions/{recorded}")
         answer["session"]["state"] = "interrupted"
@@ -204,3 +214,16 @@ def test_who_has_the_link_may_listen_and_change_nothing(browser: Browser, fleet:
             expect(page.locator("#status")).to_contain_text("opens nothing any more")
             assert httpx.get(link.replace("/sessions/", "/api/sessions/")).status_code == 404
             assert owner.complaints == []
+
+
+_TRANSPORT = """(length) => {
+  const [time, total] = document.querySelectorAll(".session-clock span");
+  time.textContent = length;
+  total.textContent = ` / ${length}`;
+  const parts = [...document.querySelectorAll("#transport > *, #speed")];
+  const boxes = parts.map((part) => part.getBoundingClientRect());
+  const stage = document.querySelector("#stage");
+  const edge = stage.getBoundingClientRect().right - parseFloat(getComputedStyle(stage).paddingRight);
+  const middles = boxes.map(({ top, height }) => Math.round(top + height / 2));
+  return [Math.max(...boxes.map(({ right }) => right)) - edge, new Set(middles).size];
+}"""

@@ -1,4 +1,4 @@
-"""The text of the studio: what is wrong with it is said beside it, and each script runs in its own direction."""
+"""The text of the studio: what is wrong with it is said beside it, and a script runs in its own direction."""
 
 from __future__ import annotations
 
