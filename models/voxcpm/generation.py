@@ -19,6 +19,7 @@ TEXT_RATIO_MARGIN = 10
 
 SILENCE_LEVEL = 10 ** (-60 / 20)
 SILENCE_LIMIT_SECONDS = 3.0
+_ENDLESS = 2.0**32  # patches
 
 
 def text_ratio_cap(num_text_tokens: int) -> int:
@@ -72,5 +73,5 @@ class GenerationState:
 
 
 def patches_in(seconds: float, patch_seconds: float) -> int:
-    """Whole patches that cover `seconds`."""
-    return math.ceil(seconds / patch_seconds - 1e-9)
+    """Whole patches that cover `seconds`, which may be infinite: more than any model has then."""
+    return math.ceil(min(seconds / patch_seconds, _ENDLESS) - 1e-9)

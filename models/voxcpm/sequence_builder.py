@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,12 @@ class SequenceBuilder:
         }
         for name, (low, high) in ranges.items():
             value = getattr(request, name)
-            if value is not None and not low <= value <= high:
+            if value is None:
+                continue
+            kind, wanted = (Integral, "an integer") if isinstance(low, int) else (Real, "a number")
+            if not isinstance(value, kind):
+                raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
+            if not low <= value <= high:
                 raise RequestError(f"{name} must be between {low} and {high}", param=name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -165,6 +166,31 @@ BAD_REQUESTS = {
     "temperature": SpeechRequest("r", "hello", seed=1, temperature=2.5),
     "max_seconds": SpeechRequest("r", "hello", seed=1, max_seconds=0.0),
 }
+
+
+UNUSUAL_NUMBERS = [
+    ("inference_timesteps", 7.5, "an integer"),
+    ("seed", 1.5, "an integer"),
+    ("seed", "7", "an integer"),
+    ("cfg_value", "2", "a number"),
+]
+
+
+@pytest.mark.parametrize(("param", "value", "wanted"), UNUSUAL_NUMBERS)
+def test_a_number_of_the_wrong_kind_is_refused_before_it_fails_a_step(
+    make_engine: Engines, param: str, value: object, wanted: str
+) -> None:
+    with pytest.raises(RequestError, match=f"{param} must be .*{wanted}") as caught:
+        make_engine().validate(replace(request("r"), **{param: value}))
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize("endless", [math.inf, 1e308])
+def test_a_limit_without_end_is_none(make_engine: Engines, endless: float) -> None:
+    expected = run(make_engine(), SpeechRequest("r", "hello", seed=1, min_seconds=1000.0))["r"]
+    limits = {"min_seconds": endless, "max_seconds": endless}
+    outputs = run(make_engine(), SpeechRequest("r", "hello", seed=1, **limits))["r"]
+    assert (len(outputs), outputs[-1].finish_reason) == (len(expected), expected[-1].finish_reason)
 
 
 @pytest.mark.parametrize("param", BAD_REQUESTS)
