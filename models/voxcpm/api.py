@@ -48,15 +48,16 @@ class SpeechStream:
         self._loop, self._request, self._info = loop, request, info
         self._texts = deque(texts or [request.text])
         self._patches = 0
+        self._cancelled = False
         self.seed = request.seed
         self.finish_reason: str | None = None
         self._stream: OutputStream | None = self._submit_next()
 
     def cancel(self) -> None:
-        """Stop generating; the iteration ends."""
-        self._texts.clear()
-        if self._stream is not None:
-            self._stream.cancel()
+        """Stop generating; the iteration ends. Safe from any thread."""
+        self._cancelled = True
+        if (stream := self._stream) is not None:
+            stream.cancel()
 
     def outputs(self) -> Iterator[SpeechOutput]:
         """Patches with their latents, for callers that keep them."""
@@ -107,6 +108,10 @@ class SpeechStream:
         if self._goes_on(output.finish_reason):
             output.finish_reason = None
             self._stream = self._submit_next()
+            if self._cancelled:  # before `cancel` could see this stream
+                self._stream.cancel()
+        elif self._cancelled and self._texts:
+            output.finish_reason = "cancelled"
         self.finish_reason = output.finish_reason
         return output
 
@@ -114,7 +119,7 @@ class SpeechStream:
         longest = self._request.max_seconds
         patch_seconds = self._info.patch_seconds
         time_left = longest is None or longest - self._patches * patch_seconds >= patch_seconds
-        return bool(self._texts) and time_left and finish_reason != "cancelled"
+        return bool(self._texts) and time_left and not self._cancelled and finish_reason != "cancelled"
 
     def _end(self, stream: OutputStream) -> None:
         """After the last output of `stream`: unless the next part has begun, that was all."""

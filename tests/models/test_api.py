@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,6 +115,29 @@ def test_the_longest_time_is_that_of_the_whole_text(reader: VoxCPM) -> None:
     stream = reader.generate(LONG, seed=5, max_seconds=longest)
     seconds = sum(len(chunk) for chunk in stream) / reader.sample_rate
     assert seconds == pytest.approx(longest) and stream.finish_reason == "length"
+
+
+@pytest.mark.parametrize(
+    ("moment", "before"), [("_goes_on", True), ("_goes_on", False), ("_submit_next", False)]
+)
+def test_cancelling_from_another_thread_between_two_parts_ends_the_clip(
+    reader: VoxCPM, monkeypatch: pytest.MonkeyPatch, moment: str, before: bool
+) -> None:
+    """Before and after the reading thread decides to begin the next part, and once the engine has it."""
+    stream = reader.generate(LONG, seed=5)
+    first_part = len(list(reader.generate(PARTS[0], seed=5).outputs()))
+    reached = getattr(stream, moment)
+
+    def cancelling(*arguments: Any) -> Any:
+        if before:
+            stream.cancel()
+        result = reached(*arguments)
+        stream.cancel()
+        return result
+
+    monkeypatch.setattr(stream, moment, cancelling)
+    assert len(list(stream.outputs())) in (first_part, first_part + 1)  # a step may be under way
+    assert stream.finish_reason == "cancelled"
 
 
 def test_cancelling_a_long_text_starts_no_further_part(reader: VoxCPM) -> None:
