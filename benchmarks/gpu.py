@@ -247,6 +247,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     arguments.scenarios = arguments.scenarios or list(SCENARIOS)
     if unknown := set(arguments.scenarios) - set(SCENARIOS):
         parser.error(f"no such scenario: {', '.join(sorted(unknown))}")
+    if unknown := set(arguments.texts) - set(TEXTS):
+        parser.error(f"no such text: {', '.join(sorted(unknown))}")
     if arguments.peer and "concurrency" not in arguments.scenarios:
         parser.error("--peer is compared with concurrency, which is not measured")
     return arguments

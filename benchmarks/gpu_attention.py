@@ -219,12 +219,15 @@ def main() -> None:
     parser.add_argument("--backends", default=",".join(BACKENDS), help="whose conformance is checked")
     parser.add_argument("--no-times", action="store_true", help="conformance alone")
     arguments = parser.parse_args()
+    names = arguments.backends.split(",")
+    if unknown := set(names) - set(BACKENDS):
+        parser.error(f"no such backend: {', '.join(sorted(unknown))}")
     device = device_of(arguments.device)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     report: dict[str, Any] = {"machine": machine(device)}
     print(json.dumps(report["machine"]), flush=True)
     with torch.inference_mode():
-        report["conformance"] = {name: conformance(name, device) for name in arguments.backends.split(",")}
+        report["conformance"] = {name: conformance(name, device) for name in names}
     if device.type == "cuda" and not arguments.no_times:
         report["times"] = times(device, report["machine"]["copy_bytes_per_second"])
         report["auto"] = chosen_by_auto(device)

@@ -248,9 +248,12 @@ def main() -> None:
     parser.add_argument("--no-sweep", action="store_true")
     parser.add_argument("--only", nargs="+", help='of the cases that are swept, such as "DiT 22" "LM 1"')
     arguments = parser.parse_args()
+    named = {f"{stack.name} {rows[0]}": (stack, rows) for stack, rows in CASES}
+    if unknown := set(arguments.only or ()) - set(named):
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
     device_of()
     begin, sweep = time.perf_counter(), not arguments.no_sweep
-    cases = [case for case in CASES if not arguments.only or f"{case[0].name} {case[1][0]}" in arguments.only]
+    cases = [case for name, case in named.items() if not arguments.only or name in arguments.only]
     compile_all(cases, sweep)
     report: dict[str, Any] = {"device": torch.cuda.get_device_name(), "passed": check(cases)}
     report |= {"sweeps": {}, "layers": {}, "measured": []}

@@ -1,4 +1,4 @@
-"""Benchmarks say why a device cannot serve, before they do anything else."""
+"""Benchmarks say why they cannot run as they are asked to, before they do anything else."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ COMMANDS = [
 ]
 
 
+def run(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 @pytest.fixture
 def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Of compute capability 9.0; -> the devices that were made current."""
@@ -44,18 +55,28 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_a_gpu_they_end_with_one_line(command: str) -> None:
-    module, *arguments = command.split()
-    result = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{module}", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    result = run(*command.split())
     assert result.returncode == 1
     expected = f"this machine has no CUDA device that torch {torch.__version__} can use"
     assert result.stderr.strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        (
+            "gpu",
+            ["profile", "--device", "cpu", "--shape", "tiny", "--no-save", "--texts", "short,medium"],
+            "no such text: medium",
+        ),
+        ("gpu_attention", ["--device", "cpu", "--backends", "triton,fast"], "no such backend: fast"),
+        ("gpu_linear", ["--only", "LM 1", "DiT 18"], "no such case: DiT 18"),
+    ],
+)
+def test_what_is_not_there_is_no_benchmark(module: str, arguments: list[str], message: str) -> None:
+    result = run(module, *arguments)
+    assert result.returncode == 2
+    assert result.stderr.strip().endswith(message)
 
 
 def test_another_gpu_than_the_first_is_made_current(two_gpus: list[Any]) -> None:
