@@ -152,11 +152,16 @@ class VoxCPMEngine:
             logger.warning("steps run without CUDA graphs: %s: %s", type(error).__name__, error)
 
     def warm_up(self) -> None:
-        """Run one short request, so that the first real one pays for no lazy initialisation."""
+        """Run one short request, so that the first real one pays for no lazy initialisation.
+
+        Raises EngineError when it fails, as all others would.
+        """
         request = SpeechRequest("warm-up", "Hello.", seed=0, max_seconds=4 * self.config.patch_seconds)
         self.add_request(request)
         while self.has_unfinished():
-            self.step()
+            for output in self.step():
+                if output.finish_reason == "error":
+                    raise EngineError(f"the engine cannot speak: {output.error}")
         for voice in self.info.voices:
             self._voice_reference(voice)
 

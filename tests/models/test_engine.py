@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.errors import RequestError
+from engine.errors import EngineError, RequestError
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
@@ -166,6 +166,18 @@ BAD_REQUESTS = {
     "temperature": SpeechRequest("r", "hello", seed=1, temperature=2.5),
     "max_seconds": SpeechRequest("r", "hello", seed=1, max_seconds=0.0),
 }
+
+
+def test_an_engine_that_cannot_speak_says_so_before_it_serves(
+    make_engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_kernel(*arguments: object) -> None:
+        raise RuntimeError("no kernel image is available")
+
+    engine = make_engine()
+    monkeypatch.setattr(engine._runner, "run", no_kernel)
+    with pytest.raises(EngineError, match="no kernel image is available"):
+        engine.warm_up()
 
 
 UNUSUAL_NUMBERS = [
