@@ -207,6 +207,25 @@ class TestKeyboard:
         expect(page.locator("#help")).to_be_hidden()
 
 
+def test_icons_are_drawn_without_asking_for_them_again(page: Page, fleet: Server) -> None:
+    open_studio(page, fleet, SENTENCE)
+    for button in ("#play", "#generate", "#download"):
+        eventually(lambda button=button: is_drawn(page, button))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.click("#generate")
+    expect_player(page, "playing")
+    assert is_drawn(page, "#play")
+    expect_player(page, "ended")
+    assert is_drawn(page, "#play")
+    assert [url for url in asked if "icons" in url] == []
+
+
+def is_drawn(page: Page, button: str) -> bool:
+    """Whether there is something to see in the place of its icon."""
+    return page.evaluate("(use) => use.getBBox().width > 0", page.query_selector(f"{button} use"))
+
+
 def test_pages_that_are_switched_off_are_not_offered(page: Page, fleet: Server) -> None:
     off = [{"id": "live", "enabled": False}, {"id": "voices", "enabled": False}]
     httpx.put(f"{fleet.url}/api/pages", json={"pages": off}).raise_for_status()

@@ -152,7 +152,7 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
         page.click("#voice-save")
         expect(page.locator(".voice-card", has_text="Grace")).to_contain_text("#calm")
         page.get_by_role("button", name="Hear Grace").click()
-        expect(page.locator(".voice-preview use[href$='#stop']")).to_have_count(1)
+        expect(page.locator(".voice-preview use[href='#icon-stop']")).to_have_count(1)
         page.get_by_role("button", name="Edit Grace").click()
         page.click("#voice-delete")
         page.click("#voice-delete")

@@ -4,9 +4,9 @@
  *   h("button", { class: "button", type: "button", onclick: stop }, icon("stop"), "Stop")
  */
 import { translate } from "./i18n.js";
+import { drawing } from "./sprite.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const SPRITE_URL = "/static/img/icons.svg";
 
 /**
  * An element with attributes and children. Functions become listeners ("onclick"), booleans toggle
@@ -32,14 +32,14 @@ export function icon(name) {
   svg.setAttribute("aria-hidden", "true");
   svg.setAttribute("viewBox", "0 0 20 20");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `${SPRITE_URL}#${name}`);
+  use.setAttribute("href", drawing(name));
   svg.append(use);
   return svg;
 }
 
 /** Shows another icon in an element that holds one. */
 export function setIcon(element, name) {
-  element.querySelector("use").setAttribute("href", `${SPRITE_URL}#${name}`);
+  element.querySelector("use").setAttribute("href", drawing(name));
 }
 
 /** Sets text only when it differs, so that screen readers and selections are left in peace. */
