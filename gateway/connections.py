@@ -2,6 +2,7 @@
 
 * A connection that has not sent the whole head of a request in time is cut: a silent one, one that sends a
   header a minute, one that goes silent in the middle. Between two requests uvicorn's keep-alive bound holds.
+* One that sends header lines, or lines after its body, without end is cut: they would be kept in memory.
 * A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike.
 * A WebSocket that says too much, pings included, is closed with 1008.
 
@@ -30,6 +31,8 @@ LIVE_PATH = "/ws/live"
 SEND_AT_ONCE = "voxfleet.send_at_once"
 """ASGI extension of a WebSocket: `send_at_once(message) -> bool`, see `BoundedWebSocketProtocol`."""
 
+_LONGEST_HEAD = 1 << 16
+"""Bytes of header lines; as many as fit into one read of the socket may be more."""
 _WHOLE_TEXT = 0x80 | Opcode.TEXT
 _WHOLE_BINARY = 0x80 | Opcode.BINARY
 _SHORT_HEAD = struct.Struct("!BB")
@@ -113,6 +116,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     head_seconds: float
     stall_seconds: float
+    _head_bytes = 0
+    """Since the last of a head, of a body or of a message was received."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._head = Deadline(self.head_seconds)
@@ -124,6 +129,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head.stop()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes > _LONGEST_HEAD:
+            self.transport.abort()
+
     def handle_websocket_upgrade(self) -> None:
         super().handle_websocket_upgrade()
         self.parser = None  # as after any connection: parser and protocol would hold each other
@@ -134,7 +145,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head.stop()
+        self._head_bytes = 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        super().on_message_complete()
 
 
 def message_frame(message: str | bytes) -> bytes:
