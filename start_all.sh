@@ -30,9 +30,9 @@ find_python() {
             return
         fi
     done
-    local found
+    local found where=${VOXFLEET_PYTHON:+" in VOXFLEET_PYTHON=$VOXFLEET_PYTHON"}
     found=$(python3 --version 2>&1 || true)
-    fail "no Python 3.11 or newer found (python3 is: ${found:-absent}).
+    fail "no Python 3.11 or newer found$where (python3 is: ${found:-absent}).
   Debian 12, Ubuntu 24.04:  sudo apt-get install python3 python3-venv
   macOS:                    brew install python@3.12
   or set VOXFLEET_PYTHON to one that is installed elsewhere."
@@ -64,9 +64,22 @@ make_venv() {
 
 fingerprint() { cat pyproject.toml constraints.txt | cksum | tr -d ' '; }
 
+# A folder that was moved or copied has programs that start what is, or was, in the old place.
+is_of_this_folder() { head -n 3 $VENV/bin/voxfleet | grep -qF "$(pwd -P)/$VENV/bin/"; }
+
+check_extras() {
+    local wanted known
+    known=$(sed -n '/^\[project.optional-dep/,/^\[project.scripts/s/^\([a-z]*\) = \[.*/\1/p' pyproject.toml)
+    for wanted in ${VOXFLEET_EXTRAS//,/ }; do
+        grep -qxF -- "$wanted" <<<"$known" ||
+            fail "VOXFLEET_EXTRAS=$VOXFLEET_EXTRAS: there is no extra '$wanted', but ${known//$'\n'/, }."
+    done
+}
+
 # The stamp holds a fingerprint and the extras that came with it; one with more extras serves too.
 is_installed() {
     [ -f $STAMP ] && [ -x $VENV/bin/voxfleet ] || return 1
+    is_of_this_folder || return 1
     local print extras wanted
     { read -r print && read -r extras; } <$STAMP || true
     [ "$print" = "$(fingerprint)" ] || return 1
@@ -101,6 +114,7 @@ if [ "${1:-}" = --install-only ]; then
 fi
 VOXFLEET_EXTRAS=${VOXFLEET_EXTRAS:-}
 
+check_extras
 make_venv
 if is_installed; then
     say "Installed already (pyproject.toml and constraints.txt are unchanged)"

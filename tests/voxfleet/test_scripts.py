@@ -31,7 +31,7 @@ def program(path: Path, script: str) -> None:
 def fake_venv(checkout: Path, extras: str = "") -> None:
     """A virtual environment that looks installed: its pip would fail, its `voxfleet` prints its arguments."""
     program(checkout / ".venv/bin/python", f'[ "$1" = -m ] && exit 9\nexec {sys.executable} "$@"')
-    program(checkout / ".venv/bin/voxfleet", 'echo "voxfleet $*"')
+    program(checkout / ".venv/bin/voxfleet", f'# by {checkout}/.venv/bin/python\necho "voxfleet $*"')
     fingerprint = "cat pyproject.toml constraints.txt | cksum | tr -d ' '"
     printed = subprocess.run(
         ["bash", "-c", fingerprint], cwd=checkout, capture_output=True, text=True, check=True
@@ -56,7 +56,7 @@ def test_an_old_python_is_refused_with_advice(checkout: Path) -> None:
     program(checkout / "bin/oldpython", "exit 1")
     result = run(checkout, VOXFLEET_PYTHON=str(checkout / "bin/oldpython"))
     assert result.returncode == 1
-    assert "no Python 3.11 or newer" in result.stderr
+    assert f"no Python 3.11 or newer found in VOXFLEET_PYTHON={checkout}/bin/oldpython" in result.stderr
     assert not (checkout / ".venv").exists()
 
 
@@ -118,6 +118,25 @@ def test_an_extra_that_is_missing_installs_and_one_that_is_there_does_not(checko
     fake_venv(checkout, extras="flash,test")
     assert "Installed already" in run(checkout, "--install-only", VOXFLEET_EXTRAS="test").stdout
     assert "Installed already" in run(checkout, "--install-only").stdout
+
+
+def test_a_folder_that_was_moved_is_installed_again(checkout: Path) -> None:
+    old = checkout / "old"
+    old.mkdir()
+    for name in ("start_all.sh", "pyproject.toml", "constraints.txt"):
+        shutil.copy(checkout / name, old / name)
+    fake_venv(old)
+    assert "Installed already" in run(old, "--install-only").stdout
+    old.rename(checkout / "new")
+    assert "Installing" in run(checkout / "new", "--install-only").stdout
+
+
+def test_an_extra_that_does_not_exist_is_refused_with_those_that_do(checkout: Path) -> None:
+    fake_venv(checkout)
+    result = run(checkout, "--install-only", VOXFLEET_EXTRAS="test,tets")
+    assert result.returncode == 1
+    assert "there is no extra 'tets', but flash, test." in result.stderr
+    assert "Installing" not in result.stdout
 
 
 def test_a_full_disk_is_refused_before_the_download(checkout: Path) -> None:
