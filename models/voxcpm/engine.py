@@ -116,7 +116,7 @@ class VoxCPMEngine:
         return self._llm.resume(request_id)
 
     def step(self) -> list[SpeechOutput]:
-        return [self._output(output) for output in self._llm.step() if _is_visible(output)]
+        return [self._output(output) for output in self._llm.step()]
 
     def has_unfinished(self) -> bool:
         return self._llm.has_unfinished()
@@ -239,7 +239,3 @@ def load_engine(
 def _generation_defaults(checkpoint: Checkpoint) -> dict[str, Any]:
     defaults = {"cfg_value": 2.0, "inference_timesteps": 10, "temperature": 1.0}
     return {name: checkpoint.generation.get(name, value) for name, value in defaults.items()}
-
-
-def _is_visible(output: SequenceOutput) -> bool:
-    return output.result is not None or output.finish_reason is not None or output.error is not None
