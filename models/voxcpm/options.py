@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from models.voxcpm.generation import MIN_STOP_INDEX
+
+Graphs = Literal["auto", "off", "static"]
+_COUNTS = (
+    "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
+    "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters",
+)  # fmt: skip
+_SECONDS = ("typical_seconds", "max_step_seconds")
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,8 @@ class EngineOptions:
     max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device.
+
+    Raises ValueError naming the option that is out of range.
     """
 
     max_num_seqs: int = 8
@@ -32,7 +42,19 @@ class EngineOptions:
     part_characters: int | None = None
     enable_prefix_caching: bool = True
     attention_backend: str = "auto"
-    graphs: Literal["auto", "off", "static"] = "auto"
+    graphs: Graphs = "auto"
     silence_guard: bool = True
     ratio_cap: bool = True
     min_stop_index: int = MIN_STOP_INDEX
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        for name in _SECONDS:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} must be above 0 and finite, got {value}")
+        if self.graphs not in get_args(Graphs):
+            raise ValueError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")

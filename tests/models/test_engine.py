@@ -180,6 +180,28 @@ def test_an_engine_that_cannot_speak_says_so_before_it_serves(
         engine.warm_up()
 
 
+BAD_OPTIONS = {
+    "max_num_seqs": 0,
+    "max_model_len": 0,
+    "block_size": 0,
+    "kv_blocks": 0,
+    "typical_seconds": math.inf,
+    "max_num_batched_tokens": 0,
+    "max_prefill_tokens": 0,
+    "max_decodes": 0,
+    "max_step_seconds": 0.0,
+    "max_text_characters": 0,
+    "part_characters": 0,
+    "graphs": "on",
+}
+
+
+@pytest.mark.parametrize("name", BAD_OPTIONS)
+def test_an_option_out_of_range_is_refused_by_name(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be .*, got"):
+        EngineOptions(**{name: BAD_OPTIONS[name]})
+
+
 UNUSUAL_NUMBERS = [
     ("inference_timesteps", 7.5, "an integer"),
     ("seed", 1.5, "an integer"),
