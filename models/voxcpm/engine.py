@@ -56,6 +56,8 @@ class VoxCPMEngine:
         self.device = str(checkpoint.device)
         self.options = options or EngineOptions()
         self.max_model_len = self.options.max_model_len or self.config.max_length
+        if self.options.kv_blocks is not None:
+            self.max_model_len = min(self.max_model_len, self.options.kv_blocks * self.options.block_size)
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)

@@ -21,7 +21,8 @@ class EngineOptions:
     """Sizes and switches of one engine.
 
     kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of `typical_seconds`
-    of speech fit, and at least one of full length; on CUDA no more than fits into the free memory.
+    of speech fit, and at least one of full length; on CUDA no more than fits into the free memory. Fewer
+    than a full length takes make every sequence as short as that.
     max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device.

@@ -243,6 +243,20 @@ def test_text_beyond_the_model_or_the_limit_is_refused(make_engine: Engines) -> 
         make_engine(max_model_len=16).validate(request("r", "hello world again and again and again"))
 
 
+def test_a_cache_smaller_than_the_model_bounds_clips_and_says_so_before_they_are_queued(
+    make_engine: Engines,
+) -> None:
+    engine = make_engine(kv_blocks=2)
+    with pytest.raises(RequestError, match="has 16") as caught:
+        engine.validate(request("r", "hello world again and again and again"))
+    assert caught.value.param == "text"
+    whole = run(make_engine(), request("r"))["r"]
+    outputs = run(engine, request("r"))["r"]
+    prompt_length = 7
+    assert (len(outputs), outputs[-1].finish_reason) == (16 - prompt_length, "length")
+    assert_close(latents(outputs), latents(whole[: len(outputs)]), 1e-5)
+
+
 def test_the_first_generation_takes_no_reference_but_continues_a_prompt(first_generation: Checkpoint) -> None:
     engine = VoxCPMEngine(first_generation, EngineOptions(silence_guard=False))
     patches = np.zeros((3, 2, 16), dtype=np.float32)
