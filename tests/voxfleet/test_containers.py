@@ -116,9 +116,17 @@ def test_the_build_context_holds_no_secret_and_no_virtual_environment() -> None:
 def test_the_image_is_built_for_cpu_or_cuda_by_one_argument() -> None:
     arguments = [item["value"] for item in instructions() if item["instruction"] == "ARG"]
     assert arguments.count("DEVICE=cpu") == 2
-    assert compose("docker-compose.yml", VOXFLEET_WORKER_SECRET="s", DEVICE="cuda")["worker-0"]["build"][
-        "args"
-    ] == {"DEVICE": "cuda"}
+    services = compose("docker-compose.yml", VOXFLEET_WORKER_SECRET="s", DEVICE="cuda")
+    assert services["worker-0"]["build"]["args"]["DEVICE"] == "cuda"
+
+
+def test_compose_builds_with_the_index_of_packages_that_it_is_given() -> None:
+    arguments = {item["value"].partition("=")[0] for item in instructions() if item["instruction"] == "ARG"}
+    given = {"DEVICE": "cpu", "TORCH_INDEX": "https://example.org/cpu"}
+    services = compose("docker-compose.yml", VOXFLEET_WORKER_SECRET="s", **given)
+    for service in services.values():
+        assert service["build"]["args"] == given
+        assert set(given) <= arguments
 
 
 def test_every_service_has_a_command_a_health_check_and_time_to_end(services: dict[str, Any]) -> None:
