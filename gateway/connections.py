@@ -4,7 +4,7 @@
   header a minute, one that goes silent in the middle. Between two requests uvicorn's keep-alive bound holds.
 * One that sends header lines, or lines after its body, without end is cut: they would be kept in memory.
 * A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike.
-* A WebSocket that says too much, pings included, is closed with 1008.
+* A WebSocket that says too much, pings and empty fragments included, is closed with 1008.
 
 A WebSocket also offers a way past ASGI's coroutines for messages that need not wait, `SEND_AT_ONCE`.
 
@@ -20,7 +20,7 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Opcode
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import OPEN
 
@@ -217,6 +217,12 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     def handle_ping(self) -> None:
         if not self._refuse_flood():
             super().handle_ping()
+
+    def handle_cont(self, event: Frame) -> None:
+        if event.data or event.fin:
+            super().handle_cont(event)
+        else:  # with nothing in it, no limit of size is ever reached
+            self._refuse_flood()
 
     def send_receive_event_to_app(self) -> None:
         if not self._refuse_flood():
