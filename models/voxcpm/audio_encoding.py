@@ -37,15 +37,18 @@ class AudioEncoder:
     def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         """Mono float32 [samples] at any rate -> float32 [n, P, D].
 
-        Raises RequestError for audio that is empty, silent or not finite, or for a role this model lacks.
+        Raises RequestError for audio that is empty (also once it is resampled), not mono or not finite, or
+        for a role this model lacks.
         """
         if role == "reference" and not self._config.supports_reference:
             raise RequestError("this model takes no reference audio", param="reference")
+        if samples.ndim == 1 and len(samples):
+            samples = resample(samples, sample_rate, self.sample_rate)
         if samples.ndim != 1 or not len(samples):
             raise RequestError(f"{role} audio must be mono and not empty", param=role)
         if not np.isfinite(samples).all():
             raise RequestError(f"{role} audio has values that are not finite", param=role)
-        audio = torch.from_numpy(self.pad(resample(samples, sample_rate, self.sample_rate), role))
+        audio = torch.from_numpy(self.pad(samples, role))
         with torch.cuda.stream(self._stream):
             latents = self._vae.encode(audio.to(self._device)[None, None])[0]
             patches = latents.unflatten(1, (-1, self._config.patch_size)).permute(1, 2, 0)

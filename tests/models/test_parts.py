@@ -204,3 +204,9 @@ def test_audio_files_are_read_mixed_down_resampled_and_encoded_once(
 def test_audio_that_cannot_be_encoded_is_refused(checkpoint: Checkpoint, samples: np.ndarray) -> None:
     with pytest.raises(RequestError, match="prompt audio"):
         AudioEncoder(checkpoint).encode(samples, 16000, "prompt")
+
+
+def test_audio_of_which_resampling_leaves_nothing_is_refused_as_empty(checkpoint: Checkpoint) -> None:
+    with pytest.raises(RequestError, match=r"reference audio .* not empty") as caught:
+        AudioEncoder(checkpoint).encode(np.ones(1, np.float32), 48000, "reference")
+    assert caught.value.param == "reference"
