@@ -234,16 +234,17 @@ class AudioVAE(nn.Module):
 def fold_weight_norm(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """Replace weight-norm pairs (`weight_g`, `weight_v` or torch parametrizations) by plain weights.
 
-    weight = g * v / ||v||, the norm over all dimensions but the first (Salimans & Kingma 2016).
+    weight = g * v / ||v||, the norm over all dimensions but the first (Salimans & Kingma 2016). Half a pair
+    stays as it is.
     """
     folded = dict(state)
     for g_suffix, v_suffix in (
         ("weight_g", "weight_v"),
         ("parametrizations.weight.original0", "parametrizations.weight.original1"),
     ):
-        for name in [n for n in state if n.endswith(g_suffix)]:
-            stem = name[: -len(g_suffix)]
-            g, v = folded.pop(name).float(), folded.pop(stem + v_suffix).float()
+        stems = [name[: -len(g_suffix)] for name in state if name.endswith(g_suffix)]
+        for stem in [stem for stem in stems if stem + v_suffix in state]:
+            g, v = folded.pop(stem + g_suffix).float(), folded.pop(stem + v_suffix).float()
             folded[stem + "weight"] = v * (g / v.flatten(1).norm(dim=1).view(g.shape))
     return folded
 

@@ -94,6 +94,12 @@ def test_folded_weight_norm_is_the_weight_the_norm_stood_for() -> None:
     assert torch.allclose(folded["up.weight"], conv.weight, atol=1e-6)
 
 
+@pytest.mark.parametrize("half", ["weight_g", "weight_v"])
+def test_half_a_weight_norm_is_left_for_the_loader_to_name(half: str) -> None:
+    state = {f"up.{half}": torch.ones(6, 1, 1)}
+    assert fold_weight_norm(state) == state
+
+
 def test_audio_that_is_no_whole_number_of_frames_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 6"):
         make_vae("dense").encode(torch.zeros(1, 1, 7))
