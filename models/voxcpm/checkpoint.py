@@ -168,6 +168,8 @@ def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:
 def _read_voices(directory: Path) -> dict[str, Voice]:
     voices = {}
     for name, entry in _read_json(directory / "voices.json", optional=True).items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("audio") or "", str):
+            raise ConfigError(f"voice {name!r} is not an object whose audio is a file name")
         audio = directory / Path(entry["audio"]).name if entry.get("audio") else None
         if audio is not None and not audio.is_file():
             raise ConfigError(f"voice {name!r} names {audio}, which does not exist")

@@ -158,6 +158,15 @@ def test_a_missing_weight_is_named(tmp_path: Path) -> None:
     assert caught.value.missing == ["stop_head.weight"] and caught.value.unexpected == ["surprise.weight"]
 
 
+@pytest.mark.parametrize("entry", ["anna.wav", {"audio": 5}, {"audio": "nowhere.wav"}])
+def test_a_voice_that_cannot_be_read_is_named(tmp_path: Path, entry: object) -> None:
+    directory = copy_checkpoint(tmp_path)
+    (directory / "voices").mkdir()
+    (directory / "voices" / "voices.json").write_text(json.dumps({"anna": entry}))
+    with pytest.raises(ConfigError, match="voice 'anna'"):
+        load_checkpoint(directory, device="cpu")
+
+
 def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
     for model in ("nonsense", str(tmp_path / "nowhere"), "../x"):
         with pytest.raises(ConfigError, match="not 'bundled'"):
