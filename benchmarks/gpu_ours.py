@@ -181,17 +181,21 @@ def graphs_against_eager(
             spoken["exact"] = {size: speak(ours, size, patches) for size in sizes}
         pairs += [("rounding", "off", "exact"), ("recorded_rounding", recorded, "exact")]
     rows = [
-        {"streams": size}
-        | {
-            f"{name}_{figure}": value
-            for name, one, other in pairs
-            for figure, value in differences(spoken[one][size], spoken[other][size]).items()
-        }
+        {"streams": size} | compared(pairs, {name: clips[size] for name, clips in spoken.items()})
         for size in sizes
-    ]  # fmt: skip
+    ]
     worst = {key: max(row[key] for row in rows) for key in rows[0] if key != "streams"}
     print(json.dumps(worst), flush=True)
     return {"worst": worst, "sizes": rows}
+
+
+def compared(pairs: list[tuple[str, str, str]], spoken: dict[str, dict[str, Spoken]]) -> dict[str, float]:
+    """Figures of `differences` for (name of the pair, one, other), each under its pair's name."""
+    return {
+        f"{name}_{figure}": value
+        for name, one, other in pairs
+        for figure, value in differences(spoken[one], spoken[other]).items()
+    }
 
 
 @dataclass
