@@ -6,7 +6,8 @@
 #
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
 # tokenizers and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the tests. The published
-# package and what it imports are optional (benchmarks/published.py puts it into benchmarks/.published elsewhere).
+# package and what it imports are optional (benchmarks/published.py puts it into benchmarks/.published elsewhere), and
+# so are the service's packages, with which a worker process is tried, too.
 # PYTHON names the interpreter; without it, it is that of .venv where there is one, else python3. GPU_TESTS_DEVICE=cpu
 # shows on a CPU that the script works, and nothing more.
 set -uo pipefail
