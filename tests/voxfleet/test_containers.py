@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from dockerfile_parse import DockerfileParser
 
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
+from tests.e2e.processes import eventually, worker
 from voxfleet.cli import app
 from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
@@ -137,6 +140,21 @@ def test_every_service_has_a_command_a_health_check_and_time_to_end(services: di
         assert path == "/health", name
         assert service["stop_grace_period"].endswith("s"), name
         assert service["init"] is True, name
+
+
+@pytest.mark.parametrize(
+    ("model", "state", "healthy"), [("synthetic", "IDLE", True), ("absent", "ERROR", False)]
+)
+def test_a_worker_that_could_not_load_its_model_is_not_healthy(
+    services: dict[str, Any], model: str, state: str, healthy: bool
+) -> None:
+    kind, _, *probe = services["worker-0"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    with worker(model=model) as running:
+        eventually(lambda: running.get_json("/health")["state"] == state)
+        probe[-1] = probe[-1].replace("http://127.0.0.1:22400", running.url)
+        ended = subprocess.run([sys.executable, *probe], check=False, stdin=subprocess.DEVNULL)
+    assert (ended.returncode == 0) is healthy
 
 
 def test_services_get_longer_to_end_than_they_take(services: dict[str, Any]) -> None:
