@@ -149,6 +149,13 @@ def test_a_wrong_address_is_refused() -> None:
             Client(address)
 
 
+@pytest.mark.parametrize("key", ["read-from-a-file\n", "schlüssel"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(ValueError, match="API key") as refused:
+        Client("http://127.0.0.1:1", api_key=key)
+    assert key.strip() not in str(refused.value)
+
+
 async def test_a_stream_refuses_a_wrong_address_in_the_same_words() -> None:
     with pytest.raises(ValueError, match="address"):
         await anext(stream_speech("127.0.0.1:8006", "Hello."))

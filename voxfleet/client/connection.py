@@ -14,7 +14,9 @@ _KEY_PREFIX = "voxfleet.key."
 
 
 def key_headers(api_key: str | None) -> dict[str, str]:
-    """The header that names the caller."""
+    """The header that names the caller. Raises ValueError, which does not show the key."""
+    if api_key and not (api_key.isascii() and api_key.isprintable()):
+        raise ValueError("the API key has characters that no header can carry, such as the end of a line")
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
