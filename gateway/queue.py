@@ -148,8 +148,11 @@ class TicketQueue:
         return True
 
     def take(self, ticket: Ticket, rank: Rank) -> None:
-        """Take out the ticket that gets a slot. Its tenant is charged at the first time."""
-        if ticket.in_front:
+        """Take out the ticket that gets a slot. Its tenant is charged at the first time.
+
+        Not for one whose wait was just given up: it will get no slot.
+        """
+        if ticket.in_front or ticket.future.done():
             self.remove(ticket)
             return
         self._classes[ticket.standing.priority].serve(ticket)

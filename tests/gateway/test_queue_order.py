@@ -205,3 +205,16 @@ async def test_lanes_and_shares_survive_models_that_come_and_go() -> None:
     for stack in counterpart.admissions.values():
         stack.close()
     check_queue(fleet.pool.queue)
+
+
+async def test_who_leaves_in_the_moment_of_its_turn_is_not_charged(one_slot: Counterpart) -> None:
+    """Its wait is cancelled, and a slot becomes free before the request was seen to leave."""
+    gone = one_slot.admit("a1", audio_seconds=9)
+    one_slot.admit("a2")
+    one_slot.admit("b1")
+    gone.future.cancel()
+    assert one_slot.serve(1) == "a2"
+    one_slot.leave("a1")
+    one_slot.admit("a3")
+    one_slot.admit("b2")
+    assert one_slot.serve(3) == "b1 a3 b2"
