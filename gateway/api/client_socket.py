@@ -2,6 +2,8 @@
 
     async def stream(websocket: WebSocket) -> None:
         await serve_socket(websocket, lambda socket: StreamSession(socket).run())
+
+`gateway/api/stream.py` and `gateway/api/live.py` are served so.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from gateway.synthesis import Outcome, Synthesis
 router = APIRouter()
 logger = structlog.get_logger(__name__)
 
+
 async def stream(websocket: WebSocket) -> None:
     """Serve one request on this socket."""
     await serve_socket(websocket, lambda socket: StreamSession(socket).run())

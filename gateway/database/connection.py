@@ -5,6 +5,8 @@
     async with database.transaction() as rows:  # commits at the end, rolls back on an exception
         rows.add(Voice(...))
     await database.close()
+
+Tables are in `gateway/database/tables.py`, their migrations beside it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,9 @@
     {"type": "flush"}
     {"type": "cancel", "played_samples": 30000}
     {"type": "pause"}  {"type": "resume"}  {"type": "stop"}
-    {"type": "stats", ...}                                  see gateway/operations/playback.py
+    {"type": "stats", ...}
+
+What stands in `stats` is in `gateway/operations/playback.py`.
 """
 
 from __future__ import annotations
