@@ -1,0 +1,252 @@
+"""Steps launched ahead, under random traffic, on a device made of dictionaries: whatever else happens, each
+request gets what it gets alone.
+
+As on the real one, launches take effect in order, results are read later, the next patch follows from the
+last one in a stream's place, and audio from all patches that its place has seen.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.llm_engine import LLMEngine, SequenceOutput
+from engine.model_runner import StepResult
+from engine.scheduler import ScheduledSequence
+from engine.sequence import Sequence
+from models.voxcpm.programs.runner import ProgramRunner
+from models.voxcpm.programs.step_program import ProgramRow
+from models.voxcpm.waveform_streams import WaveformStreams
+from tests.engine.fakes import check, digest, make_engine
+
+NUM_STEPS, SILENCE = 10, b""
+CHUNKS, CHUNK_TOKENS = 2, 6
+
+
+@dataclass
+class State:
+    """As `GenerationState`. A clip ends by itself where `new_patch` says so."""
+
+    seed: int
+    max_patches: int
+    num_steps: int
+    index: int = 0
+    cfg_value: float = 1.0
+
+
+class Found(NamedTuple):
+    patch: bytes
+    audio: bytes
+
+
+class Streams(WaveformStreams):
+    """Places of the real ones; a place is its last patch, and all that was decoded in it."""
+
+    def __init__(self, num_slots: int) -> None:
+        self.spare_slot = num_slots
+        self.last = [b"nobody's"] * (num_slots + 1)
+        self.heard: list[list[bytes]] = [[b"nobody's"] for _ in self.last]
+        self._free, self._slots = list(range(num_slots)), OrderedDict()
+
+    def slots(self, sequences: list[Sequence]) -> list[int]:
+        slots, fresh = self.places(sequences)
+        for slot in fresh:
+            self.begin(slot)
+        return slots
+
+    def begin(self, slot: int, history: list[bytes] | None = None) -> None:
+        self.heard[slot] = history or []
+        self.last[slot] = history[-1] if history else SILENCE
+
+    def _start(self, slot: int, sequence: Sequence) -> None:
+        begin = len(sequence) - sequence.payload.index
+        while begin > 0 and isinstance(sequence.token_ids[begin - 1], bytes):
+            begin -= 1
+        self.begin(slot, list(sequence.token_ids[begin:]))
+
+
+def new_patch(values: list[bytes], last: bytes, seed: int, index: int) -> bytes:
+    return digest(values, last, seed, index)
+
+
+@dataclass
+class Device:
+    """Serves as all programs, too."""
+
+    num_blocks: int
+    block_size: int
+    streams: Streams
+    num_steps: int = NUM_STEPS
+    max_model_len: int = 1000
+    store: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    rows: list[tuple[ProgramRow, bool]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.ahead = ProgramRunner(self, self.streams, self.block_size, self.noise, self.result)  # type: ignore
+
+    def run(self, batch: list[ScheduledSequence]) -> list[StepResult | None]:
+        return self.ahead.run(batch, self.run_freely)
+
+    def release(self, sequence: Sequence) -> None:
+        self.streams.release(sequence)
+        self.ahead.release(sequence)
+
+    def for_decodes(self, count: int, longest: int) -> Device:
+        return self
+
+    def longest_chunk(self, has_audio: bool) -> int:
+        return CHUNK_TOKENS - has_audio
+
+    def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[Device, int]]:
+        packed: list[tuple[Device, int]] = []
+        room = tokens = 0
+        for length in lengths:
+            if not packed or room == CHUNKS or tokens + length > self.longest_chunk(has_audio):
+                packed.append((self, 0))
+                room = tokens = 0
+            room, tokens = room + 1, tokens + length
+            packed[-1] = (self, room)
+        return packed
+
+    def fill(self, decodes: list[ProgramRow], chunks: list[ProgramRow] = []) -> None:  # noqa: B006
+        self.rows = [(row, True) for row in decodes] + [(row, False) for row in chunks]
+
+    def launch(self) -> Any:
+        found = [self._compute(row, decode) for row, decode in self.rows]
+        return type("Launched", (), {"results": lambda self: found})()
+
+    def noise(self, state: State, index: int) -> tuple[int, int]:
+        return state.seed, index
+
+    def result(self, state: State, found: Found) -> StepResult:
+        state.index += 1
+        stopped = state.index >= state.max_patches or found.patch[0] < 12
+        return StepResult(found.patch, stopped, "stop" if stopped else None, found.audio)
+
+    def run_freely(self, batch: list[ScheduledSequence]) -> list[StepResult | None]:
+        results: list[StepResult | None] = []
+        for row in batch:
+            keys, state = row.sequence.token_ids[row.start : row.start + row.count], row.sequence.payload
+            slot = self.streams.slots([row.sequence])[0] if row.samples else self.streams.spare_slot
+            noise = self.noise(state, state.index)
+            found = self._compute(ProgramRow(row.start, keys, row.sequence.block_table, slot, noise), False)
+            results.append(self.result(state, found) if row.samples else None)
+        return results
+
+    def _compute(self, row: ProgramRow, decode: bool) -> Found:
+        if row.fresh:
+            self.streams.begin(row.slot)
+        last = self.streams.last[row.slot]
+        for position, key in enumerate([last] if decode else row.keys, start=row.start):
+            before = self._value(row, position - 1) if position else b""
+            self.store[self._place(row, position)] = digest(before, position, key)
+        values = [self._value(row, position) for position in range(row.start + len(row.keys))]
+        patch = new_patch(values, last, *(row.noise or (0, 0)))
+        self.streams.last[row.slot] = patch
+        self.streams.heard[row.slot] = [*self.streams.heard[row.slot], patch]
+        return Found(patch, digest(self.streams.heard[row.slot]))
+
+    def _place(self, row: ProgramRow, position: int) -> tuple[int, int]:
+        return row.block_table[position // self.block_size], position % self.block_size
+
+    def _value(self, row: ProgramRow, position: int) -> bytes:
+        return self.store.get(self._place(row, position), b"never written")
+
+
+def alone(prompt: list[int | bytes], state: State) -> list[tuple[bytes, bytes]]:
+    """Patches and audio, computed without any engine."""
+    keys, values, found = list(prompt), [], []
+    heard: list[bytes] = []
+    for key in reversed(prompt):
+        if not isinstance(key, bytes):
+            break
+        heard.insert(0, key)
+    while not found or (len(found) < state.max_patches and found[-1][0][0] >= 12):
+        for position in range(len(values), len(keys)):
+            values.append(digest(values[-1] if values else b"", position, keys[position]))
+        last = keys[-1] if isinstance(keys[-1], bytes) else SILENCE
+        patch = new_patch(values, last, state.seed, len(found))
+        heard.append(patch)
+        found.append((patch, digest(heard)))
+        keys.append(patch)
+    return found
+
+
+def play(engine: LLMEngine, events: dict[int, list[tuple[str, Any]]]) -> dict[str, list[SequenceOutput]]:
+    """Applies (name of a method, argument) at their steps, then resumes all; all outputs, by request."""
+    outputs: dict[str, list[SequenceOutput]] = defaultdict(list)
+    step = 0
+    while engine.has_unfinished() or engine.scheduler.paused or step <= max(events):
+        for method, argument in events.get(step, []):
+            getattr(engine, method)(argument)
+        if step > max(events) and not engine.has_unfinished():
+            for sequence in engine.scheduler.paused:
+                engine.resume(sequence.request_id)
+        for output in engine.step():
+            outputs[output.sequence.request_id].append(output)
+        check(engine)
+        step += 1
+    return outputs
+
+
+requests = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from([0, 1, b"a"]), min_size=1, max_size=9),
+        st.integers(1, 12),
+        st.sampled_from([NUM_STEPS, NUM_STEPS, NUM_STEPS, 4]),
+        st.integers(0, 6),
+    ),
+    min_size=2,
+    max_size=6,
+)
+changes = st.lists(
+    st.tuples(st.integers(0, 20), st.sampled_from(["pause"] * 3 + ["resume", "cancel"]), st.integers(0, 5)),
+    max_size=14,
+)
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 4])
+@settings(max_examples=max(400, settings.default.max_examples))
+@given(
+    requests=requests,
+    changes=changes,
+    spare_blocks=st.integers(0, 4),
+    max_num_seqs=st.integers(1, 4),
+    max_decodes=st.none() | st.integers(1, 2),
+    max_prefill_tokens=st.integers(1, 9),
+)
+def test_any_traffic_gives_each_request_what_it_gets_alone(
+    block_size: int,
+    requests: list[tuple[list[int | bytes], int, int, int]],
+    changes: list[tuple[int, str, int]],
+    spare_blocks: int,
+    max_num_seqs: int,
+    max_decodes: int | None,
+    max_prefill_tokens: int,
+) -> None:
+    num_blocks = -(-20 // block_size) + spare_blocks
+    device = Device(num_blocks, block_size, Streams(max_num_seqs))
+    limits = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_seqs + 8}
+    limits |= {"max_decodes": max_decodes, "max_prefill_tokens": max_prefill_tokens, "look_ahead": True}
+    engine = make_engine(device, **limits)  # type: ignore[arg-type]
+    events: dict[int, list[tuple[str, Any]]] = defaultdict(list)
+    expected = {}
+    for number, (prompt, count, num_steps, arrival) in enumerate(requests):
+        state = State(number, count, num_steps)
+        expected[str(number)] = alone(prompt, state)
+        events[arrival].append(("add", Sequence(str(number), prompt, count, state, token_seconds=number % 2)))
+    for at, method, number in changes:
+        events[at].append((method, str(number)))
+    cancelled = {str(number) for _, method, number in changes if method == "cancel"}
+    for name, outputs in play(engine, events).items():
+        found = [(output.result.token, output.result.output) for output in outputs if output.result]
+        assert found == expected[name][: len(found)]
+        assert name in cancelled or len(found) == len(expected[name])
+    assert engine.scheduler.block_manager.num_free_blocks == num_blocks
+    assert sorted(device.streams._free) == list(range(max_num_seqs))
+    assert not device.ahead._kept
