@@ -156,9 +156,8 @@ class Attempts:
             "attempt failed", request_id=self._request_id, worker=worker.id, epoch=lease.epoch, reason=reason,
             detail=message, patches=work.patches,
         )  # fmt: skip
-        self._metrics.worker_failures.labels(worker.id, reason).inc()
         work.lost(worker.id, reason)
-        worker.figures.errors += 1
+        worker.figures.failures[reason] += 1
         if reason not in _BLAMELESS:
             self._gateway.pool.report_suspect(worker, reason)
         self._gateway.check_worker(worker)

@@ -7,7 +7,7 @@ percentile is worked out when somebody looks.
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection
 from typing import Any
 
@@ -17,15 +17,15 @@ WINDOW_REQUESTS = 256
 class WorkerFigures:
     """Plain numbers of one worker."""
 
-    __slots__ = ("_first_audio_seconds", "_real_time_factors", "errors", "migrations", "requests_served")
+    __slots__ = ("_first_audio_seconds", "_real_time_factors", "failures", "migrations", "requests_served")
 
     def __init__(self) -> None:
         self._first_audio_seconds: deque[float] = deque(maxlen=WINDOW_REQUESTS)
         self._real_time_factors: deque[float] = deque(maxlen=WINDOW_REQUESTS)
         self.requests_served = 0
         """Attempts that came to their end."""
-        self.errors = 0
-        """Attempts that failed on it."""
+        self.failures: Counter[str] = Counter()
+        """Attempts that failed on it, by reason."""
         self.migrations = 0
         """Clips that had to go on elsewhere."""
 
@@ -46,7 +46,7 @@ class WorkerFigures:
             "first_audio_p95_seconds": percentile(self._first_audio_seconds, 0.95),
             "rtf_p50": percentile(self._real_time_factors, 0.50),
             "requests_served": self.requests_served,
-            "errors": self.errors,
+            "errors": self.failures.total(),
             "migrations": self.migrations,
         }
 

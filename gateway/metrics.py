@@ -15,7 +15,7 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gateway.pool import WorkerPool
 from gateway.version import VERSION
@@ -75,10 +75,6 @@ class Metrics:
             "voxfleet_client_lead_seconds", "Audio that the client had not played yet when a stream broke.",
             buckets=(0, *_SECONDS), registry=registry,
         )  # fmt: skip
-        self.worker_failures = Counter(
-            "voxfleet_worker_failures_total", "Attempts that failed on a worker.", ["worker", "reason"],
-            registry=registry,
-        )  # fmt: skip
         self.playback_clips = Counter(
             "voxfleet_playback_clips_total", "Clips and live sessions whose player reported.",
             registry=registry,
@@ -129,12 +125,12 @@ class Metrics:
 
 
 class _PoolCollector:
-    """Gauges read from the pool when they are asked for."""
+    """What the pool and its workers know, read when it is asked for: a worker that is forgotten has none."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         workers = self._pool.workers.values()
         yield GaugeMetricFamily("voxfleet_queue_length", "Requests waiting.", value=len(self._pool.queue))
         running = sum(len(worker.leases) for worker in workers)
@@ -144,8 +140,13 @@ class _PoolCollector:
         up = GaugeMetricFamily("voxfleet_worker_up", "1 when the worker may be routed to.", labels=["worker"])
         total = GaugeMetricFamily("voxfleet_worker_slots", "Slots of the worker.", labels=["worker"])
         used = GaugeMetricFamily("voxfleet_worker_slots_used", "Slots leased.", labels=["worker"])
+        failures = CounterMetricFamily(
+            "voxfleet_worker_failures", "Attempts that failed on a worker.", labels=["worker", "reason"]
+        )
         for worker in workers:
             up.add_metric([worker.id], float(worker.serving))
             total.add_metric([worker.id], worker.slots_total)
             used.add_metric([worker.id], len(worker.leases))
-        yield from (up, total, used)
+            for reason, count in worker.figures.failures.items():
+                failures.add_metric([worker.id, reason], count)
+        yield from (up, total, used, failures)

@@ -47,6 +47,16 @@ async def until_health(worker: Worker, gateway: Gateway, health: Health) -> None
     gateway.pool.on_change.remove(changed.set)
 
 
+async def until_forgotten(gateway: Gateway) -> None:
+    """Until it knows no worker."""
+    changed = asyncio.Event()
+    gateway.pool.on_change.append(changed.set)
+    async with asyncio.timeout(20):
+        while gateway.pool.workers:
+            await changed.wait()
+            changed.clear()
+
+
 def boot_of(worker: ScriptedWorker) -> str:
     return f"boot-{id(worker)}"
 
@@ -95,12 +105,7 @@ async def test_a_worker_that_is_gone_for_long_is_forgotten(monkeypatch: pytest.M
     async with empty_gateway() as gateway:
         gateway.registry.register(registration())
         gateway.registry.register(registration(leaving=True))
-        changed = asyncio.Event()
-        gateway.pool.on_change.append(changed.set)
-        async with asyncio.timeout(20):
-            while gateway.pool.workers:
-                await changed.wait()
-                changed.clear()
+        await until_forgotten(gateway)
         assert not gateway.clients
 
 
@@ -163,3 +168,17 @@ async def test_who_may_dial_in(
     assert response.status_code == expected, response.text
     if expected != 200:
         assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+
+
+async def test_metrics_know_a_worker_for_as_long_as_the_gateway_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration_module, "FORGET_SECONDS", 0.05)
+    async with ScriptedWorker([Act(1, "cut"), Act()]).running() as scripted, empty_gateway() as gateway:
+        hello = registration(scripted.url, boot_id=boot_of(scripted))
+        worker = gateway.pool.workers[gateway.registry.register(hello).worker_id]
+        await until_health(worker, gateway, Health.UP)
+        await Synthesis(gateway, TtsRequest(text=TEXT, seed=SEED), "r1", Ear()).run()
+        failure = f'voxfleet_worker_failures_total{{reason="closed",worker="{worker.id}"}} 1.0'
+        assert failure in gateway.metrics.render().decode()
+        gateway.registry.register(hello.model_copy(update={"leaving": True}))
+        await until_forgotten(gateway)
+        assert f'worker="{worker.id}"' not in gateway.metrics.render().decode()
