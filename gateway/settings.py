@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import structlog
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
@@ -33,12 +33,23 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SHORTEST_KEY = 16
 
 
+def _sendable(secret: SecretStr) -> SecretStr:
+    """Raises ValueError for what clients put into a header in different bytes, or not at all."""
+    value = secret.get_secret_value()
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError("what is sent in a header has printable ASCII characters only")
+    return secret
+
+
+HeaderSecret = Annotated[SecretStr, AfterValidator(_sendable)]
+
+
 class ApiKey(BaseModel):
     """One entry of `api_keys`: a client that is known by name."""
 
     model_config = ConfigDict(extra="forbid")
 
-    key: SecretStr
+    key: HeaderSecret
     """The key itself, or `sha256:` and the hexadecimal digest of it."""
     priority: Priority = Priority.INTERACTIVE
     """The highest class that its requests may ask for."""
@@ -75,9 +86,9 @@ class GatewaySettings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8006
     worker_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Base URLs of the workers; a comma-separated string is split."""
-    worker_secret: SecretStr | None = None
+    worker_secret: HeaderSecret | None = None
     """Sent to workers as a bearer token."""
-    admin_token: SecretStr | None = None
+    admin_token: HeaderSecret | None = None
     """What the admin API asks for. Without one it answers clients on this machine only."""
     api_keys: dict[str, ApiKey] = Field(default_factory=dict)
     """Clients known by name: `{name: {key, priority, weight, max_streams}}`, in the environment as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,23 @@ def test_an_unknown_key_is_reported_by_name_and_ignored(tmp_path: Path) -> None:
 def test_a_wrong_value_is_fatal(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         load_settings(**options)
+
+
+@pytest.mark.parametrize("secret", ["a secret of Zürich", "the secret of 北京", "two lines\nare no header"])
+@pytest.mark.parametrize("field", ["admin_token", "worker_secret", "api_keys.ann.key"])
+def test_a_secret_that_not_every_client_can_send_is_refused_by_name(
+    field: str, secret: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Browsers send é as one byte, curl as two, and Python's clients not at all."""
+    name, *inner = field.split(".")
+    value = {inner[0]: {inner[1]: secret}} if inner else secret
+    path = tmp_path / "fleet.yaml"
+    path.write_text(json.dumps({"gateway": {"worker_urls": ["http://a:1"], name: value}}))
+    assert run(config=path, host="no host") == 2
+    said = capsys.readouterr().err
+    assert f"voxfleet gateway: {field}: " in said
+    assert "ASCII" in said
+    assert secret not in said
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
