@@ -58,13 +58,6 @@ def bytes_per_block(
     return 2 * num_layers * block_size * num_kv_heads * head_dim * dtype.itemsize
 
 
-def blocks_in_budget(
-    budget_bytes: int, num_layers: int, block_size: int, num_kv_heads: int, head_dim: int, dtype: torch.dtype
-) -> int:
-    """How many blocks fit into `budget_bytes` of memory; 0 when not even one does."""
-    return max(0, budget_bytes) // bytes_per_block(num_layers, block_size, num_kv_heads, head_dim, dtype)
-
-
 def blocks_for_sequences(num_sequences: int, max_model_len: int, block_size: int) -> int:
     """Blocks with which `num_sequences` of full length run at once, so that nothing is ever preempted."""
     return num_sequences * -(-max_model_len // block_size)

@@ -96,7 +96,7 @@ class LocalTransformerConfig:
 
 @dataclass(frozen=True)
 class FlowMatchingConfig:
-    """Flow-matching settings; only `inference_cfg_rate` matters once a model is trained."""
+    """Flow-matching settings as files state them; speech takes its guidance from the request."""
 
     sigma_min: float = 1e-6
     solver: str = "euler"

@@ -97,11 +97,6 @@ class VoxCPMRunner:
         )
         self._programs: ProgramRunner | None = None
 
-    @property
-    def capturable(self) -> bool:
-        """Whether steps can run as programs at fixed addresses."""
-        return self._backend.capturable
-
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
