@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from voxfleet import __version__
+from voxfleet.options import ConfigOption, Device, ModelOption, fail
 
 app = typer.Typer(
     name="voxfleet",
@@ -28,29 +28,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-class Device(StrEnum):
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", help="YAML file with sections serve, gateway, worker. \\[env: VOXFLEET_CONFIG]"),
-]
-
-ModelOption = Annotated[
-    str | None,
-    typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. \\[default: bundled]"),
-]
-
-
-def fail(message: object, exit_code: int = 1) -> NoReturn:
-    """Ends the command with a message for the user instead of a traceback; 2 is for wrong settings."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print("error:", message, style="red", markup=False)
-    raise typer.Exit(exit_code)
 
 
 def print_version(wanted: bool) -> None:
@@ -86,12 +63,11 @@ def serve(
     from voxfleet.model_source import ModelMissingError
     from voxfleet.ports import PortError
     from voxfleet.serve import serve as serve_until_stopped
-    from voxfleet.settings import SettingsError, config_path, load_settings
+    from voxfleet.settings import SettingsError, load_settings
 
     try:
-        file = config_path(config)
-        settings = load_settings(file, host=host, port=port, workers=workers, device=device, model=model)
-        exit_code = serve_until_stopped(settings, file)
+        settings = load_settings(config, host=host, port=port, workers=workers, device=device, model=model)
+        exit_code = serve_until_stopped(settings, config)
     except SettingsError as error:
         fail(error, 2)
     except (PortError, DeviceError, ModelMissingError) as error:
@@ -113,10 +89,8 @@ def gateway(
 ) -> None:
     """Run one gateway. Secrets come from the environment: VOXFLEET_WORKER_SECRET, VOXFLEET_ADMIN_TOKEN."""
     from gateway.cli import run
-    from voxfleet.settings import config_path
 
-    file = config_path(config)
-    raise typer.Exit(run(config=file, workers=workers, host=host, port=port, max_queue=max_queue))
+    raise typer.Exit(run(config=config, workers=workers, host=host, port=port, max_queue=max_queue))
 
 
 @app.command()
@@ -138,12 +112,11 @@ def worker(
     ] = None,
 ) -> None:
     """Run one worker. Its secret comes from the environment alone: VOXFLEET_WORKER_SECRET."""
-    from voxfleet.settings import config_path
     from worker.cli import run
 
     raise typer.Exit(
         run(
-            config=config_path(config),
+            config=config,
             host=host,
             port=port,
             device=device,
@@ -248,11 +221,11 @@ def bench(
 def doctor(config: ConfigOption = None) -> None:
     """Say what this machine has and what it lacks; fails when it cannot speak."""
     from voxfleet.doctor import Verdict, examine, render
-    from voxfleet.settings import SettingsError, config_path, load_settings
+    from voxfleet.settings import SettingsError, load_settings
 
     console = Console(highlight=False)
     try:
-        settings = load_settings(config_path(config))
+        settings = load_settings(config)
     except SettingsError as error:
         fail(error, 2)
     with console.status("looking around"):
@@ -283,10 +256,9 @@ def clean_sessions(
     """Remove recorded sessions that are too old or too much; never one that is being recorded."""
     from voxfleet.sessions import CleanError
     from voxfleet.sessions import clean_sessions as clean
-    from voxfleet.settings import config_path
 
     try:
-        removed = clean(data_dir, retention_days, max_storage_gb, config_path(config), dry_run)
+        removed = clean(data_dir, retention_days, max_storage_gb, config, dry_run)
     except CleanError as error:
         fail(error)
     for session in removed:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet import __version__
@@ -119,6 +120,22 @@ def test_a_wrong_option_ends_with_code_2_and_says_which(arguments: tuple[str, ..
     assert result.returncode == 2, result.stderr
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("gatway: {max_queue: 3}", "unknown section 'gatway'"), ("gateway: {max_queue: 3", "is not YAML")],
+)
+@pytest.mark.parametrize("command", [("gateway", "--workers", "ftp://worker"), ("worker", "--slots", "0")])
+def test_every_command_refuses_a_file_that_is_wrong_as_a_whole_by_its_name(
+    command: tuple[str, ...], text: str, message: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "fleet.yaml"
+    config.write_text(text, encoding="utf-8")
+    for given, named in (("--config", str(config)), None), ((), str(config)):
+        result = CliRunner(env={"VOXFLEET_CONFIG": named}).invoke(app, [*command, *given])
+        assert result.exit_code == 2
+        assert str(config) in result.output and message in result.output
 
 
 @pytest.mark.parametrize(

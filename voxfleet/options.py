@@ -1,0 +1,50 @@
+"""What several commands take alike, and how a command ends that cannot do what it was told."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+
+class Device(StrEnum):
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+def fail(message: object, exit_code: int = 1) -> NoReturn:
+    """Ends the command with a message for the user instead of a traceback; 2 is for wrong settings."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print("error:", message, style="red", markup=False)
+    raise typer.Exit(exit_code)
+
+
+def checked_config(given: Path | None) -> Path | None:
+    """The file given, or named by the environment, if any; one that holds no sections ends the command."""
+    from voxfleet.settings import SettingsError, config_path, read_config
+
+    file = config_path(given)
+    try:
+        if file is not None:
+            read_config(file)
+    except SettingsError as error:
+        fail(error, 2)
+    return file
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        callback=checked_config,
+        help="YAML file with sections serve, gateway, worker. \\[env: VOXFLEET_CONFIG]",
+    ),
+]
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. \\[default: bundled]"),
+]
