@@ -72,7 +72,7 @@ class SpeechResponse(Response):
     # --------------------------------------------------------------------------------------------- the answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer. Raises ApiError before anything was sent, and afterwards when a file breaks off."""
+        """Answer. Raises ApiError before anything was sent."""
         self._send = send
         with contextlib.suppress(ClientGoneError):
             await while_connected(self._request, self._serve())
@@ -121,7 +121,7 @@ class SpeechResponse(Response):
 
     async def _break_off(self, error: ApiError) -> None:
         if not self._events:
-            raise error
+            return  # without an end to the response, upon which the server cuts the connection
         await self._send_event({"type": "speech.audio.error", **error.to_dict()})
         await self._write(b"", more=False)
 
