@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import socket
 import sys
@@ -113,13 +114,31 @@ def run(
     return serve(settings)
 
 
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Listening sockets, one for each address of `host`. Raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    with contextlib.ExitStack() as opened:
+        sockets = [
+            opened.enter_context(socket.create_server(address, family=family))
+            for family, address in dict.fromkeys((family, address) for family, *_, address in found)
+        ]
+        opened.pop_all()
+    return sockets
+
+
 def serve(settings: GatewaySettings) -> int:
     """Listen and serve until a signal; 0, or 1 when the address cannot be used."""
     configure_logging(settings.log_level)
+    try:
+        sockets = listen(settings.host, settings.port)
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        print(f"voxfleet gateway: cannot listen on {where}: {error.strerror}", file=sys.stderr)
+        return 1
     app = create_app(settings)
     server = DrainingServer(server_config(settings, app), app.state.gateway)
     try:
-        server.run()
+        server.run(sockets)
     except KeyboardInterrupt:
         return 0
     except SystemExit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import tomllib
 from pathlib import Path
@@ -157,6 +158,16 @@ def test_bench_without_a_server_says_so_and_fails() -> None:
     result = run("bench", "--url", "http://127.0.0.1:1", "-n", "1")
     assert result.returncode == 1
     assert "cannot reach" in result.stdout
+
+
+@pytest.mark.parametrize("command", [("gateway", "--workers", "http://127.0.0.1:1"), ("worker",)])
+def test_a_taken_port_is_said_in_words(command: tuple[str, ...]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "{}:{}".format(*server.getsockname())
+        result = run(*command, "--port", address.rpartition(":")[2])
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"voxfleet {command[0]}: cannot listen on {address}: ")
+    assert "ddress already in use" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_a_folder_that_is_no_gateway_s_is_not_cleaned_and_stays_as_it_is(tmp_path: Path) -> None:
