@@ -14,11 +14,20 @@ EngineFactory = Callable[[WorkerSettings, ReportProgress], SpeechEngine]
 """Runs in the loading thread, for as long as it takes; what it raises is the worker's error."""
 
 
+class DeviceError(RuntimeError):
+    """The device asked for is not there; the message is all there is to say."""
+
+
 def load_engine(settings: WorkerSettings, report: ReportProgress) -> SpeechEngine:
-    """The engine of `settings.model`."""
+    """The engine of `settings.model`. Raises DeviceError."""
     if settings.model == "synthetic":
         return SyntheticEngine(step_ms=settings.step_ms, slots=settings.slots)
     report("importing", 0.0)
+    import torch
+
     from models.voxcpm.engine import load_engine as load_voxcpm
 
+    kind, _, index = settings.device.partition(":")
+    if kind == "cuda" and int(index or 0) >= (count := torch.cuda.device_count()):
+        raise DeviceError(f"device {settings.device}: PyTorch sees {count} CUDA devices here")
     return load_voxcpm(settings.model, settings.device, settings.slots, report)

@@ -7,6 +7,7 @@ three; an option that is None was not given.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -49,7 +50,8 @@ class WorkerSettings(BaseSettings):
 
     model: str = "bundled"
     """"bundled", "synthetic", a directory, or a repository id of the Hugging Face hub."""
-    device: Annotated[str, Field(min_length=1)] = "auto"
+    device: str = "auto"
+    """"cpu", "cuda", "cuda:1" for the second GPU and so on, or "auto"."""
     slots: Annotated[int, Field(ge=1, le=4096)] = 4
     """Requests served at the same time."""
     step_ms: Annotated[float, Field(ge=0, le=60_000)] = 40.0
@@ -75,6 +77,13 @@ class WorkerSettings(BaseSettings):
     log_format: Literal["auto", "json", "pretty"] = "auto"
     """auto: pretty on a terminal, else one JSON object per line."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("device", mode="after")
+    @classmethod
+    def _known_device(cls, device: str) -> str:
+        if not re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", device):
+            raise ValueError("must be cpu, cuda or auto")
+        return device
 
     @field_validator("gateway_urls", mode="before")
     @classmethod

@@ -106,6 +106,7 @@ def test_the_version_is_that_of_the_package() -> None:
         (("gateway",), "no workers"),
         (("gateway", "--workers", "ftp://worker"), "ftp://worker"),
         (("worker", "--slots", "0"), "slots"),
+        (("worker", "--device", "tpu"), "device: "),
         (("worker", "--host", "0.0.0.0", "--model", "synthetic"), "VOXFLEET_WORKER_SECRET"),
         (("say", "Hello.", "--prompt-text", "Hi."), "belong together"),
         (("say", "Hello.", "--reference", "absent.wav"), "absent.wav"),

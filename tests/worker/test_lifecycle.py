@@ -51,6 +51,15 @@ def test_an_unknown_model_is_an_error_that_can_be_seen(start_worker: StartWorker
     assert status.error.startswith("loading failed: ")
 
 
+def test_a_gpu_that_is_not_there_is_said_in_one_line(start_worker: StartWorker) -> None:
+    worker = start_worker("cli", model="bundled", device="cuda:64")
+    status = worker.wait_for(lambda status: status.state == "ERROR")
+    assert status.error.startswith("loading failed: device cuda:64: PyTorch sees ")
+    assert status.error.endswith(" CUDA devices here")
+    assert worker.terminate() == 1
+    assert not any("Traceback" in line for line in worker.log)
+
+
 async def test_draining_finishes_open_requests_refuses_new_ones_and_can_be_taken_back(
     start_worker: StartWorker,
 ) -> None:

@@ -42,6 +42,9 @@ def test_a_variable_of_the_gateway_is_none_of_the_worker(monkeypatch: pytest.Mon
         {"port": 70_000},
         {"slots": 0},
         {"step_ms": -1},
+        {"device": "tpu"},
+        {"device": ""},
+        {"device": "cuda:first"},
         {"worker_id": "a b"},
         {"secret": ""},
         {"host": "0.0.0.0"},
@@ -74,6 +77,11 @@ def test_a_file_without_the_section_is_fine(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("gateway: {max_queue: 3}\n")
     assert load_settings(path).slots == load_settings().slots
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:1"])
+def test_a_worker_runs_on_the_cpu_or_a_gpu(device: str) -> None:
+    assert load_settings(device=device).device == device
 
 
 def test_gateways_to_dial_in_at_may_be_given_with_commas_between_them() -> None:
