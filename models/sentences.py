@@ -18,6 +18,11 @@ _SPACE = re.compile(r"\s+")
 _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"')\]\u2019\u201d]*\s*$|\n\s*$")
 
 
+def has_words(text: str) -> bool:
+    """Whether anything in a text can be spoken: letters of any script or digits, not signs and emoji alone."""
+    return any(map(str.isalnum, text))
+
+
 def parts(text: str, most_characters: int | None, languages: Sequence[str] = ()) -> list[str]:
     """`text` in order, in parts of at most `most_characters` without space around them; all of it if None.
 
@@ -47,7 +52,7 @@ def complete(text: str, languages: Sequence[str] = ()) -> list[str]:
     sentences = list(segment(languages[0] if languages else "en", text))
     found: list[str] = []
     for sentence in sentences:
-        if found and not any(map(str.isalnum, sentence)):
+        if found and not has_words(sentence):
             found[-1] += sentence
         else:
             found.append(sentence)

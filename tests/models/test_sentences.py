@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.sentences import parts
+from models.sentences import has_words, parts
 
 STORY = 'Dr. Smith paid $12.50 for 3 apples. Then he left! Did he? "Yes," said J. R. Tolkien. It was 6 p.m.'
 
@@ -21,6 +21,16 @@ def test_text_that_fits_stays_as_it_is() -> None:
 @pytest.mark.parametrize("text", ["", "  \n "])
 def test_text_without_words_has_no_parts(text: str) -> None:
     assert parts(text, 10) == []
+
+
+@pytest.mark.parametrize("text", ["Hi", "42", "½", "你好。", "مرحبا", "हिन्दी", "ไทย", "🙂 ok"])
+def test_letters_of_any_script_and_digits_can_be_spoken(text: str) -> None:
+    assert has_words(text)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "🙂👍🏽", "?!…", "---", "。", "$ %"])
+def test_signs_and_emoji_alone_cannot(text: str) -> None:
+    assert not has_words(text)
 
 
 def test_abbreviations_and_decimals_end_no_sentence() -> None:
