@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from starlette.responses import FileResponse, StreamingResponse
+from starlette.responses import StreamingResponse
 
+from gateway.api.file_response import RangedFileResponse
 from gateway.database import Session
 from gateway.errors import ApiError
 from gateway.security import check_admin, owner_of, refuse_cross_site, require_admin
@@ -110,14 +111,14 @@ def _session_body(folder: Path, session: dict[str, Any]) -> bytes:
     return json.dumps({"session": {**session, **facts}, "timeline": timeline}, ensure_ascii=False).encode()
 
 
-@router.get("/{id}/audio", response_class=FileResponse)
+@router.get("/{id}/audio", response_class=RangedFileResponse)
 async def get_audio(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> Response:
     """All utterances one after the other; ranges of bytes can be asked for."""
     row, _ = await _look_at(id, request, gateway, key)
     return await _wav(row, _folder(gateway, row) / files.MERGED, f"{row.id}.wav")
 
 
-@router.get("/{id}/audio/{index}", response_class=FileResponse)
+@router.get("/{id}/audio/{index}", response_class=RangedFileResponse)
 async def get_utterance(
     id: str, index: int, request: Request, gateway: GatewayDep, key: KeyQuery = None
 ) -> Response:
@@ -251,7 +252,7 @@ async def _wav(row: Session, path: Path, name: str) -> Response:
     if row.state == "active":
         headers = {"Content-Length": str(size_bytes), "Content-Disposition": disposition}
         return StreamingResponse(pieces, media_type="audio/wav", headers=headers)
-    return FileResponse(path, media_type="audio/wav", headers={"Content-Disposition": disposition})
+    return RangedFileResponse(path, media_type="audio/wav", headers={"Content-Disposition": disposition})
 
 
 def _unknown() -> ApiError:

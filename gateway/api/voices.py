@@ -13,9 +13,9 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.datastructures import FormData, UploadFile
-from starlette.responses import FileResponse
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.api.file_response import RangedFileResponse
 from gateway.database import Voice
 from gateway.errors import ApiError
 from gateway.security import is_admin, owner_of, refuse_cross_site
@@ -124,7 +124,7 @@ async def preview_voice(id: str, request: Request, gateway: GatewayDep) -> Respo
         path = gateway.voices.store.path(voice.audio_sha256)
         if not await asyncio.to_thread(path.is_file):
             raise unknown_voice(id)
-        return FileResponse(path, media_type="audio/wav")
+        return RangedFileResponse(path, media_type="audio/wav")
     try:
         clip = await while_connected(request, built_in_preview(gateway, id, request))
     except ClientGoneError:

@@ -271,3 +271,29 @@ async def test_storage_is_the_administrators(clients: Clients) -> None:
     assert (stored["count"], stored["active"], stored["record_sessions"]) == (1, 0, "ask")
     assert stored["bytes"] > len(PCM)
     assert stored["limits"] == {"max_storage_gb": None, "retention_days": None}
+
+
+@pytest.mark.parametrize(
+    ("asked", "status_code", "code"),
+    [
+        ("bytes=0-0,x", 206, None),
+        ("bytes", 400, "invalid_range"),
+        ("lines=0-1", 400, "invalid_range"),
+        ("bytes=9-3", 400, "invalid_range"),
+        ("bytes=99999999-", 416, "range_not_satisfiable"),
+    ],
+)
+async def test_a_range_that_cannot_be_sent_is_refused_like_everything_else(
+    clients: Clients, asked: str, status_code: int, code: str | None
+) -> None:
+    session = await clients.record("10.0.0.1")
+    async with clients.at("10.0.0.1") as http:
+        for path in (f"/api/sessions/{session}/audio", "/static/css/admin-settings.css", "/admin"):
+            size = (await http.get(path)).headers["Content-Length"]
+            answer = await http.get(path, headers={"Range": asked})
+            if code is None:
+                assert answer.status_code == status_code
+                continue
+            assert check_error(answer, status_code)["code"] == code
+            assert answer.headers["X-Request-Id"]
+            assert answer.headers.get("Content-Range") == (f"bytes */{size}" if status_code == 416 else None)
