@@ -19,7 +19,7 @@ _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"')\]\u2019\u201d]*\s*$|\n\s*
 
 
 def has_words(text: str) -> bool:
-    """Whether anything in a text can be spoken: letters of any script or digits, not signs and emoji alone."""
+    """Whether a text can be spoken: it has letters of any script or digits, not signs and emoji alone."""
     return any(map(str.isalnum, text))
 
 
