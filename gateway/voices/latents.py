@@ -36,39 +36,72 @@ _HEAD = struct.Struct("<I")
 class LatentCache:
     """Latents by model, audio and role; `max_bytes` of them in memory, all of them on disk."""
 
-    def __init__(self, store: VoiceStore, directory: Path, max_bytes: int = 64 << 20) -> None:
+    def __init__(
+        self,
+        store: VoiceStore,
+        directory: Path,
+        max_bytes: int = 64 << 20,
+        patience_seconds: float = 5.0,
+    ) -> None:
+        """`patience_seconds`: how long a request waits for another one's worker while it holds its own."""
         self._store = store
         self._directory = directory
         self._max_bytes = max_bytes
+        self._patience_seconds = patience_seconds
         self._held: OrderedDict[Key, Latents] = OrderedDict()
         self._held_bytes = 0
-        self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[Key, WorkerClient | None], asyncio.Lock] = (
+            WeakValueDictionary()
+        )
+        """Held by who finds or makes latents, and by who does so with that worker."""
 
     async def get(
         self, audio_sha256: str, role: AudioRole, model: ModelDescription, client: WorkerClient
     ) -> Latents:
         """The latents; the worker behind `client`, which serves `model`, encodes what nobody encoded yet.
 
+        One worker does so for all who ask meanwhile. One that takes long may hang: others are then asked too.
+
         Raises ApiError 404 when the audio is gone, and what `WorkerClient.encode` raises.
         """
         key = (model.revision, audio_sha256, role)
-        lock = self._locks.setdefault(key, asyncio.Lock())
-        async with lock:
-            if (held := self._held.get(key)) is not None:
-                self._held.move_to_end(key)
-                return held
-            path = self._path(key)
-            latents = await asyncio.to_thread(_load, path, key, model)
-            if latents is None:
-                latents = await self._encode(key, path, client)
-            self._hold(key, latents)
-            return latents
+        if (held := self._find(key)) is not None:
+            return held
+        async with self._lock(key, client):
+            first = self._lock(key)
+            try:
+                async with asyncio.timeout(self._patience_seconds):
+                    await first.acquire()
+            except TimeoutError:
+                return await self._find_or_make(key, model, client)
+            try:
+                return await self._find_or_make(key, model, client)
+            finally:
+                first.release()
 
     async def forget(self, audio_sha256: str) -> None:
         """Drop everything about an audio file that is no longer used."""
         for key in [key for key in self._held if key[1] == audio_sha256]:
             self._held_bytes -= len(self._held.pop(key).data)
         await asyncio.to_thread(self._delete_files, audio_sha256)
+
+    def _lock(self, key: Key, client: WorkerClient | None = None) -> asyncio.Lock:
+        return self._locks.setdefault((key, client), asyncio.Lock())
+
+    def _find(self, key: Key) -> Latents | None:
+        """What is held in memory."""
+        if key in self._held:
+            self._held.move_to_end(key)
+        return self._held.get(key)
+
+    async def _find_or_make(self, key: Key, model: ModelDescription, client: WorkerClient) -> Latents:
+        if (held := self._find(key)) is not None:
+            return held
+        path = self._path(key)
+        latents = await asyncio.to_thread(_load, path, key, model)
+        if latents is None:
+            latents = await self._encode(key, path, client)
+        return self._hold(key, latents)
 
     async def _encode(self, key: Key, path: Path, client: WorkerClient) -> Latents:
         _, audio_sha256, role = key
@@ -90,12 +123,16 @@ class LatentCache:
         if not self._store.path(key[1]).exists():  # the voice was deleted meanwhile
             path.unlink(missing_ok=True)
 
-    def _hold(self, key: Key, latents: Latents) -> None:
+    def _hold(self, key: Key, latents: Latents) -> Latents:
+        """Keep them, and return what is kept: the first, if another worker made them too."""
+        if (held := self._find(key)) is not None:
+            return held
         self._held[key] = latents
         self._held_bytes += len(latents.data)
         while self._held_bytes > self._max_bytes and len(self._held) > 1:
             _, dropped = self._held.popitem(last=False)
             self._held_bytes -= len(dropped.data)
+        return latents
 
     def _path(self, key: Key) -> Path:
         revision, audio_sha256, role = key

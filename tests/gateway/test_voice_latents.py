@@ -41,6 +41,20 @@ class CountingClient:
         return EncodeResponse(role=role, latents=latents, audio_seconds=1.0, model_revision=self.revision)
 
 
+class HangingClient(CountingClient):
+    """One that does not answer until it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def encode(self, audio: bytes, role: str) -> EncodeResponse:
+        self.began.set()
+        answer = await super().encode(audio, role)
+        await self.goes_on.wait()
+        return answer
+
+
 @pytest.fixture
 async def store(tmp_path: Path) -> VoiceStore:
     store = VoiceStore(tmp_path)
@@ -193,3 +207,19 @@ async def test_a_transcript_makes_the_audio_a_prompt_where_the_model_takes_one(
     assert (made.prompt_latents is not None) == ("prompt" in roles)
     assert made.prompt_text == ("Hello. " if "prompt" in roles else None)
     assert made.voice == "default"
+
+
+async def test_a_worker_that_hangs_holds_up_those_on_other_workers_for_a_moment_only(
+    store: VoiceStore, tmp_path: Path
+) -> None:
+    cache = LatentCache(store, tmp_path / "latents", patience_seconds=0.01)
+    hanging, sound = HangingClient(), CountingClient()
+    stuck = [asyncio.create_task(cache.get(SHA, "reference", MODEL, hanging)) for _ in range(3)]
+    await hanging.began.wait()
+    async with asyncio.timeout(20):
+        got = await asyncio.gather(*(cache.get(SHA, "reference", MODEL, sound) for _ in range(5)))
+        assert all(latents is got[0] for latents in got)
+        assert sound.asked == ["reference"]
+        hanging.goes_on.set()
+        assert all(latents is got[0] for latents in await asyncio.gather(*stuck))
+    assert hanging.asked == ["reference"], "who waits for the same worker does not ask it again"
