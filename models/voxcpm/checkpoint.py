@@ -12,7 +12,6 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from engine.weights import find_checkpoint, load_into, load_state
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.config_fields import ConfigError
+from models.voxcpm.fused import served
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.packed_layer import pack_model
 from models.voxcpm.tokenizer import TextTokenizer
@@ -143,12 +143,12 @@ def load_checkpoint(
 
 def _suit(model: VoxCPMModel, device: torch.device) -> None:
     """Give `model` the form of its layers that is fastest on `device`."""
-    if device.type != "cuda":
-        pack_model(model)
-    elif find_spec("triton") is not None:
+    if served(device):
         from models.voxcpm.fused.model import fuse_model
 
         fuse_model(model)
+    elif device.type != "cuda":
+        pack_model(model)
 
 
 def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from models.voxcpm.audio_vae import (
     Snake,
     receptive_field_frames,
 )
+from models.voxcpm.fused import served
 
 MIN_PACKED_WEIGHT = 1 << 18
 """Elements. Narrower layers run at higher frame rates, where the plain product is as fast."""
@@ -162,7 +163,7 @@ def run_layers(layers: list[Layer], x: Tensor, slots: Slots) -> Tensor:
 
 def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:
     """The form of the decoder that is fast on the device of `vae`."""
-    if next(vae.parameters()).device.type != "cuda":
+    if not served(next(vae.parameters()).device):
         return StreamingDecoder(vae, num_slots)
     from models.voxcpm.fused.vae import FusedDecoder
 

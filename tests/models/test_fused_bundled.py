@@ -10,7 +10,9 @@ import pytest
 import torch
 
 import models.voxcpm
+from models.voxcpm import fused as fused_package
 from models.voxcpm.config import VoxCPMConfig
+from models.voxcpm.fused import served
 from models.voxcpm.fused.linear import FusedLinear
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.model import VoxCPMModel
@@ -30,6 +32,12 @@ def both() -> Models:
     fused = copy.deepcopy(plain)
     fuse_model(fused)
     return plain, fused
+
+
+def test_the_forms_want_triton_and_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert served(torch.device("cuda")) and not served(torch.device("cpu"))
+    monkeypatch.setattr(fused_package, "find_spec", lambda name: None)
+    assert not served(torch.device("cuda"))
 
 
 @pytest.mark.parametrize("rows", [1, 22])
