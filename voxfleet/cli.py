@@ -221,11 +221,12 @@ def bench(
 def doctor(config: ConfigOption = None) -> None:
     """Say what this machine has and what it lacks; fails when it cannot speak."""
     from voxfleet.doctor import Verdict, examine, render
-    from voxfleet.settings import SettingsError, load_settings
+    from voxfleet.settings import SettingsError, check_children, load_settings
 
     console = Console(highlight=False)
     try:
         settings = load_settings(config)
+        check_children(config)
     except SettingsError as error:
         fail(error, 2)
     with console.status("looking around"):

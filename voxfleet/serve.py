@@ -8,9 +8,8 @@ from pathlib import Path
 from voxfleet import ports
 from voxfleet.devices import Placement, available_cpus, place_workers, visible_gpus
 from voxfleet.model_source import check_model
-from voxfleet.settings import ServeSettings, SettingsError
+from voxfleet.settings import ServeSettings, check_children
 from voxfleet.supervisor import LOOPBACK, ServePlan, supervise
-from worker import settings as worker_settings
 
 
 def serve(settings: ServeSettings, config: Path | None = None) -> int:
@@ -24,7 +23,8 @@ def serve(settings: ServeSettings, config: Path | None = None) -> int:
 
 def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
     """Decides model, ports and devices; raises as `serve` does."""
-    model = settings.model or worker_model(config)
+    worker = check_children(config)
+    model = settings.model or worker.model
     check_model(model)
     if settings.port:
         ports.ensure_free(settings.host, settings.port)
@@ -45,11 +45,3 @@ def plan_placements(settings: ServeSettings, model: str) -> list[Placement]:
     device = "cpu" if model == "synthetic" else settings.device
     gpus = [] if device == "cpu" else visible_gpus()
     return place_workers(settings.workers, device, gpus, available_cpus())
-
-
-def worker_model(config: Path | None) -> str:
-    """The model that the worker's own settings name; finds other mistakes of its section on the way."""
-    try:
-        return worker_settings.load_settings(config).model
-    except worker_settings.SettingsError as error:
-        raise SettingsError(f"worker: {error}") from error

@@ -18,6 +18,10 @@ import yaml
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gateway import settings as gateway_settings
+from worker import settings as worker_settings
+from worker.settings import WorkerSettings
+
 SECTIONS = frozenset({"serve", "gateway", "worker"})
 ENVIRONMENT_PREFIX = "VOXFLEET_"
 
@@ -67,10 +71,28 @@ def load_settings(config: Path | None = None, **options: Any) -> ServeSettings:
     try:
         return ServeSettings(**values)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-        )
-        raise SettingsError(f"invalid setting: {problems}") from error
+        raise SettingsError(f"invalid setting: {_problems(error)}") from error
+
+
+def check_children(config: Path | None = None) -> WorkerSettings:
+    """Finds mistakes in what gateway and workers will read when `serve` starts them; what the workers will.
+
+    Their secret and the address of a worker are decided by `serve`, whatever the file says. Raises
+    SettingsError.
+    """
+    try:
+        gateway_settings.load_settings(config)
+        return worker_settings.load_settings(config, host="127.0.0.1", secret="decided later")
+    except worker_settings.SettingsError as error:
+        raise SettingsError(f"worker: {error}") from error
+    except ValidationError as error:
+        raise SettingsError(f"gateway: {_problems(error)}") from None
+    except ValueError as error:
+        raise SettingsError(f"gateway: {error}") from error
+
+
+def _problems(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
 
 
 def config_path(given: Path | None) -> Path | None:

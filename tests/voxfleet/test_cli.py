@@ -161,6 +161,25 @@ def test_bench_without_a_server_says_so_and_fails() -> None:
     assert "cannot reach" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("worker: {slots: many}", "worker: slots: "),
+        ("gateway: {max_queue: -3}", "gateway: max_queue: "),
+        ("gateway: {api_keys: {ann: {key: canary}}}", "gateway: api_keys.ann.key: "),
+    ],
+)
+@pytest.mark.parametrize("command", [("serve", "--model", "synthetic", "--port", "0"), ("doctor",)])
+def test_a_wrong_setting_of_any_process_is_found_before_the_first_starts(
+    command: tuple[str, ...], text: str, message: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "wrong.yaml"
+    config.write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(app, [*command, "--config", str(config)])
+    assert result.exit_code == 2
+    assert message in result.output and "canary" not in result.output
+
+
 @pytest.mark.parametrize("command", [("gateway", "--workers", "http://127.0.0.1:1"), ("worker",)])
 def test_a_taken_port_is_said_in_words(command: tuple[str, ...]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

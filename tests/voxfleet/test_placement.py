@@ -98,6 +98,15 @@ def test_a_plan_takes_free_ports_and_the_model_of_the_worker_section(tmp_path: P
     assert len(plan.worker_ports) == len(plan.placements) == 2
 
 
+def test_a_worker_section_for_machines_of_their_own_may_leave_the_secret_to_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VOXFLEET_WORKER_SECRET", raising=False)
+    config = tmp_path / "fleet.yaml"
+    config.write_text("worker: {host: 0.0.0.0, model: synthetic}", encoding="utf-8")
+    assert serve.make_plan(ServeSettings(port=0), config).model == "synthetic"
+
+
 def test_a_model_directory_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(ModelMissingError, match="no such model directory"):
         serve.make_plan(ServeSettings(port=0, model=str(tmp_path / "absent")))

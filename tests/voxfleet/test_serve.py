@@ -190,15 +190,6 @@ def test_a_checkpoint_is_loaded_with_its_stages_shown_and_speaks(serve: Serve) -
     assert float(speak(url, "Hello there.", seed=3).headers["x-audio-seconds"]) > 0
 
 
-def test_a_wrong_setting_of_the_gateway_ends_it_at_once(serve: Serve, tmp_path: Path) -> None:
-    config = tmp_path / "wrong.yaml"
-    config.write_text("gateway: {max_queue: -3}", encoding="utf-8")
-    served = serve(*SYNTHETIC, "--config", str(config))
-    assert served.wait_exit() == 1
-    assert "max_queue" in served.output
-    assert "cannot serve: the gateway exited with code 2" in served.output
-
-
 def test_two_servers_can_run_side_by_side(running: tuple[Served, str], serve: Serve) -> None:
     _, first_url = running
     second_url = serve(*SYNTHETIC).wait_ready()
