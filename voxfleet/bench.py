@@ -104,6 +104,7 @@ async def run_bench(
     texts: Sequence[str] = TEXTS,
     voice: str = "default",
     preroll_seconds: float = 0.1,
+    api_key: str | None = None,
 ) -> BenchResult:
     """Sends `request_count` requests from `concurrency` listeners. Failures are counted, not raised."""
     result = BenchResult(concurrency)
@@ -112,9 +113,8 @@ async def run_bench(
     async def listen() -> None:
         for number in numbers:
             try:
-                result.requests.append(
-                    await measure(url, texts[number % len(texts)], voice, number, preroll_seconds)
-                )
+                text = texts[number % len(texts)]
+                result.requests.append(await measure(url, text, voice, number, preroll_seconds, api_key))
             except SpeechError as error:
                 result.errors[error.code or str(error)] += 1
 
@@ -124,13 +124,15 @@ async def run_bench(
     return result
 
 
-async def measure(url: str, text: str, voice: str, seed: int, preroll_seconds: float) -> RequestResult:
+async def measure(
+    url: str, text: str, voice: str, seed: int, preroll_seconds: float, api_key: str | None
+) -> RequestResult:
     """One request, heard to its end. Raises SpeechError."""
     playback = Playback(preroll_seconds)
     sample_rate = 0
     first_audio_seconds = 0.0
     started = time.perf_counter()
-    async for item in stream_speech(url, text, resume=False, voice=voice, seed=seed):
+    async for item in stream_speech(url, text, resume=False, api_key=api_key, voice=voice, seed=seed):
         elapsed_seconds = time.perf_counter() - started
         if isinstance(item, bytes):
             first_audio_seconds = first_audio_seconds or elapsed_seconds

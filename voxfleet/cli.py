@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
-from voxfleet.options import ConfigOption, Device, ModelOption, fail
+from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, fail
 
 app = typer.Typer(
     name="voxfleet",
@@ -193,22 +193,24 @@ def bench(
         float, typer.Option(min=0, help="Seconds that a player waits after the first chunk.")
     ] = 0.1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures here too.")] = None,
+    api_key: ApiKeyOption = None,
 ) -> None:
     """Measure a running server: first audio, real-time factor, underruns. Prints JSON; fails if any request
     failed.
     """
     from voxfleet.bench import TEXTS, run_bench
-    from voxfleet.client.connection import base_urls
+    from voxfleet.client.connection import base_urls, key_headers
 
     try:
         base_urls(url)
+        key_headers(api_key)
         if json_file is not None:
             json_file.open("a").close()
     except ValueError as error:
-        fail(f"--url: {error}", 2)
+        fail(error, 2)
     except OSError as error:
         fail(f"--json {json_file} cannot be written: {error.strerror}", 2)
-    result = asyncio.run(run_bench(url, concurrency, requests, text or TEXTS, voice, preroll))
+    result = asyncio.run(run_bench(url, concurrency, requests, text or TEXTS, voice, preroll, api_key))
     figures = json.dumps(result.summary(), indent=2)
     typer.echo(figures)
     if json_file is not None:

@@ -48,3 +48,12 @@ ModelOption = Annotated[
     str | None,
     typer.Option(help="bundled, synthetic, a directory, or a Hugging Face id. \\[default: bundled]"),
 ]
+
+ApiKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar="VOXFLEET_API_KEY",
+        show_envvar=False,
+        help="For servers that ask for one; kept from other users in \\[env: VOXFLEET_API_KEY].",
+    ),
+]

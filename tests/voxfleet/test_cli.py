@@ -22,7 +22,7 @@ CONTRACT = {
     "gateway": {"--workers", "--port", "--max-queue", "--host", "--config"},
     "worker": {"--port", "--device", "--model", "--slots", "--step-ms", "--host", "--config"},
     "say": {"-o", "--voice", "--reference", "--prompt-audio", "--prompt-text", "--model", "--seed"},
-    "bench": {"--url", "--concurrency", "--requests", "--text", "--json"},
+    "bench": {"--url", "--concurrency", "--requests", "--text", "--json", "--api-key"},
     "doctor": {"--config"},
 }
 GROUPS = {"sessions": {"clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--dry-run"}}}
@@ -153,6 +153,13 @@ def test_say_refuses_before_it_loads_a_model(arguments: tuple[str, ...], message
     assert result.returncode == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_key_that_no_header_can_carry_is_refused_unseen() -> None:
+    result = run("bench", "--url", "http://127.0.0.1:1", VOXFLEET_API_KEY="canary\n")
+    assert result.returncode == 2
+    assert "the API key has characters" in result.stderr
+    assert "canary" not in result.stdout + result.stderr
 
 
 def test_bench_without_a_server_says_so_and_fails() -> None:

@@ -72,6 +72,28 @@ def test_bench_measures_a_running_server(running: tuple[Served, str], tmp_path: 
     assert 0 < figures["first_audio_seconds"]["p50"] <= figures["first_audio_seconds"]["p99"]
 
 
+def test_bench_measures_a_server_that_asks_for_a_key(serve: Serve, tmp_path: Path) -> None:
+    key = "the key of a bench"
+    config = tmp_path / "keys.yaml"
+    config.write_text(f"gateway: {{anonymous: false, api_keys: {{bench: {{key: {key}}}}}}}", encoding="utf-8")
+    command = voxfleet("bench", "--url", serve(*SYNTHETIC, "--config", str(config)).wait_ready(), "-n", "1")
+    for options, environment, exit_code in (
+        ((), {}, 1),
+        (("--api-key", key), {}, 0),
+        ((), {"VOXFLEET_API_KEY": key}, 0),
+    ):
+        result = subprocess.run(
+            [*command, *options],
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == exit_code, result.stdout + result.stderr
+        assert key not in result.stdout + result.stderr
+
+
 def test_bench_fails_when_requests_fail(running: tuple[Served, str]) -> None:
     _, url = running
     command = voxfleet("bench", "--url", url, "-n", "2", "--voice", "no-such-voice")
