@@ -70,6 +70,11 @@ class TokenWriter:
         self._pieces = 0
         self._patches = 0
 
+    @property
+    def clip_id(self) -> str:
+        """The same for all that seal this clip, and for no other."""
+        return self._head
+
     def extend(self, clip: Clip) -> str:
         """What the client appends to its token so that it covers `clip`; the first time all of it."""
         text = ""

@@ -29,6 +29,7 @@ from gateway.retry_budget import RetryBudget
 from gateway.roster import Roster
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings
+from gateway.succession import Successions
 from gateway.voices.service import Voices
 from gateway.worker_client import WorkerClient, WorkerUnreachable
 from gateway.workers import Worker
@@ -72,6 +73,7 @@ class Gateway:
         self.resume_tokens = ResumeTokens(
             secret.get_secret_value().encode() if secret else None, settings.resume_seconds
         )
+        self.successions = Successions()
         self.retry_budget = RetryBudget(settings.retry_ratio, self._slots_of_largest_worker)
 
     @asynccontextmanager

@@ -74,21 +74,24 @@ class StreamSession:
         opening = await self._socket.first(self._read_opening())
         self._samples_before = opening.clip.samples if opening.clip else None
         self._samples = self._samples_before or 0
+        reader = asyncio.create_task(self._read_until_cancel())
+        interruption = self._socket.interruption
+        try:
+            async with interruption, self._gateway.successions.take_over(opening.token, interruption):
+                return await self._socket.flushed(self._synthesis(opening).run())
+        finally:
+            reader.cancel()
+            self._outbox.drop()
+
+    def _synthesis(self, opening: Opening) -> Synthesis:
         witness = witness_clip(
             self._gateway.recorder, opening.request, opening.standing.tenant, self, resumed=bool(opening.clip)
         )
         self._session_id = witness.session_id
-        synthesis = Synthesis(
+        return Synthesis(
             self._gateway, opening.request, self._socket.request_id, witness, opening.standing,
             clip=opening.clip, token=opening.token, witness=witness,
         )  # fmt: skip
-        reader = asyncio.create_task(self._read_until_cancel())
-        try:
-            async with self._socket.interruption:
-                return await self._socket.flushed(synthesis.run())
-        finally:
-            reader.cancel()
-            self._outbox.drop()
 
     async def _read_opening(self) -> Opening:
         gateway = self._gateway
