@@ -55,7 +55,7 @@ def owner_of(connection: HTTPConnection, gateway: Gateway) -> str:
     """
     tenant = gateway.callers.identify(connection).tenant
     by_address = gateway.callers.address(connection) == tenant
-    if by_address and was_forwarded(connection.headers) and not gateway.settings.trusted_proxies:
+    if by_address and was_forwarded(connection) and not gateway.settings.trusted_proxies:
         message = "trusted_proxies does not name the proxy in front, so clients cannot be told apart"
         raise ApiError(403, "client_unknown", message)
     return tenant
@@ -93,7 +93,7 @@ def _given_token(headers: Headers) -> str | None:
 def is_local(connection: HTTPConnection) -> bool:
     """Whether the request was made on this machine, to this machine, and not by a page from elsewhere."""
     headers = connection.headers
-    if was_forwarded(headers):
+    if was_forwarded(connection):
         return False
     try:
         host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
@@ -103,9 +103,14 @@ def is_local(connection: HTTPConnection) -> bool:
     return is_loopback(peer) and is_loopback(host) and is_same_origin(headers)
 
 
-def was_forwarded(headers: Headers) -> bool:
-    """Whether a proxy says that it passes on somebody else's request."""
-    return any(name in headers for name in _FORWARDED)
+def was_forwarded(connection: HTTPConnection) -> bool:
+    """Whether a proxy passes on somebody else's request: it says so, or speaks HTTP/1.0.
+
+    That is what nginx does unless told otherwise, and neither browsers nor curl do.
+    """
+    if connection.scope.get("http_version") == "1.0":
+        return True
+    return any(name in connection.headers for name in _FORWARDED)
 
 
 def is_same_origin(headers: Headers) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
 from gateway.security import may_open_socket
@@ -107,7 +108,7 @@ class Caller:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-async def call(app: FastAPI, caller: Caller, method: str, path: str) -> httpx.Response:
+async def call(app: ASGIApp, caller: Caller, method: str, path: str) -> httpx.Response:
     transport = httpx.ASGITransport(app, client=(caller.peer, 50000))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8006") as client:
         return await client.request(method, path, headers={"Host": caller.host, **dict(caller.headers)})
@@ -156,6 +157,21 @@ async def test_without_a_token_nobody_else_may(method: str, path: str, name: str
     response = await call(make_app(), FOREIGN[name], method, concrete(path))
     assert response.status_code == 403
     assert response.json()["error"]["code"] == "admin_local_only"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("/api/workers", "admin_local_only"), ("/api/sessions", "client_unknown")]
+)
+async def test_a_proxy_that_says_nothing_is_known_by_its_http(path: str, code: str) -> None:
+    """nginx as it is installed: HTTP/1.0 to the gateway, whose own address it sends as the host."""
+    app = make_app()
+
+    async def behind_nginx(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "http_version": "1.0"}, receive, send)
+
+    response = await call(behind_nginx, Caller(), "GET", path)
+    assert response.status_code == 403
+    assert response.json()["error"]["code"] == code
 
 
 def test_a_page_whose_origin_is_no_address_opens_no_socket() -> None:
