@@ -12,8 +12,10 @@ Tables are in `gateway/database/tables.py`, their migrations beside it.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ HEAD = "0001"
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _BUSY_SECONDS = 10
+_BUSY_PAUSE_SECONDS = 0.01
+_NO_FILE = (":memory:", "file:")
 _MIGRATION_LOCK = 0x766F78  # any number that nobody else locks
 
 
@@ -59,12 +63,14 @@ class Database:
         if self._is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
         try:
+            if self._is_sqlite and self._url.database:
+                await asyncio.to_thread(_begin_journal, self._url.database)
             async with self._engine.begin() as connection:
                 await connection.run_sync(_migrate)
         except DatabaseError:
             await self.close()
             raise
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             await self.close()
             reason = getattr(error, "orig", None) or error
             shown = self._url.render_as_string(hide_password=True)
@@ -91,8 +97,24 @@ def _make_file(path: Path) -> None:
     gives the files beside it the same mode.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not str(path).startswith((":memory:", "file:")):
+    if not str(path).startswith(_NO_FILE):
         path.touch(0o600)
+
+
+def _begin_journal(path: str) -> None:
+    """Have a new database keep a WAL; while another gateway does, SQLite itself would not wait but fail."""
+    if path.startswith(_NO_FILE):
+        return
+    give_up_at = time.monotonic() + _BUSY_SECONDS
+    with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                    raise
+                time.sleep(_BUSY_PAUSE_SECONDS)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -82,6 +84,18 @@ async def test_several_gateways_may_start_at_once(database_url: str) -> None:
         assert await rows.get(Setting, "eta") is not None
     for gateway in gateways:
         await gateway.close()
+
+
+async def test_a_gateway_that_starts_beside_another_one_waits_for_it(tmp_path: Path) -> None:
+    """The other one has a new database open and has not begun its journal."""
+    with closing(sqlite3.connect(tmp_path / "new.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        database = Database(f"sqlite:///{tmp_path}/new.db")
+        opening = asyncio.create_task(database.open())
+        await asyncio.wait({opening}, timeout=0.2)
+        other.execute("ROLLBACK")
+        await opening
+        await database.close()
 
 
 @pytest.mark.parametrize("url", ["", "data/voxfleet.db", "mysql://root@localhost/voxfleet"])
