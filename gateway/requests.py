@@ -26,6 +26,7 @@ from pydantic import (
 from gateway.audio import AudioFormat, sample_rate_problem
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
+from models.sentences import has_words
 
 MAX_SEED = 2**63 - 1
 OPENAI_VOICES = frozenset(
@@ -89,7 +90,7 @@ class TtsRequest(SpeechOptions):
 
     @model_validator(mode="after")
     def _rules_between_fields(self) -> Self:
-        if not self.text.strip():
+        if not has_words(self.text):
             raise FieldError("text", "empty_text", "text has no words")
         if (
             self.min_seconds is not None

@@ -86,7 +86,7 @@ class LiveSpeech:
         """Returns when the client asked for the end and all is said. Raises ApiError."""
         session = self._session
         self._speaker = await self._gateway.voices.resolve(self._start.voice)
-        options = self._speaker.fill_in(self._start.request("."))
+        options = self._speaker.fill_in(self._start.request("x"))
         self._model = options.model
         self.seed = self.seed if options.seed is None else options.seed
         session.open()

@@ -17,6 +17,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from models.sentences import has_words
+
 _CHARACTERS_PER_SECOND = 15.0
 """Speed of speech, before any was measured."""
 _WORD_END = re.compile(r"\S(?=\s|$)")
@@ -78,7 +80,7 @@ class Timeline:
 
     def add(self, sentence: str) -> None:
         """The next sentence to speak. One without a word is not spoken, and counts as text all the same."""
-        if not self and not _has_words(sentence):
+        if not self and not has_words(sentence):
             self._next_start += len(sentence)
         else:
             self._waiting.append(sentence)
@@ -88,7 +90,7 @@ class Timeline:
         while self.current is None and self._waiting:
             text = self._waiting.popleft()
             start, self._next_start = self._next_start, self._next_start + len(text)
-            if _has_words(text):
+            if has_words(text):
                 self.current = Utterance(self.utterances, self.epoch, text, start, self.samples)
                 self._spoken.append(self.current)
                 self.utterances += 1
@@ -146,10 +148,6 @@ class Timeline:
         characters = sum(len(other.text) for other in complete)
         per_character = samples / characters if characters else sample_rate / _CHARACTERS_PER_SECOND
         return max(utterance.samples, round(per_character * len(utterance.text)), 1)
-
-
-def _has_words(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 def _whole_words(text: str, count: int) -> int:

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import EngineError
+from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop
 from engine.output_stream import OutputStream
-from models.sentences import parts
+from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import read_audio
 from models.voxcpm.checkpoint import Progress
@@ -187,6 +187,8 @@ class VoxCPM:
         prompt_text: continue this recording. seed: same seed, same audio; random when not given.
         None elsewhere means the model's default. Raises engine.errors.RequestError naming the field.
         """
+        if not has_words(text):
+            raise RequestError("text has no words", param="text")
         seed = secrets.randbits(32) if seed is None else seed
         request = SpeechRequest(
             request_id="",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.gateway.fleet import status
+from tests.gateway.recordings import until
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.test_live_speech import PATIENT, SENTENCES, Client
 from tests.gateway.test_relay import gateway_of
@@ -17,9 +18,8 @@ async def test_a_slot_of_a_worker_that_was_started_again_is_leased_again() -> No
         client.session.append(SENTENCES[0])
         async with client.running():
             client.session.flush()
-            while not client.of_type("utterance_done"):
-                await client.on_audio.wait()
-                client.on_audio.clear()
+            await until(lambda: bool(client.of_type("utterance_done")))
+            client.on_audio.clear()
             gateway.pool.report_status(worker, status(boot_id="another", slots=4))
             assert not worker.leases
             client.session.append(SENTENCES[1])

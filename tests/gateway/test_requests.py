@@ -47,6 +47,7 @@ def test_limits_are_inclusive(field: str, lowest: float, highest: float, below: 
         ({}, "text", "missing_field"),
         ({"text": ""}, "text", "empty_text"),
         ({"text": " \n\t\u2003"}, "text", "empty_text"),
+        ({"text": "?! \U0001f642 \u2026"}, "text", "empty_text"),
         ({"text": 5}, "text", "invalid_value"),
         ({"text": None}, "text", "invalid_value"),
         ({"text": ["hi"]}, "text", "invalid_value"),
