@@ -6,7 +6,7 @@ import re
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,28 +15,26 @@ import soundfile
 
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet.devices import visible_gpus
-from voxfleet.say import SayError, say, write
+from voxfleet.say import SayError, say
 
 TINY = ROOT / "tests" / "parity" / "tiny_v2"
 
 
-def run(*arguments: str | bytes, text: str | bytes = "") -> subprocess.CompletedProcess[str]:
-    given = text.encode() if isinstance(text, str) else text
+def run(
+    *arguments: str | bytes, text: str | bytes = "", before: Callable[[], None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    given, command = text.encode() if isinstance(text, str) else text, [*voxfleet("say"), *arguments]
     result = subprocess.run(
-        [*voxfleet("say"), *arguments], cwd=ROOT, capture_output=True, check=False, input=given
+        command, cwd=ROOT, capture_output=True, check=False, input=given, preexec_fn=before
     )
     return subprocess.CompletedProcess(
         result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
     )
 
 
-@pytest.fixture
-def limited_files() -> Iterator[None]:
-    """No file of this process grows beyond 4 KiB: what a full disk does, without filling one."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+def limit_files() -> None:
+    """No file of this process grows beyond 1 KiB: what a full disk does, without filling one."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 
 
 @pytest.fixture
@@ -94,10 +92,11 @@ def test_a_gpu_that_is_not_there_is_said_without_a_traceback(tmp_path: Path) -> 
     assert "Traceback" not in result.stderr
 
 
-def test_a_disk_that_is_full_is_named_and_leaves_no_half_file(tmp_path: Path, limited_files: None) -> None:
+def test_a_disk_that_is_full_is_named_and_leaves_no_half_file(tmp_path: Path) -> None:
     output = tmp_path / "out.wav"
-    with pytest.raises(SayError, match="File too large"):
-        write(output, np.zeros(16_000, np.float32), 16_000)
+    result = run("Hello there.", "-o", str(output), "--model", str(TINY), "--seed", "3", before=limit_files)
+    assert result.returncode == 1
+    assert "File too large" in result.stderr and "Traceback" not in result.stderr
     assert not output.exists()
 
 
