@@ -29,6 +29,8 @@ from gateway.pool import WorkerPool
 logger = structlog.get_logger(__name__)
 
 REFRESH_SECONDS = 2.0
+_LAST_READ_SECONDS = 2.0
+"""How long the end waits for a read that has begun."""
 _DATABASE_FAILURES = (SQLAlchemyError, DatabaseError, OSError)
 
 
@@ -58,9 +60,19 @@ class Operations:
         try:
             yield
         finally:
+            await self._end(following)
+            await self.log.close()
+
+    async def _end(self, following: asyncio.Task[None]) -> None:
+        """Between two reads: one cut off in the middle leaves a connection that nobody closes."""
+        try:
+            async with asyncio.timeout(_LAST_READ_SECONDS), self._in_order:
+                following.cancel()
+        except TimeoutError:
+            logger.warning("the settings are still being read at the end")
+        finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-            await self.log.close()
 
     async def set_pages(self, states: list[PageState], who: str) -> None:
         """Switch pages on or off, here and at every gateway of the database. Raises ApiError: 503."""

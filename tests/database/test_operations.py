@@ -115,6 +115,28 @@ async def test_a_failing_database_leaves_what_holds_and_says_so(
     assert (await read_groups(database))["eta"] == {"alpha": 0.9}
 
 
+async def test_the_end_cuts_no_read_off(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    begun = asyncio.Event()
+
+    async def read_slowly(database: Database) -> dict[str, dict[str, object]]:
+        begun.set()
+        try:
+            await asyncio.sleep(0.05)
+        except asyncio.CancelledError:
+            ends.append("cut off")
+            raise
+        ends.append("read")
+        return {}
+
+    monkeypatch.setattr(operations, "REFRESH_SECONDS", 0.001)
+    made = Operations(WorkerPool([], max_queue=1, no_worker_grace_seconds=1.0), database, EtaTuning())
+    async with made.running():
+        monkeypatch.setattr(operations, "read_groups", read_slowly)
+        await begun.wait()
+    assert ends and set(ends) == {"read"}
+
+
 async def test_the_log_is_read_in_pages_newest_first(database: Database) -> None:
     log = EventLog(database)
     for number in range(7):
