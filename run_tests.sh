@@ -49,7 +49,10 @@ install_packages
 
 check "ruff" .venv/bin/ruff check .
 # These share nothing, and mostly compute or wait: one process a core. The others measure, or use a browser.
-side_by_side=(tests/engine tests/models tests/gateway tests/worker tests/training tests/parity tests/benchmarks)
+side_by_side=(
+    tests/engine tests/models tests/gateway tests/worker tests/training tests/parity tests/benchmarks tests/database
+    tests/voxfleet/test_say.py
+)
 
 if [ $# -eq 0 ]; then
     check "pytest, side by side" env OMP_NUM_THREADS=1 \
