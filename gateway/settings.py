@@ -14,7 +14,6 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import structlog
 import yaml
@@ -23,6 +22,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, Settin
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from gateway.standing import Priority
+from worker.protocol import check_base_url
 
 logger = structlog.get_logger(__name__)
 
@@ -31,6 +31,8 @@ Bytes = Annotated[int, Field(gt=0)]
 REPOSITORY = Path(__file__).resolve().parent.parent
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SHORTEST_KEY = 16
+DATABASE_FILE = "voxfleet.db"
+"""In `data_dir`, where no other database is named."""
 
 
 def _sendable(secret: SecretStr) -> SecretStr:
@@ -215,12 +217,7 @@ class GatewaySettings(BaseSettings):
     @field_validator("worker_urls", mode="after")
     @classmethod
     def _http_urls(cls, urls: list[str]) -> list[str]:
-        cleaned = [(url if "//" in url else f"http://{url}").rstrip("/") for url in urls]
-        for url in cleaned:
-            parts = urlsplit(url)
-            wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.path
-            if wrong or parts.port == 0:  # asking for a port that is none raises too
-                raise ValueError(f"not the base URL of a worker: {url}")
+        cleaned = [check_base_url(url if "//" in url else f"http://{url}") for url in urls]
         if len(set(cleaned)) != len(cleaned):
             raise ValueError("a worker is named twice")
         return cleaned
@@ -249,7 +246,7 @@ class GatewaySettings(BaseSettings):
         """The URL of the database."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
-        return f"sqlite:///{self.data_dir / 'voxfleet.db'}"
+        return f"sqlite:///{self.data_dir / DATABASE_FILE}"
 
     @field_validator("worker_secret", "admin_token", "resume_secret", "database_url", mode="after")
     @classmethod

@@ -12,9 +12,7 @@ from gateway.database import Database, DatabaseError
 from gateway.sessions.cleanup import Limits, Removed, clean
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.upkeep import interrupt_dead
-from gateway.settings import GatewaySettings, load_settings
-
-DATABASE_FILE = "voxfleet.db"
+from gateway.settings import DATABASE_FILE, GatewaySettings, load_settings
 
 
 class CleanError(Exception):
