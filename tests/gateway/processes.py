@@ -18,7 +18,14 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.worker.harness import PATIENCE_SECONDS, REPOSITORY, WorkerProcess, expected_clip, wait_until
+from tests.worker.harness import (
+    PATIENCE_SECONDS,
+    REPOSITORY,
+    WorkerProcess,
+    expected_clip,
+    search_path,
+    wait_until,
+)
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 LONG_TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom. " * 4
@@ -36,7 +43,7 @@ class GatewayProcess:
             command += ["--max-queue", str(max_queue)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in settings.items()}
-        variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
+        variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path()}
         variables.setdefault("VOXFLEET_DATA_DIR", os.environ["VOXFLEET_DATA_DIR"])
         self.log: list[str] = []
         self.process = subprocess.Popen(

@@ -44,6 +44,11 @@ LONG = TEXT * 50
 """900 patches: still running when a test is done with it."""
 
 
+def search_path() -> str:
+    """PYTHONPATH of a process of ours: the repository, then what this process was told."""
+    return os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
+
+
 class WorkerProcess:
     """A worker in a process of its own; `log` holds its lines so far."""
 
@@ -53,7 +58,7 @@ class WorkerProcess:
         options = {"model": "synthetic", "port": 0, "slots": 2, "step_ms": 10, **options}
         command = [sys.executable, "-m", "tests.worker.run_worker", engine, json.dumps(options)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
-        variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY), **(environment or {})}
+        variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path(), **(environment or {})}
         self.log: list[str] = []
         self.process = subprocess.Popen(
             command,

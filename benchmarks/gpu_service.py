@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The whole service on a GPU: listeners of a gateway before one worker, random weights of a released shape.
+
+    python -m benchmarks.gpu_service                          VoxCPM2, 1 to 256 listeners
+    python -m benchmarks.gpu_service --shape tiny --device cpu --streams 1,2 --no-save     does it work
+
+Each listener asks for one clip after the other over the streaming API, so that first audio is what it is in
+a service that runs, not what it is when all come at once. A random stop head never says stop: clips end at
+the length that their text allows. Listeners are processes beside the gateway's and the worker's, on the same
+host. Per number of listeners: what `voxfleet bench` prints, and the CPU time that a second of audio cost
+gateway and worker. It goes into benchmarks/results/gpu_service.json under the shape, with the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.fleet import Process, allow_many_files, free_port
+from benchmarks.gpu import machine
+from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
+from benchmarks.http_client import get
+from voxfleet.bench import BenchResult, run_bench
+
+RESULTS = Path(__file__).parent / "results" / "gpu_service.json"
+LISTENERS_PER_PROCESS = 32
+CLIPS_PER_LISTENER = 3
+START_SECONDS = 300.0
+
+
+async def until_serving(gateway: Process, worker: Process) -> None:
+    """Raises RuntimeError, with the end of the worker's log, when it ends or does not come up."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            status, _ = await get(gateway.port, "/ready")
+            if status == 200:
+                return
+        except OSError:
+            pass  # nobody listens yet
+        if time.monotonic() > deadline or "ended with" in worker.log_tail():
+            raise RuntimeError(worker.log_tail())
+        await asyncio.sleep(0.1)
+
+
+def listen(url: str, listeners: int, clips: int) -> BenchResult:
+    """In a process of its own."""
+    return asyncio.run(run_bench(url, listeners, clips))
+
+
+def shares(streams: int, processes: int) -> list[int]:
+    """Listeners of each process."""
+    return [streams // processes + (i < streams % processes) for i in range(processes)]
+
+
+def measure(pool: ProcessPoolExecutor, processes: dict[str, Process], streams: int) -> dict[str, Any]:
+    """Figures of `streams` listeners at a time."""
+    url = processes["gateway"].url
+    count = min(os.cpu_count() or 1, -(-streams // LISTENERS_PER_PROCESS))
+    before = {name: process.cpu_seconds() for name, process in processes.items()}
+    began = time.perf_counter()
+    futures = [
+        pool.submit(listen, url, share, share * CLIPS_PER_LISTENER) for share in shares(streams, count)
+    ]
+    result = BenchResult(streams)
+    for future in futures:
+        part = future.result()
+        result.requests += part.requests
+        result.errors += part.errors
+    result.wall_seconds = time.perf_counter() - began
+    figures = result.summary()
+    audio = figures["audio_seconds"] or float("nan")
+    figures["cpu_ms_per_audio_second"] = {
+        name: round(1e3 * (process.cpu_seconds() - before[name]) / audio, 2)
+        for name, process in processes.items()
+    }
+    return figures
+
+
+def line(figures: dict[str, Any]) -> str:
+    """One printed row."""
+    first, rtf = figures["first_audio_seconds"], figures["rtf"]
+    if first is None:
+        return f"{figures['concurrency']:>4} listeners: {figures['errors']}"
+    cpu, milliseconds = figures["cpu_ms_per_audio_second"], [1e3 * first[p] for p in ("p50", "p99")]
+    return (
+        f"{figures['concurrency']:>4} listeners  first audio {milliseconds[0]:7.1f} /{milliseconds[1]:7.1f} ms  "
+        f"RTF {rtf['p50']:.4f} /{rtf['p99']:.4f}  {figures['audio_seconds_per_second']:8.1f} audio s/s  "
+        f"underruns {figures['underruns']}  errors {sum(figures['errors'].values())}  "
+        f"CPU ms per audio s: gateway {cpu['gateway']}, worker {cpu['worker']}"
+    )
+
+
+async def served(arguments: argparse.Namespace, checkpoint: Path) -> list[dict[str, Any]]:
+    """The service from start to end, and the figures of every number of listeners."""
+    allow_many_files()
+    slots = max(arguments.streams)
+    began = time.perf_counter()
+    options = ("--model", str(checkpoint), "--device", arguments.device, "--slots", str(slots))
+    worker = Process("worker", *options, port=free_port())
+    gateway = Process("gateway", "--workers", worker.url, port=free_port(), log_level="error")
+    processes = {"gateway": gateway, "worker": worker}
+    try:
+        await until_serving(gateway, worker)
+        print(f"ready after {time.perf_counter() - began:.1f} s", flush=True)
+        return await asyncio.to_thread(every_number, processes, arguments.streams)
+    finally:
+        for process in processes.values():
+            process.kill()
+
+
+def every_number(processes: dict[str, Process], streams: list[int]) -> list[dict[str, Any]]:
+    rows = []
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        measure(pool, processes, max(streams))  # listeners' processes start, paths that are not warm get so
+        for count in streams:
+            rows.append(measure(pool, processes, count))
+            print(line(rows[-1]), flush=True)
+    return rows
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where checkpoints are made")
+    parser.add_argument(
+        "--streams",
+        type=lambda text: [int(part) for part in text.split(",")],
+        default=[1, 4, 16, 64, 128, 256],
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--no-save", action="store_true", help="print only")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    arguments = parse(argv)
+    checkpoint = make_checkpoint(arguments.shape, arguments.directory).resolve()
+    rows = asyncio.run(served(arguments, checkpoint))
+    if arguments.no_save:
+        return
+    kept = json.loads(arguments.results.read_text()) if arguments.results.exists() else {"shapes": {}}
+    about = machine(torch.device(arguments.device), {"cores": os.cpu_count() or 0})
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    kept["shapes"][arguments.shape] = {"listeners": rows, "machine": about, "at": at}
+    document = {"script": "benchmarks/gpu_service.py", "shapes": kept["shapes"]}
+    arguments.results.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
