@@ -92,9 +92,9 @@ def line(figures: dict[str, Any]) -> str:
     first, rtf = figures["first_audio_seconds"], figures["rtf"]
     if first is None:
         return f"{figures['concurrency']:>4} listeners: {figures['errors']}"
-    cpu, milliseconds = figures["cpu_ms_per_audio_second"], [1e3 * first[p] for p in ("p50", "p99")]
+    cpu, p50, p99 = figures["cpu_ms_per_audio_second"], 1e3 * first["p50"], 1e3 * first["p99"]
     return (
-        f"{figures['concurrency']:>4} listeners  first audio {milliseconds[0]:7.1f} /{milliseconds[1]:7.1f} ms  "
+        f"{figures['concurrency']:>4} listeners  first audio {p50:7.1f} /{p99:7.1f} ms  "
         f"RTF {rtf['p50']:.4f} /{rtf['p99']:.4f}  {figures['audio_seconds_per_second']:8.1f} audio s/s  "
         f"underruns {figures['underruns']}  errors {sum(figures['errors'].values())}  "
         f"CPU ms per audio s: gateway {cpu['gateway']}, worker {cpu['worker']}"
