@@ -8,9 +8,6 @@ from triton.language.extra import libdevice
 
 from engine.attention.triton_kernels import INTERPRETED
 
-HAS_FAST_SINE = tl.constexpr(not INTERPRETED)
-
-
 @triton.jit
 def begin(PDL: tl.constexpr):
     """Let the next kernel start, and wait for the one before."""
@@ -20,18 +17,12 @@ def begin(PDL: tl.constexpr):
 
 
 @triton.jit
-def snake(x, alpha, reciprocal, PRECISION: tl.constexpr):
-    """x + sin(alpha x)^2 / alpha, where products are of TF32 by the sine that the processor has.
+def squared_sine(angle):
+    """sin^2, of period pi, as a polynomial within half of it, to 2e-7 for |angle| up to 10^4.
 
-    Its absolute error is 2^-20.9 within half a turn and then that of the angle, fp32. Otherwise the square,
-    of period pi, is a polynomial within half of it, to 2e-7 for |alpha x| up to 10^4: pi is subtracted in
-    two parts, of which the first has so few bits that its multiples are exact. The polynomial interpolates
-    sin^2(sqrt p) / p at Chebyshev nodes.
+    Pi is subtracted in two parts, of which the first has so few bits that its multiples are exact. The
+    polynomial interpolates sin^2(sqrt p) / p at Chebyshev nodes.
     """
-    angle = x * alpha
-    if HAS_FAST_SINE and PRECISION == "tf32":
-        sine = libdevice.fast_sinf(angle)
-        return x + sine * sine * reciprocal
     turns = tl.floor(angle * 0.3183098861837907 + 0.5)
     rest = (angle - turns * 3.140625) - turns * 9.676535897932e-4
     p = rest * rest
@@ -39,7 +30,29 @@ def snake(x, alpha, reciprocal, PRECISION: tl.constexpr):
     square = -3.1723969150334597e-3 + square * p
     square = 4.4443175196647644e-2 + square * p
     square = -0.3333330750465393 + square * p
-    return x + (p + square * p * p) * reciprocal
+    return p + square * p * p
+
+
+@triton.jit
+def fast_squared_sine(angle):
+    """sin^2 by the processor's sine, whose absolute error is 2^-20.9 within half a turn and then that of the
+    angle, fp32.
+    """
+    sine = libdevice.fast_sinf(angle)
+    return sine * sine
+
+
+# A name and not a constant: where functions that a kernel calls read constants, Triton 3.6 and 3.7 give
+# the kernel another key in their cache with every order in which kernels are met (pull request 10494).
+rough_squared_sine = squared_sine if INTERPRETED else fast_squared_sine
+
+
+@triton.jit
+def snake(x, alpha, reciprocal, PRECISION: tl.constexpr):
+    """x + sin(alpha x)^2 / alpha; where products are of TF32 the sine is as rough as they are."""
+    if PRECISION == "tf32":
+        return x + rough_squared_sine(x * alpha) * reciprocal
+    return x + squared_sine(x * alpha) * reciprocal
 
 
 @triton.jit

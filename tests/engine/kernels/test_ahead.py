@@ -31,6 +31,12 @@ def test_noted_kernels_are_compiled_once(tmp_path: Path) -> None:
     assert json.loads(lines[-1]) == {"counts": [3, 0], "rehearsed": 1, "binaries": 3}
 
 
+def test_a_kernel_has_one_key_in_whatever_order_kernels_are_met(tmp_path: Path) -> None:
+    (line,) = compiled("tests.engine.kernels.order_keys", tmp_path)
+    found = json.loads(line)
+    assert found["several"] == [] and found["functions"] > 40
+
+
 def test_processes_that_compile_do_not_run_the_program_that_started_them(tmp_path: Path) -> None:
     script, runs = tmp_path / "speak.py", tmp_path / "runs"
     script.write_text(UNGUARDED)
