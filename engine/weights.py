@@ -136,13 +136,15 @@ def load_into(
     dtype: torch.dtype | None = None,
     strict: bool = True,
     ignore: Collection[str] = (),
+    device: torch.device | str = "cpu",
 ) -> None:
     """Copies `state` (released names) into the parameters and persistent buffers of `module`.
 
-    A module built on the meta device is materialised on the CPU first, which saves the random initialisation.
+    What was built on the meta device is materialised first, which saves the random initialisation.
 
     Args:
         dtype: floating point tensors of the module become this first; None keeps those of the module.
+        device: where tensors are materialised.
         strict: a missing or unexpected name is an error; a wrong shape always is.
         ignore: names, or patterns with `*`, that may be missing or unexpected nevertheless.
 
@@ -150,10 +152,9 @@ def load_into(
         WeightError: with every missing, unexpected and mismatched name; the module is then unchanged.
     """
     _check_fit(module, state, strict, ignore)
-    if any(tensor.is_meta for _, tensor in released_tensors(module)):
-        _materialise(module)
     if dtype is not None:
         module.to(dtype)
+    _materialise(module, device)
     with torch.no_grad():
         for name, tensor in released_tensors(module):
             if name in state:
@@ -181,14 +182,18 @@ def _check_fit(module: nn.Module, state: Mapping[str, Tensor], strict: bool, ign
         raise WeightError(f"checkpoint does not fit {type(module).__name__}", missing, unexpected, mismatched)
 
 
-def _materialise(module: nn.Module) -> None:
+def _materialise(module: nn.Module, device: torch.device | str) -> None:
     persistent = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
     lost = [
         name for name, buffer in module.named_buffers() if buffer.is_meta and id(buffer) not in persistent
     ]
     if lost:
         raise WeightError(f"buffers on the meta device that no checkpoint holds: {', '.join(lost)}")
-    module.to_empty(device="cpu")
+
+    def materialised(tensor: Tensor) -> Tensor:
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device=device) if tensor.is_meta else tensor
+
+    module._apply(materialised)
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

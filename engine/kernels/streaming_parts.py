@@ -8,6 +8,7 @@ from triton.language.extra import libdevice
 
 from engine.attention.triton_kernels import INTERPRETED
 
+
 @triton.jit
 def begin(PDL: tl.constexpr):
     """Let the next kernel start, and wait for the one before."""

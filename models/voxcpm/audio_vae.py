@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.layers.embedding import embedding
 from models.voxcpm.config import AudioVAEConfig
 
 
@@ -138,12 +139,12 @@ class SampleRateCondition(nn.Module):
         self.cond_type = config.cond_type
         out_dim = dim
         if self.cond_type in ("scale_bias", "scale_bias_init"):
-            self.scale_embed = nn.Embedding(num_buckets, dim)
-            self.bias_embed = nn.Embedding(num_buckets, dim)
+            self.scale_embed = embedding(num_buckets, dim)
+            self.bias_embed = embedding(num_buckets, dim)
         elif self.cond_type == "add":
-            self.cond_embed = nn.Embedding(num_buckets, dim)
+            self.cond_embed = embedding(num_buckets, dim)
         elif self.cond_type == "concat":
-            self.cond_embed = nn.Embedding(num_buckets, config.cond_dim)
+            self.cond_embed = embedding(num_buckets, config.cond_dim)
             out_dim = dim + config.cond_dim
         else:
             raise ValueError(f"audio_vae_config.cond_type {self.cond_type!r} is unknown")
@@ -157,10 +158,10 @@ class SampleRateCondition(nn.Module):
         """x [B, C, T], bucket [1] -> [B, C', T], before the output layer."""
         if self.cond_type.startswith("scale_bias"):
             return x * self.scale_embed(bucket)[..., None] + self.bias_embed(bucket)[..., None]
-        embedding = self.cond_embed(bucket)[..., None]
+        vector = self.cond_embed(bucket)[..., None]
         if self.cond_type == "add":
-            return x + embedding
-        return torch.cat([x, embedding.expand(len(x), -1, x.shape[-1])], dim=1)
+            return x + vector
+        return torch.cat([x, vector.expand(len(x), -1, x.shape[-1])], dim=1)
 
     def forward(self, x: Tensor, bucket: Tensor) -> Tensor:
         return self.out_layer(self.apply_embedding(x, bucket))
@@ -188,7 +189,7 @@ class Decoder(nn.Module):
     def _add_sample_rate_condition(self, config: AudioVAEConfig) -> None:
         if config.sr_bin_boundaries is None:
             return
-        boundaries = torch.tensor(config.sr_bin_boundaries, dtype=torch.int32)
+        boundaries = torch.tensor(config.sr_bin_boundaries, dtype=torch.int32, device="cpu")
         self.register_buffer("sr_bin_boundaries", boundaries)
         self.sr_cond_model = nn.ModuleDict(
             {
@@ -197,7 +198,7 @@ class Decoder(nn.Module):
                 if isinstance(layer, DecoderBlock)
             }
         )
-        rate = torch.tensor([config.output_sample_rate], dtype=torch.int32)
+        rate = torch.tensor([config.output_sample_rate], dtype=torch.int32, device="cpu")
         self.register_buffer("sample_rate_bucket", torch.bucketize(rate, boundaries), persistent=False)
 
     def forward(self, latents: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.layers.embedding import embedding
 from engine.layers.linear import MergedLinear
 from engine.layers.norm import RMSNorm
 from engine.layers.rotary import LongRope, apply_rotary
@@ -101,7 +102,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         if config.vocab_size:
-            self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+            self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(
             TransformerLayer(config, first_layer + i) for i in range(config.num_hidden_layers)
         )

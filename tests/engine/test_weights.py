@@ -129,6 +129,15 @@ def test_a_module_on_the_meta_device_is_materialised(state: dict[str, Tensor]) -
     assert torch.equal(model.rope.frequencies, Model().rope.frequencies)
 
 
+def test_what_was_computed_elsewhere_is_kept_when_the_rest_is_materialised(state: dict[str, Tensor]) -> None:
+    with torch.device("meta"):
+        model = Model()
+        model.register_buffer("table", torch.arange(3, device="cpu"), persistent=False)
+    load_into(model, state, dtype=torch.bfloat16)
+    assert torch.equal(model.table, torch.arange(3))
+    assert model.layers[0]["norm"].weight.dtype is torch.bfloat16
+
+
 def test_a_computed_buffer_on_the_meta_device_is_an_error(state: dict[str, Tensor]) -> None:
     with torch.device("meta"):
         model = Model()
