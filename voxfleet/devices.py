@@ -75,10 +75,3 @@ def name_gpus(count: int, visible: str) -> list[str]:
     """
     names = [name.strip() for name in visible.split(",") if name.strip()]
     return names[:count] if names else [str(index) for index in range(count)]
-
-
-def available_cpus() -> int:
-    """CPUs this process may run on (a container's set, not the machine's)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -18,8 +18,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from engine.cpus import available_cpus
 from voxfleet import ports
-from voxfleet.devices import available_cpus
 from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
 from voxfleet.settings import ServeSettings
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from engine.cpus import available_cpus
 from voxfleet import ports
-from voxfleet.devices import Placement, available_cpus, place_workers, visible_gpus
+from voxfleet.devices import Placement, place_workers, visible_gpus
 from voxfleet.model_source import check_model
 from voxfleet.settings import ServeSettings, check_children
 from voxfleet.supervisor import LOOPBACK, ServePlan, supervise

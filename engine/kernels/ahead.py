@@ -1,8 +1,9 @@
 """Compiles all kernels of a computation before it first runs, by several processes.
 
 An engine launches some hundred forms of its kernels; one after the other they would take minutes to compile.
-So the computation is rehearsed once, every launch of a kernel that is not compiled being noted and left out,
-and what was noted is compiled side by side into Triton's cache on disk, from where the real run takes it:
+So the computation is rehearsed once, every launch of a kernel that is not compiled being noted and left out.
+Processes compile what is noted into Triton's cache on disk while the rehearsal goes on, and the real run
+takes it from there:
 
     compile_ahead(rehearse, "what decides which kernels there are")
 
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import sys
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -27,40 +29,46 @@ import torch
 import triton
 import xxhash
 from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from engine.cpus import available_cpus
 
 logger = logging.getLogger(__name__)
 
-MAX_PROCESSES = 12
-"""Each takes a context on the device, some hundred megabytes, while it compiles."""
+MAX_PROCESSES = 16
+"""Each takes some hundred megabytes of memory."""
 WORTH_PROCESSES = 8
 """Fewer kernels are compiled where they are used."""
 Kernel = tuple[str, str, str]
 """Module, name, and what Triton needs to compile this form of it."""
+Report = Callable[[float], None]
 
 
-def compile_ahead(rehearse: Callable[[], object], key: str) -> int:
+def compile_ahead(rehearse: Callable[[], object], key: str, report: Report = lambda share: None) -> int:
     """Compile what `rehearse` would launch; results of the rehearsal mean nothing. How many were compiled.
 
     Args:
         key: names everything that `rehearse` depends on but the code itself, the device and the versions.
+        report: is told what part is compiled, 0 to 1, after the rehearsal.
     """
     marker = Path(knobs.cache.dir) / f"voxfleet-{_digest(key)}.compiled"
     if marker.exists():
         return 0
-    with noted() as kernels:
+    began = time.perf_counter()
+    with Compilers() as compilers:
         try:
-            rehearse()
+            with noted(compilers.take) as kernels:
+                rehearse()
         except (RuntimeError, TypeError, ValueError) as error:
             logger.warning("kernels will be compiled where they are used: %r", error)
             return 0
-    torch.cuda.synchronize()
-    if len(kernels) >= WORTH_PROCESSES:
-        logger.info("compiling %d kernels, which later starts will find in %s", len(kernels), knobs.cache.dir)
-        try:
-            _compile_all(sorted(kernels))
-        except OSError as error:
-            logger.warning("no processes to compile kernels ahead: %r", error)
+        torch.cuda.synchronize()
+        if not compilers.finish(report):
             return 0
+    if len(kernels) >= WORTH_PROCESSES:
+        seconds = time.perf_counter() - began
+        logger.info("compiled %d kernels in %.1f s into %s", len(kernels), seconds, knobs.cache.dir)
     try:
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
@@ -70,12 +78,15 @@ def compile_ahead(rehearse: Callable[[], object], key: str) -> int:
 
 
 @contextmanager
-def noted() -> Iterator[set[Kernel]]:
-    """Launches of kernels that this process has not compiled yet are noted and left out."""
+def noted(take: Callable[[Kernel], None]) -> Iterator[set[Kernel]]:
+    """Launches of kernels that this process has not compiled yet are left out; `take` gets each form once."""
     kernels: set[Kernel] = set()
 
     def note(*, fn: Any, compile: dict[str, Any], **_: Any) -> bool:
-        kernels.add((fn.module, fn.jit_function.fn.__qualname__, compile["specialization_data"]))
+        kernel = (fn.module, fn.jit_function.fn.__qualname__, compile["specialization_data"])
+        if kernel not in kernels:
+            kernels.add(kernel)
+            take(kernel)
         return True
 
     before = knobs.runtime.jit_cache_hook
@@ -86,18 +97,84 @@ def noted() -> Iterator[set[Kernel]]:
         knobs.runtime.jit_cache_hook = before
 
 
-def _compile_all(kernels: list[Kernel]) -> None:
-    processes = min(MAX_PROCESSES, os.cpu_count() or 1, len(kernels))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        with _without_main():
-            futures = {pool.submit(_compile, kernel): kernel for kernel in kernels}
-        for future in as_completed(futures):
+class Compilers:
+    """Processes that compile what they are given, once there is enough to be worth them.
+
+    They know what they compile for and have nothing to do with the device itself.
+    """
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._waiting: list[Kernel] = []
+        self._compiled: dict[Future[None], Kernel] = {}
+        self._failure: Exception | None = None
+
+    def __enter__(self) -> Compilers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=self._failure is None, cancel_futures=True)
+
+    def take(self, kernel: Kernel) -> None:
+        """Compile this one, too; of the processes' failures `finish` tells."""
+        self._waiting.append(kernel)
+        if self._failure is not None or (self._pool is None and len(self._waiting) < WORTH_PROCESSES):
+            return
+        try:
+            if self._pool is None:
+                self._pool = _processes()
+            with _without_main():
+                while self._waiting:
+                    kernel = self._waiting.pop()
+                    self._compiled[self._pool.submit(_compile, kernel)] = kernel
+        except (OSError, BrokenProcessPool) as error:
+            self._failure = error
+
+    def finish(self, report: Report) -> bool:
+        """Wait for what was given; whether processes did it. Kernels that fail are only logged."""
+        for done, future in enumerate(as_completed(self._compiled), start=1):
             if error := future.exception():
-                module, name, _ = futures[future]
-                logger.warning(
-                    "%s.%s was not compiled ahead: %s: %s", module, name, type(error).__name__, error
-                )
+                module, name, _ = self._compiled[future]
+                problem = f"{type(error).__name__}: {error}"
+                logger.warning("%s.%s was not compiled ahead: %s", module, name, problem)
+            report(done / len(self._compiled))
+        if self._failure is not None:
+            logger.warning("no processes to compile kernels ahead: %r", self._failure)
+        return self._failure is None
+
+
+class _Device:
+    """What Triton asks of a driver before it compiles: here, of a device that need not be there."""
+
+    def __init__(self, target: GPUTarget) -> None:
+        self._target = target
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+
+def _processes() -> ProcessPoolExecutor:
+    """Raises OSError where there is no room for them."""
+    logger.info("compiling kernels, which later starts will find in %s", knobs.cache.dir)
+    return ProcessPoolExecutor(
+        min(MAX_PROCESSES, available_cpus()),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_compile_for,
+        initargs=(driver.active.get_current_target(),),
+    )
+
+
+def _compile_for(target: GPUTarget) -> None:
+    driver.set_active(_Device(target))
+
+
+def _compile(kernel: Kernel) -> None:
+    module, name, form = kernel
+    getattr(import_module(module), name).preload(form)
 
 
 @contextmanager
@@ -110,11 +187,6 @@ def _without_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
-
-
-def _compile(kernel: Kernel) -> None:
-    module, name, form = kernel
-    getattr(import_module(module), name).preload(form)
 
 
 def _digest(key: str) -> str:

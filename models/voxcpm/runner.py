@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -40,6 +40,10 @@ NoiseSource = Callable[[int, int, int, int], np.ndarray]
 """(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
 WAVEFORM_SHARE = 0.2
 """Of the time that all programs take to record, about."""
+COMPILED_SHARE = 0.5
+"""Of the time that programs take whose kernels no earlier start has compiled, about."""
+REHEARSED_STEPS = 3
+"""Of the solver: a first, a last and one between them launch all that ten do."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +104,19 @@ class VoxCPMRunner:
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
+        compiled = 0.0
         if self.device.type == "cuda":
             from engine.kernels.ahead import compile_ahead
 
             what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype))
-            compile_ahead(lambda: self.rehearse(plan), what)
-        programs = self._build(plan, partial(GraphRecorder, self.device), self._solver, report)
+            if compile_ahead(lambda: self.rehearse(plan), what, lambda share: report(COMPILED_SHARE * share)):
+                compiled = COMPILED_SHARE
+        programs = self._build(
+            plan,
+            partial(GraphRecorder, self.device),
+            self._solver,
+            lambda share: report(compiled + (1 - compiled) * share),
+        )
         self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
 
     @torch.inference_mode()
@@ -114,6 +125,7 @@ class VoxCPMRunner:
 
         Kernels may be left out: nothing that it computes is kept, not even the constants of a solver.
         """
+        plan = replace(plan, num_steps=min(plan.num_steps, REHEARSED_STEPS))
         self._build(plan, Rehearsal, FlowSolver(self.model.dit, self.config.mean_mode), lambda share: None)
         self._streams.latents.zero_()
 
