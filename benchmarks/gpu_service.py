@@ -101,8 +101,8 @@ def line(figures: dict[str, Any]) -> str:
     )
 
 
-async def served(arguments: argparse.Namespace, checkpoint: Path) -> list[dict[str, Any]]:
-    """The service from start to end, and the figures of every number of listeners."""
+async def serve(arguments: argparse.Namespace, checkpoint: Path) -> None:
+    """The service from start to end, measured with every number of listeners."""
     allow_many_files()
     slots = max(arguments.streams)
     began = time.perf_counter()
@@ -113,20 +113,31 @@ async def served(arguments: argparse.Namespace, checkpoint: Path) -> list[dict[s
     try:
         await until_serving(gateway, worker)
         print(f"ready after {time.perf_counter() - began:.1f} s", flush=True)
-        return await asyncio.to_thread(every_number, processes, arguments.streams)
+        await asyncio.to_thread(measure_all, processes, arguments)
     finally:
         for process in processes.values():
             process.kill()
 
 
-def every_number(processes: dict[str, Process], streams: list[int]) -> list[dict[str, Any]]:
-    rows = []
+def measure_all(processes: dict[str, Process], arguments: argparse.Namespace) -> None:
+    """One number of listeners after the other; what there is is kept after each."""
+    rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        measure(pool, processes, max(streams))  # listeners' processes start, paths that are not warm get so
-        for count in streams:
+        measure(pool, processes, max(arguments.streams))  # listeners' processes start, the service gets warm
+        for count in arguments.streams:
             rows.append(measure(pool, processes, count))
             print(line(rows[-1]), flush=True)
-    return rows
+            if not arguments.no_save:
+                save(arguments, rows)
+
+
+def save(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    kept = json.loads(arguments.results.read_text()) if arguments.results.exists() else {"shapes": {}}
+    about = machine(torch.device(arguments.device), {"cores": os.cpu_count() or 0})
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    kept["shapes"][arguments.shape] = {"listeners": rows, "machine": about, "at": at}
+    document = {"script": "benchmarks/gpu_service.py", "shapes": kept["shapes"]}
+    arguments.results.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -147,15 +158,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     arguments = parse(argv)
     checkpoint = make_checkpoint(arguments.shape, arguments.directory).resolve()
-    rows = asyncio.run(served(arguments, checkpoint))
-    if arguments.no_save:
-        return
-    kept = json.loads(arguments.results.read_text()) if arguments.results.exists() else {"shapes": {}}
-    about = machine(torch.device(arguments.device), {"cores": os.cpu_count() or 0})
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    kept["shapes"][arguments.shape] = {"listeners": rows, "machine": about, "at": at}
-    document = {"script": "benchmarks/gpu_service.py", "shapes": kept["shapes"]}
-    arguments.results.write_text(json.dumps(document, indent=1) + "\n")
+    asyncio.run(serve(arguments, checkpoint))
 
 
 if __name__ == "__main__":

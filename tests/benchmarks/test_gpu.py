@@ -310,3 +310,9 @@ def test_start_up_is_measured_in_a_process_of_its_own(
     result = json.loads(capsys.readouterr().out.rsplit(gpu.MARK, 1)[1])
     assert result["seconds_to_ready"] == pytest.approx(sum(result["stages"].values()))
     assert result["max_num_seqs"] == 2
+
+
+def test_start_up_is_measured_with_and_without_compiled_kernels(tmp_path: Path) -> None:
+    assert gpu.main(["start_up", *arguments(tmp_path, "--start-up-seqs", "2")]) == 0
+    first = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]["tiny/start_up"]
+    assert first["seconds_to_ready"] > 0 and first["later"].keys() < first.keys()

@@ -10,11 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def compiled(module: str, cache: Path) -> list[str]:
+def compiled(module: str, cache: Path, *arguments: str) -> list[str]:
     """The lines that `module` prints, with an empty cache; fails the test when it does."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     result = subprocess.run(
-        [sys.executable, "-m", module],
+        [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         env=environment | {"TRITON_CACHE_DIR": str(cache)},
         capture_output=True,

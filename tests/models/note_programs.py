@@ -1,0 +1,77 @@
+"""Notes the kernels of an engine's programs as for compute capability 9.0, without a GPU.
+
+    python -m tests.models.note_programs CHECKPOINT
+
+A line of JSON: how many forms of kernels the programs launch, and how many of them the rehearsal leaves out
+or adds. Nothing is compiled or computed. The interpreter has to be off (TRITON_INTERPRET unset), hence a
+program of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from unittest import mock
+
+import torch
+from torch import Tensor
+from triton.runtime import driver
+
+from engine.attention import triton_paged
+from engine.cuda_graphs import Rehearsal
+from engine.kernels import launch
+from engine.kernels.ahead import noted
+from models.voxcpm import checkpoint, streaming_vae
+from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+from models.voxcpm.flow_matching import FlowSolver
+from models.voxcpm.fused.vae import FusedDecoder
+from models.voxcpm.programs.step_programs import ProgramPlan
+from models.voxcpm.runner import VoxCPMRunner
+from tests.engine.kernels.compile_noted import Hopper
+
+OPTIONS = EngineOptions(
+    max_num_seqs=64, max_model_len=2048, kv_blocks=256, attention_backend="triton", graphs="static"
+)
+PROCESSORS = 132
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return x.new_empty(*x.shape[:-1], len(weight))
+
+
+def batched(x: Tensor, y: Tensor, out_dtype: torch.dtype | None = None) -> Tensor:
+    return x.new_empty(len(x), x.shape[1], y.shape[2], dtype=out_dtype)
+
+
+def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object) -> None:
+    """Takes the place of `VoxCPMRunner.prepare`."""
+    solver = FlowSolver(runner.model.dit, runner.config.mean_mode)
+    with torch.inference_mode():
+        with noted(lambda kernel: None) as rehearsed:
+            runner.rehearse(plan)
+        with noted(lambda kernel: None) as launched:
+            runner._build(plan, Rehearsal, solver, lambda share: None)
+    print(json.dumps({"launched": len(launched), "differing": len(launched ^ rehearsed)}))
+
+
+def main() -> None:
+    driver.set_active(Hopper())
+    fused = mock.Mock(return_value=True)
+    decoder = mock.patch.dict(FusedDecoder.__init__.__kwdefaults__, processors=PROCESSORS)
+    with (
+        decoder,
+        mock.patch.object(checkpoint, "served", fused),
+        mock.patch.object(streaming_vae, "served", fused),
+        mock.patch.object(launch, "pdl", fused),
+        mock.patch.object(triton_paged.TritonBackend, "supports", mock.Mock(return_value=None)),
+        mock.patch.object(VoxCPMRunner, "prepare", note),
+        mock.patch.object(torch.nn.functional, "linear", product),
+        mock.patch.object(torch, "bmm", batched),
+    ):
+        loaded = checkpoint.load_checkpoint(Path(sys.argv[1]), "cpu", dtype=torch.bfloat16)
+        VoxCPMEngine(loaded, OPTIONS)
+
+
+if __name__ == "__main__":
+    main()

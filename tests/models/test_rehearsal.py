@@ -1,0 +1,20 @@
+"""What is compiled before a GPU's programs are recorded is what they launch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
+from tests.engine.compiler import ROOT, compiled
+
+CHECKPOINTS = [ROOT / "tests/parity/tiny_v1", ROOT / "tests/parity/tiny_v2", BUNDLED_DIRECTORY]
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda path: path.name)
+def test_a_rehearsal_launches_every_form_of_every_kernel(checkpoint: Path, tmp_path: Path) -> None:
+    lines = compiled("tests.models.note_programs", tmp_path, str(checkpoint))
+    found = json.loads(lines[-1])
+    assert found["differing"] == 0 and found["launched"] > 50
