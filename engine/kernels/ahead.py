@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +23,9 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from importlib import import_module
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -169,7 +173,15 @@ def _processes() -> ProcessPoolExecutor:
 
 
 def _compile_for(target: GPUTarget) -> None:
+    """Makes a process one that compiles, and that ends when the one that began it has, however that did."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the engine's process decides
+    Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
     driver.set_active(_Device(target))
+
+
+def _end_with(process: BaseProcess) -> None:
+    process.join()
+    os._exit(1)
 
 
 def _compile(kernel: Kernel) -> None:

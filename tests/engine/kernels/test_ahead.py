@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 
@@ -33,6 +34,21 @@ ahead.WORTH_PROCESSES = 1
 with ahead.Compilers() as compilers:
     compilers.take(("engine.kernels.norm", "absent_kernel", "{}"))
     print(compilers.finish(lambda share: None))
+"""
+ENDING = """
+import os
+import sys
+from triton.runtime import driver
+from engine.kernels import ahead
+from tests.engine.kernels.compile_noted import Hopper
+
+driver.set_active(Hopper())
+ahead.WORTH_PROCESSES = 1
+compilers = ahead.Compilers()
+compilers.take(("engine.kernels.norm", "absent_kernel", "{}"))
+compilers.finish(lambda share: None)
+print(*compilers._pool._processes, flush=True)
+os._exit(0)
 """
 KERNELS = [("engine.kernels.norm", f"kernel_{i}", "{}") for i in range(ahead.WORTH_PROCESSES + 2)]
 
@@ -64,6 +80,19 @@ def test_processes_that_compile_do_not_run_the_program_that_started_them(tmp_pat
     assert result.returncode == 0, result.stderr[-2000:]
     assert runs.read_text() == "run\n" and result.stdout == "True\n"
     assert "absent_kernel" in result.stderr and "BrokenProcessPool" not in result.stderr
+
+
+def test_processes_that_compile_end_with_the_one_that_began_them() -> None:
+    """A worker that is restarted while it loads ends at once."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", ENDING]
+    result = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, timeout=120, check=True
+    )
+    processes = [psutil.Process(int(pid)) for pid in result.stdout.split() if psutil.pid_exists(int(pid))]
+    assert result.stdout.split()
+    _, alive = psutil.wait_procs(processes, timeout=60)
+    assert alive == []
 
 
 def test_a_cache_that_cannot_be_written_stops_nothing(
