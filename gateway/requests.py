@@ -65,7 +65,7 @@ class SpeechOptions(BaseModel):
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
     """Same seed, same request, same audio; drawn at random when None."""
     cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
-    inference_timesteps: Annotated[int, Field(ge=1, le=100)] | None = None
+    inference_timesteps: Annotated[int, Field(ge=2, le=100)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue; None: default for a clip, the highest that is allowed for a live session."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -135,14 +136,23 @@ def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
     encoded = io.BytesIO()
     try:
         soundfile.write(encoded, audio, sample_rate, format=output.suffix.lstrip(".").upper())
-        file = output.open("wb")
-        try:
-            with file:
-                file.write(encoded.getvalue())
-        except OSError:
-            output.unlink()
-            raise
+        _put(output, encoded.getvalue())
     except OSError as error:
         raise SayError(f"{output} cannot be written: {error.strerror}") from error
     except soundfile.SoundFileError as error:
         raise SayError(f"{output} cannot be written: {error}") from error
+
+
+def _put(output: Path, content: bytes) -> None:
+    """Whatever was there is replaced once all of it is written. Raises OSError."""
+    if output.exists() and not output.is_file():  # a device or a pipe
+        output.write_bytes(content)
+        return
+    output = output.resolve()
+    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(output)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

@@ -39,7 +39,7 @@ _PENTATONIC_CYCLES = (32, 36, 40, 48, 54, 64, 72, 80, 96, 108)
 """Whole cycles per patch, 200 to 675 Hz: each patch starts and ends at zero, so the seams are silent."""
 _RANGES = {
     "cfg_value": (0.1, 10.0),
-    "inference_timesteps": (1, 100),
+    "inference_timesteps": (2, 100),
     "temperature": (0.0, 2.0),
     "min_seconds": (0.0, MAX_SECONDS),
     "max_seconds": (INFO.patch_seconds, MAX_SECONDS),

@@ -181,7 +181,9 @@ def _revision(directory: Path) -> str:
     digest = xxhash.xxh3_128()
     files = [directory / "config.json", directory / "tokenizer.json"]
     files += find_checkpoint(directory) + find_checkpoint(directory, "audiovae")
-    for path in files:
+    optional = [directory / "generation_config.json", *sorted((directory / "voices").glob("*"))]
+    for path in [*files, *filter(Path.is_file, optional)]:
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
         with path.open("rb") as file:
             while chunk := file.read(1 << 24):
                 digest.update(chunk)

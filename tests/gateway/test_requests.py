@@ -27,7 +27,7 @@ def parse(**fields: object) -> TtsRequest:
     [
         ("seed", 0, MAX_SEED, -1, MAX_SEED + 1),
         ("cfg_value", 0.1, 10, 0.0999, 10.001),
-        ("inference_timesteps", 1, 100, 0, 101),
+        ("inference_timesteps", 2, 100, 1, 101),
         ("temperature", 0, 2, -0.001, 2.001),
         ("sample_rate", 8000, 48000, 7999, 48001),
     ],

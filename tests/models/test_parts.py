@@ -146,6 +146,19 @@ def test_released_layouts_load_alike(tmp_path: Path, checkpoint: Checkpoint) -> 
     assert loaded.revision != checkpoint.revision
 
 
+def test_whatever_decides_what_comes_out_makes_another_revision(tmp_path: Path) -> None:
+    directory = copy_checkpoint(tmp_path)
+    (directory / "voices").mkdir()
+    seen = {load_checkpoint(directory, device="cpu").revision}
+    (directory / "README.md").write_text("About it.")
+    assert load_checkpoint(directory, device="cpu").revision in seen
+    (directory / "generation_config.json").write_text('{"temperature": 0.5}')
+    seen.add(load_checkpoint(directory, device="cpu").revision)
+    (directory / "voices" / "voices.json").write_text('{"anna": {"language": "en"}}')
+    seen.add(load_checkpoint(directory, device="cpu").revision)
+    assert len(seen) == 3
+
+
 def test_a_missing_weight_is_named(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 

@@ -15,7 +15,7 @@ import soundfile
 
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet.devices import visible_gpus
-from voxfleet.say import SayError, say
+from voxfleet.say import SayError, say, write
 
 TINY = ROOT / "tests" / "parity" / "tiny_v2"
 
@@ -92,12 +92,29 @@ def test_a_gpu_that_is_not_there_is_said_without_a_traceback(tmp_path: Path) -> 
     assert "Traceback" not in result.stderr
 
 
-def test_a_disk_that_is_full_is_named_and_leaves_no_half_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [None, b"an older clip"])
+def test_a_disk_that_is_full_is_named_and_leaves_what_was_there(tmp_path: Path, before: bytes | None) -> None:
     output = tmp_path / "out.wav"
+    if before is not None:
+        output.write_bytes(before)
     result = run("Hello there.", "-o", str(output), "--model", str(TINY), "--seed", "3", before=limit_files)
     assert result.returncode == 1
     assert "File too large" in result.stderr and "Traceback" not in result.stderr
-    assert not output.exists()
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == (
+        {} if before is None else {"out.wav": before}
+    )
+
+
+def test_a_clip_goes_to_where_a_link_leads_and_into_a_device(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.wav", tmp_path / "target.wav"
+    target.touch()
+    link.symlink_to(target)
+    write(link, np.zeros(160, np.float32), 16000)
+    assert link.is_symlink() and soundfile.info(target).frames == 160
+    device = tmp_path / "null.wav"
+    device.symlink_to("/dev/null")
+    write(device, np.zeros(160, np.float32), 16000)
+    assert device.is_char_device()
 
 
 def test_the_same_seed_gives_the_same_file_and_another_one_another(tmp_path: Path) -> None:

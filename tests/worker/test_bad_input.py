@@ -95,7 +95,7 @@ async def test_a_huge_message_closes_with_1009_before_it_is_read(
         ({"voice": "nobody"}, "voice", "unknown_voice"),
         ({"cfg_value": 1e9}, "cfg_value", "out_of_range"),
         ({"cfg_value": "NaN"}, "cfg_value", "invalid_request"),
-        ({"inference_timesteps": 0}, "inference_timesteps", "out_of_range"),
+        ({"inference_timesteps": 1}, "inference_timesteps", "out_of_range"),
         ({"max_seconds": -1}, "max_seconds", "out_of_range"),
         ({"min_seconds": 5, "max_seconds": 1}, "min_seconds", "out_of_range"),
         ({"colour": "blue"}, "colour", "invalid_request"),

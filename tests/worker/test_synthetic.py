@@ -117,7 +117,7 @@ def test_patches_join_without_a_click() -> None:
         ({"text": "a" * 4097}, "text"),
         ({"voice": "nobody"}, "voice"),
         ({"cfg_value": 0.0}, "cfg_value"),
-        ({"inference_timesteps": 0}, "inference_timesteps"),
+        ({"inference_timesteps": 1}, "inference_timesteps"),
         ({"temperature": 2.1}, "temperature"),
         ({"min_seconds": -1.0}, "min_seconds"),
         ({"max_seconds": 0.0}, "max_seconds"),

@@ -23,7 +23,7 @@ const SLIDERS = [
   },
   {
     name: "inference_timesteps",
-    min: 1,
+    min: 2,
     max: 50,
     step: 1,
     digits: 0,

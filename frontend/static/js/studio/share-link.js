@@ -3,7 +3,7 @@
  *
  *   https://host/#text=Hello.&voice=slt&cfg_value=2.5&seed=7
  */
-const NUMBERS = { seed: [0, 2 ** 31 - 1], cfg_value: [1, 5], inference_timesteps: [1, 50], temperature: [0, 2] };
+const NUMBERS = { seed: [0, 2 ** 31 - 1], cfg_value: [1, 5], inference_timesteps: [2, 50], temperature: [0, 2] };
 const WHOLE = new Set(["seed", "inference_timesteps"]);
 const FORMATS = ["wav", "mp3", "opus", "flac", "aac"];
 
