@@ -48,7 +48,7 @@ VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 install_packages
 
 check "ruff" .venv/bin/ruff check .
-# These share nothing, and mostly compute or wait: one process a core. The others measure, or use a browser.
+# One process a core. Here each test stands alone; elsewhere those of a file share a browser, a service or a port.
 side_by_side=(
     tests/engine tests/models tests/gateway tests/worker tests/training tests/parity tests/benchmarks tests/database
     tests/voxfleet/test_say.py
@@ -57,7 +57,8 @@ side_by_side=(
 if [ $# -eq 0 ]; then
     check "pytest, side by side" env OMP_NUM_THREADS=1 \
         .venv/bin/python -m pytest -q -n logical "${side_by_side[@]}"
-    check "pytest, all else" .venv/bin/python -m pytest -q "${side_by_side[@]/#/--ignore=}"
+    check "pytest, file by file" env OMP_NUM_THREADS=1 \
+        .venv/bin/python -m pytest -q -n logical --dist loadfile "${side_by_side[@]/#/--ignore=}"
     check "node" node --test tests/frontend/
 else
     check "pytest" .venv/bin/python -m pytest -q "$@"
