@@ -117,6 +117,8 @@ class VoxCPMRunner:
             self._solver,
             lambda share: report(compiled + (1 - compiled) * share),
         )
+        if self.device.type == "cuda":
+            self._streams.warm_up()
         self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
 
     @torch.inference_mode()
@@ -127,6 +129,7 @@ class VoxCPMRunner:
         """
         plan = replace(plan, num_steps=min(plan.num_steps, REHEARSED_STEPS))
         self._build(plan, Rehearsal, FlowSolver(self.model.dit, self.config.mean_mode), lambda share: None)
+        self._streams.warm_up()
         self._streams.latents.zero_()
 
     def _build(

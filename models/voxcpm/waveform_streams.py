@@ -94,6 +94,14 @@ class WaveformStreams:
         with self.side.on():
             self.decoder.reset(slots)
 
+    @torch.inference_mode()
+    def warm_up(self) -> None:
+        """Launch what a stream that begins after patches may launch, whatever their number."""
+        patch = (self._patch_size, self._feat_dim)
+        with self.side.on():
+            for count in range(1, self._replay_patches + 1):
+                self.decoder.start(self.spare_slot, torch.zeros(count, *patch, device=self._device))
+
     def release(self, sequence: Sequence) -> None:
         """Nothing more will be asked for this sequence."""
         slot = self._slots.pop(sequence.request_id, None)

@@ -2,15 +2,16 @@
 
     python -m tests.models.note_programs CHECKPOINT
 
-A line of JSON: how many forms of kernels the programs launch, and how many of them the rehearsal leaves out
-or adds. Nothing is compiled or computed. The interpreter has to be off (TRITON_INTERPRET unset), hence a
-program of its own.
+A line of JSON for one stream and one for many: how many forms of kernels the programs launch, with those of a
+stream that begins after patches, and how many of them the rehearsal leaves out or adds. Nothing is compiled
+or computed. The interpreter has to be off (TRITON_INTERPRET unset), hence a program of its own.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -30,9 +31,8 @@ from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.runner import VoxCPMRunner
 from tests.engine.kernels.compile_noted import Hopper
 
-OPTIONS = EngineOptions(
-    max_num_seqs=64, max_model_len=2048, kv_blocks=256, attention_backend="triton", graphs="static"
-)
+OPTIONS = EngineOptions(max_model_len=2048, kv_blocks=256, attention_backend="triton", graphs="static")
+STREAMS = (1, 64)
 PROCESSORS = 132
 
 
@@ -52,7 +52,15 @@ def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object) -> None:
             runner.rehearse(plan)
         with noted(lambda kernel: None) as launched:
             runner._build(plan, Rehearsal, solver, lambda share: None)
+            begin_after_patches(runner)
     print(json.dumps({"launched": len(launched), "differing": len(launched ^ rehearsed)}))
+
+
+def begin_after_patches(runner: VoxCPMRunner) -> None:
+    """As a clip that follows a prompt, or goes on elsewhere."""
+    patch, decoder = (runner.config.patch_size, runner.config.feat_dim), runner._streams.decoder
+    for count in range(1, decoder.replay_patches(runner.config.patch_size) + 1):
+        decoder.start(0, torch.zeros(count, *patch))
 
 
 def main() -> None:
@@ -70,7 +78,8 @@ def main() -> None:
         mock.patch.object(torch, "bmm", batched),
     ):
         loaded = checkpoint.load_checkpoint(Path(sys.argv[1]), "cpu", dtype=torch.bfloat16)
-        VoxCPMEngine(loaded, OPTIONS)
+        for streams in STREAMS:
+            VoxCPMEngine(loaded, replace(OPTIONS, max_num_seqs=streams))
 
 
 if __name__ == "__main__":
