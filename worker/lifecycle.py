@@ -108,6 +108,11 @@ class Worker:
         return None if failure is None else f"the engine died: {type(failure).__name__}: {failure}"
 
     @property
+    def engine_died(self) -> bool:
+        """Whether there was an engine and there is none any more."""
+        return self._serving is not None and self._serving.loop.error is not None
+
+    @property
     def state(self) -> WorkerState:
         """ERROR outranks LOADING, which outranks DRAINING."""
         if self.error is not None:

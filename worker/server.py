@@ -1,7 +1,9 @@
 """Runs the app on a socket: binds before anything is loaded, and ends on a signal without dropping streams.
 
 The first SIGTERM or SIGINT drains: open requests get `shutdown_seconds` to finish, the rest is cut with close
-code 1012, which a gateway takes as the cue to continue them elsewhere. A second SIGINT does not wait.
+code 1012, which a gateway takes as the cue to continue them elsewhere. A second SIGINT does not wait. Where
+somebody starts it again, a worker whose engine died ends by itself; one that could not load stays up to say
+why, since it would fail again.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ logger = structlog.get_logger(__name__)
 
 _PING_SECONDS = 20.0
 _CLOSE_SECONDS = 3
+_WATCH_SECONDS = 1.0
+_DEAD_ENGINE_SECONDS = 5.0
+"""How long `/health` tells of an engine that died before a supervised worker ends."""
 
 
 class WorkerServer(uvicorn.Server):
@@ -39,9 +44,24 @@ class WorkerServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until a signal has been obeyed."""
+        """Serve until a signal has been obeyed, or the engine is dead and the worker supervised."""
         self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)
+        watch = self._loop.create_task(self._watch_engine())
+        try:
+            await super().serve(sockets)
+        finally:
+            watch.cancel()
+
+    async def _watch_engine(self) -> None:
+        if not self._worker.settings.supervised:
+            return
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            if self._worker.engine_died:
+                break
+        logger.error("ending, to be started again", error=self._worker.error)
+        await asyncio.sleep(_DEAD_ENGINE_SECONDS)
+        self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Signal handler; runs between two bytecodes of the main thread."""
@@ -107,7 +127,7 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     logger.info("listening", worker_id=worker.worker_id, host=settings.host, port=port, model=settings.model)
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0
-    if worker.is_loading:
-        # Native code of a model that is half loaded does not survive the interpreter's shutdown.
+    if worker.is_loading or worker.engine_died:
+        # Native code of a half loaded model, or on a lost device, may not survive the interpreter's shutdown.
         os._exit(status)
     return status

@@ -72,7 +72,9 @@ class WorkerSettings(BaseSettings):
     """How long open requests may take to finish after SIGTERM."""
 
     supervised: bool = False
-    """Whoever started this process starts it again when it ends, so that it may be told to restart."""
+    """Whoever started this process starts it again when it ends: it may be told to restart, and ends when its
+    engine died.
+    """
 
     log_format: Literal["auto", "json", "pretty"] = "auto"
     """auto: pretty on a terminal, else one JSON object per line."""

@@ -8,7 +8,15 @@ import socket
 
 import pytest
 
-from tests.worker.harness import LONG, TEXT, Client, StartWorker, WorkerProcess, check_clip
+from tests.worker.harness import (
+    LONG,
+    PATIENCE_SECONDS,
+    TEXT,
+    Client,
+    StartWorker,
+    WorkerProcess,
+    check_clip,
+)
 from worker.protocol import Accepted, ErrorMessage, FrameKind
 
 
@@ -132,6 +140,23 @@ async def test_an_engine_that_dies_ends_every_request_and_shows(start_worker: St
     status = worker.health()
     assert status.state == "ERROR"
     assert "device lost" in status.error
+    assert worker.process.poll() is None
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+async def test_a_supervised_worker_whose_engine_died_ends_to_be_started_again(
+    start_worker: StartWorker, supervised: bool
+) -> None:
+    worker = start_worker("faulty", slots=1, supervised=supervised).wait_until_ready()
+    async with worker.connect() as websocket:
+        await Client(websocket).start("Please die. " + TEXT, seed=2)
+        assert (await Client(websocket).receive_all())[-2].error.code == "engine_failed"
+    assert "device lost" in worker.health().error
+    if supervised:
+        assert await asyncio.to_thread(worker.process.wait, PATIENCE_SECONDS) == 1
+        assert any("to be started again" in line for line in worker.log)
+    else:
+        assert worker.terminate() == 1
 
 
 async def test_any_mix_of_finishing_cancelling_and_leaving_leaves_no_slot_used(
