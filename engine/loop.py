@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -67,12 +68,19 @@ class EngineLoop:
         self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a Command, or a request to add
         self._changed = threading.Condition()
         self._closing = False
+        self._step_began: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
     def alive(self) -> bool:
         """Whether requests are being served."""
         return self._thread.is_alive() and self.error is None and not self._closing
+
+    @property
+    def step_seconds(self) -> float:
+        """How long the step has taken that is under way; 0 between steps."""
+        began = self._step_began
+        return 0.0 if began is None else time.monotonic() - began
 
     def start(self) -> None:
         """Starts the thread; once."""
@@ -119,7 +127,9 @@ class EngineLoop:
         try:
             while self._take_commands():
                 if self.engine.has_unfinished():
+                    self._step_began = time.monotonic()
                     outputs = self.engine.step()
+                    self._step_began = None
                     self.step_count += 1
                     self._deliver(outputs)
         except BaseException as error:

@@ -1,8 +1,9 @@
 """One worker's life: loading, serving, draining, failing; and its slots.
 
 Loading runs in a thread, so that the process answers `GET /health` from its first moment. A worker whose
-loading failed, or whose engine died, stays up in state ERROR and says why. Everything but loading belongs to
-the event loop's thread; the loading thread only sets attributes that are complete when they appear.
+loading failed, or whose engine died or hangs, is in state ERROR and says why; `server.py` decides whether it
+stays up. Everything but loading belongs to the event loop's thread; the loading thread only sets attributes
+that are complete when they appear.
 """
 
 from __future__ import annotations
@@ -104,13 +105,23 @@ class Worker:
         """Why the state is ERROR."""
         if self._loading_error is not None:
             return self._loading_error
-        failure = None if self._serving is None else self._serving.loop.error
-        return None if failure is None else f"the engine died: {type(failure).__name__}: {failure}"
+        if self._serving is None:
+            return None
+        if (failure := self._serving.loop.error) is not None:
+            return f"the engine died: {type(failure).__name__}: {failure}"
+        limit = self.settings.step_timeout_seconds
+        return f"the engine hangs: a step has taken more than {limit:g} s" if self._hangs else None
 
     @property
-    def engine_died(self) -> bool:
-        """Whether there was an engine and there is none any more."""
-        return self._serving is not None and self._serving.loop.error is not None
+    def _hangs(self) -> bool:
+        if self._serving is None or self._serving.loop.error is not None:
+            return False
+        return self._serving.loop.step_seconds > self.settings.step_timeout_seconds
+
+    @property
+    def has_lost_its_engine(self) -> bool:
+        """Whether there was an engine, and it died or hangs."""
+        return self._serving is not None and self.error is not None
 
     @property
     def state(self) -> WorkerState:
@@ -219,10 +230,10 @@ class Worker:
         return True
 
     async def close(self) -> None:
-        """Stop the engine thread, then free the device. A loading thread is left to itself."""
+        """Stop the engine thread, then free the device. A thread that loads or hangs is left to itself."""
         self._closed = True
         serving = self._serving
-        if serving is not None:
+        if serving is not None and not self._hangs:
             await asyncio.to_thread(serving.loop.close)
             await asyncio.to_thread(serving.engine.close)
         logger.info("closed", requests=self.counters.requests, errors=self.counters.errors)

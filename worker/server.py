@@ -2,8 +2,8 @@
 
 The first SIGTERM or SIGINT drains: open requests get `shutdown_seconds` to finish, the rest is cut with close
 code 1012, which a gateway takes as the cue to continue them elsewhere. A second SIGINT does not wait. Where
-somebody starts it again, a worker whose engine died ends by itself; one that could not load stays up to say
-why, since it would fail again.
+somebody starts it again, a worker whose engine died or hangs ends by itself; one that could not load stays up
+to say why, since it would fail again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ logger = structlog.get_logger(__name__)
 _PING_SECONDS = 20.0
 _CLOSE_SECONDS = 3
 _WATCH_SECONDS = 1.0
-_DEAD_ENGINE_SECONDS = 5.0
-"""How long `/health` tells of an engine that died before a supervised worker ends."""
+_LOST_ENGINE_SECONDS = 5.0
+"""How long `/health` tells of an engine that died or hangs before a supervised worker ends."""
 
 
 class WorkerServer(uvicorn.Server):
@@ -44,7 +44,7 @@ class WorkerServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until a signal has been obeyed, or the engine is dead and the worker supervised."""
+        """Serve until a signal has been obeyed, or a supervised worker has lost its engine."""
         self._loop = asyncio.get_running_loop()
         watch = self._loop.create_task(self._watch_engine())
         try:
@@ -57,10 +57,10 @@ class WorkerServer(uvicorn.Server):
             return
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            if self._worker.engine_died:
+            if self._worker.has_lost_its_engine:
                 break
         logger.error("ending, to be started again", error=self._worker.error)
-        await asyncio.sleep(_DEAD_ENGINE_SECONDS)
+        await asyncio.sleep(_LOST_ENGINE_SECONDS)
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -127,7 +127,7 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     logger.info("listening", worker_id=worker.worker_id, host=settings.host, port=port, model=settings.model)
     WorkerServer(config, worker).run(sockets=[listener])
     status = 1 if worker.state is WorkerState.ERROR else 0
-    if worker.is_loading or worker.engine_died:
+    if worker.is_loading or worker.has_lost_its_engine:
         # Native code of a half loaded model, or on a lost device, may not survive the interpreter's shutdown.
         os._exit(status)
     return status

@@ -68,12 +68,14 @@ class WorkerSettings(BaseSettings):
     """Size of an audio file to encode."""
     max_audio_seconds: Seconds = 60.0
     """Length of an audio file to encode."""
+    step_timeout_seconds: Seconds = 120.0
+    """A step of the engine that takes longer counts as a device that hangs; the state is ERROR meanwhile."""
     shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0
     """How long open requests may take to finish after SIGTERM."""
 
     supervised: bool = False
     """Whoever started this process starts it again when it ends: it may be told to restart, and ends when its
-    engine died.
+    engine died or hangs.
     """
 
     log_format: Literal["auto", "json", "pretty"] = "auto"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def fail_to_load(settings: WorkerSettings, report: ReportProgress) -> SpeechEngi
 
 
 class FaultyEngine(SyntheticEngine):
-    """Dies, fails a request, or breaks its contract, after the third patch, when the text says so."""
+    """Dies, hangs, fails a request, or breaks its contract, after the third patch, when the text says so."""
 
     def step(self) -> list[SpeechOutput]:
         outputs = super().step()
@@ -45,6 +46,8 @@ class FaultyEngine(SyntheticEngine):
                 continue
             if "die" in running.request.text:
                 raise RuntimeError("device lost")
+            if "hang" in running.request.text:
+                threading.Event().wait()
             if "fail" in running.request.text:
                 self.cancel(output.request_id)
                 outputs[position] = SpeechOutput.ending(

@@ -144,14 +144,18 @@ async def test_an_engine_that_dies_ends_every_request_and_shows(start_worker: St
 
 
 @pytest.mark.parametrize("supervised", [False, True])
-async def test_a_supervised_worker_whose_engine_died_ends_to_be_started_again(
-    start_worker: StartWorker, supervised: bool
+@pytest.mark.parametrize(
+    ("fate", "error"), [("die", "the engine died: RuntimeError: device lost"), ("hang", "the engine hangs")]
+)
+async def test_a_supervised_worker_that_lost_its_engine_ends_to_be_started_again(
+    start_worker: StartWorker, fate: str, error: str, supervised: bool
 ) -> None:
-    worker = start_worker("faulty", slots=1, supervised=supervised).wait_until_ready()
-    async with worker.connect() as websocket:
-        await Client(websocket).start("Please die. " + TEXT, seed=2)
-        assert (await Client(websocket).receive_all())[-2].error.code == "engine_failed"
-    assert "device lost" in worker.health().error
+    worker = start_worker("faulty", slots=1, supervised=supervised, step_timeout_seconds=0.5)
+    async with worker.wait_until_ready().connect() as websocket:
+        await Client(websocket).start(f"Please {fate}. {TEXT}", seed=2)
+        await Client(websocket).receive_audio()
+        status = await asyncio.to_thread(worker.wait_for, lambda status: status.state == "ERROR")
+    assert status.error.startswith(error)
     if supervised:
         assert await asyncio.to_thread(worker.process.wait, PATIENCE_SECONDS) == 1
         assert any("to be started again" in line for line in worker.log)
