@@ -264,7 +264,8 @@ async def test_a_request_that_was_ended_is_not_tried_again_when_its_worker_fails
 
 async def test_a_worker_that_ends_in_order_hands_over_as_often_as_it_takes() -> None:
     worker = ScriptedWorker([*[Act(1, "leave")] * (PATCHES - 1), Act()])
-    async with gateway_of(worker, max_migrations=0) as gateway:
+    patience = dict.fromkeys(("frame_timeout_seconds", "stall_timeout_seconds", "accept_timeout_seconds"), 60)
+    async with gateway_of(worker, max_migrations=0, **patience) as gateway:
         outcome = await speak(gateway, ear := Ear())
     assert ear.pcm == CLIP
     assert outcome.migrations == PATCHES - 1
