@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -50,6 +51,10 @@ class Process:
     @property
     def pid(self) -> int:
         return self._popen.pid
+
+    @property
+    def ended(self) -> bool:
+        return self._popen.poll() is not None
 
     def log_tail(self) -> str:
         """How it ended, if it did, and the end of its log."""
@@ -137,15 +142,7 @@ class Fleet:
 
     async def until_serving(self) -> None:
         """Until the gateway counts every worker as up."""
-        async with asyncio.timeout(START_SECONDS):
-            while True:
-                try:
-                    status, ready = await get(self.gateway.port, "/ready")
-                    if status == 200 and ready["workers"] == self._count:
-                        return
-                except OSError:
-                    pass  # nobody listens yet
-                await asyncio.sleep(0.1)
+        await until_ready(self.gateway, self.workers)
 
     async def held(self) -> dict[str, int]:
         """What the gateway holds: waiting and running requests, slots in use at the workers, tasks, files."""
@@ -172,6 +169,22 @@ class Fleet:
             idle = not (held["waiting"] or held["running"] or held["worker_slots_used"])
             if idle or asyncio.get_running_loop().time() > deadline:
                 return held
+            await asyncio.sleep(0.1)
+
+
+async def until_ready(gateway: Process, workers: Sequence[Process], seconds: float = START_SECONDS) -> None:
+    """Until `gateway` counts all `workers` as up. Raises RuntimeError when one has ended, TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while True:
+            for process in (gateway, *workers):
+                if process.ended:
+                    raise RuntimeError(process.log_tail())
+            try:
+                status, ready = await get(gateway.port, "/ready")
+                if status == 200 and ready["workers"] == len(workers):
+                    return
+            except OSError:
+                pass  # nobody listens yet
             await asyncio.sleep(0.1)
 
 

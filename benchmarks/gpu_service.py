@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
@@ -26,31 +25,16 @@ from typing import Any
 
 import torch
 
-from benchmarks.fleet import Process, allow_many_files, free_port
+from benchmarks.fleet import Process, allow_many_files, free_port, until_ready
 from benchmarks.gpu import machine
 from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
-from benchmarks.http_client import get
+from engine.cpus import available_cpus
 from voxfleet.bench import BenchResult, run_bench
 
 RESULTS = Path(__file__).parent / "results" / "gpu_service.json"
 LISTENERS_PER_PROCESS = 32
 CLIPS_PER_LISTENER = 3
 START_SECONDS = 300.0
-
-
-async def until_serving(gateway: Process, worker: Process) -> None:
-    """Raises RuntimeError, with the end of the worker's log, when it ends or does not come up."""
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            status, _ = await get(gateway.port, "/ready")
-            if status == 200:
-                return
-        except OSError:
-            pass  # nobody listens yet
-        if time.monotonic() > deadline or "ended with" in worker.log_tail():
-            raise RuntimeError(worker.log_tail())
-        await asyncio.sleep(0.1)
 
 
 def listen(url: str, listeners: int, clips: int) -> BenchResult:
@@ -66,7 +50,7 @@ def shares(streams: int, processes: int) -> list[int]:
 def measure(pool: ProcessPoolExecutor, processes: dict[str, Process], streams: int) -> dict[str, Any]:
     """Figures of `streams` listeners at a time."""
     url = processes["gateway"].url
-    count = min(os.cpu_count() or 1, -(-streams // LISTENERS_PER_PROCESS))
+    count = min(available_cpus(), -(-streams // LISTENERS_PER_PROCESS))
     before = {name: process.cpu_seconds() for name, process in processes.items()}
     began = time.perf_counter()
     futures = [
@@ -111,7 +95,7 @@ async def serve(arguments: argparse.Namespace, checkpoint: Path) -> None:
     gateway = Process("gateway", "--workers", worker.url, port=free_port(), log_level="error")
     processes = {"gateway": gateway, "worker": worker}
     try:
-        await until_serving(gateway, worker)
+        await until_ready(gateway, [worker], START_SECONDS)
         print(f"ready after {time.perf_counter() - began:.1f} s", flush=True)
         await asyncio.to_thread(measure_all, processes, arguments)
     finally:
@@ -122,7 +106,7 @@ async def serve(arguments: argparse.Namespace, checkpoint: Path) -> None:
 def measure_all(processes: dict[str, Process], arguments: argparse.Namespace) -> None:
     """One number of listeners after the other; what there is is kept after each."""
     rows: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(available_cpus(), mp_context=get_context("spawn")) as pool:
         measure(pool, processes, max(arguments.streams))  # listeners' processes start, the service gets warm
         for count in arguments.streams:
             rows.append(measure(pool, processes, count))
@@ -133,7 +117,7 @@ def measure_all(processes: dict[str, Process], arguments: argparse.Namespace) ->
 
 def save(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     kept = json.loads(arguments.results.read_text()) if arguments.results.exists() else {"shapes": {}}
-    about = machine(torch.device(arguments.device), {"cores": os.cpu_count() or 0})
+    about = machine(torch.device(arguments.device), {"cores": available_cpus()})
     at = datetime.now(UTC).isoformat(timespec="seconds")
     kept["shapes"][arguments.shape] = {"listeners": rows, "machine": about, "at": at}
     document = {"script": "benchmarks/gpu_service.py", "shapes": kept["shapes"]}

@@ -127,16 +127,21 @@ class EngineLoop:
         try:
             while self._take_commands():
                 if self.engine.has_unfinished():
-                    self._step_began = time.monotonic()
-                    outputs = self.engine.step()
-                    self._step_began = None
-                    self.step_count += 1
-                    self._deliver(outputs)
+                    self._deliver(self._step())
         except BaseException as error:
             logger.exception("the engine loop died")
             with self._changed:
                 self.error = error
         self._end_all()
+
+    def _step(self) -> Sequence[StepOutput]:
+        self._step_began = time.monotonic()
+        try:
+            outputs = self.engine.step()
+        finally:
+            self._step_began = None
+        self.step_count += 1
+        return outputs
 
     def _take_commands(self) -> bool:
         """Waits until there is something to do, then applies what was handed over; False when closing."""

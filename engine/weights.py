@@ -152,6 +152,7 @@ def load_into(
         WeightError: with every missing, unexpected and mismatched name; the module is then unchanged.
     """
     _check_fit(module, state, strict, ignore)
+    _check_buffers(module)
     if dtype is not None:
         module.to(dtype)
     _materialise(module, device)
@@ -182,7 +183,7 @@ def _check_fit(module: nn.Module, state: Mapping[str, Tensor], strict: bool, ign
         raise WeightError(f"checkpoint does not fit {type(module).__name__}", missing, unexpected, mismatched)
 
 
-def _materialise(module: nn.Module, device: torch.device | str) -> None:
+def _check_buffers(module: nn.Module) -> None:
     persistent = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
     lost = [
         name for name, buffer in module.named_buffers() if buffer.is_meta and id(buffer) not in persistent
@@ -190,6 +191,8 @@ def _materialise(module: nn.Module, device: torch.device | str) -> None:
     if lost:
         raise WeightError(f"buffers on the meta device that no checkpoint holds: {', '.join(lost)}")
 
+
+def _materialise(module: nn.Module, device: torch.device | str) -> None:
     def materialised(tensor: Tensor) -> Tensor:
         return torch.empty(tensor.shape, dtype=tensor.dtype, device=device) if tensor.is_meta else tensor
 

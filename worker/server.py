@@ -55,13 +55,15 @@ class WorkerServer(uvicorn.Server):
     async def _watch_engine(self) -> None:
         if not self._worker.settings.supervised:
             return
-        while True:
+        while not self.should_exit:
             await asyncio.sleep(_WATCH_SECONDS)
-            if self._worker.has_lost_its_engine:
-                break
-        logger.error("ending, to be started again", error=self._worker.error)
-        await asyncio.sleep(_LOST_ENGINE_SECONDS)
-        self.should_exit = True
+            if not self._worker.has_lost_its_engine:
+                continue
+            logger.error("the engine is lost", error=self._worker.error)
+            await asyncio.sleep(_LOST_ENGINE_SECONDS)
+            if self._worker.has_lost_its_engine:  # a step may have ended after all
+                logger.error("ending, to be started again")
+                self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Signal handler; runs between two bytecodes of the main thread."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,9 +124,10 @@ def load_checkpoint(
     report("device", 0.9)
     model.to(target).eval().requires_grad_(False)
     _suit(model, target)
+    voices = _read_voices(directory / "voices")
     checkpoint = Checkpoint(
         name=directory.resolve().name,
-        revision=_revision(directory),
+        revision=_revision(directory, voices),
         config=config,
         model=model,
         vae=vae.to(target).eval().requires_grad_(False),
@@ -134,7 +135,7 @@ def load_checkpoint(
         device=target,
         dtype=dtype,
         generation=_read_json(directory / "generation_config.json", optional=True),
-        voices=_read_voices(directory / "voices"),
+        voices=voices,
     )
     report("ready", 1.0)
     return checkpoint
@@ -176,13 +177,16 @@ def _read_voices(directory: Path) -> dict[str, Voice]:
     return voices
 
 
-def _revision(directory: Path) -> str:
+def _revision(directory: Path, voices: Mapping[str, Voice]) -> str:
     """Hash over every file that decides what comes out; equal on every machine with the same checkpoint."""
     digest = xxhash.xxh3_128()
     files = [directory / "config.json", directory / "tokenizer.json"]
     files += find_checkpoint(directory) + find_checkpoint(directory, "audiovae")
-    optional = [directory / "generation_config.json", *sorted((directory / "voices").glob("*"))]
-    for path in [*files, *filter(Path.is_file, optional)]:
+    files += filter(
+        Path.is_file, (directory / "generation_config.json", directory / "voices" / "voices.json")
+    )
+    files += sorted({voice.audio for voice in voices.values() if voice.audio is not None})
+    for path in files:
         digest.update(f"{path.name} {path.stat().st_size}\n".encode())
         with path.open("rb") as file:
             while chunk := file.read(1 << 24):
