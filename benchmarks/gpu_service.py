@@ -4,11 +4,11 @@
     python -m benchmarks.gpu_service                          VoxCPM2, 1 to 256 listeners
     python -m benchmarks.gpu_service --shape tiny --device cpu --streams 1,2 --no-save     does it work
 
-Each listener asks for one clip after the other over the streaming API, so that first audio is what it is in
-a service that runs, not what it is when all come at once. A random stop head never says stop: clips end at
-the length that their text allows. Listeners are processes beside the gateway's and the worker's, on the same
-host. Per number of listeners: what `voxfleet bench` prints, and the CPU time that a second of audio cost
-gateway and worker. It goes into benchmarks/results/gpu_service.json under the shape, with the machine.
+Each listener asks for one clip after the other over the streaming API, as in a service that runs; then all
+ask at once, for a short one, a few times. A random stop head never says stop: clips end at the length that
+their text allows. Listeners are processes beside the gateway's and the worker's, on the same host. Per number
+of listeners: what `voxfleet bench` prints, and the CPU time that a second of audio cost gateway and worker.
+It goes into benchmarks/results/gpu_service.json under the shape, with the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import argparse
 import asyncio
 import json
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,17 +30,18 @@ from benchmarks.fleet import Process, allow_many_files, free_port, until_ready
 from benchmarks.gpu import machine
 from benchmarks.gpu_checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from engine.cpus import available_cpus
-from voxfleet.bench import BenchResult, run_bench
+from voxfleet.bench import TEXTS, BenchResult, run_bench
 
 RESULTS = Path(__file__).parent / "results" / "gpu_service.json"
 LISTENERS_PER_PROCESS = 32
 CLIPS_PER_LISTENER = 3
+TOGETHER_TEXTS, TOGETHER_ROUNDS = ("Good morning.",), 4
 START_SECONDS = 300.0
 
 
-def listen(url: str, listeners: int, clips: int) -> BenchResult:
+def listen(url: str, listeners: int, clips: int, texts: Sequence[str]) -> BenchResult:
     """In a process of its own."""
-    return asyncio.run(run_bench(url, listeners, clips))
+    return asyncio.run(run_bench(url, listeners, clips, texts))
 
 
 def shares(streams: int, processes: int) -> list[int]:
@@ -47,41 +49,61 @@ def shares(streams: int, processes: int) -> list[int]:
     return [streams // processes + (i < streams % processes) for i in range(processes)]
 
 
-def measure(pool: ProcessPoolExecutor, processes: dict[str, Process], streams: int) -> dict[str, Any]:
+def hear(pool: Executor, url: str, streams: int, clips: int = 1, texts: Sequence[str] = TEXTS) -> BenchResult:
+    """What `streams` listeners hear who begin at once, of `clips` each."""
+    count = min(available_cpus(), -(-streams // LISTENERS_PER_PROCESS))
+    result, began = BenchResult(streams), time.perf_counter()
+    parts = [pool.submit(listen, url, share, share * clips, texts) for share in shares(streams, count)]
+    for part in parts:
+        result.requests += part.result().requests
+        result.errors += part.result().errors
+    result.wall_seconds = time.perf_counter() - began
+    return result
+
+
+def measure(pool: Executor, processes: dict[str, Process], streams: int) -> dict[str, Any]:
     """Figures of `streams` listeners at a time."""
     url = processes["gateway"].url
-    count = min(available_cpus(), -(-streams // LISTENERS_PER_PROCESS))
     before = {name: process.cpu_seconds() for name, process in processes.items()}
-    began = time.perf_counter()
-    futures = [
-        pool.submit(listen, url, share, share * CLIPS_PER_LISTENER) for share in shares(streams, count)
-    ]
-    result = BenchResult(streams)
-    for future in futures:
-        part = future.result()
-        result.requests += part.requests
-        result.errors += part.errors
-    result.wall_seconds = time.perf_counter() - began
-    figures = result.summary()
+    figures = hear(pool, url, streams, CLIPS_PER_LISTENER).summary()
     audio = figures["audio_seconds"] or float("nan")
     figures["cpu_ms_per_audio_second"] = {
         name: round(1e3 * (process.cpu_seconds() - before[name]) / audio, 2)
         for name, process in processes.items()
     }
-    return figures
+    return figures | {"together": together(pool, url, streams)}
+
+
+def together(pool: Executor, url: str, streams: int) -> dict[str, Any]:
+    """Figures of as many who all ask at the same moment, time and again."""
+    result = BenchResult(streams)
+    for _ in range(TOGETHER_ROUNDS):
+        heard = hear(pool, url, streams, texts=TOGETHER_TEXTS)
+        result.requests += heard.requests
+        result.errors += heard.errors
+        result.wall_seconds += heard.wall_seconds
+    return result.summary()
 
 
 def line(figures: dict[str, Any]) -> str:
-    """One printed row."""
+    """The printed rows."""
+    count, cpu = figures["concurrency"], figures["cpu_ms_per_audio_second"]
+    return (
+        f"{count:>4} listeners, one clip after the other  {heard_line(figures)}\n"
+        f"{' ':>4}            CPU ms per audio s: gateway {cpu['gateway']}, worker {cpu['worker']}\n"
+        f"{' ':>4}            all at once             {heard_line(figures['together'])}"
+    )
+
+
+def heard_line(figures: dict[str, Any]) -> str:
+    """Of a `BenchResult.summary()`."""
     first, rtf = figures["first_audio_seconds"], figures["rtf"]
     if first is None:
-        return f"{figures['concurrency']:>4} listeners: {figures['errors']}"
-    cpu, p50, p99 = figures["cpu_ms_per_audio_second"], 1e3 * first["p50"], 1e3 * first["p99"]
+        return str(figures["errors"])
     return (
-        f"{figures['concurrency']:>4} listeners  first audio {p50:7.1f} /{p99:7.1f} ms  "
+        f"first audio {1e3 * first['p50']:7.1f} /{1e3 * first['p99']:7.1f} ms  "
         f"RTF {rtf['p50']:.4f} /{rtf['p99']:.4f}  {figures['audio_seconds_per_second']:8.1f} audio s/s  "
-        f"underruns {figures['underruns']}  errors {sum(figures['errors'].values())}  "
-        f"CPU ms per audio s: gateway {cpu['gateway']}, worker {cpu['worker']}"
+        f"underruns {figures['underruns']}  errors {sum(figures['errors'].values())}"
     )
 
 

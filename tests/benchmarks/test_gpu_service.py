@@ -18,4 +18,5 @@ def test_what_listeners_heard_is_kept(tmp_path: Path) -> None:
     gpu_service.main([*shape, "--results", str(results)])
     (row,) = json.loads(results.read_text())["shapes"]["tiny"]["listeners"]
     assert row["requests"] == gpu_service.CLIPS_PER_LISTENER and row["errors"] == {}
+    assert row["together"]["requests"] == gpu_service.TOGETHER_ROUNDS and row["together"]["errors"] == {}
     assert row["audio_seconds"] > 0 and min(row["cpu_ms_per_audio_second"].values()) > 0
