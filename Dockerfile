@@ -44,6 +44,7 @@ WORKDIR /app
 COPY LICENSE pyproject.toml constraints.txt ./
 COPY engine engine
 COPY models models
+COPY sockets sockets
 COPY worker worker
 COPY gateway gateway
 COPY voxfleet voxfleet

@@ -129,7 +129,7 @@ def measure_all(processes: dict[str, Process], arguments: argparse.Namespace) ->
     """One number of listeners after the other; what there is is kept after each."""
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(available_cpus(), mp_context=get_context("spawn")) as pool:
-        measure(pool, processes, max(arguments.streams))  # listeners' processes start, the service gets warm
+        together(pool, processes["gateway"].url, max(arguments.streams))  # listeners' processes start
         for count in arguments.streams:
             rows.append(measure(pool, processes, count))
             print(line(rows[-1]), flush=True)

@@ -1,8 +1,9 @@
 """The outputs of one request on their way from the engine's thread to its one reader.
 
-The reader is a thread (`for output in stream`) or a task of an event loop (`async for output in stream`). A
-task that has to wait leaves a `Reader` behind; the engine's thread collects those of a whole step and wakes
-each event loop once.
+The reader is a thread (`for output in stream`), a task of an event loop (`async for output in stream`), or a
+function that the event loop calls (`await stream.each(take)`), which spares a task switch for every output.
+Whoever has to wait in an event loop leaves a `Reader` behind; the engine's thread collects those of a whole
+step and wakes each event loop once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Protocol
 
 
@@ -42,10 +44,10 @@ class Command(Enum):
 
 @dataclass(frozen=True)
 class Reader:
-    """A task that waits: its event loop, the future to resolve there, the stream it reads."""
+    """Who waits: in which event loop, what to call there, and for which stream."""
 
     event_loop: asyncio.AbstractEventLoop
-    woken: asyncio.Future[None]
+    go_on: Callable[[], None]
     stream: OutputStream
 
 
@@ -96,14 +98,34 @@ class OutputStream:
         return self
 
     async def __anext__(self) -> StepOutput:
+        event_loop = asyncio.get_running_loop()
         while True:
-            with self._changed:
-                if self._ready():
-                    return self._pop(StopAsyncIteration)
-                event_loop = asyncio.get_running_loop()
-                woken = event_loop.create_future()
-                self._reader = Reader(event_loop, woken, self)
+            woken = event_loop.create_future()
+            output = self.take_or_wait(Reader(event_loop, partial(_resolve, woken), self))
+            if output is not None:
+                return output
             await woken
+
+    async def each(self, take: Callable[[StepOutput], None]) -> None:
+        """Calls `take` in this event loop with every output as soon as it is there; returns after the last.
+
+        Raises what iteration would, and what `take` raises; the outputs after that wait for another reader.
+        """
+        taker = _Taker(self, take)
+        try:
+            taker.go_on()
+            await taker.ended
+        finally:
+            with self._changed:
+                self._reader = None
+
+    def take_or_wait(self, reader: Reader) -> StepOutput | None:
+        """The next output; None where there is none yet, and `reader` is left behind. Raises at the end."""
+        with self._changed:
+            if self._ready():
+                return self._pop(StopAsyncIteration)
+            self._reader = reader
+            return None
 
     def _ready(self) -> bool:
         return bool(self._outputs) or self._ended
@@ -114,7 +136,7 @@ class OutputStream:
         raise self._error or end
 
     def put(self, output: StepOutput) -> list[Reader]:
-        """Appends an output; returns the task that has to be woken for it, if one waits."""
+        """Appends an output; returns who has to be woken for it, if anybody waits."""
         with self._changed:
             self._outputs.append(output)
             return self._take_reader()
@@ -131,21 +153,46 @@ class OutputStream:
         return [] if reader is None else [reader]
 
 
+class _Taker:
+    """Hands the outputs of a stream to a function until they end or it fails."""
+
+    def __init__(self, stream: OutputStream, take: Callable[[StepOutput], None]) -> None:
+        event_loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = event_loop.create_future()
+        self._stream, self._take = stream, take
+        self._event_loop = event_loop
+
+    def go_on(self) -> None:
+        """Take what there is. After the end, which a cancellation is too, nothing."""
+        reader = Reader(self._event_loop, self.go_on, self._stream)
+        try:
+            while not self.ended.done() and (output := self._stream.take_or_wait(reader)) is not None:
+                self._take(output)
+        except StopAsyncIteration:
+            self.ended.set_result(None)
+        except Exception as error:
+            self.ended.set_exception(error)
+
+
 def wake(readers: Iterable[Reader]) -> list[OutputStream]:
-    """Wakes waiting tasks with one call per event loop; returns the streams whose event loop is closed."""
+    """Wakes who waits with one call per event loop; returns the streams whose event loop is closed."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Reader]] = {}
     for reader in readers:
         by_loop.setdefault(reader.event_loop, []).append(reader)
     abandoned: list[OutputStream] = []
     for event_loop, group in by_loop.items():
         try:
-            event_loop.call_soon_threadsafe(_resolve, [reader.woken for reader in group])
+            event_loop.call_soon_threadsafe(_go_on, [reader.go_on for reader in group])
         except RuntimeError:
             abandoned += [reader.stream for reader in group]
     return abandoned
 
 
-def _resolve(futures: list[asyncio.Future[None]]) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_result(None)
+def _go_on(readers: list[Callable[[], None]]) -> None:
+    for go_on in readers:
+        go_on()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -6,60 +6,26 @@
 * A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike.
 * A WebSocket that says too much, pings and empty fragments included, is closed with 1008.
 
-A WebSocket also offers a way past ASGI's coroutines for messages that need not wait, `SEND_AT_ONCE`.
-
 Cut means aborted: a polite close would wait for the very client that does not answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import struct
-from typing import Any
 
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import Frame, Opcode
+from websockets.frames import Frame
 from websockets.http11 import Request
-from websockets.protocol import OPEN
 
 from gateway.settings import GatewaySettings
+from sockets.at_once import AtOnceWebSocketProtocol, Deadline
 
 LIVE_PATH = "/ws/live"
 """Where text may come token by token, so that more messages a second are allowed."""
-SEND_AT_ONCE = "voxfleet.send_at_once"
-"""ASGI extension of a WebSocket: `send_at_once(message) -> bool`, see `BoundedWebSocketProtocol`."""
 
 _LONGEST_HEAD = 1 << 16
 """Bytes of header lines; as many as fit into one read of the socket may be more."""
-_WHOLE_TEXT = 0x80 | Opcode.TEXT
-_WHOLE_BINARY = 0x80 | Opcode.BINARY
-_SHORT_HEAD = struct.Struct("!BB")
-_MIDDLE_HEAD = struct.Struct("!BBH")
-_LONG_HEAD = struct.Struct("!BBQ")
-
-
-class Deadline:
-    """Aborts a transport unless stopped within `seconds` of its start."""
-
-    __slots__ = ("_seconds", "_timer")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._timer: asyncio.TimerHandle | None = None
-
-    def start(self, transport: asyncio.Transport) -> None:
-        """Begin to count, unless it does already."""
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._seconds, transport.abort)
-
-    def stop(self) -> None:
-        """It was in time."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
 
 class MessageRate:
@@ -157,62 +123,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
 
-def message_frame(message: str | bytes) -> bytes:
-    """A whole message as a server's frame, RFC 6455 section 5.2: one fragment, no mask, no extension."""
-    if isinstance(message, bytes):
-        first, payload = _WHOLE_BINARY, message
-    else:
-        first, payload = _WHOLE_TEXT, message.encode()
-    size = len(payload)
-    if size < 126:
-        return _SHORT_HEAD.pack(first, size) + payload
-    if size < 1 << 16:
-        return _MIDDLE_HEAD.pack(first, 126, size) + payload
-    return _LONG_HEAD.pack(first, 127, size) + payload
+class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
+    """Subclasses name the bounds."""
 
-
-class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
-    """A WebSocket without compression; subclasses name the bounds."""
-
-    stall_seconds: float
     messages_per_second: float
     live_messages_per_second: float
-    scope: dict[str, Any] | None = None
-    """None until the handshake."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self._stall = Deadline(self.stall_seconds)
         self._rate = MessageRate(self.messages_per_second)
         super().connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stall.stop()
-        super().connection_lost(exc)
-        if self.scope is not None:
-            self.scope["extensions"].pop(SEND_AT_ONCE, None)  # or protocol and scope would hold each other
 
     def handle_connect(self, event: Request) -> None:
         if event.path.partition("?")[0] == LIVE_PATH:
             self._rate = MessageRate(self.live_messages_per_second)
         super().handle_connect(event)
-        del self.request  # its headers are in the scope; a connection that waits needs them once
-        if not self.close_sent and not self.conn.extensions:
-            self.scope["extensions"][SEND_AT_ONCE] = self.send_at_once
-
-    def send_at_once(self, message: str | bytes) -> bool:
-        """Write a message now. False when it has to wait or cannot be sent: `send` knows which."""
-        if self.disconnected or not self.writable.is_set() or self.conn.state is not OPEN:
-            return False
-        self.transport.write(message_frame(message))
-        return True
-
-    def pause_writing(self) -> None:
-        self._stall.start(self.transport)
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self._stall.stop()
-        super().resume_writing()
 
     def handle_ping(self) -> None:
         if not self._refuse_flood():

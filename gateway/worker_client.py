@@ -51,7 +51,6 @@ __all__ = [
     "WorkerUnreachable",
 ]
 
-_IDLE_CONNECTIONS = 64
 _ENCODE_SECONDS = 60.0
 """Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
 
@@ -73,6 +72,7 @@ class WorkerClient:
         self._http = http
         self._metronome = metronome
         self._idle: list[WorkerConnection] = []
+        """Never more than the worker has slots; those that it has closed are found out when they are used."""
         secret = settings.worker_secret
         self._headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
         parts = urlsplit(url)
@@ -148,7 +148,7 @@ class WorkerClient:
 
     def _give_back(self, connection: WorkerConnection, *, reusable: bool) -> None:
         connection.listener = None
-        if reusable and connection.state is State.OPEN and len(self._idle) < _IDLE_CONNECTIONS:
+        if reusable and connection.state is State.OPEN:
             self._idle.append(connection)
         else:
             connection.transport.abort()

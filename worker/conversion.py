@@ -12,7 +12,7 @@ from engine.errors import RequestError
 from models.speech import ModelInfo, SpeechOutput, SpeechRequest
 from worker.protocol import Frame, FrameKind, Latents, StartRequest
 
-_LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
+LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
 _PLAIN_FIELDS = (
     "text",
     "seed",
@@ -29,7 +29,7 @@ _PLAIN_FIELDS = (
 def to_speech_request(start: StartRequest, info: ModelInfo) -> SpeechRequest:
     """Raises RequestError for latents that are not of this model's shape or not finite."""
     plain = {name: getattr(start, name) for name in _PLAIN_FIELDS}
-    latents = {name: to_array(getattr(start, name), info, name) for name in _LATENT_FIELDS}
+    latents = {name: to_array(getattr(start, name), info, name) for name in LATENT_FIELDS}
     return SpeechRequest(f"{start.request_id}.{start.attempt}", **plain, **latents)
 
 

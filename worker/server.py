@@ -17,6 +17,7 @@ from types import FrameType
 import structlog
 import uvicorn
 
+from sockets.at_once import at_once_protocol
 from worker.app import create_app
 from worker.engines import EngineFactory, load_engine
 from worker.lifecycle import Worker
@@ -113,7 +114,7 @@ def serve(settings: WorkerSettings, engine_factory: EngineFactory = load_engine)
     config = uvicorn.Config(
         app,
         http="httptools",
-        ws="websockets-sansio",
+        ws=at_once_protocol(settings.send_timeout_seconds),
         ws_max_size=settings.max_request_bytes,
         ws_per_message_deflate=False,
         ws_ping_interval=_PING_SECONDS,

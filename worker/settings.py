@@ -63,7 +63,7 @@ class WorkerSettings(BaseSettings):
     max_unsent_bytes: Bytes = 4 << 20
     """Frames of one request that may wait for the reader; beyond that the connection is cut."""
     send_timeout_seconds: Seconds = 10.0
-    """How long the reader may leave a single frame unread."""
+    """How long the reader may take nothing of what waits for it."""
     max_audio_bytes: Bytes = 20 << 20
     """Size of an audio file to encode."""
     max_audio_seconds: Seconds = 60.0

@@ -1,26 +1,28 @@
 """One open request on one connection: the engine's outputs become frames, heartbeats in between.
 
-Two tasks share an outbox. One takes outputs from the engine and never waits for the peer; the other sends,
-and adds a heartbeat after 250 ms of silence, also while the request is paused. So a peer that reads slowly
-delays nobody else, and one that leaves more than `max_unsent_bytes` unread loses its request. The slot is
-given back when the engine has let go of the request and before the last frame goes out, so that who has read
-that frame can use the slot.
+An output is framed and written in the event loop's own callback, without waking a task, and a heartbeat
+follows 250 ms of silence, also while the request is paused. A peer that reads slowly delays nobody else, and
+one that leaves more than `max_unsent_bytes` unread loses its request. The slot is given back when the engine
+has let go of the request and before the last frame goes out, so that who has read that frame can use the
+slot.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from types import MethodType
 
 import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from engine.errors import EngineError, RequestError
 from engine.loop import OutputStream, PauseChange
-from models.speech import FinishReason, ModelInfo, SpeechOutput
-from worker.conversion import to_frame, to_speech_request
+from models.speech import FinishReason, ModelInfo, SpeechOutput, SpeechRequest
+from sockets.at_once import SEND_AT_ONCE
+from sockets.outbox import Outbox, UnreadError
+from worker.conversion import LATENT_FIELDS, to_frame, to_speech_request
 from worker.errors import WorkerError, status_and_detail
 from worker.lifecycle import Serving, Slot, Worker
 from worker.protocol import (
@@ -37,56 +39,21 @@ from worker.protocol import (
 
 logger = structlog.get_logger(__name__)
 
-
-@dataclass(frozen=True)
-class Message:
-    """Something to send. Who has received it is at patch `next_index`."""
-
-    data: str | bytes
-    next_index: int
-
-
-class Outbox:
-    """Messages that wait to be sent, counted in bytes."""
-
-    def __init__(self) -> None:
-        self.unsent_bytes = 0
-        self._messages: deque[Message] = deque()
-        self._changed = asyncio.Event()
-        self._closed = False
-
-    def put(self, message: Message) -> None:
-        """Append a message; never waits."""
-        self._messages.append(message)
-        self.unsent_bytes += len(message.data)
-        self._changed.set()
-
-    def close(self) -> None:
-        """No message follows."""
-        self._closed = True
-        self._changed.set()
-
-    async def get(self) -> Message | None:
-        """The next message, None after the last. A cancelled call takes nothing."""
-        while not self._messages:
-            if self._closed:
-                return None
-            self._changed.clear()
-            await self._changed.wait()
-        message = self._messages.popleft()
-        self.unsent_bytes -= len(message.data)
-        return message
+SHORT_TEXT_CHARACTERS = 500
+"""A text that is tokenised faster than a thread would take it up."""
 
 
 class RequestStream:
     """Serves one `StartRequest` from admission to its last frame."""
 
     def __init__(self, websocket: WebSocket, worker: Worker, start: StartRequest) -> None:
-        self._websocket = websocket
         self._worker = worker
         self._start = start
-        self._settings = worker.settings
-        self._outbox = Outbox()
+        self._outbox = Outbox(
+            MethodType(_send, websocket), worker.settings.max_unsent_bytes, on_failure=self._lose,
+            send_at_once=websocket.scope.get("extensions", {}).get(SEND_AT_ONCE),
+        )  # fmt: skip
+        self._silence = _Silence(worker.settings.heartbeat_seconds)
         self._outputs: OutputStream | None = None
         self._cancelled = False
         self._early_pauses: list[bool] = []
@@ -114,31 +81,37 @@ class RequestStream:
     def abandon(self) -> None:
         """The peer is gone: cancel, and send nothing more."""
         self.peer_lost = True
+        self._outbox.drop()
         self.cancel()
 
     async def run(self) -> None:
         """Returns when the engine has let go of the request and the peer has, or will get, nothing more."""
         try:
+            await self._serve()
+            await self._flush()
+        finally:
+            self._silence.stop()
+            self._outbox.drop()
+
+    async def _serve(self) -> None:
+        try:
             serving, slot = await self._open()
         except (RequestError, WorkerError, EngineError) as error:
-            await self._refuse(error)
+            self._refuse(error)
             return
-        sender = asyncio.create_task(self._send_all(serving))
         try:
+            self._silence.start(self._beat)
             await self._take_outputs(serving, slot)
-            if not self.peer_lost:
-                await sender
         finally:
-            sender.cancel()
             self._outputs.cancel()
             slot.release()
 
     async def _open(self) -> tuple[Serving, Slot]:
-        """Admission: a slot, then the engine's consent. Off the event loop, since text is tokenised here."""
+        """Admission: a slot, then the engine's consent."""
         serving, slot = self._worker.take_slot()
         try:
             request = to_speech_request(self._start, serving.engine.info)
-            self._outputs = await asyncio.to_thread(serving.loop.submit, request)
+            self._outputs = await self._submit(serving, request)
         except BaseException:
             slot.release()
             raise
@@ -152,6 +125,13 @@ class RequestStream:
         self._put_accepted(serving.engine.info)
         return serving, slot
 
+    async def _submit(self, serving: Serving, request: SpeechRequest) -> OutputStream:
+        """Text is tokenised and audio checked here, what may take long off the event loop."""
+        with_audio = any(getattr(request, name) is not None for name in LATENT_FIELDS)
+        if with_audio or len(request.text) > SHORT_TEXT_CHARACTERS:
+            return await asyncio.to_thread(serving.loop.submit, request)
+        return serving.loop.submit(request)
+
     def _put_accepted(self, info: ModelInfo) -> None:
         accepted = Accepted(
             request_id=self._start.request_id,
@@ -163,11 +143,11 @@ class RequestStream:
         )
         self._put(accepted.model_dump_json())
 
-    async def _refuse(self, error: Exception) -> None:
+    def _refuse(self, error: Exception) -> None:
         _, detail = status_and_detail(error)
         self._log.info("refused", code=detail.code, param=detail.param)
         self.ended = True
-        await self._send(self._error_message(error))
+        self._put(self._error_message(error))
 
     async def _take_outputs(self, serving: Serving, slot: Slot) -> None:
         """Outputs to the outbox until the engine is done with the request, then how it ended."""
@@ -185,22 +165,26 @@ class RequestStream:
             self._put(self._error_message(error))
         elif ending.finish_reason == "cancelled":
             self._worker.counters.cancelled += 1
+        self._silence.stop()
         self._put_output(ending, serving)
         self.ended = True
-        self._outbox.close()
         self._log.info("finished", reason=ending.finish_reason, patches=self._next_index, lost=self.peer_lost)
 
     async def _take_patches(self, serving: Serving, slot: Slot) -> SpeechOutput:
         """Outputs to the outbox but for the last, which is returned."""
-        async for output in self._outputs:
+        endings: list[SpeechOutput] = []
+
+        def take(output: SpeechOutput | PauseChange) -> None:
             if isinstance(output, PauseChange):
                 slot.set_paused(output.paused)
                 self._put_pause(output.paused)
             elif output.finish_reason is not None:
-                return output
+                endings.append(output)
             else:
                 self._put_output(output, serving)
-        return self._ending("cancelled")
+
+        await self._outputs.each(take)
+        return endings[0] if endings else self._ending("cancelled")
 
     def _put_pause(self, paused: bool) -> None:
         message = Paused if paused else Resumed
@@ -209,8 +193,7 @@ class RequestStream:
     async def _wait_until_dropped(self) -> None:
         self._outputs.cancel()
         with contextlib.suppress(RequestError, EngineError):
-            async for _ in self._outputs:
-                pass
+            await self._outputs.each(lambda output: None)
 
     def _ending(self, reason: FinishReason) -> SpeechOutput:
         return SpeechOutput.ending(self._start.request_id, self._next_index, reason)
@@ -230,44 +213,28 @@ class RequestStream:
     def _put(self, data: str | bytes) -> None:
         if self.peer_lost:
             return
-        self._outbox.put(Message(data, self._next_index))
-        if self._outbox.unsent_bytes > self._settings.max_unsent_bytes:
-            self._lose_slow_reader()
-
-    async def _send_all(self, serving: Serving) -> None:
-        """Send the outbox until it is closed and empty, or the peer is lost."""
-        clock = asyncio.get_running_loop().time
-        interval_seconds = self._settings.heartbeat_seconds
-        sent_index = self._next_index
-        next_heartbeat = clock() + interval_seconds
-        while not self.peer_lost:
-            if clock() >= next_heartbeat:
-                await self._send(self._heartbeat(sent_index, serving.loop.step_count))
-                next_heartbeat = clock() + interval_seconds
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(next_heartbeat):
-                    message = await self._outbox.get()
-                if message is None:
-                    return
-                await self._send(message.data)
-                sent_index = message.next_index
-                next_heartbeat = clock() + interval_seconds
-
-    def _heartbeat(self, next_index: int, step: int) -> bytes:
-        request_id, attempt = self._start.request_id, self._start.attempt
-        return encode_frame(Frame(FrameKind.HEARTBEAT, request_id, attempt, next_index, step))
-
-    async def _send(self, data: str | bytes) -> None:
+        self._silence.broken()
         try:
-            async with asyncio.timeout(self._settings.send_timeout_seconds):
-                if isinstance(data, str):
-                    await self._websocket.send_text(data)
-                else:
-                    await self._websocket.send_bytes(data)
-        except TimeoutError:
+            self._outbox.put(data)
+        except UnreadError:
             self._lose_slow_reader()
-        except WebSocketDisconnect:
-            self.abandon()
+
+    def _beat(self) -> None:
+        """Who received it is at patch `next_index`; for a peer that has not read what is there, none."""
+        if not self._outbox.waits:
+            request_id, attempt = self._start.request_id, self._start.attempt
+            beat = Frame(FrameKind.HEARTBEAT, request_id, attempt, self._next_index, self._worker.step)
+            self._put(encode_frame(beat))
+
+    async def _flush(self) -> None:
+        if not self.peer_lost:
+            await self._outbox.flush()
+
+    def _lose(self, error: Exception) -> None:
+        """The peer cannot be written to."""
+        if not isinstance(error, WebSocketDisconnect):
+            self._log.error("sending failed", error=f"{type(error).__name__}: {error}")
+        self.abandon()
 
     def _lose_slow_reader(self) -> None:
         self._log.warning("reader too slow", unsent_bytes=self._outbox.unsent_bytes)
@@ -277,3 +244,44 @@ class RequestStream:
         _, detail = status_and_detail(error)
         request_id, attempt = self._start.request_id, self._start.attempt
         return ErrorMessage(request_id=request_id, attempt=attempt, error=detail).model_dump_json()
+
+
+class _Silence:
+    """Calls back whenever nothing was sent for `seconds`; it holds the callback only while it watches."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._seconds = seconds
+        self._on_silence: Callable[[], None] | None = None
+        self._broken_at = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, on_silence: Callable[[], None]) -> None:
+        """Begin to watch."""
+        self._on_silence = on_silence
+        self._timer = self._loop.call_later(self._seconds, self._look)
+
+    def broken(self) -> None:
+        """Something is being sent."""
+        self._broken_at = self._loop.time()
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._on_silence = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        left_seconds = self._broken_at + self._seconds - self._loop.time()
+        if left_seconds <= 0:
+            self._on_silence()
+            left_seconds = self._seconds
+        if self._on_silence is not None:  # a peer that cannot be written to ends the watch
+            self._timer = self._loop.call_later(left_seconds, self._look)
+
+
+async def _send(websocket: WebSocket, message: str | bytes) -> None:
+    if isinstance(message, str):
+        await websocket.send_text(message)
+    else:
+        await websocket.send_bytes(message)

@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.callers import SUBPROTOCOL
-from gateway.connections import SEND_AT_ONCE
 from gateway.errors import ApiError
 from gateway.interruption import Interruption
 from gateway.outbox import SLOW_CLIENT, Outbox
 from gateway.security import may_open_socket
 from gateway.service import Gateway
+from sockets.at_once import SEND_AT_ONCE
 
 DONE = 1000
 Result = TypeVar("Result")

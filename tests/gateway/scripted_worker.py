@@ -61,6 +61,7 @@ class ScriptedWorker:
     healthy: bool = True
     part_characters: int | None = None
     features: tuple[str, ...] = ()
+    slots: int = 4
     connections: int = 0
     _boots: int = 0
 
@@ -79,7 +80,7 @@ class ScriptedWorker:
         if not self.healthy:
             return connection.respond(http.HTTPStatus.INTERNAL_SERVER_ERROR, "ill")
         model = describe_model("alpha", self.revision, (), self.part_characters, self.features)
-        said = worker_status(WorkerState.IDLE, slots=4, boot_id=f"boot-{id(self)}", model=model)
+        said = worker_status(WorkerState.IDLE, slots=self.slots, boot_id=f"boot-{id(self)}", model=model)
         return connection.respond(http.HTTPStatus.OK, said.model_dump_json())
 
     async def _connection(self, socket: ServerConnection) -> None:

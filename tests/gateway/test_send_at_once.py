@@ -14,9 +14,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.frames import Frame, Opcode
 
 from gateway.cli import server_config
-from gateway.connections import SEND_AT_ONCE, message_frame
 from gateway.outbox import Outbox
 from gateway.settings import load_settings
+from sockets.at_once import SEND_AT_ONCE, message_frame
 
 PIECE = bytes(50_000)
 

@@ -96,6 +96,22 @@ async def test_a_client_that_never_reads_loses_its_request_and_nobody_elses(
     assert any("reader too slow" in line for line in worker.log)
 
 
+async def test_a_client_that_takes_nothing_for_too_long_is_cut(start_worker: StartWorker) -> None:
+    """However much might wait for it."""
+    worker = start_worker(slots=1, step_ms=1, send_timeout_seconds=0.2, max_unsent_bytes=1 << 28)
+    worker.wait_until_ready()
+    stalled = socket.create_connection(("127.0.0.1", worker.port))
+    stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    async with worker.connect(sock=stalled, max_queue=1) as silent:
+        await Client(silent).start(TEXT, seed=1, min_seconds=600.0)
+        silent.transport.pause_reading()
+        status = await worker.wait_for_free_slots()
+        assert status.counters.cancelled == 1 and status.counters.patches < 3750
+        silent.transport.abort()
+    assert not any("reader too slow" in line for line in worker.log)
+    assert not worker.defects()
+
+
 async def test_a_request_that_fails_says_why_and_then_ends(start_worker: StartWorker) -> None:
     worker = start_worker("faulty", slots=2).wait_until_ready()
     async with worker.connect() as websocket:

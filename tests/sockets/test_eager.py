@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.eager import start_eagerly
+from sockets.eager import start_eagerly
 
 
 async def test_what_need_not_wait_is_done_before_the_call_returns() -> None:
