@@ -165,7 +165,8 @@ class Scheduler:
         if batch:
             share = self.config.prefill_tokens_per_decode * len(batch)
             budget = min(budget, max(self.config.max_prefill_tokens, share, self._affordable(len(batch))))
-        batch.extend(self._schedule_prefills(budget, alone=not batch))
+        alone = len(self._running) + len(self._waiting) == 1
+        batch.extend(self._schedule_prefills(budget, alone))
         if self.config.look_ahead:
             self._look_ahead(batch)
         return batch
@@ -291,10 +292,9 @@ def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
 
 
 def _chunk(sequence: Sequence, budget: int, alone: bool) -> ScheduledSequence:
-    """The next positions of a prefill. `alone`: no stream waits for it, so a resumed one may be exact."""
+    """The next positions of a prefill. `alone`: nobody waits for it, so a resumed one may be exact."""
     start = sequence.num_computed_tokens
     count = min(sequence.num_uncomputed_tokens, budget)
     if alone and sequence.num_resumed_tokens:
-        resumed_from = sequence.num_prompt_tokens - sequence.num_resumed_tokens
-        count = min(count, max(1, resumed_from - start))
+        count = min(count, max(1, sequence.resumed_from - start))
     return ScheduledSequence(sequence, start, count)

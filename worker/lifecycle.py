@@ -9,6 +9,7 @@ that are complete when they appear.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import secrets
 import threading
@@ -257,6 +258,8 @@ class Worker:
             self._loading_error = f"loading failed: {type(error).__name__}: {error}"
             logger.exception("loading failed", model=self.settings.model)
             return
+        gc.collect()
+        gc.freeze()  # hundreds of thousands of objects stay; to look through them would hold up all audio
         self._serving = Serving(engine, loop)
         seconds = round(time.monotonic() - started_at, 2)
         logger.info("ready", model=engine.info.name, revision=engine.info.revision, seconds=seconds)

@@ -88,6 +88,13 @@ def test_beside_a_running_stream_what_was_generated_before_is_computed_at_once()
     assert step(scheduler) == [("a", 3, 1), ("b", 0, 8)]
 
 
+def test_of_several_that_come_together_none_is_computed_one_by_one() -> None:
+    scheduler = make()
+    scheduler.add(resumed("a", 5, 3))
+    scheduler.add(resumed("b", 4, 2))
+    assert step(scheduler) == [("a", 0, 8), ("b", 0, 6)]
+
+
 def test_a_running_stream_gets_a_token_in_every_step_while_prompts_arrive() -> None:
     scheduler = make(max_num_batched_tokens=16, max_prefill_tokens=8, max_num_seqs=12, num_blocks=200)
     scheduler.add(seq("stream", 2, max_new_tokens=100))

@@ -67,6 +67,43 @@ def test_prompts_in_parts_are_served_by_programs(
         assert_close(audio(outputs[name]), audio(clips), 1e-4)
 
 
+@pytest.mark.parametrize("budget", [6, 9])
+def test_a_part_of_one_position_is_served_by_a_program(
+    make_engine: Engines, programs: Engines, monkeypatch: pytest.MonkeyPatch, budget: int
+) -> None:
+    """Wherever the room of a step ends: what no program serves waits for kernels that were never launched."""
+    whole = run(make_engine(max_num_seqs=8), *prompts())
+    engine = programs(max_num_seqs=5, max_num_batched_tokens=budget, max_prefill_tokens=budget)
+    counts = lone_parts(engine, monkeypatch)
+    monkeypatch.setattr(engine._runner, "_run_freely", lambda batch: pytest.fail("not by a program"))
+    outputs = run(engine, *prompts())
+    assert counts
+    for name, clips in whole.items():
+        assert_close(latents(outputs[name]), latents(clips), 1e-5)
+
+
+def lone_parts(engine: VoxCPMEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Requests of which one position was computed that does not end the prompt, as they come."""
+    found: list[str] = []
+    serve = engine._runner.run
+
+    def noted(batch: list[Any]) -> Any:
+        found.extend(row.sequence.request_id for row in batch if row.count == 1 and not row.samples)
+        return serve(batch)
+
+    monkeypatch.setattr(engine._runner, "run", noted)
+    return found
+
+
+def test_a_resumed_clip_that_is_alone_keeps_its_bits(programs: Engines, chunk_launches: list[Any]) -> None:
+    """Each of its patches is computed by itself, not as a chunk."""
+    item = request("clip", "hello world", seed=4, min_seconds=0.2, max_seconds=0.2)
+    spoken = latents(run(programs(), item)["clip"])
+    chunk_launches.clear()
+    run(programs(), request("clip", "hello world", seed=4, resume_latents=spoken[:5], max_seconds=0.2))
+    assert [len(lengths) for _, lengths in chunk_launches] == [1]
+
+
 def test_chunks_are_packed_into_the_fewest_launches_in_turn(programs: Engines) -> None:
     engine = programs(graphs="off")
     rooms = ((1, 16), (1, 32), (2, 32), (4, 64))

@@ -190,8 +190,7 @@ class ProgramRunner:
         flights = []
         waiting: dict[bool, list[Chunk]] = {False: [], True: []}
         for i, row in enumerate(batch):
-            # One position that ends nothing is of a resumed clip, computed alone for the sake of its bits.
-            if i in served or not (self._fits(row) if row.samples else row.count > 1):
+            if i in served or not (self._fits(row) if row.samples else not _is_exact(row)):
                 continue
             keys = row.sequence.token_ids[row.start : row.start + row.count]
             has_audio = any(isinstance(key, bytes) for key in keys)
@@ -268,6 +267,11 @@ class ProgramRunner:
 
 def _ends_in_patch(sequence: Sequence) -> bool:
     return isinstance(sequence.token_ids[-1], bytes)
+
+
+def _is_exact(row: ScheduledSequence) -> bool:
+    """Whether it is one position of a resumed clip, computed as it was before for the sake of its bits."""
+    return row.count == 1 and row.start >= row.sequence.resumed_from
 
 
 def _cut(index: int, row: ScheduledSequence, longest: int) -> list[Chunk]:
