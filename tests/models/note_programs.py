@@ -3,12 +3,14 @@
     python -m tests.models.note_programs CHECKPOINT
 
 A line of JSON for one stream and one for many: how many forms of kernels the programs launch, with those of a
-stream that begins after patches, and how many of them the rehearsal leaves out or adds. Nothing is compiled
+stream that begins after patches, how many of them the rehearsal leaves out or adds, and how many more the
+programs launch for other numbers of solver steps. Nothing is compiled
 or computed. The interpreter has to be off (TRITON_INTERPRET unset), hence a program of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from dataclasses import replace
@@ -27,12 +29,13 @@ from models.voxcpm import checkpoint, streaming_vae
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.fused.vae import FusedDecoder
-from models.voxcpm.programs.step_programs import ProgramPlan
+from models.voxcpm.programs.step_programs import ProgramPlan, StepPrograms
 from models.voxcpm.runner import VoxCPMRunner
 from tests.engine.kernels.compile_noted import Hopper
 
 OPTIONS = EngineOptions(max_model_len=2048, kv_blocks=256, attention_backend="triton", graphs="static")
 STREAMS = (1, 64)
+OTHER_STEPS = (2, 6)
 PROCESSORS = 132
 
 
@@ -51,9 +54,20 @@ def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object) -> None:
         with noted(lambda kernel: None) as rehearsed:
             runner.rehearse(plan)
         with noted(lambda kernel: None) as launched:
-            runner._build(plan, Rehearsal, solver, lambda share: None)
+            programs = runner._build(plan, Rehearsal, solver, lambda share: None)
             begin_after_patches(runner)
-    print(json.dumps({"launched": len(launched), "differing": len(launched ^ rehearsed)}))
+        with noted(lambda kernel: None) as otherwise:
+            take_other_steps(programs)
+    differing = {"differing": len(launched ^ rehearsed), "other_steps": len(otherwise - rehearsed)}
+    print(json.dumps({"launched": len(launched), **differing}))
+
+
+def take_other_steps(programs: StepPrograms) -> None:
+    """As for requests with `inference_timesteps` of their own."""
+    decodes = [program for rows in programs._decodes.values() for _, program in rows]
+    for program in itertools.chain(decodes, *programs._chunks.values()):
+        for num_steps in OTHER_STEPS:
+            program.compute(num_steps)
 
 
 def begin_after_patches(runner: VoxCPMRunner) -> None:

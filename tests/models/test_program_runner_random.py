@@ -70,8 +70,8 @@ class Streams(WaveformStreams):
         self.begin(slot, list(sequence.token_ids[begin:]))
 
 
-def new_patch(values: list[bytes], last: bytes, seed: int, index: int) -> bytes:
-    return digest(values, last, seed, index)
+def new_patch(values: list[bytes], last: bytes, num_steps: int, seed: int, index: int) -> bytes:
+    return digest(values, last, num_steps, seed, index)
 
 
 @dataclass
@@ -116,8 +116,8 @@ class Device:
     def fill(self, decodes: list[ProgramRow], chunks: list[ProgramRow] = []) -> None:  # noqa: B006
         self.rows = [(row, True) for row in decodes] + [(row, False) for row in chunks]
 
-    def launch(self) -> Any:
-        found = [self._compute(row, decode) for row, decode in self.rows]
+    def launch(self, num_steps: int) -> Any:
+        found = [self._compute(row, decode, num_steps) for row, decode in self.rows]
         return type("Launched", (), {"results": lambda self: found})()
 
     def noise(self, state: State, index: int) -> tuple[int, int]:
@@ -134,11 +134,12 @@ class Device:
             keys, state = row.sequence.token_ids[row.start : row.start + row.count], row.sequence.payload
             slot = self.streams.slots([row.sequence])[0] if row.samples else self.streams.spare_slot
             noise = self.noise(state, state.index)
-            found = self._compute(ProgramRow(row.start, keys, row.sequence.block_table, slot, noise), False)
+            place = ProgramRow(row.start, keys, row.sequence.block_table, slot, noise)
+            found = self._compute(place, False, state.num_steps)
             results.append(self.result(state, found) if row.samples else None)
         return results
 
-    def _compute(self, row: ProgramRow, decode: bool) -> Found:
+    def _compute(self, row: ProgramRow, decode: bool, num_steps: int) -> Found:
         if row.fresh:
             self.streams.begin(row.slot)
         last = self.streams.last[row.slot]
@@ -146,7 +147,7 @@ class Device:
             before = self._value(row, position - 1) if position else b""
             self.store[self._place(row, position)] = digest(before, position, key)
         values = [self._value(row, position) for position in range(row.start + len(row.keys))]
-        patch = new_patch(values, last, *(row.noise or (0, 0)))
+        patch = new_patch(values, last, num_steps, *(row.noise or (0, 0)))
         self.streams.last[row.slot] = patch
         self.streams.heard[row.slot] = [*self.streams.heard[row.slot], patch]
         return Found(patch, digest(self.streams.heard[row.slot]))
@@ -170,7 +171,7 @@ def alone(prompt: list[int | bytes], state: State) -> list[tuple[bytes, bytes]]:
         for position in range(len(values), len(keys)):
             values.append(digest(values[-1] if values else b"", position, keys[position]))
         last = keys[-1] if isinstance(keys[-1], bytes) else SILENCE
-        patch = new_patch(values, last, state.seed, len(found))
+        patch = new_patch(values, last, state.num_steps, state.seed, len(found))
         heard.append(patch)
         found.append((patch, digest(heard)))
         keys.append(patch)

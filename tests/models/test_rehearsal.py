@@ -19,3 +19,4 @@ def test_a_rehearsal_launches_every_form_of_every_kernel(checkpoint: Path, tmp_p
     alone, many = (json.loads(line) for line in lines if line.startswith("{"))
     assert alone["differing"] == 0 and alone["launched"] > 40
     assert many["differing"] == 0 and many["launched"] > alone["launched"]
+    assert alone["other_steps"] == many["other_steps"] == 0

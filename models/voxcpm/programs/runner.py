@@ -10,6 +10,8 @@ At most one patch of a sequence is computed in vain. What was computed for a seq
 out of step n + 1 (paused, not its turn) is kept until the engine asks for it. One that comes back to be
 computed anew, as after a preemption, has been advanced too far on the device: it loses its place there and is
 rebuilt from its patches, as any sequence without a place is.
+
+Rows with another number of solver steps than the programs have are launched when they are asked for.
 """
 
 from __future__ import annotations
@@ -97,8 +99,7 @@ class ProgramRunner:
         results: Results = [None] * len(batch)
         served = self._take_kept(batch, results)
         flights = self._take_ahead(batch, served)
-        if (late := self._launch_decodes(batch, served)) is not None:
-            flights.append(late)
+        flights += self._launch_decodes(batch, served)
         flights += self._launch_chunks(batch, served)
         rest = [i for i in range(len(batch)) if i not in served]
         if rest:
@@ -153,20 +154,21 @@ class ProgramRunner:
         served.update(i for i in wanted if i is not None)
         return [Flight(ahead.launched, ahead.rows, wanted)]
 
-    def _launch_decodes(self, batch: Rows[ScheduledSequence], served: set[int]) -> Flight | None:
+    def _launch_decodes(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         """Everything that goes on from a patch and is not under way, all at once."""
-        rows = [
-            i
-            for i, row in enumerate(batch)
-            if i not in served and row.count == 1 and self._fits(row) and _ends_in_patch(row.sequence)
-        ]
-        flight = self._launch([(batch[i].sequence, batch[i].start, 0) for i in rows])
-        if flight is None:
-            return None
-        served.update(rows)
-        return Flight(flight.launched, flight.rows, rows)
+        waiting: dict[int, list[int]] = {}
+        for i, row in enumerate(batch):
+            if i not in served and row.count == 1 and row.samples and _ends_in_patch(row.sequence):
+                waiting.setdefault(_num_steps(row), []).append(i)
+        flights = []
+        for num_steps, rows in waiting.items():
+            flight = self._launch([(batch[i].sequence, batch[i].start, 0) for i in rows], num_steps)
+            if flight is not None:
+                served.update(rows)
+                flights.append(Flight(flight.launched, flight.rows, rows))
+        return flights
 
-    def _launch(self, rows: list[tuple[Sequence, int, int]]) -> Flight | None:
+    def _launch(self, rows: list[tuple[Sequence, int, int]], num_steps: int) -> Flight | None:
         """Compute one position of each sequence; None when there is no row, or no program for so many.
 
         Rows: sequence, position, and how many of its patches are not read yet.
@@ -183,27 +185,28 @@ class ProgramRunner:
             ]
         )
         positions = [Position(sequence, start, sequence.block_table) for sequence, start, _ in rows]
-        return Flight(program.launch(), positions)
+        return Flight(program.launch(num_steps), positions)
 
     def _launch_chunks(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         """Chunks of prompts, in as few launches as hold them."""
         flights = []
-        waiting: dict[bool, list[Chunk]] = {False: [], True: []}
+        waiting: dict[tuple[bool, int], list[Chunk]] = {}
         for i, row in enumerate(batch):
-            if i in served or not (self._fits(row) if row.samples else not _is_exact(row)):
+            if i in served or (_is_exact(row) and not row.samples):
                 continue
             keys = row.sequence.token_ids[row.start : row.start + row.count]
             has_audio = any(isinstance(key, bytes) for key in keys)
             if longest := self._programs.longest_chunk(has_audio):
-                waiting[has_audio] += _cut(i, row, longest)
+                num_steps = _num_steps(row) if row.samples else self._programs.num_steps
+                waiting.setdefault((has_audio, num_steps), []).extend(_cut(i, row, longest))
                 served.add(i)
-        for has_audio, chunks in waiting.items():
+        for (has_audio, num_steps), chunks in waiting.items():
             for program, count in self._programs.pack([chunk.count for chunk in chunks], has_audio):
                 taken, chunks = chunks[:count], chunks[count:]
                 program.fill([], self._chunk_rows(taken))
                 rows = [Position(chunk.sequence, chunk.start, chunk.sequence.block_table) for chunk in taken]
                 wanted = [chunk.index if chunk.samples else None for chunk in taken]
-                flights.append(Flight(program.launch(), rows, wanted))
+                flights.append(Flight(program.launch(num_steps), rows, wanted))
         return flights
 
     def _chunk_rows(self, chunks: list[Chunk]) -> list[ProgramRow]:
@@ -229,7 +232,8 @@ class ProgramRunner:
             next_start = row.start + row.count
             unread = int(result is None)
             goes_on = (
-                self._fits(row)
+                row.samples
+                and state.num_steps == self._programs.num_steps
                 and sequence in self._streams  # or its place would be built without the patch of this step
                 and not (result is not None and result.stopped)
                 and state.index + unread < state.max_patches
@@ -238,10 +242,7 @@ class ProgramRunner:
             )
             if goes_on:
                 rows.append((sequence, next_start, unread))
-        return self._launch(rows)
-
-    def _fits(self, row: ScheduledSequence) -> bool:
-        return row.samples and row.sequence.payload.num_steps == self._programs.num_steps
+        return self._launch(rows, self._programs.num_steps)
 
     def _row(
         self,
@@ -267,6 +268,11 @@ class ProgramRunner:
 
 def _ends_in_patch(sequence: Sequence) -> bool:
     return isinstance(sequence.token_ids[-1], bytes)
+
+
+def _num_steps(row: ScheduledSequence) -> int:
+    """Of the solver."""
+    return row.sequence.payload.num_steps
 
 
 def _is_exact(row: ScheduledSequence) -> bool:

@@ -9,7 +9,7 @@ a step visits the host but its inputs, one copy in, and its results, one copy ou
 and results beside the next step (`models.voxcpm.programs.waveform_programs`):
 
     program.fill(decodes=[row, row], chunks=[])
-    launched = program.launch()                   # the device works, the host goes on
+    launched = program.launch(num_steps=10)       # the device works, the host goes on
     for result in launched.results(): ...         # latents, audio, stop decision of each row
 """
 
@@ -42,7 +42,7 @@ class ProgramShape:
 
     attention: StepShape
     num_steps: int
-    """Of the flow solver, the same for all rows."""
+    """Of the flow solver, the same for all rows, where nobody asks for another."""
     chunk_audio: bool = False
 
     @property
@@ -187,14 +187,21 @@ class StepProgram:
             begin = end
 
     @torch.inference_mode()
-    def launch(self) -> Launched:
-        """Compute what was filled in; returns before the device is done."""
-        self._launch()
+    def launch(self, num_steps: int) -> Launched:
+        """Compute what was filled in; returns before the device is done.
+
+        A number of solver steps that is not the program's own is computed unrecorded, by kernels that were
+        launched before.
+        """
+        if num_steps == self.shape.num_steps:
+            self._launch()
+        else:
+            self.compute(num_steps)
         num_rows = max(self._filled, default=-1) + 1
         return Launched(self._waveforms.launch(self.shape.decode, num_rows), self._filled, self.patch)
 
     @torch.inference_mode()
-    def compute(self) -> None:
+    def compute(self, num_steps: int | None = None) -> None:
         """The step itself up to its patches: tensors in, tensors out, no word with the host."""
         inputs, model, latents = self._inputs, self._model, self._streams.latents
         slots = inputs["slots"]
@@ -214,7 +221,7 @@ class StepProgram:
         mu = model.dit_condition(hidden, residual)
         guidance = inputs["cfg_values"][:, None, None]
         patches = self._solver.solve(
-            inputs["noise"], mu, last.to(self._dtype), self.shape.num_steps, guidance
+            inputs["noise"], mu, last.to(self._dtype), num_steps or self.shape.num_steps, guidance
         )
         latents[slots] = patches
         self._waveforms.hand_over(patches, stops, slots, inputs.get("fresh"))

@@ -2,8 +2,8 @@
 
 Decodes of all sequences go through one program of the next batch size. Chunks of prompts share programs with
 room for several, one after the other as far as they fit: 20 prompts of 40 tokens that come together are one
-launch. Rows with another number of solver steps than the programs are left to the runner's own path, which
-knows no fixed shapes.
+launch. Another number of solver steps than that of the programs is computed at the same addresses, but
+unrecorded.
 """
 
 from __future__ import annotations
