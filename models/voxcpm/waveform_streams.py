@@ -95,6 +95,11 @@ class WaveformStreams:
             self.decoder.reset(slots)
 
     @torch.inference_mode()
+    def put_last(self, slot: int, key: bytes) -> None:
+        """Let a patch be the last one of `slot`, for the language models' sake alone."""
+        self.latents[slot].copy_(self._patches([key])[0])
+
+    @torch.inference_mode()
     def warm_up(self) -> None:
         """Launch what a stream that begins after patches may launch, whatever their number."""
         patch = (self._patch_size, self._feat_dim)

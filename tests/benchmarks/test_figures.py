@@ -112,13 +112,31 @@ def gateway_figures() -> list[str]:
     ]
 
 
+def service_figures() -> list[str]:
+    """What listeners of a whole service on a GPU hear."""
+
+    def shown(seconds: float) -> str:
+        return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.0f} ms"
+
+    def first(row: dict[str, Any]) -> str:
+        return "; ".join(shown(row["first_audio_seconds"][name]) for name in ("p50", "p99"))
+
+    rows = {row["concurrency"]: row for row in results("gpu_service")["shapes"]["voxcpm2"]["listeners"]}
+    return [
+        f"| {count} | {first(row)} | {row['audio_seconds_per_second']:.0f} | {row['underruns']} "
+        f"| {first(row['together'])} |"
+        for count, row in rows.items()
+        if count != 4
+    ]
+
+
 @pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md"])
 def test_a_document_cites_the_figures_of_the_gpu(document: str) -> None:
     text = " ".join((ROOT / document).read_text().split())
     assert [figure for figure in gpu_figures()[document] if figure not in text] == []
 
 
-@pytest.mark.parametrize("figures", [chaos_figures, gateway_figures])
+@pytest.mark.parametrize("figures", [service_figures, chaos_figures, gateway_figures])
 def test_the_readme_cites_what_faults_and_load_came_to(figures: Any) -> None:
     text = (ROOT / "README.md").read_text()
     assert [figure for figure in figures() if figure not in text] == []

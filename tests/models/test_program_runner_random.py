@@ -7,6 +7,7 @@ last one in a stream's place, and audio from all patches that its place has seen
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -63,6 +64,9 @@ class Streams(WaveformStreams):
         self.heard[slot] = history or []
         self.last[slot] = history[-1] if history else SILENCE
 
+    def put_last(self, slot: int, key: bytes) -> None:
+        self.last[slot] = key
+
     def _start(self, slot: int, sequence: Sequence) -> None:
         begin = len(sequence) - sequence.payload.index
         while begin > 0 and isinstance(sequence.token_ids[begin - 1], bytes):
@@ -85,6 +89,7 @@ class Device:
     max_model_len: int = 1000
     store: dict[tuple[int, int], bytes] = field(default_factory=dict)
     rows: list[tuple[ProgramRow, bool]] = field(default_factory=list)
+    served_freely: int = 0
 
     def __post_init__(self) -> None:
         self.ahead = ProgramRunner(self, self.streams, self.block_size, self.noise, self.result)  # type: ignore
@@ -129,6 +134,7 @@ class Device:
         return StepResult(found.patch, stopped, "stop" if stopped else None, found.audio)
 
     def run_freely(self, batch: list[ScheduledSequence]) -> list[StepResult | None]:
+        self.served_freely += len(batch)
         results: list[StepResult | None] = []
         for row in batch:
             keys, state = row.sequence.token_ids[row.start : row.start + row.count], row.sequence.payload
@@ -176,6 +182,11 @@ def alone(prompt: list[int | bytes], state: State) -> list[tuple[bytes, bytes]]:
         found.append((patch, digest(heard)))
         keys.append(patch)
     return found
+
+
+def trailing_patches(prompt: list[int | bytes]) -> int:
+    """At the end of a prompt that goes on from another attempt."""
+    return len(list(itertools.takewhile(lambda key: isinstance(key, bytes), reversed(prompt))))
 
 
 def play(engine: LLMEngine, events: dict[int, list[tuple[str, Any]]]) -> dict[str, list[SequenceOutput]]:
@@ -240,7 +251,11 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
     for number, (prompt, count, num_steps, arrival) in enumerate(requests):
         state = State(number, count, num_steps)
         expected[str(number)] = alone(prompt, state)
-        events[arrival].append(("add", Sequence(str(number), prompt, count, state, token_seconds=number % 2)))
+        resumed = trailing_patches(prompt) if number % 2 else 0
+        sequence = Sequence(
+            str(number), prompt, count, state, token_seconds=number % 2, num_resumed_tokens=resumed
+        )
+        events[arrival].append(("add", sequence))
     for at, method, number in changes:
         events[at].append((method, str(number)))
     cancelled = {str(number) for _, method, number in changes if method == "cancel"}
@@ -250,4 +265,4 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
         assert name in cancelled or len(found) == len(expected[name])
     assert engine.scheduler.block_manager.num_free_blocks == num_blocks
     assert sorted(device.streams._free) == list(range(max_num_seqs))
-    assert not device.ahead._kept
+    assert not device.ahead._kept and not device.served_freely

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from models.voxcpm.engine import VoxCPMEngine
@@ -95,13 +97,19 @@ def lone_parts(engine: VoxCPMEngine, monkeypatch: pytest.MonkeyPatch) -> list[st
     return found
 
 
-def test_a_resumed_clip_that_is_alone_keeps_its_bits(programs: Engines, chunk_launches: list[Any]) -> None:
-    """Each of its patches is computed by itself, not as a chunk."""
-    item = request("clip", "hello world", seed=4, min_seconds=0.2, max_seconds=0.2)
-    spoken = latents(run(programs(), item)["clip"])
+@pytest.mark.parametrize("cut", [1, 5])
+def test_a_resumed_clip_that_is_alone_keeps_its_bits(
+    programs: Engines, chunk_launches: list[Any], monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    """Its patches are computed again as decodes, and by the program that computed them first."""
+    item = request("clip", "hello world", seed=4, min_seconds=0.12, max_seconds=0.12)
+    spoken = run(programs(), item)["clip"]
+    engine = programs()
+    monkeypatch.setattr(engine._runner, "_run_freely", lambda batch: pytest.fail("not by a program"))
     chunk_launches.clear()
-    run(programs(), request("clip", "hello world", seed=4, resume_latents=spoken[:5], max_seconds=0.2))
-    assert [len(lengths) for _, lengths in chunk_launches] == [1]
+    resumed = run(engine, replace(item, resume_latents=latents(spoken)[:cut]))["clip"]
+    assert len(chunk_launches) == 1 and not chunk_launches[0][0]
+    assert np.array_equal(latents(resumed), latents(spoken)[cut:])
 
 
 def test_chunks_are_packed_into_the_fewest_launches_in_turn(programs: Engines) -> None:

@@ -11,7 +11,8 @@ out of step n + 1 (paused, not its turn) is kept until the engine asks for it. O
 computed anew, as after a preemption, has been advanced too far on the device: it loses its place there and is
 rebuilt from its patches, as any sequence without a place is.
 
-Rows with another number of solver steps than the programs have are launched when they are asked for.
+Rows with another number of solver steps than the programs have are launched when they are asked for. On a
+GPU nothing is left to the free path: all others would wait while its kernels are loaded, and some compiled.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class ProgramRunner:
         served = self._take_kept(batch, results)
         flights = self._take_ahead(batch, served)
         flights += self._launch_decodes(batch, served)
+        flights += self._launch_replays(batch, served)
         flights += self._launch_chunks(batch, served)
         rest = [i for i in range(len(batch)) if i not in served]
         if rest:
@@ -168,6 +170,22 @@ class ProgramRunner:
                 flights.append(Flight(flight.launched, flight.rows, rows))
         return flights
 
+    def _launch_replays(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
+        """Patches of resumed clips as they were computed before: as decodes, whose own patch nobody wants."""
+        spare, flights = self._streams.spare_slot, []
+        for i, row in enumerate(batch):
+            if i in served or row.samples or not _is_replay(row):
+                continue
+            program = self._programs.for_decodes(1, row.start + 1)
+            if program is None:
+                continue
+            self._streams.put_last(spare, row.sequence.token_ids[row.start])
+            program.fill([ProgramRow(row.start, [b""], row.sequence.block_table, spare)])
+            position = Position(row.sequence, row.start, row.sequence.block_table)
+            flights.append(Flight(program.launch(self._programs.num_steps), [position], [None]))
+            served.add(i)
+        return flights
+
     def _launch(self, rows: list[tuple[Sequence, int, int]], num_steps: int) -> Flight | None:
         """Compute one position of each sequence; None when there is no row, or no program for so many.
 
@@ -192,7 +210,7 @@ class ProgramRunner:
         flights = []
         waiting: dict[tuple[bool, int], list[Chunk]] = {}
         for i, row in enumerate(batch):
-            if i in served or (_is_exact(row) and not row.samples):
+            if i in served:
                 continue
             keys = row.sequence.token_ids[row.start : row.start + row.count]
             has_audio = any(isinstance(key, bytes) for key in keys)
@@ -275,9 +293,10 @@ def _num_steps(row: ScheduledSequence) -> int:
     return row.sequence.payload.num_steps
 
 
-def _is_exact(row: ScheduledSequence) -> bool:
-    """Whether it is one position of a resumed clip, computed as it was before for the sake of its bits."""
-    return row.count == 1 and row.start >= row.sequence.resumed_from
+def _is_replay(row: ScheduledSequence) -> bool:
+    """Whether it is one patch of a resumed clip, scheduled by itself for the sake of its bits."""
+    is_patch = isinstance(row.sequence.token_ids[row.start], bytes)
+    return row.count == 1 and row.start >= row.sequence.resumed_from and is_patch
 
 
 def _cut(index: int, row: ScheduledSequence, longest: int) -> list[Chunk]:
