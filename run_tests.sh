@@ -50,8 +50,8 @@ install_packages
 check "ruff" .venv/bin/ruff check .
 # One process a core. Here each test stands alone; elsewhere those of a file share a browser, a service or a port.
 side_by_side=(
-    tests/engine tests/models tests/gateway tests/worker tests/training tests/parity tests/benchmarks tests/database
-    tests/voxfleet/test_say.py
+    tests/engine tests/models tests/gateway tests/worker tests/sockets tests/training tests/parity tests/benchmarks
+    tests/database tests/voxfleet/test_say.py
 )
 
 if [ $# -eq 0 ]; then

@@ -55,8 +55,7 @@ def hear(pool: Executor, url: str, streams: int, clips: int = 1, texts: Sequence
     result, began = BenchResult(streams), time.perf_counter()
     parts = [pool.submit(listen, url, share, share * clips, texts) for share in shares(streams, count)]
     for part in parts:
-        result.requests += part.result().requests
-        result.errors += part.result().errors
+        result.include(part.result())
     result.wall_seconds = time.perf_counter() - began
     return result
 
@@ -79,8 +78,7 @@ def together(pool: Executor, url: str, streams: int) -> dict[str, Any]:
     result = BenchResult(streams)
     for _ in range(TOGETHER_ROUNDS):
         heard = hear(pool, url, streams, texts=TOGETHER_TEXTS)
-        result.requests += heard.requests
-        result.errors += heard.errors
+        result.include(heard)
         result.wall_seconds += heard.wall_seconds
     return result.summary()
 

@@ -17,6 +17,7 @@ from websockets.frames import CloseCode
 from gateway.metronome import Metronome
 from gateway.settings import GatewaySettings
 from gateway.worker_connection import WorkerConnection
+from sockets.silence import Silence
 from worker.protocol import (
     CancelRequest,
     ErrorCode,
@@ -92,8 +93,7 @@ class FrameStream:
         self._lost: ConnectionClosed | None = None
         self._take: Callable[[Frame], None] | None = None
         self._end: asyncio.Future[None] | None = None
-        limit_seconds = settings.frame_timeout_seconds
-        self._silence = _SilenceWatch(self._loop, limit_seconds, metronome)
+        self._silence = _WorkersSilence(settings.frame_timeout_seconds, metronome)
         connection.listener = self
 
     async def start(self) -> None:
@@ -158,7 +158,7 @@ class FrameStream:
 
     def received(self, message: str | bytes) -> None:
         """From the connection."""
-        self._silence.heard()
+        self._silence.broken()
         if not self._answer.done():
             self._answer.set_result(message)
         elif self._take is None or self._end.done():
@@ -221,47 +221,14 @@ def _as_broken(error: ConnectionClosed) -> StreamBroken:
     return StreamBroken("closed", "the connection to the worker broke")
 
 
-class _SilenceWatch:
-    """Calls back when nothing was heard for too long; a gateway that is held up itself looks twice.
+class _WorkersSilence(Silence):
+    """Calls back once when nothing was heard for too long; a gateway that is held up itself looks twice."""
 
-    It holds the callback only while it watches: a stream and its watch that held each other would stay in
-    memory until the garbage collector finds them.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, limit_seconds: float, metronome: Metronome) -> None:
-        self._loop = loop
+    def __init__(self, limit_seconds: float, metronome: Metronome) -> None:
+        super().__init__(limit_seconds)
         self._limit_seconds = limit_seconds
         self._metronome = metronome
-        self._on_silence: Callable[[], None] | None = None
-        self._heard_at = loop.time()
-        self._timer: asyncio.TimerHandle | None = None
 
-    def heard(self) -> None:
-        self._heard_at = self._loop.time()
-
-    def start(self, on_silence: Callable[[], None]) -> None:
-        self._on_silence = on_silence
-        self._heard_at = self._loop.time()
-        self._timer = self._loop.call_later(self._limit_seconds, self._look)
-
-    def stop(self) -> None:
-        self._on_silence = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _look(self) -> None:
-        if (left_seconds := self._left()) > 0:
-            self._timer = self._loop.call_later(left_seconds, self._look)
-        else:
-            patience_seconds = _SECOND_LOOK_SECONDS + self._metronome.allowance(self._limit_seconds)
-            self._timer = self._loop.call_later(patience_seconds, self._look_again)
-
-    def _look_again(self) -> None:
-        if (left_seconds := self._left()) > 0:
-            self._timer = self._loop.call_later(left_seconds, self._look)
-        else:
-            self._on_silence()
-
-    def _left(self) -> float:
-        return self._heard_at + self._limit_seconds - self._loop.time()
+    def passed(self) -> None:
+        patience_seconds = _SECOND_LOOK_SECONDS + self._metronome.allowance(self._limit_seconds)
+        self._look_after(patience_seconds, self._on_silence)

@@ -1,1 +1,1 @@
-"""How gateway and worker write audio to WebSockets: at once where that can be, and always in order."""
+"""What gateway and worker share of their WebSockets: writing at once and in order, and noticing silence."""

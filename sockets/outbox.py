@@ -10,7 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Self
 
+from starlette.websockets import WebSocket
+
+from sockets.at_once import SEND_AT_ONCE
 from sockets.eager import start_eagerly
 
 
@@ -38,6 +43,12 @@ class Outbox:
         self._bytes = 0
         self._messages: deque[str | bytes] = deque()
         self._sender: asyncio.Task[None] | None = None
+
+    @classmethod
+    def to(cls, websocket: WebSocket, max_bytes: int, on_failure: Callable[[Exception], None]) -> Self:
+        """An outbox whose messages go to the peer of `websocket`."""
+        send_at_once = websocket.scope.get("extensions", {}).get(SEND_AT_ONCE)
+        return cls(partial(send, websocket), max_bytes, on_failure, send_at_once)
 
     @property
     def waits(self) -> bool:
@@ -93,6 +104,14 @@ class Outbox:
             self._on_failure(error)
         finally:
             self._sender = None
+
+
+async def send(websocket: WebSocket, message: str | bytes) -> None:
+    """As text or binary. Raises WebSocketDisconnect."""
+    if isinstance(message, str):
+        await websocket.send_text(message)
+    else:
+        await websocket.send_bytes(message)
 
 
 def _nobody(error: Exception) -> None:

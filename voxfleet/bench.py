@@ -65,6 +65,11 @@ class BenchResult:
     requests: list[RequestResult] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
 
+    def include(self, other: BenchResult) -> None:
+        """Add what other listeners heard; the time is whoever's that measured it."""
+        self.requests += other.requests
+        self.errors += other.errors
+
     def summary(self) -> dict[str, Any]:
         """Figures by name, times in seconds; a distribution is None when no request succeeded."""
         audio_seconds = sum(request.playback.audio_seconds for request in self.requests)

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
-from types import MethodType
 from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -23,7 +22,7 @@ from gateway.interruption import Interruption
 from gateway.outbox import SLOW_CLIENT, Outbox
 from gateway.security import may_open_socket
 from gateway.service import Gateway
-from sockets.at_once import SEND_AT_ONCE
+from sockets.outbox import send
 
 DONE = 1000
 Result = TypeVar("Result")
@@ -51,10 +50,7 @@ class ClientSocket:
         self.interruption = Interruption()
         """Ends the work from within the reader, or when the client cannot be written to."""
         limit = gateway.settings.client_buffer_bytes
-        self.outbox = Outbox(
-            MethodType(_send, websocket), limit, on_failure=self.interruption.end_with,
-            send_at_once=websocket.scope.get("extensions", {}).get(SEND_AT_ONCE),
-        )  # fmt: skip
+        self.outbox = Outbox.to(websocket, limit, on_failure=self.interruption.end_with)
 
     async def receive_text(self) -> str:
         """The next message. Raises WebSocketDisconnect, and ApiError for one that is not text."""
@@ -86,7 +82,7 @@ class ClientSocket:
 
     async def end(self, message: dict[str, Any], close_code: int = DONE, reason: str = "") -> None:
         """A last message."""
-        await _send(self.connection, json.dumps(message))
+        await send(self.connection, json.dumps(message))
         await self.connection.close(close_code, reason)
 
     async def end_with(self, error: ApiError, **fields: Any) -> None:
@@ -95,10 +91,3 @@ class ClientSocket:
         if retry_after := (error.headers or {}).get("Retry-After"):
             body["retry_after_seconds"] = int(retry_after)
         await self.end(body, error.close_code, error.code)
-
-
-async def _send(connection: WebSocket, message: str | bytes) -> None:
-    if isinstance(message, str):
-        await connection.send_text(message)
-    else:
-        await connection.send_bytes(message)

@@ -8,24 +8,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
 import uvicorn
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.frames import Frame, Opcode
 
 from gateway.cli import server_config
 from gateway.outbox import Outbox
 from gateway.settings import load_settings
-from sockets.at_once import SEND_AT_ONCE, message_frame
+from sockets.at_once import SEND_AT_ONCE
 
 PIECE = bytes(50_000)
-
-
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 7680, 65_535, 65_536, 200_000])
-def test_a_message_is_framed_as_websockets_does(size: int) -> None:
-    assert message_frame(bytes(size)) == Frame(Opcode.BINARY, bytes(size)).serialize(mask=False)
-    text = "é" * (size // 2)
-    assert message_frame(text) == Frame(Opcode.TEXT, text.encode()).serialize(mask=False)
 
 
 class Application:
