@@ -145,8 +145,7 @@ class BlockManager:
         if not self.enable_prefix_caching:
             return
         for number in range(first, end):
-            parent = self._blocks[sequence.block_table[number - 1]].prefix if number else _root(sequence)
-            prefix = Prefix.extend(parent, self._tokens_of(sequence, number))
+            prefix = self._prefix_of(sequence, number)
             index = sequence.block_table[number]
             self._blocks[index].prefix = prefix
             self._cached.setdefault(prefix.digest, {})[index] = None
@@ -190,16 +189,25 @@ class BlockManager:
         matched: list[int] = []
         if not self.enable_prefix_caching:
             return matched
-        prefix = _root(sequence)
         for number in range((len(sequence) - 1) // self.block_size):
-            prefix = Prefix.extend(prefix, self._tokens_of(sequence, number))
+            prefix = self._prefix_of(sequence, number)
             holders = self._cached.get(prefix.digest, ())
             found = next((index for index in holders if self._holds(index, prefix)), None)
             if found is None:
                 break
             matched.append(found)
-            prefix = self._blocks[found].prefix
+            held = self._blocks[found].prefix
+            if held is not prefix:  # one object for what follows, so that comparing stays short
+                sequence.prefixes[number:] = [held]
         return matched
+
+    def _prefix_of(self, sequence: Sequence, number: int) -> Prefix:
+        """Of a full block; hashed once, however often a sequence waits or is preempted."""
+        known = sequence.prefixes
+        while len(known) <= number:
+            parent = known[-1] if known else _root(sequence)
+            known.append(Prefix.extend(parent, self._tokens_of(sequence, len(known))))
+        return known[number]
 
     def _holds(self, index: int, prefix: Prefix) -> bool:
         held = self._blocks[index].prefix

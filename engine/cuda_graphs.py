@@ -4,7 +4,7 @@ At one stream a step is thousands of small kernels; launched one by one they cos
 graph is recorded for a batch size, so batches are padded to the next size there is:
 
     sizes = batch_sizes(64)                       # 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, ...
-    recorder = GraphRecorder()
+    recorder = GraphRecorder(device)
     replay = recorder.record(compute)             # a function of tensors that stay where they are
     replay()
 """
@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+
+from engine.devices import on_device
 
 Compute = Callable[[], None]
 _STRIDES = ((4, 1), (32, 4), (128, 8), (256, 16))
@@ -30,6 +32,25 @@ def batch_sizes(largest: int) -> list[int]:
     return [*sizes, largest]
 
 
+def capture(
+    compute: Compute, device: torch.device, stream: torch.cuda.Stream, pool: tuple[int, int] | None = None
+) -> Compute:
+    """The replay of what `compute` launches, captured on `stream`; it must have run there before.
+
+    The replay is launched on the stream of `device` that is current then.
+    """
+    with on_device(device):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool, stream=stream):
+            compute()
+
+    def replay() -> None:
+        with on_device(device):
+            graph.replay()
+
+    return replay
+
+
 class GraphRecorder:
     """Records graphs that share one pool of memory; on other devices than CUDA nothing is recorded.
 
@@ -44,7 +65,8 @@ class GraphRecorder:
 
     def __init__(self, device: torch.device, first: bool = False) -> None:
         self._device = device
-        self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+        with on_device(device):
+            self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
         priority = -1 if first else 0
         self._stream = torch.cuda.Stream(device, priority=priority) if device.type == "cuda" else None
 
@@ -59,10 +81,7 @@ class GraphRecorder:
         with torch.cuda.stream(self._stream):
             compute()  # compiles kernels and lets libraries make their workspaces
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-            compute()
-        return graph.replay
+        return capture(compute, self._device, self._stream, self._pool)
 
 
 class Rehearsal(GraphRecorder):

@@ -1,8 +1,8 @@
 """What can go wrong in the engine, one class per party that has to react.
 
 `RequestError` is the caller's to fix: it names the field and the limit, and fails one request. `EngineError`
-is ours: the engine could not do what it promised. `WeightError` is the checkpoint's: it lists every key that
-is missing, unexpected or of the wrong shape.
+is ours: the engine could not do what it promised; `DeviceLostError` ends the engine. `WeightError` is the
+checkpoint's: it lists every key that is missing, unexpected or of the wrong shape.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ class RequestError(ValueError):
 
 class EngineError(RuntimeError):
     """The engine failed or has stopped."""
+
+
+class DeviceLostError(EngineError):
+    """The device computes no more, and will not in this process: the engine has ended."""
 
 
 class WeightError(EngineError):

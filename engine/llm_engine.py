@@ -5,7 +5,8 @@
         for output in engine.step(): ...
 
 It has no thread of its own and is not thread-safe; `engine.loop.EngineLoop` is. A step whose runner raises
-fails the sequences of that batch, and the engine goes on with the others.
+fails the sequences of that batch, and the engine goes on with the others. If the device is lost, `step`
+raises DeviceLostError instead: nothing could succeed here any more, and all streams have to go on elsewhere.
 """
 
 from __future__ import annotations
@@ -105,7 +106,11 @@ class LLMEngine:
         return len(self.scheduler) > 0
 
     def step(self) -> list[SequenceOutput]:
-        """Computes one batch; one output per sequence that got a token or failed."""
+        """Computes one batch; one output per sequence that got a token or failed.
+
+        Raises:
+            DeviceLostError: the device computes no more; the engine is of no use from then on.
+        """
         batch = self.scheduler.schedule()
         if not batch:
             return []
@@ -116,6 +121,7 @@ class LLMEngine:
             _check_results(batch, results)
         except Exception as error:
             logger.exception("step %d failed with %d sequences", self.step_count, len(batch))
+            self.runner.check_device()
             return [self._fail(scheduled.sequence, error) for scheduled in batch]
         self.scheduler.observe(batch, self._clock() - began)
         outputs = []

@@ -28,13 +28,16 @@ logger = logging.getLogger(__name__)
 
 
 class SteppingEngine(Protocol):
-    """What `EngineLoop` drives; everything but `validate` is called from its thread alone."""
+    """What `EngineLoop` drives; everything but `prepare` is called from its thread alone."""
 
-    def validate(self, request: Any) -> None:
-        """Raises RequestError for a request that cannot be served; any thread may call it."""
+    def prepare(self, request: Any) -> Any:
+        """What `add` takes for a request, which has a `request_id`; any thread may call it.
 
-    def add_request(self, request: Any) -> None:
-        """Takes up a request, which has a `request_id`; raises RequestError."""
+        Raises RequestError for one that cannot be served.
+        """
+
+    def add(self, prepared: Any) -> None:
+        """Takes up what `prepare` returned; raises RequestError."""
 
     def cancel(self, request_id: str) -> bool:
         """Drops an unfinished request, paused or not; False when there is none."""
@@ -65,7 +68,7 @@ class EngineLoop:
         self.step_count = 0
         self.error: BaseException | None = None
         self._streams: dict[str, OutputStream] = {}
-        self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a Command, or a request to add
+        self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a Command, or what to add
         self._changed = threading.Condition()
         self._closing = False
         self._step_began: float | None = None
@@ -100,10 +103,10 @@ class EngineLoop:
         """Hands a request over and returns its stream at once; safe from any thread.
 
         Raises:
-            RequestError: the engine's `validate` refuses it, or its id is in use.
+            RequestError: the engine's `prepare` refuses it, or its id is in use.
             EngineError: the loop is closed or dead.
         """
-        self.engine.validate(request)
+        prepared = self.engine.prepare(request)
         stream = OutputStream(request.request_id, self._hand_over)
         with self._changed:
             if self._closing or self.error is not None:
@@ -113,7 +116,7 @@ class EngineLoop:
                     f"request {stream.request_id!r} is being served", "request_id", "duplicate"
                 )
             self._streams[stream.request_id] = stream
-            self._commands.append((stream, request))
+            self._commands.append((stream, prepared))
             self._changed.notify()
         return stream
 
@@ -159,9 +162,9 @@ class EngineLoop:
         self._wake(readers)
         return True
 
-    def _add(self, stream: OutputStream, request: Any) -> list[Reader]:
+    def _add(self, stream: OutputStream, prepared: Any) -> list[Reader]:
         try:
-            self.engine.add_request(request)
+            self.engine.add(prepared)
         except RequestError as error:
             return self._end(stream, error)
         except Exception as error:

@@ -44,7 +44,13 @@ class ModelRunner(Protocol):
 
         Returns: one entry per row, None for a chunk that does not sample.
 
-        Raises: anything; the sequences of this batch then fail, and no others.
+        Raises: anything; the sequences of this batch then fail, and no others, unless `check_device` raises.
+        """
+
+    def check_device(self) -> None:
+        """Asks the device, after a step that failed, whether it still computes.
+
+        Raises: DeviceLostError when it does not: the engine then ends, with all its sequences.
         """
 
     def release(self, sequence: Sequence) -> None:

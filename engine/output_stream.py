@@ -190,7 +190,11 @@ def wake(readers: Iterable[Reader]) -> list[OutputStream]:
 
 def _go_on(readers: list[Callable[[], None]]) -> None:
     for go_on in readers:
-        go_on()
+        try:
+            go_on()
+        except Exception as error:
+            context = {"message": "a reader of engine outputs failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

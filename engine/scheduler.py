@@ -154,7 +154,10 @@ class Scheduler:
         record_token(sequence, self._clock())
 
     def observe(self, batch: list[ScheduledSequence], seconds: float) -> None:
-        """Learns from the time a step took how much fits into one."""
+        """Learns from the time a step took how much fits into one; not from patches that are computed again
+        one by one, which take a part of a decode."""
+        if any(scheduled.count == 1 and not scheduled.samples for scheduled in batch):
+            return
         decodes = sum(scheduled.count == 1 for scheduled in batch)
         self._pace.observe(decodes, sum(scheduled.count for scheduled in batch) - decodes, seconds)
 
@@ -189,13 +192,21 @@ class Scheduler:
 
     def _schedule_decodes(self) -> Iterator[ScheduledSequence]:
         decodes = [sequence for sequence in self.running if sequence.num_uncomputed_tokens == 1]
-        limit = self._max_decodes(decodes)
-        if len(decodes) > limit:
-            decodes = most_urgent(decodes, limit, self._clock())
-        for sequence in decodes:
-            if self._make_room(sequence):
-                self.block_manager.append(sequence)
-                yield ScheduledSequence(sequence, sequence.num_computed_tokens, 1)
+        limit, served = self._max_decodes(decodes), set[Sequence]()
+        while decodes and len(served) < limit:
+            chosen, now = decodes, self._clock()
+            if len(decodes) > limit - len(served):
+                chosen = most_urgent(decodes, limit - len(served), now)
+            for sequence in chosen:
+                if self._make_room(sequence, served):
+                    self.block_manager.append(sequence)
+                    served.add(sequence)
+                    yield ScheduledSequence(sequence, sequence.num_computed_tokens, 1)
+            # Who was chosen and had to give its blocks up leaves its place to the next.
+            decodes = [
+                sequence for sequence in decodes
+                if sequence not in chosen and sequence.status is SequenceStatus.RUNNING
+            ]  # fmt: skip
 
     def _max_decodes(self, decodes: list[Sequence]) -> int:
         """How many of these the next step may hold."""
@@ -208,11 +219,15 @@ class Scheduler:
             limit = max(rows, sum(lead_seconds(sequence, now) < horizon for sequence in decodes))
         return limit if self.config.max_decodes is None else min(limit, self.config.max_decodes)
 
-    def _make_room(self, sequence: Sequence) -> bool:
-        """Preempts from the young end until `sequence` can go on; False when it went itself."""
+    def _make_room(self, sequence: Sequence, served: set[Sequence]) -> bool:
+        """Preempts from the young end, but nobody in `served`, until `sequence` can go on; False when it went
+        itself.
+        """
         while sequence.status is SequenceStatus.RUNNING and not self.block_manager.can_append(sequence):
             if not self._reclaim_paused():
-                self._preempt(self._running[next(reversed(self._running))])
+                self._preempt(
+                    next(other for other in reversed(self._running.values()) if other not in served)
+                )
         return sequence.status is SequenceStatus.RUNNING
 
     def _preempt(self, sequence: Sequence) -> None:

@@ -42,6 +42,8 @@ class Sequence:
         num_prompt_tokens: length of the prompt, fixed at creation.
         num_computed_tokens: positions whose keys and values are in the cache.
         num_cached_tokens: how many of those the latest admission took from the prefix cache.
+        prefixes: of its first full blocks, as far as the block manager has asked for them; tokens that are
+            there never change.
         stopped: the model said so, or a limit was reached; no further step runs.
         finish_reason: why it ended, None while it lives.
         arrived_at, served_at, first_token_at: when it was queued, got its latest token (or was queued) and
@@ -61,6 +63,7 @@ class Sequence:
     num_prompt_tokens: int = field(init=False)
     num_computed_tokens: int = 0
     num_cached_tokens: int = 0
+    prefixes: list[Any] = field(default_factory=list, repr=False)
     status: SequenceStatus = SequenceStatus.WAITING
     stopped: bool = False
     finish_reason: str | None = None

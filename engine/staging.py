@@ -19,6 +19,7 @@ stream as they share the wires. On the CPU a tensor is its own staging.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -71,7 +72,7 @@ class Staging:
             read.record(current)
         else:
             self._target.copy_(host, non_blocking=True)
-            sent.record()
+            sent.record(torch.cuda.current_stream(self._target.device))
         self._next = (self._next + 1) % len(self.hosts)
 
 
@@ -125,5 +126,34 @@ class Readback:
         return HostCopy(_pinned(self.source), self._ready, torch.empty_like(self.source), torch.cuda.Event())
 
 
+def upload(values: np.ndarray, device: torch.device) -> Tensor:
+    """A tensor of `values` on `device`, in order with the kernels of the current stream.
+
+    On CUDA the host does not wait: `values` are copied to pinned memory first. A copy from pageable memory
+    waits until all that was launched before is done.
+    """
+    host = torch.tensor(values)
+    if device.type != "cuda":
+        return host.to(device)
+    return host.pin_memory().to(device, non_blocking=True)
+
+
 def _pinned(like: Tensor) -> Tensor:
     return torch.zeros(like.shape, dtype=like.dtype, pin_memory=True)
+
+
+class Mark:
+    """A moment in the order of the kernels: what was launched on the current stream up to here.
+
+    It has no results, and is waited for as what has some.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
+        self._reached = None if stream is None else stream.record_event()
+
+    def results(self) -> list[Any]:
+        """None; waits for the device to be there."""
+        if self._reached is not None:
+            self._reached.synchronize()
+        return []

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 
 from sentencex import segment
 
-_PAUSE = re.compile(r"[,;:)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
+_PAUSE = re.compile(r"[,;:](?!\d)\s*|[)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
+_SPACE_IN_WORDS = re.compile(r"(?<![\d$€£¥+№.])\s+(?![\d$€£¥+])")
+"""A number may go on after a space: "+1 415 555 2671", "3:30 pm", "No. 5"."""
 _SPACE = re.compile(r"\s+")
-_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"')\]\u2019\u201d]*\s*$|\n\s*$")
+_END = re.compile(r"(?:(?<!\d)\.|[!?\u2026\u3002\uff01\uff1f])[\"')\]\u2019\u201d]*\s*$|\n\s*$")
 
 
 def has_words(text: str) -> bool:
@@ -60,7 +62,7 @@ def complete(text: str, languages: Sequence[str] = ()) -> list[str]:
 
 
 def seems_complete(text: str) -> bool:
-    """Whether a text that has stopped growing for a moment ends like a sentence."""
+    """Whether a text that has stopped growing for a moment ends like a sentence; "It costs $5." may go on."""
     return _END.search(text) is not None
 
 
@@ -82,7 +84,7 @@ def _pieces(sentence: str, most_characters: int) -> list[str]:
 def _cut(sentence: str, most_characters: int) -> int:
     """Where to cut: after the last pause of the later two thirds, else after the last space, else here."""
     head = sentence[: most_characters + 1]
-    for boundary in (_PAUSE, _SPACE):
+    for boundary in (_PAUSE, _SPACE_IN_WORDS, _SPACE):
         ends = [
             match.end()
             for match in boundary.finditer(head)
@@ -90,4 +92,16 @@ def _cut(sentence: str, most_characters: int) -> int:
         ]
         if ends and ends[-1] >= most_characters // 3:
             return ends[-1]
-    return most_characters
+    return _before_number(sentence, most_characters)
+
+
+def _before_number(sentence: str, at: int) -> int:
+    """`at`, or less where that would be in the middle of a number that is not all there is."""
+    start = at
+    while start > 0 and _in_number(sentence[start - 1]) and _in_number(sentence[start]):
+        start -= 1
+    return start or at
+
+
+def _in_number(character: str) -> bool:
+    return character.isdecimal() or character in ".,:/-%$€£¥"

@@ -18,6 +18,8 @@ import numpy as np
 FinishReason = Literal["stop", "length", "cancelled", "runaway", "error"]
 FINISH_REASONS: tuple[FinishReason, ...] = get_args(FinishReason)
 AudioRole = Literal["prompt", "reference"]
+WORDS_ONLY = "words_only"
+"""The feature of a model that has to be given words: it has no tokens for digits, or misreads figures."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ModelInfo:
     languages: tuple[str, ...] = ()
     voices: tuple[str, ...] = ("default",)
     features: tuple[str, ...] = ()
-    """What else a request may use, such as "reference" and "prompt"."""
+    """What else a request may use, such as "reference" and "prompt"; `WORDS_ONLY`."""
     max_text_characters: int = 4096
     """Of one request to the engine."""
     part_characters: int | None = None
@@ -121,18 +123,26 @@ class SpeechOutput:
 class SpeechEngine(Protocol):
     """A model that generates speech patch by patch for many requests at once.
 
-    One thread owns the engine and calls `add_request`, `cancel`, `pause`, `resume`, `step` and
-    `has_unfinished` (see `engine.loop.EngineLoop`). `validate` and `encode_audio` may be called from
-    any thread meanwhile.
+    One thread owns the engine and calls `add`, `cancel`, `pause`, `resume`, `step` and `has_unfinished`
+    (see `engine.loop.EngineLoop`). `prepare` and `encode_audio` may be called from any thread meanwhile.
     """
 
     info: ModelInfo
 
-    def validate(self, request: SpeechRequest) -> None:
-        """Raise `engine.errors.RequestError`, naming the field, for a request that can never be served."""
+    def prepare(self, request: SpeechRequest) -> Any:
+        """The request as `add` takes it, checked and built.
+
+        Raises `engine.errors.RequestError`, naming the field, for one that can never be served.
+        """
+
+    def add(self, prepared: Any) -> None:
+        """Take up what `prepare` returned, once; the next steps put its outputs out.
+
+        Raises `engine.errors.RequestError`.
+        """
 
     def add_request(self, request: SpeechRequest) -> None:
-        """Take a request in; the next steps put its outputs out. Raises `engine.errors.RequestError`."""
+        """`prepare` and `add` in one."""
 
     def cancel(self, request_id: str) -> bool:
         """Drop a request and free what it holds; no output follows. False when there is no such request."""

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from engine.errors import EngineError, RequestError
 from worker.audio_cache import AudioCache
 from worker.audio_input import decode_audio
-from worker.auth import SharedSecretMiddleware
+from worker.auth import STRANGER, SharedSecretMiddleware
 from worker.connection import Connection
 from worker.conversion import from_array
 from worker.engines import EngineFactory, load_engine
@@ -63,8 +63,10 @@ def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_en
 
 
 def _add_control_routes(app: FastAPI, worker: Worker) -> None:
-    @app.get("/health")
-    async def health() -> WorkerStatus:
+    @app.get("/health", response_model=None)
+    async def health(request: Request) -> WorkerStatus | dict[str, str]:
+        if STRANGER in request.scope:
+            return {"state": worker.state}
         return worker.status()
 
     @app.post("/drain")

@@ -2,22 +2,29 @@
 
 A worker never talks to browsers, so a request with an `Origin` header is refused whoever sent it: a web page
 that is open on the worker's machine cannot reach it. `GET /health` answers everyone, so that a probe needs no
-secret.
+secret, but tells strangers the state alone. Who guesses is slowed down (`sockets/guesses.py`) and logged.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 
+import structlog
 from pydantic import SecretStr
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sockets.guesses import Guesses
 from worker.errors import WorkerError, status_and_detail
 from worker.protocol import ErrorCode, is_loopback
 
+logger = structlog.get_logger(__name__)
+
 OPEN_PATHS = frozenset({"/health"})
+STRANGER = "voxfleet.stranger"
+"""In the scope of a request to an open path that showed no right to more."""
 _BEARER = "bearer "
 
 
@@ -27,9 +34,12 @@ class SharedSecretMiddleware:
     def __init__(self, app: ASGIApp, secret: SecretStr | None) -> None:
         self.app = app
         self._secret = None if secret is None else secret.get_secret_value().encode()
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
+        if refusal is not None and scope["path"] in OPEN_PATHS and refusal.code is ErrorCode.UNAUTHORIZED:
+            scope[STRANGER], refusal = True, None
         if refusal is None:
             await self.app(scope, receive, send)
             return
@@ -42,8 +52,6 @@ class SharedSecretMiddleware:
         headers = Headers(scope=scope)
         if "origin" in headers:
             return WorkerError(ErrorCode.FORBIDDEN, "a worker serves gateways, not browsers")
-        if scope["path"] in OPEN_PATHS:
-            return None
         if self._secret is None:
             client = scope.get("client")
             if client is not None and is_loopback(client[0]):
@@ -52,8 +60,17 @@ class SharedSecretMiddleware:
                 ErrorCode.FORBIDDEN, "without a secret, only clients on this machine are served"
             )
         given = headers.get("authorization", "")
-        scheme, token = given[: len(_BEARER)], given[len(_BEARER) :]
-        matches = hmac.compare_digest(token.encode("latin-1"), self._secret)
-        if scheme.lower() == _BEARER and matches:
+        scheme, token = given[: len(_BEARER)], given[len(_BEARER) :].encode("latin-1")
+        if scheme.lower() == _BEARER and self._is_right(scope, token):
             return None
         return WorkerError(ErrorCode.UNAUTHORIZED, "the shared secret is missing or wrong")
+
+    def _is_right(self, scope: Scope, token: bytes) -> bool:
+        """False too for what is not compared, since its address has guessed too often."""
+        address, digest = (scope.get("client") or ("",))[0], hashlib.sha256(token).digest()
+        if self._guesses.wait_seconds(address, digest):
+            return False
+        right = hmac.compare_digest(token, self._secret)
+        if self._guesses.compared(address, digest, right):
+            logger.warning("wrong secret", address=address, path=scope.get("path"))
+        return right

@@ -21,7 +21,7 @@ import structlog
 
 from engine.loop import EngineLoop
 from models.speech import SpeechEngine
-from worker.engines import DeviceError, EngineFactory
+from worker.engines import EngineFactory, RefusedError
 from worker.errors import WorkerError
 from worker.memory import device_memory_bytes, resident_memory_bytes
 from worker.protocol import (
@@ -250,7 +250,7 @@ class Worker:
             engine = self._engine_factory(self.settings, self._report)
             loop = EngineLoop(engine)
             loop.start()
-        except DeviceError as error:
+        except RefusedError as error:
             self._loading_error = f"loading failed: {error}"
             logger.error("loading failed", model=self.settings.model, reason=str(error))
             return

@@ -13,6 +13,8 @@ from typing import Literal
 
 import structlog
 
+from sockets.untrusted import escape_controls
+
 
 def configure_logging(
     log_format: Literal["auto", "json", "pretty"] = "auto", log_level: str = "info"
@@ -26,12 +28,13 @@ def configure_logging(
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    render: list[structlog.typing.Processor]
+    renderer: structlog.typing.Processor
     if pretty:
         plain = structlog.dev.plain_traceback
-        render = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
     else:
-        render = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        renderer = structlog.processors.JSONRenderer()
+    render = [structlog.processors.format_exc_info, escape_controls, renderer]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

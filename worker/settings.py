@@ -21,10 +21,12 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from sockets.guesses import check_secret
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
 
 
 class SettingsError(ValueError):
@@ -54,8 +56,31 @@ class WorkerSettings(BaseSettings):
     """"cpu", "cuda", "cuda:1" for the second GPU and so on, or "auto"."""
     slots: Annotated[int, Field(ge=1, le=4096)] = 4
     """Requests served at the same time."""
+    workers_on_machine: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Workers that share the CPUs of this machine; each computes with its part of them."""
     step_ms: Annotated[float, Field(ge=0, le=60_000)] = 40.0
     """Synthetic model only: milliseconds that a step of the whole batch takes."""
+
+    max_model_len: Count | None = None
+    """Positions of the longest request: words, voice and patches together. Less leaves more of the memory to
+    others. None: what the model has.
+    """
+    kv_blocks: Count | None = None
+    """Blocks of the KV cache. None: for all slots, as far as memory allows."""
+    block_size: Count | None = None
+    """Positions in a block of the KV cache. None: 16."""
+    attention: Literal["auto", "sdpa", "triton", "flash", "torch_varlen"] = "auto"
+    """How attention is computed; auto measures what there is."""
+    graphs: Literal["auto", "off", "static"] = "auto"
+    """auto: steps are recorded as CUDA graphs where there is CUDA. off saves their memory, and is slower."""
+    max_num_batched_tokens: Count | None = None
+    """Positions in one step; at least `slots`. None: 4096 on CUDA, 2048 elsewhere."""
+    max_prefill_tokens: Count | None = None
+    """Positions of prompts in a step that streams take part in. None: 512."""
+    max_decodes: Count | None = None
+    """Streams in one step; the others are ahead of their listeners and wait. None: all."""
+    max_step_seconds: Seconds | None = None
+    """Time for the streams of a step; those that are ahead of their listeners wait. None: no limit."""
 
     heartbeat_seconds: Seconds = HEARTBEAT_SECONDS
     max_request_bytes: Bytes = MAX_REQUEST_BYTES
@@ -113,9 +138,29 @@ class WorkerSettings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _every_slot_fits_into_a_step(self) -> Self:
+        if self.max_num_batched_tokens is not None and self.max_num_batched_tokens < self.slots:
+            raise ValueError(
+                f"max_num_batched_tokens {self.max_num_batched_tokens} is below slots {self.slots}: a step "
+                "could not serve every stream"
+            )
+        return self
+
+    def engine_options(self) -> dict[str, Any]:
+        """Those of `models.voxcpm.options.EngineOptions` that were chosen."""
+        names = (
+            "max_model_len", "kv_blocks", "block_size", "graphs", "max_num_batched_tokens",
+            "max_prefill_tokens", "max_decodes", "max_step_seconds",
+        )  # fmt: skip
+        chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {**chosen, "attention_backend": self.attention}
+
+    @model_validator(mode="after")
     def _open_network_needs_a_secret(self) -> Self:
         if self.secret is not None and not self.secret.get_secret_value():
             raise ValueError("secret is empty; leave it out to serve clients on this machine alone")
+        if self.secret is not None:
+            check_secret(self.secret.get_secret_value())
         if self.secret is None and not is_loopback(self.host):
             raise ValueError("listening beyond this machine needs a secret (VOXFLEET_WORKER_SECRET)")
         return self

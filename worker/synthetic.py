@@ -67,7 +67,7 @@ class SyntheticEngine:
         self._requests: OrderedDict[str, _Running] = OrderedDict()
         self._paused: dict[str, _Running] = {}
 
-    def validate(self, request: SpeechRequest) -> None:
+    def prepare(self, request: SpeechRequest) -> _Running:
         """Raise RequestError for a bad field, or for `resume_latents` that are not of (text, seed)."""
         _validate_text(request)
         for name, (low, high) in _RANGES.items():
@@ -81,16 +81,18 @@ class SyntheticEngine:
                 "prompt audio and prompt text are given together", "prompt_text", "invalid_prompt"
             )
         _validate_resume(request)
+        return _Running(request, key_of(request), request.resume_patches, *plan(request))
+
+    def add(self, prepared: _Running) -> None:
+        """Take up what `prepare` returned. Raises RequestError."""
+        request_id = prepared.request.request_id
+        if request_id in self._requests or request_id in self._paused:
+            raise RequestError("a request of this id is open", "request_id", "duplicate_request")
+        self._requests[request_id] = prepared
 
     def add_request(self, request: SpeechRequest) -> None:
-        """Take a request in. Raises RequestError."""
-        self.validate(request)
-        if request.request_id in self._requests or request.request_id in self._paused:
-            raise RequestError("a request of this id is open", "request_id", "duplicate_request")
-        num_patches, finish_reason = plan(request)
-        self._requests[request.request_id] = _Running(
-            request, key_of(request), request.resume_patches, num_patches, finish_reason
-        )
+        """`prepare` and `add` in one. Raises RequestError."""
+        self.add(self.prepare(request))
 
     def cancel(self, request_id: str) -> bool:
         """Drop a request; False when there is no such one."""

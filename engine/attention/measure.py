@@ -1,4 +1,4 @@
-"""How long a backend takes for a step: the clock of `auto` and of `benchmarks/gpu_attention.py`.
+"""How long a backend takes for a step: the clock of `auto` and of `benchmarks/gpu/kernels/attention.py`.
 
 A capturable backend is timed as it runs in production, as a CUDA graph over the layers of a model; launches
 from Python would hide the kernels of small steps. Each layer has a cache of its own, so that a layer does not
@@ -14,6 +14,8 @@ from collections.abc import Callable
 import torch
 
 from engine.attention.backend import AttentionBackend, AttentionBatch, StepShape
+from engine.cuda_graphs import capture
+from engine.devices import on_device
 
 NUM_LAYERS = 8
 REPRESENTATIVE_STEPS = {
@@ -68,7 +70,8 @@ def seconds_per_layer(
 
     if device.type != "cuda":
         return _wall_seconds(run) / NUM_LAYERS
-    return _cuda_seconds(captured(run, device) if backend.capturable else run) / NUM_LAYERS
+    with on_device(device):
+        return _cuda_seconds(captured(run, device) if backend.capturable else run, device) / NUM_LAYERS
 
 
 def with_shuffled_tables(batch: AttentionBatch, block_size: int, seed: int = 0) -> tuple[AttentionBatch, int]:
@@ -87,21 +90,19 @@ def captured(run: Callable[[], None], device: torch.device) -> Callable[[], None
         for _ in range(2):
             run()
     torch.cuda.current_stream(device).wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay
+    return capture(run, device, side)
 
 
-def _cuda_seconds(run: Callable[[], None], repeats: int = 5, runs: int = 10) -> float:
+def _cuda_seconds(run: Callable[[], None], device: torch.device, repeats: int = 5, runs: int = 10) -> float:
     run()
+    stream = torch.cuda.current_stream(device)
     times = []
     for _ in range(repeats):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
+        begin.record(stream)
         for _ in range(runs):
             run()
-        end.record()
+        end.record(stream)
         end.synchronize()
         times.append(begin.elapsed_time(end) / 1e3 / runs)
     return statistics.median(times)

@@ -24,6 +24,8 @@ from torch.nn import functional as F
 from engine.attention.backend import AttentionBatch, Rope, StepShape
 from engine.errors import EngineError
 from engine.layers.rotary import apply_rotary
+from engine.staging import upload
+from engine.threads import one_thread
 
 
 @dataclass
@@ -120,7 +122,7 @@ class SDPABackend:
         return SDPAMetadata(self._to_device(slots), decodes, chunks)
 
     def _to_device(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self._device)
+        return upload(array, self._device)
 
     def _plan_decodes(self, contexts: list[np.ndarray]) -> DecodeRows:
         lengths = np.array([len(context) for context in contexts])
@@ -164,9 +166,10 @@ class SDPABackend:
         keys.index_copy_(0, metadata.slots, k)
         values.index_copy_(0, metadata.slots, v)
         outputs = []
-        if metadata.decodes is not None:
-            outputs.append(_attend_decodes(q, keys, values, metadata.decodes))
-        outputs.extend(_attend_chunk(q, k, v, keys, values, row) for row in metadata.chunks)
+        with one_thread():
+            if metadata.decodes is not None:
+                outputs.append(_attend_decodes(q, keys, values, metadata.decodes))
+            outputs.extend(_attend_chunk(q, k, v, keys, values, row) for row in metadata.chunks)
         if not outputs:
             return torch.empty_like(q)
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)

@@ -21,7 +21,7 @@ from engine.attention.metadata import PagedMetadata
 from engine.attention.paged import PagedBackend, Tokens
 from engine.attention.triton_decode import COMBINED, combine_kernel, decode_kernel
 from engine.kernels.fence import FENCE
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 DTYPES = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 MAX_HEAD_DIM = 256
@@ -33,7 +33,7 @@ LOG2_E = math.log2(math.e)
 
 @dataclass(frozen=True)
 class Launch:
-    """How kernels are launched; `benchmarks/gpu_attention_launches.py` measures others than these.
+    """How kernels are launched; `benchmarks/gpu/kernels/attention_launches.py` measures others than these.
 
     Attributes:
         num_splits: parts of a decode's context, a power of two; None chooses by the device and the step.
@@ -99,7 +99,7 @@ class TritonBackend(PagedBackend):
             partial = torch.empty(*cells, head_dim, dtype=torch.float32, device=q.device)
             partial_lse = torch.empty(cells, dtype=torch.float32, device=q.device)
         rows, group, options = step.decodes, num_heads // num_kv_heads, launch_options(q.device)
-        decode_kernel[(num_rows, num_kv_heads, splits)](
+        kernel_on(q.device, decode_kernel)[(num_rows, num_kv_heads, splits)](
             q, k, v, cache, out, partial, partial_lse, rows.block_tables, rows.context_lens,
             *_factors(tokens), rows.block_tables.stride(0), LOG2_E / math.sqrt(head_dim),
             *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
@@ -109,7 +109,7 @@ class TritonBackend(PagedBackend):
             FENCE=FENCE, num_warps=1, num_stages=1, **options,
         )  # fmt: skip
         if splits > 1:
-            combine_kernel[(num_rows * num_heads,)](
+            kernel_on(q.device, combine_kernel)[(num_rows * num_heads,)](
                 out, partial, partial_lse, rows.context_lens, HEADS=num_heads, HEAD_DIM=head_dim,
                 SPLITS=splits, BLOCK_N=block_n, BLOCK_D=max(16, triton.next_power_of_2(head_dim)),
                 COMBINED=COMBINED, num_warps=1, num_stages=1, **options,
@@ -127,7 +127,7 @@ class TritonBackend(PagedBackend):
         block_q = block_m // group
         rows = step.chunks
         num_rows = len(rows.context_lens)
-        kernels.prefill_kernel[(num_tokens // block_q + num_rows, num_kv_heads)](
+        kernel_on(q.device, kernels.prefill_kernel)[(num_tokens // block_q + num_rows, num_kv_heads)](
             q, cache, out, rows.block_tables, rows.context_lens, rows.cu_queries, *_factors(tokens),
             rows.block_tables.stride(0), num_rows, LOG2_E / math.sqrt(head_dim),
             *q.stride()[:2], cache.stride(0),
@@ -162,7 +162,7 @@ def store(tokens: Tokens, cache: Tensor, slots: Tensor) -> None:
     negative slot nowhere. Their last dimension must be contiguous."""
     k, v = tokens.k, tokens.v
     num_tokens, num_kv_heads, head_dim = k.shape
-    kernels.store_kernel[(num_tokens,)](
+    kernel_on(k.device, kernels.store_kernel)[(num_tokens,)](
         k, v, cache, slots, *_factors(tokens), *k.stride()[:2], *v.stride()[:2], cache.stride(0),
         KV_HEADS=num_kv_heads, HEAD_DIM=head_dim, BLOCK=triton.next_power_of_2(num_kv_heads * head_dim),
     )  # fmt: skip

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 _BLOCK = 1024
 
@@ -34,7 +34,7 @@ def silu_mul(gate_up: Tensor) -> Tensor:
     out = gate_up.new_empty(num_rows, size)
     block = min(_BLOCK, triton.next_power_of_2(size))
     blocks = triton.cdiv(size, block)
-    silu_mul_kernel[(num_rows, blocks)](
+    kernel_on(gate_up.device, silu_mul_kernel)[(num_rows, blocks)](
         gate_up, out, SIZE=size, BLOCK=block, **launch_options(gate_up.device, num_rows * blocks)
     )
     return out

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 _ELEMENTS_PER_WARP = 256
 """Programs have to fit beside those of the product that comes next."""
@@ -64,7 +64,7 @@ def add_and_norm(
         torch.empty(residual.shape, dtype=residual.dtype, device=residual.device) for _ in range(2)
     )
     block = triton.next_power_of_2(size)
-    add_and_norm_kernel[(num_rows,)](
+    kernel_on(residual.device, add_and_norm_kernel)[(num_rows,)](
         partials, residual, norm, hidden, normed, num_rows, alpha, eps, *_rows(residual),
         SIZE=size, PARTS=parts, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
         **launch_options(residual.device),

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -37,6 +37,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from engine.cpus import available_cpus
+from engine.devices import on_device
 
 logger = logging.getLogger(__name__)
 
@@ -49,14 +50,27 @@ Kernel = tuple[str, str, str]
 Report = Callable[[float], None]
 
 
-def compile_ahead(rehearse: Callable[[], object], key: str, report: Report = lambda share: None) -> int:
+def compile_ahead(
+    rehearse: Callable[[], object],
+    key: str,
+    report: Report = lambda share: None,
+    device: torch.device | None = None,
+) -> int:
     """Compile what `rehearse` would launch; results of the rehearsal mean nothing. How many were compiled.
 
     Args:
         key: names everything that `rehearse` depends on but the code itself, the device and the versions.
         report: is told what part is compiled, 0 to 1, after the rehearsal.
+        device: on which `rehearse` launches; None: the current one.
     """
-    marker = Path(knobs.cache.dir) / f"voxfleet-{_digest(key)}.compiled"
+    with nullcontext() if device is None else on_device(device):
+        return _compile_ahead(rehearse, key, report, device)
+
+
+def _compile_ahead(
+    rehearse: Callable[[], object], key: str, report: Report, device: torch.device | None
+) -> int:
+    marker = Path(knobs.cache.dir) / f"voxfleet-{_digest(key, device)}.compiled"
     if marker.exists():
         return 0
     began = time.perf_counter()
@@ -67,7 +81,7 @@ def compile_ahead(rehearse: Callable[[], object], key: str, report: Report = lam
         except (RuntimeError, TypeError, ValueError) as error:
             logger.warning("kernels will be compiled where they are used: %r", error)
             return 0
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(device)
         if not compilers.finish(report):
             return 0
     if len(kernels) >= WORTH_PROCESSES:
@@ -201,12 +215,12 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _digest(key: str) -> str:
+def _digest(key: str, device: torch.device | None) -> str:
     """Of the key, this package's and the models' source, the device and the versions."""
     digest = xxhash.xxh3_128(key.encode())
     root = Path(__file__).parents[2]
     for file in sorted([*root.glob("engine/**/*.py"), *root.glob("models/**/*.py")]):
         digest.update(file.read_bytes())
-    about = (torch.cuda.get_device_name(), torch.version.cuda, torch.__version__, triton.__version__)
+    about = (torch.cuda.get_device_name(device), torch.version.cuda, torch.__version__, triton.__version__)
     digest.update(repr(about).encode())
     return digest.hexdigest()

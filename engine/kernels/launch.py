@@ -5,21 +5,41 @@ kernel before it still run, which hides launch latency. A kernel so launched mus
 reads what an earlier kernel wrote and before it writes anything, and in every launch some program must call
 it: that is what makes "the kernel before has finished" hold along a whole chain.
 
-    kernel[grid](x, out, BLOCK=1024, **launch_options(x.device))      # def kernel(..., PDL: tl.constexpr)
+    kernel_on(x.device, kernel)[grid](x, out, BLOCK=1024, **launch_options(x.device))
+
+where `def kernel(..., PDL: tl.constexpr)`. Triton launches on the current device, not on that of the tensors,
+so nobody launches but through `kernel_on` (`tests/engine/test_devices.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 
 from engine.attention.triton_kernels import INTERPRETED
+from engine.devices import on_device
 
 FIRST_CAPABILITY = (9, 0)
 MANY_PROGRAMS = 4096
 """From which on launching early costs more than it gains: those who wait take the place of those who work. On
 an H200, 1,408 programs of `rms_norm` take 2.1 us early and 2.3 otherwise, 11,264 take 14.3 and 11.6."""
+
+
+class kernel_on:
+    """A Triton kernel as it is launched on `device`, whichever is the current one."""
+
+    def __init__(self, device: torch.device, kernel: Any) -> None:
+        self._device, self._kernel = device, kernel
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        def launch(*args: Any, **options: Any) -> None:
+            with on_device(self._device):
+                self._kernel[grid](*args, **options)
+
+        return launch
 
 
 def pdl(device: torch.device) -> bool:

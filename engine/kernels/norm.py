@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 _ELEMENTS_PER_WARP = 256
 
@@ -40,7 +40,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     rows = x.reshape(-1, size)
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     block = triton.next_power_of_2(size)
-    rms_norm_kernel[(len(rows),)](
+    kernel_on(x.device, rms_norm_kernel)[(len(rows),)](
         rows, weight, out, rows.stride(0), eps,
         SIZE=size, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
         **launch_options(x.device, len(rows)),

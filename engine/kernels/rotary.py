@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 _HEADS_PER_PROGRAM = 8
 
@@ -47,7 +47,7 @@ def rotate_(qkv: Tensor, num_heads: int, head_dim: int, cos: Tensor, sin: Tensor
     cos, sin: fp32 [T, 1, head_dim] of `LongRope.cos_sin`. The last dimension of qkv must be contiguous.
     """
     block = min(_HEADS_PER_PROGRAM, triton.next_power_of_2(num_heads))
-    rotary_kernel[(len(qkv), triton.cdiv(num_heads, block))](
+    kernel_on(qkv.device, rotary_kernel)[(len(qkv), triton.cdiv(num_heads, block))](
         qkv, cos, sin, qkv.stride(0),
         HEADS=num_heads, HALF=head_dim // 2, BLOCK_HEADS=block,
         BLOCK_HALF=triton.next_power_of_2(head_dim // 2), num_warps=2, **launch_options(qkv.device),

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.kernels.fence import FENCE, load_before_computing
 from engine.kernels.fragments import elements, factors, fragments, lanes, rotated, rows, shuffled, unshuffled
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 MAX_ROW = 64
 """Tokens of the longest row."""
@@ -33,7 +33,7 @@ _PROGRAMS = 1024
 
 @dataclass(frozen=True)
 class RowLaunch:
-    """How a kernel is launched; `benchmarks/gpu_kernels.py --launches` measures others than the default.
+    """How a kernel is launched; `benchmarks.gpu.kernels --launches` measures others than the default.
 
     Attributes:
         tiles: of queries per program.
@@ -173,7 +173,7 @@ def row_attention(
     launch = launch or _launch(num_tiles, num_rows * num_kv_heads)
     parts = triton.cdiv(num_tiles, launch.tiles)
     cos, sin = rope or (qkv, qkv)
-    row_attention_kernel[(num_rows * num_kv_heads * parts,)](
+    kernel_on(qkv.device, row_attention_kernel)[(num_rows * num_kv_heads * parts,)](
         qkv, cos, sin, out, math.log2(math.e) / math.sqrt(head_dim),
         LENGTH=length, FIRST=first, KEPT=kept, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
         ROTARY=rope is not None, PARTS=parts, TILES=min(launch.tiles, num_tiles), BLOCK_Q=block_q,

@@ -24,7 +24,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.fence import FENCE, load_before_computing
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 from engine.kernels.operands import fragments, load_weights, tile_at
 from engine.kernels.split_tiling import SplitTiling, pays, row_tiles, split_tiling
 
@@ -222,7 +222,7 @@ def _launch(
 ) -> None:
     size, num_outputs = x.shape[-1], out.shape[-1]
     num_rows = x.numel() // size
-    split_linear_kernel[(triton.cdiv(num_outputs, tiling.outputs), tiling.splits)](
+    kernel_on(x.device, split_linear_kernel)[(triton.cdiv(num_outputs, tiling.outputs), tiling.splits)](
         x, weight, bias, out, num_rows, **constants(num_rows, num_outputs, size, gated, tiling),
         num_warps=tiling.warps, **launch_options(x.device),
     )  # fmt: skip

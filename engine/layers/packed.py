@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.layers.norm import RMSNorm
+from engine.threads import OneThreadLinear
 
 MIN_WEIGHT_ELEMENTS = 16384
 """Below this a plain product is as fast."""
@@ -67,6 +68,8 @@ def pack_layers(module: nn.Module) -> None:
         packed: nn.Module | None = None
         if isinstance(child, nn.Linear):
             packed = packed_linear(child.weight, child.bias)
+            if packed is None and _fits(child.weight):
+                packed = OneThreadLinear(child)
         elif isinstance(child, RMSNorm) and _fits(child.weight):
             packed = PackedRMSNorm(child)
         else:

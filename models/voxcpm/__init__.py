@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-"""How long PyTorch's CPU threads spin for each other, read when torch is first imported. The library's
-default is so long that one busy neighbour on a small machine makes a step a hundred times slower."""
+from engine.cpus import give_way_while_waiting
+
+give_way_while_waiting()
 
 if TYPE_CHECKING:
     from models.voxcpm.api import VoxCPM

@@ -39,8 +39,9 @@ class SpeechStream:
     """The audio of one text while it is generated: iterate it, or iterate it asynchronously.
 
     Yields float32 [samples] in [-1, 1], one patch each; the parts of a long text follow one another.
-    `finish_reason` is set after the last patch. An abandoned iteration cancels the request. Raises
-    engine.errors.EngineError when generation fails.
+    `finish_reason` is set after the last patch. The request is cancelled when an iteration is abandoned, and
+    when nobody holds the stream any more, iterated or not. Raises engine.errors.EngineError when generation
+    fails.
     """
 
     def __init__(self, loop: EngineLoop, request: SpeechRequest, texts: list[str], info: ModelInfo) -> None:
@@ -51,7 +52,11 @@ class SpeechStream:
         self._cancelled = False
         self.seed = request.seed
         self.finish_reason: str | None = None
-        self._stream: OutputStream | None = self._submit_next()
+        self._stream: OutputStream | None = None
+        self._stream = self._submit_next()
+
+    def __del__(self) -> None:
+        self._leave()
 
     def cancel(self) -> None:
         """Stop generating; the iteration ends. Safe from any thread."""

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from engine.errors import RequestError
+from engine.staging import upload
 from models.speech import AudioRole
 from models.voxcpm.checkpoint import Checkpoint
 
@@ -48,9 +49,9 @@ class AudioEncoder:
             raise RequestError(f"{role} audio must be mono and not empty", param=role)
         if not np.isfinite(samples).all():
             raise RequestError(f"{role} audio has values that are not finite", param=role)
-        audio = torch.from_numpy(self.pad(samples, role))
         with torch.cuda.stream(self._stream):
-            latents = self._vae.encode(audio.to(self._device)[None, None])[0]
+            audio = upload(self.pad(samples, role), self._device)
+            latents = self._vae.encode(audio[None, None])[0]
             patches = latents.unflatten(1, (-1, self._config.patch_size)).permute(1, 2, 0)
             return patches.contiguous().cpu().numpy()
 

@@ -22,6 +22,7 @@ from engine.weights import find_checkpoint, load_into, load_state
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.config_fields import ConfigError
+from models.voxcpm.download import fetch, is_repository
 from models.voxcpm.fused import served
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.packed_layer import pack_model
@@ -64,7 +65,7 @@ class Checkpoint:
 
 
 def resolve_model(model: str, progress: Progress | None = None) -> Path:
-    """Directory of `model`: "bundled", a local directory, or a Hugging Face repository id.
+    """Directory of `model`: "bundled", a local directory, or `owner/name[@revision]` on the Hugging Face hub.
 
     Raises ConfigError when it is none of them.
     """
@@ -75,24 +76,33 @@ def resolve_model(model: str, progress: Progress | None = None) -> Path:
     path = Path(model)
     if path.is_dir():
         return path
-    if model.count("/") != 1 or model.startswith((".", "/")):
+    if not is_repository(model):
         raise ConfigError(
             f"model {model!r} is not 'bundled', a directory or a repository id like openbmb/VoxCPM2"
         )
-    from huggingface_hub import snapshot_download
-
     if progress:
         progress("download", 0.0)
-    return Path(
-        snapshot_download(model, allow_patterns=["*.json", "*.safetensors", "*.bin", "*.pth", "voices/*"])
-    )
+    return fetch(model)
 
 
 def select_device(device: str) -> torch.device:
-    """ "auto" is the first CUDA device, else the CPU."""
+    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one."""
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(device)
+        device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    chosen = torch.device(device)
+    if chosen.type == "cuda" and chosen.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return chosen
+
+
+def default_dtype(device: torch.device) -> torch.dtype:
+    """Of the language models and the DiT."""
+    return torch.float32 if device.type == "cpu" else torch.bfloat16
+
+
+def read_config(directory: Path) -> VoxCPMConfig:
+    """Of a checkpoint directory. Raises ConfigError."""
+    return VoxCPMConfig.from_dict(_read_json(directory / "config.json"))
 
 
 def load_checkpoint(
@@ -109,9 +119,9 @@ def load_checkpoint(
     """
     report = progress or (lambda stage, fraction: None)
     target = select_device(device)
-    dtype = dtype or (torch.float32 if target.type == "cpu" else torch.bfloat16)
+    dtype = dtype or default_dtype(target)
     report("config", 0.0)
-    config = VoxCPMConfig.from_dict(_read_json(directory / "config.json"))
+    config = read_config(directory)
     tokenizer_file = directory / "tokenizer.json"
     if not tokenizer_file.is_file():
         raise ConfigError(f"{directory} has no tokenizer.json")

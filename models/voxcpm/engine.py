@@ -12,19 +12,33 @@ What a `SpeechRequest` asks for becomes a sequence (`sequence_builder.py`), whic
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import torch
 
+from engine.attention.selection import build_backend
 from engine.config import EngineConfig
 from engine.errors import EngineError
 from engine.llm_engine import LLMEngine, SequenceOutput
-from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
+from engine.sequence import Sequence
+from engine.threads import StepThreads
+from models.speech import WORDS_ONLY, AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
-from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, resolve_model
+from models.voxcpm.checkpoint import (
+    Checkpoint,
+    Progress,
+    default_dtype,
+    load_checkpoint,
+    read_config,
+    resolve_model,
+    select_device,
+)
+from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.options import EngineOptions
+from models.voxcpm.options import EngineOptions, OptionsError
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
 from models.voxcpm.sequence_builder import SequenceBuilder
@@ -38,8 +52,6 @@ PREFILL_TOKENS_PER_DECODE = 4
 """A decode passes once through the language models and, at ten solver steps, as 200 tokens through the DiT:
 in VoxCPM2 it costs as much as 25 positions of a prompt.
 """
-BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
-"""`max_num_batched_tokens` where nobody says; the largest step program takes as many as that."""
 
 
 class VoxCPMEngine:
@@ -58,6 +70,8 @@ class VoxCPMEngine:
         self.max_model_len = self.options.max_model_len or self.config.max_length
         if self.options.kv_blocks is not None:
             self.max_model_len = min(self.max_model_len, self.options.kv_blocks * self.options.block_size)
+        on_cpu = checkpoint.device.type == "cpu"
+        self.step_threads = StepThreads(self.options.threads) if on_cpu else None
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)
@@ -87,7 +101,7 @@ class VoxCPMEngine:
             self._runner,
             EngineConfig(
                 max_num_seqs=self.options.max_num_seqs,
-                max_num_batched_tokens=self._batched_tokens,
+                max_num_batched_tokens=self.options.batched_tokens(checkpoint.device.type),
                 max_prefill_tokens=self.options.max_prefill_tokens,
                 prefill_tokens_per_decode=PREFILL_TOKENS_PER_DECODE,
                 max_decodes=self.options.max_decodes,
@@ -101,12 +115,15 @@ class VoxCPMEngine:
         )
         self._prepare_programs(progress)
 
-    def validate(self, request: SpeechRequest) -> None:
-        """Raise RequestError, naming the field, for a request that can never be served."""
-        self._sequences.build(request)
+    def prepare(self, request: SpeechRequest) -> Sequence:
+        """The request as a sequence. Raises RequestError, naming the field, for one that can't be served."""
+        return self._sequences.build(request)
+
+    def add(self, prepared: Sequence) -> None:
+        self._llm.add(prepared)
 
     def add_request(self, request: SpeechRequest) -> None:
-        self._llm.add(self._sequences.build(request))
+        self.add(self.prepare(request))
 
     def cancel(self, request_id: str) -> bool:
         return self._llm.cancel(request_id)
@@ -118,7 +135,8 @@ class VoxCPMEngine:
         return self._llm.resume(request_id)
 
     def step(self) -> list[SpeechOutput]:
-        return [self._output(output) for output in self._llm.step()]
+        with self.step_threads.step() if self.step_threads else nullcontext():
+            return [self._output(output) for output in self._llm.step()]
 
     def has_unfinished(self) -> bool:
         return self._llm.has_unfinished()
@@ -128,12 +146,6 @@ class VoxCPMEngine:
 
     def close(self) -> None:
         """Nothing to do beyond dropping references: tensors free themselves."""
-
-    @property
-    def _batched_tokens(self) -> int:
-        if self.options.max_num_batched_tokens is not None:
-            return self.options.max_num_batched_tokens
-        return BATCHED_TOKENS_OF_CUDA if self.checkpoint.device.type == "cuda" else BATCHED_TOKENS
 
     @property
     def _wants_programs(self) -> bool:
@@ -172,6 +184,8 @@ class VoxCPMEngine:
         features = ["prompt", "reference"] if config.supports_reference else ["prompt"]
         # A checkpoint may say what it was trained for: one that saw no prompts babbles after them.
         features = generation.get("features", features)
+        if not self.checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:
+            features = [*features, WORDS_ONLY]
         return ModelInfo(
             name=generation.get("name", self.checkpoint.name),
             revision=self.checkpoint.revision,
@@ -228,14 +242,34 @@ def load_engine(
 ) -> VoxCPMEngine:
     """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
 
-    `options` are fields of `EngineOptions`. Raises ConfigError or WeightError naming what is wrong.
+    `options` are fields of `EngineOptions`. Raises OptionsError before anything is loaded, ConfigError or
+    WeightError naming what is wrong with the checkpoint.
     """
-    checkpoint = load_checkpoint(resolve_model(model, progress), device, progress=progress)
-    engine = VoxCPMEngine(checkpoint, EngineOptions(max_num_seqs=max_num_seqs, **options), progress=progress)
+    chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
+    chosen.batched_tokens(target.type)
+    directory = resolve_model(model, progress)
+    _check_attention(chosen, read_config(directory), target)
+    checkpoint = load_checkpoint(directory, str(target), progress=progress)
+    engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
     if progress:
         progress("warm-up", 0.95)
     engine.warm_up()
     return engine
+
+
+def _check_attention(options: EngineOptions, config: VoxCPMConfig, device: torch.device) -> None:
+    """Refuse a backend that does not serve this device, before the weights are loaded for it."""
+    if options.attention_backend == "auto":
+        return
+    found = build_backend(
+        options.attention_backend,
+        device,
+        default_dtype(device),
+        config.lm_config.head_dim,
+        options.block_size,
+    )
+    if isinstance(found, str):
+        raise OptionsError(f"attention {options.attention_backend} does not serve {device}: {found}")
 
 
 def _generation_defaults(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from engine.staging import upload
 from models.voxcpm.model import LocalDiT
 
 ZERO_INIT_FRACTION = 0.04
@@ -60,7 +62,7 @@ class FlowSolver:
         for i in range(num_zero_steps(num_steps), num_steps):
             size = grid[i] - grid[i + 1]
             delta = size if self.mean_mode else 0.0
-            time = torch.tensor([grid[i], delta], device=device)
+            time = upload(np.array([grid[i], delta], np.float32), device)
             embeddings.append(self.dit.time_embedding(time[:1], time[1:]))
             sizes.append(size)
         return SolverSchedule(sizes, embeddings)

@@ -59,7 +59,7 @@ def bounded_blocks(wanted: int, least: int, budget: int, block_bytes: int) -> in
         raise EngineError(
             f"the KV cache of one sequence takes {least * block_bytes / GIB:.2f} GiB, and "
             f"{budget / GIB:.2f} GiB of the device's free memory are left for it; lower max_model_len or "
-            "max_num_seqs, or give kv_blocks"
+            "max_num_seqs (slots of a worker), or give kv_blocks"
         )
     return blocks
 

@@ -6,14 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from engine.attention.selection import BACKENDS
 from models.voxcpm.generation import MIN_STOP_INDEX
 
 Graphs = Literal["auto", "off", "static"]
+ATTENTION = ("auto", *BACKENDS)
 _COUNTS = (
     "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
-    "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters",
+    "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters", "threads",
 )  # fmt: skip
 _SECONDS = ("typical_seconds", "max_step_seconds")
+
+
+BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
+"""`max_num_batched_tokens` where nobody says; the largest language program takes as many as that."""
+
+
+class OptionsError(ValueError):
+    """An option that is out of range, or does not go with another one or with the device."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +35,10 @@ class EngineOptions:
     than a full length takes make every sequence as short as that.
     max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
-    CUDA, "off" never does, "static" runs the same programs unrecorded, on any device.
+    CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
+    at most; None takes what `engine.cpus.thread_limit` finds for one engine.
 
-    Raises ValueError naming the option that is out of range.
+    Raises OptionsError naming the option that is out of range.
     """
 
     max_num_seqs: int = 8
@@ -47,15 +58,32 @@ class EngineOptions:
     silence_guard: bool = True
     ratio_cap: bool = True
     min_stop_index: int = MIN_STOP_INDEX
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+                raise OptionsError(f"{name} must be at least 1, got {value}")
         for name in _SECONDS:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} must be above 0 and finite, got {value}")
+                raise OptionsError(f"{name} must be above 0 and finite, got {value}")
         if self.graphs not in get_args(Graphs):
-            raise ValueError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")
+            raise OptionsError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")
+        if self.attention_backend not in ATTENTION:
+            raise OptionsError(
+                f"attention_backend must be one of {', '.join(ATTENTION)}, got {self.attention_backend!r}"
+            )
+
+    def batched_tokens(self, device: str) -> int:
+        """`max_num_batched_tokens` on a device of this type. Raises OptionsError."""
+        tokens = self.max_num_batched_tokens
+        if tokens is None:
+            tokens = BATCHED_TOKENS_OF_CUDA if device == "cuda" else BATCHED_TOKENS
+        if tokens < self.max_num_seqs:
+            raise OptionsError(
+                f"max_num_batched_tokens is {tokens} on {device}, below the {self.max_num_seqs} sequences "
+                "(slots of a worker) that a step must be able to serve"
+            )
+        return tokens

@@ -20,19 +20,22 @@ from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.cuda_graphs import GraphRecorder, Rehearsal
+from engine.devices import check_device, on_device
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
+from engine.staging import upload
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
+from models.voxcpm.programs.language_program import Conditions, LanguageProgram, LanguageShape
+from models.voxcpm.programs.patch_program import PatchProgram, PatchResult, patch_results
 from models.voxcpm.programs.runner import ProgramRunner
-from models.voxcpm.programs.step_program import ProgramResult, ProgramShape, StepProgram, patch_results
 from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepPrograms
-from models.voxcpm.programs.waveform_programs import WaveformPrograms
+from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.prompt import key_patches
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -100,26 +103,34 @@ class VoxCPMRunner:
             vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
         )
         self._programs: ProgramRunner | None = None
+        self.probe: Callable[[torch.device], None] = check_device
+        """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
 
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
         """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
-        compiled = 0.0
-        if self.device.type == "cuda":
-            from engine.kernels.ahead import compile_ahead
-
-            what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype))
-            if compile_ahead(lambda: self.rehearse(plan), what, lambda share: report(COMPILED_SHARE * share)):
-                compiled = COMPILED_SHARE
-        programs = self._build(
-            plan,
-            partial(GraphRecorder, self.device),
-            self._solver,
-            lambda share: report(compiled + (1 - compiled) * share),
-        )
-        if self.device.type == "cuda":
-            self._streams.warm_up()
+        with on_device(self.device):
+            compiled = COMPILED_SHARE if self._compile_ahead(plan, report) else 0.0
+            programs = self._build(
+                plan,
+                partial(GraphRecorder, self.device),
+                self._solver,
+                lambda share: report(compiled + (1 - compiled) * share),
+            )
+            if self.device.type == "cuda":
+                self._streams.warm_up()
         self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
+
+    def _compile_ahead(self, plan: ProgramPlan, report: Report) -> int:
+        """How many kernels were compiled."""
+        if self.device.type != "cuda":
+            return 0
+        from engine.kernels.ahead import compile_ahead
+
+        what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype))
+        return compile_ahead(
+            lambda: self.rehearse(plan), what, lambda share: report(COMPILED_SHARE * share), self.device
+        )
 
     @torch.inference_mode()
     def rehearse(self, plan: ProgramPlan) -> None:
@@ -139,28 +150,44 @@ class VoxCPMRunner:
         solver: FlowSolver,
         report: Report,
     ) -> StepPrograms:
+        patch_shapes = plan.patch_shapes()
         waveforms = WaveformPrograms(
-            (shape.decode for shape in plan.shapes()),
+            patch_shapes,
             self._streams,
             self.config,
             make_recorder(),
             lambda share: report(WAVEFORM_SHARE * share),
         )
+        conditions = Conditions(patch_shapes[0].rows, self.model)
 
-        def build(shape: ProgramShape) -> StepProgram:
-            return StepProgram(shape, self.model, solver, self._streams, self._backend, self._pool, waveforms)
+        def language(shape: LanguageShape) -> LanguageProgram:
+            return LanguageProgram(shape, self.model, self._streams, self._backend, self._pool, conditions)
+
+        def patch(shape: PatchShape) -> PatchProgram:
+            return PatchProgram(
+                shape, plan.num_steps, self.model, solver, self._streams, conditions, waveforms
+            )
 
         recorder = make_recorder(first=True)
         return StepPrograms(
-            plan, build, recorder, lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share)
+            plan,
+            language,
+            patch,
+            recorder,
+            lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share),
         )
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Compute the scheduled positions; see `engine.model_runner.ModelRunner.run`."""
-        if self._programs is None:
-            return self._run_freely(batch)
-        return self._programs.run(batch, self._run_freely)
+        with on_device(self.device):
+            if self._programs is None:
+                return self._run_freely(batch)
+            return self._programs.run(batch, self._run_freely)
+
+    def check_device(self) -> None:
+        """See `engine.model_runner.ModelRunner.check_device`."""
+        self.probe(self.device)
 
     def _run_freely(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Any batch, in tensors of its own size."""
@@ -171,7 +198,7 @@ class VoxCPMRunner:
         if not sampling:
             return results
         if len(sampling) < len(lm_hidden):
-            last = torch.from_numpy(ends[sampling]).to(self.device)
+            last = upload(ends[sampling], self.device)
             lm_hidden, residual_hidden = lm_hidden[last], residual_hidden[last]
         sequences = [batch[i].sequence for i in sampling]
         stops = self.model.stop_logits(lm_hidden).argmax(-1)
@@ -199,7 +226,7 @@ class VoxCPMRunner:
         embeds, audio_embeds, mask = self._embed(keys)
         attention = PagedAttention(self._backend, self._pool, metadata)
         return self.model.run_language_models(
-            embeds, audio_embeds, mask, torch.from_numpy(positions).to(self.device), attention
+            embeds, audio_embeds, mask, upload(positions, self.device), attention
         )
 
     def _embed(self, keys: list[int | bytes]) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -208,8 +235,8 @@ class VoxCPMRunner:
         audio = self.model.encode_patches(self._patches(audio_keys)) if audio_keys else None
         if audio is not None and len(audio_keys) == len(keys):
             return audio, audio, None
-        is_audio = torch.tensor([isinstance(key, bytes) for key in keys], device=self.device)
-        text_ids = torch.tensor([0 if isinstance(key, bytes) else key for key in keys], device=self.device)
+        is_audio = upload(np.array([isinstance(key, bytes) for key in keys]), self.device)
+        text_ids = upload(np.array([0 if isinstance(key, bytes) else key for key in keys]), self.device)
         embeds = self.model.embed_text(text_ids)
         audio_embeds = torch.zeros_like(embeds)
         if audio is not None:
@@ -218,8 +245,8 @@ class VoxCPMRunner:
         return torch.where(mask, audio_embeds, embeds), audio_embeds, mask
 
     def _patches(self, keys: list[bytes]) -> Tensor:
-        patches = key_patches(keys, self.config.patch_size, self.config.feat_dim).copy()
-        return torch.from_numpy(patches).to(self.device, self.dtype)
+        patches = key_patches(keys, self.config.patch_size, self.config.feat_dim)
+        return upload(patches, self.device).to(self.dtype)
 
     def _generate(self, sequences: list[Sequence], mu: Tensor) -> Tensor:
         """Flow matching for every row: mu [N, K, h] -> patches [N, P, D], fp32."""
@@ -239,7 +266,7 @@ class VoxCPMRunner:
 
     def _start_noise(self, states: list[GenerationState]) -> Tensor:
         noise = np.stack([self._noise_of(state, state.index) for state in states])
-        return torch.from_numpy(noise).to(self.device)
+        return upload(noise, self.device)
 
     def _noise_of(self, state: GenerationState, index: int) -> np.ndarray:
         noise = self._noise(state.seed, index, *self._patch_shape)
@@ -257,9 +284,9 @@ class VoxCPMRunner:
         values = [state.cfg_value for state in states]
         if all(value == 1.0 for value in values):
             return None
-        return torch.tensor(values, dtype=torch.float32, device=self.device)[:, None, None]
+        return upload(np.array(values, np.float32), self.device)[:, None, None]
 
-    def _result(self, state: GenerationState, found: ProgramResult) -> StepResult:
+    def _result(self, state: GenerationState, found: PatchResult) -> StepResult:
         if not math.isfinite(found.peak):
             return StepResult(b"", True, "error", f"patch {state.index} has values that are not finite")
         patch = Patch(state.index, found.latents, found.audio)

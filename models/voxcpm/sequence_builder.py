@@ -52,14 +52,15 @@ class SequenceBuilder:
         self._validate_audio(request)
         self._validate_numbers(request)
         text = normalize_whitespace(request.text)
-        num_text_tokens = len(self.tokenizer.encode(text))
-        if not num_text_tokens:
+        tokens = self.tokenizer.encode(text)
+        num_text_tokens = len(tokens)
+        if not tokens:
             raise RequestError("text has nothing that can be spoken", param="text")
         reference = request.reference_latents
         if reference is None:
             reference = self._voice_reference(request.voice)
         keys = build_sequence(
-            self.tokenizer.encode((request.prompt_text or "") + text),
+            self.tokenizer.encode(request.prompt_text + text) if request.prompt_text else tokens,
             reference=reference,
             prompt=request.prompt_latents,
             generated=request.resume_latents,
@@ -110,6 +111,8 @@ class SequenceBuilder:
 
     def _validate_text(self, request: SpeechRequest) -> None:
         limit = self.info.max_text_characters
+        for name in ("text", "prompt_text"):
+            check_encodable(getattr(request, name) or "", name)
         if not request.text.strip():
             raise RequestError("text is empty", param="text")
         if len(request.text) > limit:
@@ -151,6 +154,16 @@ class SequenceBuilder:
                 raise RequestError(f"{name} must be {wanted}, got {value!r}", param=name)
             if not low <= value <= high:
                 raise RequestError(f"{name} must be between {low} and {high}", param=name)
+
+
+def check_encodable(text: str, name: str) -> None:
+    """Raises RequestError for half a surrogate pair, which is no character and which no tokenizer takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RequestError(
+            f"{name} has a lone surrogate, which is no character, at position {error.start}", param=name
+        ) from None
 
 
 def normalize_whitespace(text: str) -> str:

@@ -3,7 +3,7 @@
 The state of every causal layer is one tensor [slots, context, channels]; a batch names the slots of
 its rows. So streams of different ages decode together, and the state can be captured in a graph.
 
-    decoder = streaming_decoder(vae, num_slots=8)
+    decoder = StreamingDecoder(vae, num_slots=8)
     decoder.start(slot, history)                    # prompt context, or patches decoded earlier
     audio = decoder.decode(latents, slots)          # [B, P, D] -> [B, P * output_hop_length]
 
@@ -33,7 +33,6 @@ from models.voxcpm.audio_vae import (
     Snake,
     receptive_field_frames,
 )
-from models.voxcpm.fused import served
 
 MIN_PACKED_WEIGHT = 1 << 18
 """Elements. Narrower layers run at higher frame rates, where the plain product is as fast."""
@@ -159,15 +158,6 @@ def run_layers(layers: list[Layer], x: Tensor, slots: Slots) -> Tensor:
     for layer in layers:
         x = layer(x, slots)
     return x
-
-
-def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:
-    """The form of the decoder that is fast on the device of `vae`."""
-    if not served(next(vae.parameters()).device):
-        return StreamingDecoder(vae, num_slots)
-    from models.voxcpm.fused.vae import FusedDecoder
-
-    return FusedDecoder(vae, num_slots)
 
 
 class StreamingDecoder:

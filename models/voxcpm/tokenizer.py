@@ -27,6 +27,12 @@ class TextTokenizer:
     def from_file(cls, path: Path) -> TextTokenizer:
         return cls(Tokenizer.from_file(str(path)))
 
+    @property
+    def knows_digits(self) -> bool:
+        """Whether every digit has a token of its own, or is part of a vocabulary of bytes."""
+        unknown = self._tokenizer.token_to_id("<unk>")
+        return all((ids := self.encode(digit)) and unknown not in ids for digit in "0123456789")
+
     def encode(self, text: str) -> list[int]:
         """Token ids of `text`, without begin or end markers."""
         encoding = self._tokenizer.encode(text.lstrip(" "), add_special_tokens=False)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine.sequence import Sequence
 from engine.side_stream import SideStream
+from engine.staging import upload
 from models.voxcpm.audio_vae import AudioVAE
+from models.voxcpm.fused import served
 from models.voxcpm.prompt import key_patches, trailing_patches
-from models.voxcpm.streaming_vae import streaming_decoder
+from models.voxcpm.streaming_vae import StreamingDecoder
 
 
 class WaveformStreams:
@@ -52,7 +55,7 @@ class WaveformStreams:
 
     def decode(self, sequences: list[Sequence], patches: Tensor) -> Tensor:
         """The audio of one new patch of each sequence: patches [N, P, D] -> [N, patch_samples]."""
-        slots = torch.tensor(self.slots(sequences), device=self._device)
+        slots = upload(np.array(self.slots(sequences)), self._device)
         patches = patches.float()
         self.latents[slots] = patches
         self.side.follow()
@@ -65,7 +68,7 @@ class WaveformStreams:
         """The slot of each sequence, ready for its next patch."""
         slots, fresh = self.places(sequences)
         if fresh:
-            self.clear(torch.tensor(fresh, device=self._device))
+            self.clear(upload(np.array(fresh), self._device))
         return slots
 
     def places(self, sequences: list[Sequence]) -> tuple[list[int], list[int]]:
@@ -126,4 +129,13 @@ class WaveformStreams:
         self.latents[slot] = self._patches(sequence.token_ids[-1:])[0]
 
     def _patches(self, keys: list[bytes]) -> Tensor:
-        return torch.from_numpy(key_patches(keys, self._patch_size, self._feat_dim).copy()).to(self._device)
+        return upload(key_patches(keys, self._patch_size, self._feat_dim), self._device)
+
+
+def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:
+    """The form of the decoder that is fast on the device of `vae`."""
+    if not served(next(vae.parameters()).device):
+        return StreamingDecoder(vae, num_slots)
+    from models.voxcpm.fused.vae import FusedDecoder
+
+    return FusedDecoder(vae, num_slots)

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor, nn
 
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 
 _ROWS = 16
 """Rows of the smallest tile that can be multiplied."""
@@ -141,7 +141,7 @@ def _launch(
     (num_rows, patch, dim), hidden = x.shape, projection.out_features
     streams = max(1, _ROWS // patch)
     columns = triton.cdiv(hidden, _COLUMNS) if target else 1
-    flow_step_kernel[(triton.cdiv(num_rows, streams), columns)](
+    kernel_on(x.device, flow_step_kernel)[(triton.cdiv(num_rows, streams), columns)](
         x, step.velocity if step else None, step.cfg_value if step else None, out,
         projection.weight, projection.bias, target.tokens if target else None,
         target.head if target else None, target.head_shift if target else None,

@@ -12,9 +12,11 @@ where cuDNN's default is TF32; everything else is fp32. No global setting is rea
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from engine.staging import upload
 from models.voxcpm.audio_vae import (
     AudioVAE,
     CausalConv1d,
@@ -63,7 +65,7 @@ class FusedDecoder(StreamingDecoder):
         """See `StreamingDecoder.start`."""
         self._storage[slot].zero_()
         if len(history):
-            slots = torch.tensor([slot], device=self._storage.device)
+            slots = upload(np.array([slot]), self._storage.device)
             self._run(history.flatten(0, 1)[None], slots)
 
     @torch.inference_mode()

@@ -15,7 +15,7 @@ import triton
 from torch import Tensor
 
 from engine.kernels import streaming_conv as kernels
-from engine.kernels.launch import launch_options
+from engine.kernels.launch import kernel_on, launch_options
 from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d, Snake
 from models.voxcpm.fused.vae_tiles import conv_tile, depthwise_tile, runs, separable_tile, step_of
 from models.voxcpm.streaming_vae import WindowState, pair_weight, window_weight
@@ -114,7 +114,7 @@ class ProductStage(Stage):
         kept, out = self._outputs(x, frames * self._repeats, channels)
         tile = conv_tile(rows, outputs, self.arithmetic.processors)
         programs = triton.cdiv(rows, tile.m) * triton.cdiv(outputs, tile.n) + self._copies(batch)
-        kernels.conv_kernel[(programs,)](
+        kernel_on(x.device, kernels.conv_kernel)[(programs,)](
             *self._stateful(x, call), self.weight, self.bias,
             signal.residual if self.epilogue.residual else None, kept, out, *self.epilogue.steps(),
             rows, frames, call.old.stride(0), self._dilation,
@@ -148,7 +148,7 @@ class DepthwiseStage(Stage):
         per_stream = runs(frames, self.dilation, tile.steps)
         rows = batch * per_stream
         programs = triton.cdiv(rows, tile.m) * triton.cdiv(channels, tile.n) + self._copies(batch)
-        kernels.depthwise_kernel[(programs,)](
+        kernel_on(x.device, kernels.depthwise_kernel)[(programs,)](
             *self._stateful(x, call), *self.weights, self.epilogue.alpha, self.epilogue.reciprocal, out,
             rows, per_stream, frames, call.old.stride(0), self.dilation,
             C=channels, TAPS=self.taps, STEPS=tile.steps, BM=tile.m, BC=tile.n, BLOCK=COPY_BLOCK,
@@ -178,7 +178,7 @@ class SeparableStage(Stage):
         per_stream = runs(frames, first.dilation, tile.steps)
         rows = batch * per_stream
         programs = triton.cdiv(rows, tile.m) * triton.cdiv(outputs, tile.n) + self._copies(batch)
-        kernels.separable_kernel[(programs,)](
+        kernel_on(x.device, kernels.separable_kernel)[(programs,)](
             *self._stateful(x, call), *first.weights, *between,
             product.weight, product.bias, x if self.epilogue.residual else None, out, *self.epilogue.steps(),
             rows, per_stream, frames, call.old.stride(0), first.dilation,
@@ -204,7 +204,7 @@ class OutputStage(Stage):
         tile = depthwise_tile(batch, frames, channels, 1, self.arithmetic.processors)
         per_stream = runs(frames, 1, tile.steps)
         programs = triton.cdiv(batch * per_stream, tile.m) + self._copies(batch)
-        kernels.output_kernel[(programs,)](
+        kernel_on(x.device, kernels.output_kernel)[(programs,)](
             *self._stateful(x, call), self._weight, self._bias, audio,
             batch * per_stream, per_stream, frames, call.old.stride(0),
             C=channels, TAPS=len(self._weight), STEPS=tile.steps, BM=tile.m,
@@ -227,7 +227,7 @@ def gather(storage: Tensor, slots: Tensor) -> Tensor:
     """The rows `slots` of storage [S, size]: [B, size]."""
     size = storage.shape[1]
     old = storage.new_empty(len(slots), size)
-    kernels.gather_kernel[(triton.cdiv(size, COPY_BLOCK), len(slots))](
+    kernel_on(storage.device, kernels.gather_kernel)[(triton.cdiv(size, COPY_BLOCK), len(slots))](
         storage, slots, old, size, SIZE=size, BLOCK=COPY_BLOCK, num_warps=4, **launch_options(storage.device)
     )
     return old

@@ -27,15 +27,17 @@ import numpy as np
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
+from engine.staging import Mark
 from models.voxcpm.generation import GenerationState
-from models.voxcpm.programs.step_program import Launched, ProgramResult, ProgramRow
+from models.voxcpm.programs.language_program import LanguageProgram, LanguageRow
+from models.voxcpm.programs.patch_program import Launched, PatchResult, PatchRow
 from models.voxcpm.programs.step_programs import StepPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
 
 Results = list[StepResult | None]
 RunFreely = Callable[[list[ScheduledSequence]], Results]
 MakeNoise = Callable[[GenerationState, int], np.ndarray]
-MakeResult = Callable[[GenerationState, ProgramResult], StepResult]
+MakeResult = Callable[[GenerationState, PatchResult], StepResult]
 
 
 class Position(NamedTuple):
@@ -52,9 +54,9 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """A step under way: what is computed in each row."""
+    """A step under way: what is computed in each row that gets a patch."""
 
-    launched: Launched
+    launched: Launched | Mark
     rows: list[Position]
     wanted: list[int | None] = field(default_factory=list)
     """For each row, the row of the batch that it serves."""
@@ -92,7 +94,7 @@ class ProgramRunner:
         self._block_size = block_size
         self._make_noise, self._make_result = make_noise, make_result
         self._ahead: Flight | None = None
-        self._kept: dict[Sequence, tuple[Position, ProgramResult]] = {}
+        self._kept: dict[Sequence, tuple[Position, PatchResult]] = {}
         """Of sequences that were left out of the step they were computed for."""
 
     def run(self, batch: Rows[ScheduledSequence], run_freely: RunFreely) -> Results:
@@ -101,7 +103,7 @@ class ProgramRunner:
         served = self._take_kept(batch, results)
         flights = self._take_ahead(batch, served)
         flights += self._launch_decodes(batch, served)
-        flights += self._launch_replays(batch, served)
+        self._launch_replays(batch, served)
         flights += self._launch_chunks(batch, served)
         rest = [i for i in range(len(batch)) if i not in served]
         if rest:
@@ -170,9 +172,12 @@ class ProgramRunner:
                 flights.append(Flight(flight.launched, flight.rows, rows))
         return flights
 
-    def _launch_replays(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
-        """Patches of resumed clips as they were computed before: as decodes, whose own patch nobody wants."""
-        spare, flights = self._streams.spare_slot, []
+    def _launch_replays(self, batch: Rows[ScheduledSequence], served: set[int]) -> None:
+        """Keys and values of patches of resumed clips, as they were computed before: by decodes.
+
+        Their own patches are known. Nobody waits for the device here, which is a few steps behind at most.
+        """
+        spare = self._streams.spare_slot
         for i, row in enumerate(batch):
             if i in served or row.samples or not _is_replay(row):
                 continue
@@ -180,11 +185,9 @@ class ProgramRunner:
             if program is None:
                 continue
             self._streams.put_last(spare, row.sequence.token_ids[row.start])
-            program.fill([ProgramRow(row.start, [b""], row.sequence.block_table, spare)])
-            position = Position(row.sequence, row.start, row.sequence.block_table)
-            flights.append(Flight(program.launch(self._programs.num_steps), [position], [None]))
+            program.fill([LanguageRow(row.start, [b""], row.sequence.block_table, spare)])
+            program.launch()
             served.add(i)
-        return flights
 
     def _launch(self, rows: list[tuple[Sequence, int, int]], num_steps: int) -> Flight | None:
         """Compute one position of each sequence; None when there is no row, or no program for so many.
@@ -198,12 +201,23 @@ class ProgramRunner:
         slots = self._streams.slots([sequence for sequence, _, _ in rows])
         program.fill(
             [
-                self._row(sequence, start, [b""], slot, unread)
-                for (sequence, start, unread), slot in zip(rows, slots, strict=True)
+                LanguageRow(start, [b""], sequence.block_table, slot)
+                for (sequence, start, _), slot in zip(rows, slots, strict=True)
             ]
         )
+        program.launch()
+        patches = [
+            self._patch_row(sequence, slot, unread)
+            for (sequence, _, unread), slot in zip(rows, slots, strict=True)
+        ]
         positions = [Position(sequence, start, sequence.block_table) for sequence, start, _ in rows]
-        return Flight(program.launch(num_steps), positions)
+        return Flight(self._launch_patches(patches, False, num_steps), positions)
+
+    def _launch_patches(self, rows: list[PatchRow], begins: bool, num_steps: int) -> Launched:
+        """After the language program that computes what they are made from."""
+        program = self._programs.for_patches(len(rows), begins)
+        program.fill(rows)
+        return program.launch(num_steps)
 
     def _launch_chunks(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         """Chunks of prompts, in as few launches as hold them."""
@@ -221,26 +235,34 @@ class ProgramRunner:
         for (has_audio, num_steps), chunks in waiting.items():
             for program, count in self._programs.pack([chunk.count for chunk in chunks], has_audio):
                 taken, chunks = chunks[:count], chunks[count:]
-                program.fill([], self._chunk_rows(taken))
-                rows = [Position(chunk.sequence, chunk.start, chunk.sequence.block_table) for chunk in taken]
-                wanted = [chunk.index if chunk.samples else None for chunk in taken]
-                flights.append(Flight(program.launch(num_steps), rows, wanted))
+                flights.append(self._launch_pack(program, taken, num_steps))
         return flights
 
-    def _chunk_rows(self, chunks: list[Chunk]) -> list[ProgramRow]:
-        """What is not the end of its prompt has no waveform yet."""
-        slots, fresh = self._streams.places([chunk.sequence for chunk in chunks if chunk.samples])
-        slot_of_next = iter(slots)
-        rows = []
-        for chunk in chunks:
-            keys = chunk.sequence.token_ids[chunk.start : chunk.start + chunk.count]
-            if chunk.samples:
-                slot = next(slot_of_next)
-                rows.append(self._row(chunk.sequence, chunk.start, keys, slot, 0, slot in fresh))
-            else:
-                table = chunk.sequence.block_table
-                rows.append(ProgramRow(chunk.start, keys, table, self._streams.spare_slot))
-        return rows
+    def _launch_pack(self, program: LanguageProgram, chunks: list[Chunk], num_steps: int) -> Flight:
+        """Chunks in one launch, and the patches of those that end their prompts."""
+        program.fill(
+            [
+                LanguageRow(
+                    chunk.start,
+                    chunk.sequence.token_ids[chunk.start : chunk.start + chunk.count],
+                    chunk.sequence.block_table,
+                    samples=chunk.samples,
+                )
+                for chunk in chunks
+            ]
+        )
+        program.launch()
+        ends = [chunk for chunk in chunks if chunk.samples]
+        if not ends:
+            return Flight(program.mark(), [], [])
+        slots, fresh = self._streams.places([chunk.sequence for chunk in ends])
+        rows = [
+            self._patch_row(chunk.sequence, slot, 0, slot in fresh)
+            for chunk, slot in zip(ends, slots, strict=True)
+        ]
+        positions = [Position(chunk.sequence, chunk.start, chunk.sequence.block_table) for chunk in ends]
+        launched = self._launch_patches(rows, True, num_steps)
+        return Flight(launched, positions, [chunk.index for chunk in ends])
 
     def _launch_ahead(self, batch: Rows[ScheduledSequence], results: Results) -> Flight | None:
         """The next step of whatever is sure to be in it unless the model ends it."""
@@ -262,25 +284,17 @@ class ProgramRunner:
                 rows.append((sequence, next_start, unread))
         return self._launch(rows, self._programs.num_steps)
 
-    def _row(
-        self,
-        sequence: Sequence,
-        start: int,
-        keys: list[int | bytes],
-        slot: int,
-        unread: int,
-        fresh: bool = False,
-    ) -> ProgramRow:
+    def _patch_row(self, sequence: Sequence, slot: int, unread: int, fresh: bool = False) -> PatchRow:
+        """unread: how many of its patches are not read yet."""
         state = sequence.payload
-        noise = self._make_noise(state, state.index + unread)
-        return ProgramRow(start, keys, sequence.block_table, slot, noise, state.cfg_value, fresh)
+        return PatchRow(slot, self._make_noise(state, state.index + unread), state.cfg_value, fresh)
 
     def _read(self, flight: Flight, batch: Rows[ScheduledSequence], results: Results) -> None:
         for i, found in zip(flight.wanted, flight.launched.results(), strict=True):
             if i is not None:
                 results[i] = self._result(batch[i].sequence, found)
 
-    def _result(self, sequence: Sequence, found: ProgramResult) -> StepResult:
+    def _result(self, sequence: Sequence, found: PatchResult) -> StepResult:
         return self._make_result(sequence.payload, found)
 
 

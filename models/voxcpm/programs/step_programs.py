@@ -1,9 +1,10 @@
-"""The step programs of one engine: which there are, and which one serves a row of a batch.
+"""The programs of one engine: which there are, and which one serves a row of a batch.
 
-Decodes of all sequences go through one program of the next batch size. Chunks of prompts share programs with
-room for several, one after the other as far as they fit: 20 prompts of 40 tokens that come together are one
-launch. Another number of solver steps than that of the programs is computed at the same addresses, but
-unrecorded.
+Decodes of all sequences go through one language program of the next batch size. Chunks of prompts share
+programs with room for several, one after the other as far as they fit: 20 prompts of 40 tokens that come
+together are one launch. Patches follow for as many rows as need them: a prompt of 2,000 positions fills a
+language program with room for 16 chunks, and then a patch program of one row. Another number of solver steps
+than that of the programs is computed at the same addresses, but unrecorded.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from engine.attention import StepShape
 from engine.cuda_graphs import GraphRecorder, batch_sizes
-from models.voxcpm.programs.step_program import ProgramShape, StepProgram
+from engine.errors import EngineError
+from models.voxcpm.programs.language_program import LanguageProgram, LanguageShape
+from models.voxcpm.programs.patch_program import PatchProgram
+from models.voxcpm.programs.waveform_programs import PatchShape
 
+Program = TypeVar("Program", LanguageProgram, PatchProgram)
 Report = Callable[[float], None]
 """Is told what part of the programs is recorded, 0 to 1."""
 
@@ -35,6 +41,7 @@ class ProgramPlan:
     """Which programs there are."""
 
     num_steps: int
+    """Of the flow solver, where nobody asks for another number."""
     max_rows: int
     max_context: int
     text_chunks: tuple[tuple[int, int], ...] = TEXT_CHUNKS
@@ -48,19 +55,28 @@ class ProgramPlan:
         """Lengths of the longest context that programs have room for, rising."""
         return [limit for limit in (SHORT_CONTEXT,) if limit < self.max_context] + [self.max_context]
 
-    def shapes(self) -> list[ProgramShape]:
+    def language_shapes(self) -> list[LanguageShape]:
         """All of them, the largest first."""
         shapes = [
-            ProgramShape(StepShape(count, max_context=context), self.num_steps)
+            LanguageShape(StepShape(count, max_context=context))
             for context in self.contexts
-            for count in self.decode_rows or batch_sizes(self.max_rows)
+            for count in self._decode_sizes
             if context == self.max_context or count <= SHORT_CONTEXT_ROWS
         ]
         for rooms, has_audio in ((self.text_chunks, False), (self.audio_chunks, True)):
             for chunks, tokens in sorted({(min(chunks, self.max_rows), tokens) for chunks, tokens in rooms}):
-                attention = StepShape(0, chunks, tokens, self.max_context)
-                shapes.append(ProgramShape(attention, self.num_steps, has_audio))
+                shapes.append(LanguageShape(StepShape(0, chunks, tokens, self.max_context), has_audio))
         return sorted(shapes, key=lambda shape: -shape.attention.num_tokens)
+
+    def patch_shapes(self) -> list[PatchShape]:
+        """All of them, the largest first: of decodes, and of chunks, whose patches may begin streams."""
+        begins = {min(chunks, self.max_rows) for chunks, _ in (*self.text_chunks, *self.audio_chunks)}
+        shapes = [PatchShape(rows, False) for rows in self._decode_sizes]
+        return sorted(shapes + [PatchShape(rows, True) for rows in begins], reverse=True)
+
+    @property
+    def _decode_sizes(self) -> list[int]:
+        return self.decode_rows or batch_sizes(self.max_rows)
 
 
 class StepPrograms:
@@ -69,21 +85,26 @@ class StepPrograms:
     def __init__(
         self,
         plan: ProgramPlan,
-        build: Callable[[ProgramShape], StepProgram],
+        build_language: Callable[[LanguageShape], LanguageProgram],
+        build_patch: Callable[[PatchShape], PatchProgram],
         recorder: GraphRecorder,
         report: Report = lambda share: None,
     ) -> None:
         self.num_steps = plan.num_steps
-        self._decodes: dict[int, list[tuple[int, StepProgram]]] = {}
-        self._chunks: dict[bool, list[StepProgram]] = {False: [], True: []}
-        shapes = plan.shapes()
-        for done, shape in enumerate(shapes, start=1):
-            program = build(shape)
-            program.use(recorder.record(program.compute))
-            self._keep(program)
-            report(done / len(shapes))
+        self._decodes: dict[int, list[tuple[int, LanguageProgram]]] = {}
+        self._chunks: dict[bool, list[LanguageProgram]] = {False: [], True: []}
+        self._patches: dict[bool, list[tuple[int, PatchProgram]]] = {False: [], True: []}
+        languages, patches = plan.language_shapes(), plan.patch_shapes()
+        count = len(languages) + len(patches)
+        for done, shape in enumerate(languages, start=1):
+            self._keep(_recorded(build_language(shape), recorder))
+            report(done / count)
+        for done, shape in enumerate(patches, start=len(languages) + 1):
+            program = _recorded(build_patch(shape), recorder)
+            bisect.insort(self._patches[shape.begins], (shape.rows, program), key=lambda entry: entry[0])
+            report(done / count)
 
-    def _keep(self, program: StepProgram) -> None:
+    def _keep(self, program: LanguageProgram) -> None:
         attention = program.shape.attention
         if attention.num_decodes:
             rows = self._decodes.setdefault(attention.max_context, [])
@@ -91,14 +112,14 @@ class StepPrograms:
         else:
             bisect.insort(self._chunks[program.shape.chunk_audio], program, key=_room)
 
-    def for_decodes(self, count: int, longest_context: int) -> StepProgram | None:
+    def for_decodes(self, count: int, longest_context: int) -> LanguageProgram | None:
         """The smallest program with room for so many decodes."""
         for context in sorted(self._decodes):
             if longest_context <= context and (program := _smallest(self._decodes[context], count)):
                 return program
         return None
 
-    def for_chunks(self, count: int, tokens: int, has_audio: bool) -> StepProgram | None:
+    def for_chunks(self, count: int, tokens: int, has_audio: bool) -> LanguageProgram | None:
         """The smallest program with room for so many chunks of prompts, `tokens` positions in all."""
         for program in self._chunks[has_audio]:
             chunks, positions = _room(program)
@@ -106,12 +127,22 @@ class StepPrograms:
                 return program
         return None
 
-    def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[StepProgram, int]]:
+    def for_patches(self, count: int, begins: bool) -> PatchProgram:
+        """The smallest program with room for the patches of so many decodes, or (`begins`) chunks.
+
+        There is one for whatever the other methods return a program for.
+        """
+        program = _smallest(self._patches[begins], count)
+        if program is None:
+            raise EngineError(f"no program makes {count} patches at once")
+        return program
+
+    def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[LanguageProgram, int]]:
         """Programs for chunks of these lengths in turn, and how many each takes: as many as fit.
 
         No length may be above `longest_chunk`.
         """
-        packed: list[tuple[StepProgram, int]] = []
+        packed: list[tuple[LanguageProgram, int]] = []
         count = tokens = 0
         for length in lengths:
             larger = self.for_chunks(count + 1, tokens + length, has_audio)
@@ -131,11 +162,16 @@ class StepPrograms:
         )
 
 
-def _room(program: StepProgram) -> tuple[int, int]:
+def _recorded(program: Program, recorder: GraphRecorder) -> Program:
+    program.use(recorder.record(program.compute))
+    return program
+
+
+def _room(program: LanguageProgram) -> tuple[int, int]:
     """Chunks and their positions in all."""
     return program.shape.attention.num_chunks, program.shape.attention.num_chunk_tokens
 
 
-def _smallest(programs: list[tuple[int, StepProgram]], size: int) -> StepProgram | None:
+def _smallest(programs: list[tuple[int, Program]], size: int) -> Program | None:
     place = bisect.bisect_left(programs, size, key=lambda entry: entry[0])
     return programs[place][1] if place < len(programs) else None

@@ -1,6 +1,6 @@
-"""The second part of a step, patches -> VAE -> one output, beside the language models of the next step.
+"""The last part of a step, patches -> VAE -> one output, beside the language models of the next step.
 
-The next patch needs the last one, not its audio. So a step program hands its patches over, and while they
+The next patch needs the last one, not its audio. So a patch program hands its patches over, and while they
 become audio on a stream of their own the next program already runs:
 
     step n:       language models, flow matching | hand over
@@ -30,8 +30,8 @@ from models.voxcpm.waveform_streams import WaveformStreams
 _HANDED_BESIDE_PATCHES = 3
 
 
-class DecodeShape(NamedTuple):
-    """Patches to decode together, and whether some of them may begin a stream."""
+class PatchShape(NamedTuple):
+    """Patches to make and decode together, and whether some of them may begin a stream."""
 
     rows: int
     begins: bool
@@ -50,7 +50,7 @@ class WaveformPrograms:
 
     def __init__(
         self,
-        shapes: Iterable[DecodeShape],
+        shapes: Iterable[PatchShape],
         streams: WaveformStreams,
         config: VoxCPMConfig,
         recorder: GraphRecorder,
@@ -69,14 +69,14 @@ class WaveformPrograms:
         with streams.side.on():
             width = self._size + config.patch_samples + 2
             self._readback = Readback(torch.zeros(len(handed), width, device=handed.device))
-        self._launch: dict[DecodeShape, Compute] = {}
+        self._launch: dict[PatchShape, Compute] = {}
         for done, shape in enumerate(ordered, start=1):
             with streams.side.on():
                 self._launch[shape] = recorder.record(partial(self.compute, shape))
             report(done / len(ordered))
 
     def hand_over(self, patches: Tensor, stops: Tensor, slots: Tensor, begins: Tensor | None) -> None:
-        """The end of a step's first part, capturable.
+        """The end of a patch program, capturable.
 
         Args:
             patches: [N, P, D] fp32.
@@ -89,7 +89,7 @@ class WaveformPrograms:
         torch.cat([patches.flatten(1), beside.float()], dim=1, out=self.handed[: len(patches)])
 
     @torch.inference_mode()
-    def launch(self, shape: DecodeShape, rows: int) -> HostCopy:
+    def launch(self, shape: PatchShape, rows: int) -> HostCopy:
         """Decode what was handed over, and fetch the first `rows` rows of the output of `compute`."""
         self._hand_over.send(shape.rows)
         with self._streams.side.on():
@@ -97,7 +97,7 @@ class WaveformPrograms:
             return self._readback.take(rows)
 
     @torch.inference_mode()
-    def compute(self, shape: DecodeShape) -> None:
+    def compute(self, shape: PatchShape) -> None:
         """The decode itself; each output row is latents, audio, stop decision, peak of the audio."""
         handed = self._hand_over.target[: shape.rows]
         latents, decoder = handed[:, : self._size], self._streams.decoder

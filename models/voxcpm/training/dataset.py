@@ -1,4 +1,4 @@
-"""Synthesised speech in device memory, read while flite still writes it.
+"""Synthesised speech in device memory, read while the teachers still speak.
 
 `SpeechStore` holds all samples in one int16 tensor, so that a training crop is an index operation on
 the device and no loader process is needed. Utterances begin and end in silence, so a crop may span
@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .synthesis import LONGEST_SECONDS, SAMPLE_RATE
+from .synthesis import LONGEST_SECONDS
+from .teachers import SPEECH_RATE
 
 
 @dataclass(frozen=True)
 class SpokenText:
-    """One utterance of the store: `samples` samples from `start`."""
+    """One utterance of the store: `samples` samples at 24 kHz from `start`; `voice` names its speaker."""
 
     start: int
     samples: int
@@ -60,25 +61,25 @@ class SpeechStore:
     def __init__(self, folder: Path, device: torch.device, hours: float) -> None:
         self._folder = folder
         self._shards: dict[Path, _Shard] = {}
-        self.audio = torch.zeros(int(hours * 3600 * SAMPLE_RATE), dtype=torch.int16, device=device)
+        self.audio = torch.zeros(int(hours * 3600 * SPEECH_RATE), dtype=torch.int16, device=device)
         self.filled = 0
         self.utterances: list[SpokenText] = []
 
     @property
     def hours(self) -> float:
-        return self.filled / SAMPLE_RATE / 3600
+        return self.filled / SPEECH_RATE / 3600
 
     @property
     def full(self) -> bool:
         """Whether there may be no room for another utterance."""
-        return len(self.audio) - self.filled < LONGEST_SECONDS * SAMPLE_RATE
+        return len(self.audio) - self.filled < LONGEST_SECONDS * SPEECH_RATE
 
     def wait_for(self, seconds: float, deadline: float) -> None:
         """Block until there are `seconds` of speech. Raises TimeoutError after `deadline` (time.time())."""
         self.refresh()
-        while self.filled < seconds * SAMPLE_RATE:
+        while self.filled < seconds * SPEECH_RATE:
             if time.time() > deadline:
-                raise TimeoutError(f"only {self.filled / SAMPLE_RATE:.0f} s of speech after all")
+                raise TimeoutError(f"only {self.filled / SPEECH_RATE:.0f} s of speech after all")
             time.sleep(1)
             self.refresh()
 

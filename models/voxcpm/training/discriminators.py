@@ -1,4 +1,4 @@
-"""Discriminators of the audio VAE's late training: complex spectra at three resolutions, four periods.
+"""Discriminators of the audio VAE's late training: complex spectra at three resolutions, five periods.
 
 After Défossez et al. 2022 (multi-scale STFT) and Kong et al. 2020 (multi-period), both small. The
 losses are least squares and feature matching.
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 Judgement = tuple[Tensor, list[Tensor]]
+LOUDNESS = 5.0  # speech at training level is quiet; fresh discriminators learn faster from louder input
 
 
 def _conv(inputs: int, outputs: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1)) -> nn.Module:
@@ -58,7 +59,7 @@ class SpectrumDiscriminator(nn.Module):
 class PeriodDiscriminator(nn.Module):
     """Judges the waveform folded at a period."""
 
-    def __init__(self, period: int, channels: tuple[int, ...] = (16, 64, 192, 256)) -> None:
+    def __init__(self, period: int, channels: tuple[int, ...] = (32, 96, 256, 512)) -> None:
         super().__init__()
         self.period = period
         sizes = (1, *channels)
@@ -72,15 +73,16 @@ class PeriodDiscriminator(nn.Module):
 
 
 class Discriminators(nn.Module):
-    """All seven."""
+    """All eight."""
 
     def __init__(self) -> None:
         super().__init__()
-        spectra = [SpectrumDiscriminator(window) for window in (1024, 512, 256)]
-        self.members = nn.ModuleList([*spectra, *(PeriodDiscriminator(p) for p in (2, 3, 5, 7))])
+        spectra = [SpectrumDiscriminator(window) for window in (2048, 1024, 512)]
+        self.members = nn.ModuleList([*spectra, *(PeriodDiscriminator(p) for p in (2, 3, 5, 7, 11))])
 
     def forward(self, audio: Tensor) -> list[Judgement]:
         """audio [B, 1, T] -> one judgement per discriminator."""
+        audio = LOUDNESS * audio
         return [member.stack(member.view(audio)) for member in self.members]
 
 

@@ -2,13 +2,14 @@
 
     python -m models.voxcpm.training.export --pieces DIR --out models/voxcpm/bundled --decoder final
 
-The named voices are short recordings of flite, made here. The files together stay below 40 MiB.
+The named voices are short recordings of the teachers, made here. The files together stay below 40 MiB.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +17,23 @@ import soundfile
 from safetensors.torch import save_file
 from torch import Tensor
 
-from . import synthesis
 from .model_card import DEFAULTS, TrainingFacts, model_card
 from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
 from .recipe import recipe_named
+from .teachers import SPEECH_RATE, Speaker, Teachers
 from .tokenizer_file import write_tokenizer
 
 REFERENCE_TEXT = "A gentle breeze moved the leaves along the river."
-DESCRIPTIONS = {
-    "rms": "man, even and clear (the default without a reference)",
-    "slt": "woman",
-    "awb": "man, Scottish accent",
-    "kal16": "man, diphone voice",
-}
 MOST_BYTES = 40 * 2**20
 
 
-def write_voices(folder: Path, carry: Path | None) -> None:
+def write_voices(folder: Path, voices: dict[str, tuple[Speaker, str]], carry: Path | None) -> None:
     """One FLAC recording of about three seconds per voice, and voices.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    flite = synthesis.Flite(carry)
-    gains = synthesis.voice_gains(flite)
-    entries = {}
-    for voice, description in DESCRIPTIONS.items():
-        samples = synthesis.speak(flite, REFERENCE_TEXT, voice, gains)
-        soundfile.write(folder / f"{voice}.flac", samples, synthesis.SAMPLE_RATE, subtype="PCM_16")
+    teachers, entries = Teachers(carry), {}
+    for voice, (speaker, description) in voices.items():
+        samples = teachers.read(REFERENCE_TEXT, speaker, random.Random(0))
+        soundfile.write(folder / f"{voice}.flac", samples, SPEECH_RATE, subtype="PCM_16")
         entries[voice] = {"audio": f"{voice}.flac", "language": "en", "description": description}
     write_json(folder / "voices.json", entries)
 
@@ -70,7 +63,8 @@ def export(
     piece is missing, ValueError where the files are too large.
     """
     out.mkdir(parents=True, exist_ok=True)
-    config = recipe_named(recipe).config
+    chosen = recipe_named(recipe)
+    config = chosen.config
     model = joined(pieces, LANGUAGE_MODEL)
     vae = joined(pieces, ENCODER) | joined(pieces, DECODERS[decoder])
     write_weights(out / "model.safetensors", model)
@@ -78,7 +72,7 @@ def export(
     write_json(out / "config.json", config.to_dict())
     write_json(out / "generation_config.json", generation)
     write_tokenizer(out)
-    write_voices(out / "voices", carry)
+    write_voices(out / "voices", chosen.named_voices, carry)
     (out / "README.md").write_text(model_card(config, generation, TrainingFacts.of(pieces), model, vae))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if size > MOST_BYTES:
@@ -90,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pieces", type=Path, required=True, help="output folder of the pipeline")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--carry", type=Path, help="folder with the flite libraries, where not installed")
+    parser.add_argument("--carry", type=Path, help="folder with what the teachers need, where not installed")
     parser.add_argument(
         "--decoder", choices=tuple(DECODERS), default="final", help="plain: before the adversarial part"
     )
@@ -106,7 +100,7 @@ def main() -> None:
         "--part-characters", type=int, default=160, help="longer text is spoken in parts of this length"
     )
     args = parser.parse_args()
-    generation = {"name": args.name, "languages": ["en"], "features": ["reference"]}
+    generation = {"name": args.name, "languages": ["en"], "features": ["reference", "words_only"]}
     generation |= {name: getattr(args, name) for name in DEFAULTS}
     size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
     print(f"{args.out}: {size / 2**20:.2f} MiB")

@@ -16,8 +16,8 @@ from torch import Tensor
 from models.voxcpm.config import VoxCPMConfig
 
 from .dataset import SpeechStore, SpokenText
+from .hearing import Hearing
 from .lm_batches import LatentCorpus
-from .synthesis import VOICES
 
 
 def patches_of(utterance: SpokenText, patch_samples: int) -> int:
@@ -36,7 +36,8 @@ def encode_speech(
 
     `encode` is AudioVAE.encode, compiled or not.
     """
-    patch_size, patch_samples = config.patch_size, config.patch_size * config.audio_vae_config.hop_length
+    patch_size, hearing = config.patch_size, Hearing().to(store.audio.device)
+    patch_samples = patch_size * config.audio_vae_config.output_hop_length
     ordered = sorted(store.utterances, key=lambda u: u.samples)
     counts = [patches_of(u, patch_samples) for u in ordered]
     latents = torch.empty(
@@ -54,7 +55,7 @@ def encode_speech(
         offsets = torch.arange(group_counts[-1] * patch_samples, device=store.audio.device)
         index = (starts + offsets).clamp_max(len(store.audio) - 1)
         audio = torch.where(offsets < lengths, store.audio[index], 0).float() / 32768
-        encoded = encode(audio[:, None]).transpose(1, 2).unflatten(1, (-1, patch_size))
+        encoded = encode(hearing(audio[:, None])).transpose(1, 2).unflatten(1, (-1, patch_size))
         real = (
             torch.arange(group_counts[-1], device=encoded.device)
             < torch.tensor(group_counts, device=encoded.device)[:, None]
@@ -67,6 +68,8 @@ def encode_speech(
 
 def build_corpus(utterances: list[SpokenText], patch_samples: int, tokenizer: Tokenizer) -> LatentCorpus:
     """Ranges of patches and tokens of utterances in the order `encode_speech` returned them."""
+    names = sorted({u.voice for u in utterances})
+    index = {name: i for i, name in enumerate(names)}
     patches = np.array([patches_of(u, patch_samples) for u in utterances], np.int64)
     encoded = [e.ids for e in tokenizer.encode_batch([u.text for u in utterances], add_special_tokens=False)]
     lengths = np.array([len(ids) for ids in encoded], np.int64)
@@ -75,8 +78,8 @@ def build_corpus(utterances: list[SpokenText], patch_samples: int, tokenizer: To
         num_patches=patches,
         first_token=np.cumsum(lengths) - lengths,
         num_tokens=lengths,
-        voice=np.array([VOICES.index(u.voice) for u in utterances], np.int64),
+        voice=np.array([index[u.voice] for u in utterances], np.int64),
         is_sentence=np.array([u.kind == "sentence" for u in utterances]),
         tokens=np.concatenate([np.array(ids, np.int64) for ids in encoded]),
-        voices=VOICES,
+        voices=tuple(names),
     )

@@ -2,7 +2,10 @@
 
 A batch is one row of `tokens` positions holding whole documents one after the other:
 
-    [103, reference patches, 104]?  text  [101]  patches        (as models/voxcpm/prompt.py builds them)
+    [103, reference patches, 104]?  prompt's text? text  [101]  prompt's patches? patches
+
+as models/voxcpm/prompt.py builds them. A prompt is another recording of the same speaker that the speech goes
+on from: its text and the new one have a space between them, and nothing is learnt from its own patches.
 
 All shapes are fixed, so that the training step compiles once; what is left over is padding.
 """
@@ -19,6 +22,7 @@ from .recipe import DEFAULT_VOICE, LMRecipe
 
 SHORTEST_REFERENCE, LONGEST_REFERENCE = 15, 45
 PADDING_DOCUMENT = 512
+MOST_SILENCE_CUT = 3  # patches: what training adds, and part of the silence that every utterance ends with
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ class _Documents:
     """The documents of one batch, each array [documents].
 
     begin, length: where they stand in the batch; reference, reference_length: first patch and patches of the
-    reference; marker: position of the audio marker; first_patch, patches: the speech to learn.
+    reference; marker: position of the audio marker; prompt, prompt_patches: first patch and patches of the
+    prompt (0 for none); first_patch, patches: the speech to learn.
     """
 
     begin: np.ndarray
@@ -78,6 +83,8 @@ class _Documents:
     reference: np.ndarray
     reference_length: np.ndarray
     marker: np.ndarray
+    prompt: np.ndarray
+    prompt_patches: np.ndarray
     first_patch: np.ndarray
     patches: np.ndarray
 
@@ -97,53 +104,93 @@ class BatchMaker:
         sentences = np.flatnonzero(corpus.is_sentence)
         others = np.flatnonzero(~corpus.is_sentence)
         self._pools = (sentences if len(sentences) else others, others if len(others) else sentences)
-        self._by_voice = [np.flatnonzero(corpus.voice == v) for v in range(len(corpus.voices))]
+        self._by_voice = np.argsort(corpus.voice, kind="stable")
+        self._count_of_voice = np.bincount(corpus.voice, minlength=len(corpus.voices))
+        self._first_of_voice = np.cumsum(self._count_of_voice) - self._count_of_voice
         self._default = corpus.voices.index(DEFAULT_VOICE) if DEFAULT_VOICE in corpus.voices else -1
 
-    def _draw(self, sentence_share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Candidates, each [documents]: utterance, first reference patch, reference length (0 for none)."""
-        count, random, corpus = self.recipe.documents, self._random, self.corpus
+    def _of_the_same_voice(self, chosen: np.ndarray) -> np.ndarray:
+        """Per utterance one of its voice, mostly another."""
+        voice = self.corpus.voice[chosen]
+        nth = (self._random.random(len(chosen)) * self._count_of_voice[voice]).astype(np.int64)
+        return self._by_voice[self._first_of_voice[voice] + nth]
+
+    def _draw_utterances(self, sentence_share: float) -> np.ndarray:
+        count, random = self.recipe.documents, self._random
         from_sentences = random.random(count) < sentence_share
-        chosen = np.where(
+        return np.where(
             from_sentences, random.choice(self._pools[0], count), random.choice(self._pools[1], count)
         )
-        voice = corpus.voice[chosen]
-        other = np.empty(count, np.int64)
-        for index, members in enumerate(self._by_voice):
-            same = voice == index
-            other[same] = random.choice(members, int(same.sum())) if same.any() else 0
+
+    def _draw_references(self, chosen: np.ndarray, prompted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First patch and patches of each document's reference, 0 for none.
+
+        The default voice may have none, and so may a document whose prompt tells who speaks.
+        """
+        corpus, random, count = self.corpus, self._random, len(chosen)
+        other = self._of_the_same_voice(chosen)
         length = np.minimum(
             random.integers(SHORTEST_REFERENCE, LONGEST_REFERENCE + 1, count), corpus.num_patches[other]
         )
         start = corpus.first_patch[other] + (
             random.random(count) * (corpus.num_patches[other] - length + 1)
         ).astype(np.int64)
-        without = (voice == self._default) & (random.random(count) >= self.recipe.default_reference_share)
-        return chosen, start, np.where(without, 0, length)
+        free = (corpus.voice[chosen] == self._default) | prompted
+        without = free & (random.random(count) >= self.recipe.default_reference_share)
+        return start, np.where(without, 0, length)
+
+    def _draw_prompts(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(utterance, patches) of each document's prompt, 0 patches for none; its last silence may be cut."""
+        random, count = self._random, len(chosen)
+        prompt = self._of_the_same_voice(chosen)
+        patches = self.corpus.num_patches[prompt] - random.integers(0, MOST_SILENCE_CUT + 1, count)
+        prompted = random.random(count) < self.recipe.prompt_share
+        prompted &= (prompt != chosen) & (patches <= self.recipe.longest_prompt)
+        return prompt, np.where(prompted, patches, 0)
 
     def make(self, sentence_share: float) -> Batch:
         """One batch; `sentence_share` is the share of documents that are real sentences."""
         corpus, recipe = self.corpus, self.recipe
-        chosen, reference, reference_length = self._draw(sentence_share)
+        chosen = self._draw_utterances(sentence_share)
+        prompt, prompt_patches = self._draw_prompts(chosen)
+        reference, reference_length = self._draw_references(chosen, prompt_patches > 0)
+        prompt_text = np.where(prompt_patches > 0, corpus.num_tokens[prompt] + 1, 0)
         patches, text = corpus.num_patches[chosen], corpus.num_tokens[chosen]
         prefix = np.where(reference_length > 0, reference_length + 2, 0)
-        length = prefix + text + 1 + patches
+        length = prefix + prompt_text + text + 1 + prompt_patches + patches
         usable = length <= recipe.longest_document
         keep = usable & (np.cumsum(length * usable) <= recipe.tokens)
-        keep &= np.cumsum((reference_length + patches) * usable) <= recipe.audio_rows
-        chosen, reference, reference_length, patches, text, prefix, length = (
-            a[keep] for a in (chosen, reference, reference_length, patches, text, prefix, length)
+        keep &= np.cumsum((reference_length + prompt_patches + patches) * usable) <= recipe.audio_rows
+        columns = (chosen, prompt, prompt_patches, prompt_text, reference, reference_length)
+        columns += (patches, text, prefix, length)
+        (chosen, prompt, prompt_patches, prompt_text, reference, reference_length) = (
+            a[keep] for a in columns[:6]
         )
+        patches, text, prefix, length = (a[keep] for a in columns[6:])
         begin = np.cumsum(length) - length
         token_ids = np.zeros(recipe.tokens, np.int64)
         referenced = reference_length > 0
         token_ids[begin[referenced]] = REFERENCE_START
         token_ids[begin[referenced] + reference_length[referenced] + 1] = REFERENCE_END
-        token_ids[ranges(begin + prefix, text)] = corpus.tokens[ranges(corpus.first_token[chosen], text)]
-        marker = begin + prefix + text
+        spoken_before = np.maximum(prompt_text - 1, 0)
+        at_prompt_text = ranges(begin + prefix, spoken_before)
+        token_ids[at_prompt_text] = corpus.tokens[ranges(corpus.first_token[prompt], spoken_before)]
+        prompted = prompt_text > 0
+        token_ids[(begin + prefix + spoken_before)[prompted]] = self.recipe.space_token
+        at_text = ranges(begin + prefix + prompt_text, text)
+        token_ids[at_text] = corpus.tokens[ranges(corpus.first_token[chosen], text)]
+        marker = begin + prefix + prompt_text + text
         token_ids[marker] = AUDIO_START
         documents = _Documents(
-            begin, length, reference, reference_length, marker, corpus.first_patch[chosen], patches
+            begin,
+            length,
+            reference,
+            reference_length,
+            marker,
+            corpus.first_patch[prompt],
+            prompt_patches,
+            corpus.first_patch[chosen],
+            patches,
         )
         return self._lay_out(token_ids, documents)
 
@@ -157,21 +204,25 @@ class BatchMaker:
             recipe.documents + recipe.tokens // PADDING_DOCUMENT + 2, recipe.tokens, np.int32
         )
         boundaries[0], boundaries[1 : len(lengths) + 1] = 0, np.cumsum(lengths)
+        first = marker + 1 + documents.prompt_patches
         at_reference = ranges(documents.begin + 1, documents.reference_length)
-        at_target = ranges(marker + 1, patches)
+        at_prompt = ranges(marker + 1, documents.prompt_patches)
+        at_target = ranges(first, patches)
+        prompt_rows = ranges(documents.prompt, documents.prompt_patches)
         target_patches = ranges(documents.first_patch, patches)
-        rows = len(at_reference) + len(at_target)
+        given = len(at_reference) + len(at_prompt)
+        rows = given + len(at_target)
         audio_positions = np.full(recipe.audio_rows, recipe.tokens, np.int64)
-        audio_positions[:rows] = np.concatenate([at_reference, at_target])
+        audio_positions[:rows] = np.concatenate([at_reference, at_prompt, at_target])
         audio_patches = np.zeros(recipe.audio_rows, np.int64)
         audio_patches[:rows] = np.concatenate(
-            [ranges(documents.reference, documents.reference_length), target_patches]
+            [ranges(documents.reference, documents.reference_length), prompt_rows, target_patches]
         )
         audio_mask = np.zeros(recipe.tokens, bool)
         audio_mask[audio_positions[:rows]] = True
         stop_labels = np.full(recipe.tokens, -1, np.int64)
         stop_labels[at_target - 1] = 0
-        stop_labels[marker + patches - 1] = 1
+        stop_labels[first + patches - 2] = 1
         flow = np.resize(self._random.permutation(len(at_target)), recipe.flow_rows)
         return Batch(
             token_ids=token_ids,
@@ -180,27 +231,31 @@ class BatchMaker:
             boundaries=boundaries,
             audio_positions=audio_positions,
             audio_patches=audio_patches,
-            noise=self._feedback_noise(len(at_reference), patches),
+            noise=self._feedback_noise(given, patches),
             flow_positions=at_target[flow] - 1,
             flow_patches=target_patches[flow],
-            flow_previous=self._previous_rows(len(at_reference), patches)[flow],
+            flow_previous=self._previous_rows(len(at_reference), given, documents)[flow],
             stop_labels=stop_labels,
             target_patches=len(at_target),
         )
 
-    def _feedback_noise(self, reference_rows: int, patches: np.ndarray) -> np.ndarray:
-        """Deviation of the noise per audio row [A] float32: half the documents have some, references none."""
+    def _feedback_noise(self, given_rows: int, patches: np.ndarray) -> np.ndarray:
+        """Deviation of the noise per audio row [A] float32: what is given has none."""
         level = self._random.uniform(0, self.recipe.most_feedback_noise, len(patches))
         level *= self._random.random(len(patches)) < 0.5
         noise = np.zeros(self.recipe.audio_rows, np.float32)
-        noise[reference_rows : reference_rows + int(patches.sum())] = np.repeat(level, patches)
+        noise[given_rows : given_rows + int(patches.sum())] = np.repeat(level, patches)
         return noise
 
-    def _previous_rows(self, reference_rows: int, patches: np.ndarray) -> np.ndarray:
-        """Audio row of the patch before each target patch; `audio_rows`, a row of zeros, before the first."""
-        count = int(patches.sum())
-        previous = reference_rows + np.arange(count) - 1
-        previous[np.cumsum(patches) - patches] = self.recipe.audio_rows
+    def _previous_rows(self, reference_rows: int, given_rows: int, documents: _Documents) -> np.ndarray:
+        """Audio row of the patch before each target patch.
+
+        Before the first one that is the last of the prompt, or `audio_rows`, a row of zeros.
+        """
+        patches, prompts = documents.patches, documents.prompt_patches
+        previous = given_rows + np.arange(int(patches.sum())) - 1
+        last_of_prompt = reference_rows + np.cumsum(prompts) - 1
+        previous[np.cumsum(patches) - patches] = np.where(prompts > 0, last_of_prompt, self.recipe.audio_rows)
         return previous
 
     @staticmethod

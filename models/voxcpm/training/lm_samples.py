@@ -1,6 +1,6 @@
-"""Held-out sentences spoken by a model in training, in every voice: `samples.npz`, for a first listen.
+"""Held-out sentences spoken by a model in training, in its commonest voices: `samples.npz`.
 
-Arrays are named `VOICE_NNN_stopped`, or `_cut` where the clip did not end by itself; int16 at 16 kHz.
+Arrays are named `VOICE_NNN_stopped`, or `_cut` where the clip did not end by itself; int16 at 24 kHz.
 """
 
 from __future__ import annotations
@@ -20,12 +20,20 @@ from .lm_batches import LatentCorpus
 from .recipe import DEFAULT_VOICE
 
 REFERENCE_PATCHES = 30
+SAMPLED_VOICES = 4
 
 
-def references(latents: Tensor, corpus: LatentCorpus) -> list[Tensor | None]:
+def commonest_voices(corpus: LatentCorpus) -> list[int]:
+    """Those with most utterances, at most SAMPLED_VOICES."""
+    counts = np.bincount(corpus.voice, minlength=len(corpus.voices))
+    return np.argsort(-counts, kind="stable")[:SAMPLED_VOICES].tolist()
+
+
+def references(latents: Tensor, corpus: LatentCorpus, voices: list[int]) -> list[Tensor | None]:
     """A stretch of speech per voice [REFERENCE_PATCHES, P, D]; None for the default voice."""
     found = []
-    for index, voice in enumerate(corpus.voices):
+    for index in voices:
+        voice = corpus.voices[index]
         members = np.flatnonzero((corpus.voice == index) & (corpus.num_patches >= REFERENCE_PATCHES))
         first = None if voice == DEFAULT_VOICE or not len(members) else int(corpus.first_patch[members[0]])
         found.append(None if first is None else latents[first : first + REFERENCE_PATCHES].float())
@@ -42,14 +50,15 @@ def write_samples(
     texts: list[str],
     most_patches: int,
 ) -> dict[str, int]:
-    """Speak every text in every voice, decode and write; returns the counts of clips and of stops."""
+    """Speak every text in the commonest voices, decode and write; returns counts of clips and stops."""
     ids = [e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
-    by_voice = references(latents, corpus)
+    chosen = commonest_voices(corpus)
+    by_voice = references(latents, corpus, chosen)
     torch.manual_seed(0)
     spoken = generate(model, ids * len(by_voice), [r for r in by_voice for _ in ids], most_patches)
     arrays = {}
     for index, (one, audio) in enumerate(zip(spoken, waveforms(vae, spoken), strict=True)):
-        voice, ending = corpus.voices[index // len(ids)], "stopped" if one.stopped else "cut"
+        voice, ending = corpus.voices[chosen[index // len(ids)]], "stopped" if one.stopped else "cut"
         samples = (audio.clamp(-1, 1) * 32767).numpy().astype(np.int16)
         arrays[f"{voice}_{index % len(ids):03d}_{ending}"] = samples
     np.savez_compressed(path, **arrays)

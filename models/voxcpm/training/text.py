@@ -17,7 +17,7 @@ import random
 import re
 import subprocess
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 HELD_OUT_FILE = Path(__file__).parent / "held_out.txt"
@@ -25,6 +25,14 @@ READABLE = " abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789',.?!
 _CURLY = str.maketrans(
     {"‘": "'", "’": "'", "`": "'", "“": '"', "”": '"', "–": "-", "‐": "-", "‑": "-", "−": "-"}
 )
+TRAINING_CAMPAIGNS = (
+    "Dead_Water",
+    "Heir_To_The_Throne",
+    "Legend_of_Wesmere",
+    "Liberty",
+    "Sceptre_of_Fire",
+)
+HELD_OUT_CAMPAIGNS = ("The_South_Guard", "Two_Brothers")
 _UNWANTED = re.compile(
     r"fuck|shit|cunt|nigg|rape|whore|bitch|penis|vagina|\banus|nude|\bcock\b|\bsex|\btits?\b", re.I
 )
@@ -68,7 +76,7 @@ def split_sentences(paragraph: str, min_characters: int = 8, max_characters: int
 
 
 def _read(path: Path) -> str:
-    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    data = gzip.decompress(path.read_bytes()) if path.suffix in (".gz", ".dz") else path.read_bytes()
     return data.decode("utf-8", errors="replace")
 
 
@@ -124,16 +132,45 @@ def _book_paragraphs(root: Path) -> Iterator[str]:
         yield from re.split(r"\n\s*\n", _read(root / "usr/share/doc/flite/examples" / name))
 
 
+def _campaign_paragraphs(root: Path, campaigns: tuple[str, ...]) -> Iterator[str]:
+    """What people say to each other in the campaigns of The Battle for Wesnoth, and its narration."""
+    for campaign in campaigns:
+        folder = root / "usr/share/games/wesnoth/1.16/data/campaigns" / campaign
+        for path in sorted(folder.rglob("*.cfg")):
+            for said in re.findall(r'(?:message|story|description)\s*=\s*_\s*"([^"]+)"', _read(path)):
+                yield re.sub(r"<[^>]*>|\[[^\]]*\]|\$\S+", "", said)
+
+
+def _dialogue_paragraphs(root: Path) -> Iterator[str]:
+    yield from _campaign_paragraphs(root, TRAINING_CAMPAIGNS)
+
+
+def _other_dialogue_paragraphs(root: Path) -> Iterator[str]:
+    yield from _campaign_paragraphs(root, HELD_OUT_CAMPAIGNS)
+
+
+def _definition_paragraphs(root: Path) -> Iterator[str]:
+    """The Devil's Dictionary: definitions without their headwords."""
+    text = _read(root / "usr/share/dictd/devil.dict.dz")
+    for entry in re.split(r"\n\s*\n", text):
+        yield re.sub(r"^\s*[A-Z' -]+, *[a-z.]+ ", "", entry)
+
+
 SOURCES = {
     "fortunes": _fortune_paragraphs,
     "python": _python_paragraphs,
     "debian": _debian_paragraphs,
     "wordnet": _wordnet_paragraphs,
     "bible": _bible_paragraphs,
-    "alice": _book_paragraphs,
+    "dialogue": _dialogue_paragraphs,
 }
-MOST_SENTENCES = {"wordnet": 70_000, "bible": 20_000}
-HELD_OUT_COUNTS = {"fortunes": 110, "python": 80, "wordnet": 70, "bible": 20, "alice": 20}
+HELD_OUT_SOURCES = {
+    "alice": _book_paragraphs,
+    "devil": _definition_paragraphs,
+    "dialogue": _other_dialogue_paragraphs,
+}
+MOST_SENTENCES = {"wordnet": 50_000, "bible": 8_000}
+HELD_OUT_COUNTS = {"alice": 30, "devil": 110, "dialogue": 160}
 
 
 def words_of(text: str) -> list[str]:
@@ -147,11 +184,13 @@ def shingles(text: str, width: int = 6) -> set[tuple[str, ...]]:
     return {tuple(words[i : i + width]) for i in range(max(1, len(words) - width + 1))}
 
 
-def collect(root: Path) -> dict[str, list[str]]:
+def collect(
+    root: Path, sources: dict[str, Callable[[Path], Iterator[str]]] = SOURCES
+) -> dict[str, list[str]]:
     """Every distinct sentence of every source, in reading order."""
     seen: set[tuple[str, ...]] = set()
     found: dict[str, list[str]] = {}
-    for name, paragraphs in SOURCES.items():
+    for name, paragraphs in sources.items():
         found[name] = []
         for paragraph in paragraphs(root):
             for sentence in split_sentences(paragraph):
@@ -225,7 +264,7 @@ def main() -> None:
     print({name: len(sentences) for name, sentences in found.items()})
     if args.choose_held_out:
         known = {line.split()[0] for line in args.choose_held_out.read_text().splitlines() if line}
-        chosen = choose_held_out(found, HELD_OUT_COUNTS, known)
+        chosen = choose_held_out(collect(args.packages, HELD_OUT_SOURCES), HELD_OUT_COUNTS, known)
         HELD_OUT_FILE.write_text("\n".join(chosen) + "\n")
     sentences = training_sentences(found, read_lines(HELD_OUT_FILE))
     words = dictionary_words(args.packages / "usr/share/dict/american-english")

@@ -21,6 +21,7 @@ from models.voxcpm.audio_vae import AudioVAE
 from .channels_last import compute_as_images
 from .dataset import SpeechStore
 from .discriminators import Discriminators, Judgement, discriminator_loss, generator_loss
+from .hearing import Hearing
 from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
 from .progress import Progress
 from .ranks import Ranks
@@ -79,7 +80,7 @@ class DecoderTrainer:
         compute_as_images(self.vae)
         add_weight_norm(self.vae.decoder)
         self.discriminators = Discriminators().to(device)
-        self.mel_loss = MelLoss().to(device)
+        self.mel_loss, self.hearing = MelLoss().to(device), Hearing().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
         self.step, self.spent = 0, 0.0
         self.checkpoint = work / "decoder_checkpoint.pt"
@@ -87,9 +88,11 @@ class DecoderTrainer:
         self.decoder_group, self.judge_group = (Group(adamw(p), p) for p in parameters)
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
         self.norms = RunningMean(device), RunningMean(device)
+        self.adversarial_steps, self.ratio = 0, torch.zeros((), device=device)
         frames = BATCH_SHRINK * self.recipe.crop_frames
         batch = max(1, self.recipe.batch_size // BATCH_SHRINK)
-        self.audio = 0.1 * torch.randn(batch, 1, frames * self.vae_config.hop_length, device=device)
+        self.audio = 0.1 * torch.randn(batch, 1, frames * self.vae_config.output_hop_length, device=device)
+        self.heard = self.hearing(self.audio)
         self._encode: Callable = lambda audio: self.vae.encoder(audio.unsqueeze(2))[0]
         self._decode: Callable = lambda latents: self.vae.decoder(latents).squeeze(2)
         self._alone = OptimizationStep(self.gradients, [self.decoder_group], ranks, device)
@@ -116,16 +119,18 @@ class DecoderTrainer:
             restore(self.groups, state["tensors"])
             self.average.load_state_dict(state["average"])
             self.step, self.spent = state["step"], state["spent"]
+            self.adversarial_steps = state["adversarial_steps"]
 
     def save(self, spent: float) -> None:
         tensors = [tensor.cpu() for tensor in all_tensors(self.groups)]
         state = {"tensors": tensors, "average": self.average.state_dict()}
+        state["adversarial_steps"] = self.adversarial_steps
         save_checkpoint(self.checkpoint, {**state, "step": self.step, "spent": spent})
 
     def reconstruct(self) -> Tensor:
-        """`self.audio` from its latents, half of them with noise of up to `most_latent_noise` deviations."""
+        """`self.audio` from the latents of `self.heard`, half of them with some noise."""
         with torch.no_grad():
-            latents = self._encode(self.audio)
+            latents = self._encode(self.heard)
             level = torch.rand(len(latents), 1, 1, 1, device=self.device) * 2 - 1
             latents += torch.randn_like(latents) * level.clamp_min(0) * self.recipe.most_latent_noise
         return self._decode(latents)
@@ -157,7 +162,7 @@ class DecoderTrainer:
         wanted = [(score.detach(), [f.detach() for f in features]) for score, features in real]
         output = made.detach().requires_grad_()
         other = torch.autograd.grad(generator_loss(wanted, self.judge(output)), output)[0]
-        share = self.recipe.adversarial_ratio * self.norms[0].add(gradient.norm())
+        share = self.ratio * self.norms[0].add(gradient.norm())
         share = share / self.norms[1].add(other.norm())
         made.backward(self.recipe.mel_weight * (gradient + share * other))
         return {"mel": mel, "judges": loss}
@@ -166,8 +171,13 @@ class DecoderTrainer:
         """One step; returns losses on the device."""
         rate = self.recipe.decoder_learning_rate * warmup(self.step, self.recipe.warmup_steps)
         set_learning_rate(self.decoder_group.optimizer, rate * cosine(progress))
-        set_learning_rate(self.judge_group.optimizer, rate / 2)
+        set_learning_rate(self.judge_group.optimizer, rate)
         self.audio.copy_(self.store.crops(len(self.audio), self.audio.shape[-1]))
+        self.heard.copy_(self.hearing(self.audio))
+        if adversarial:
+            self.adversarial_steps += 1
+            ramp = min(1.0, self.adversarial_steps / self.recipe.adversarial_ramp_steps)
+            self.ratio.fill_(self.recipe.adversarial_ratio * ramp)
         losses = self._against() if adversarial else self._alone()
         self.average.update()
         self.step += 1
@@ -178,11 +188,11 @@ class DecoderTrainer:
 
         def encode(function: Callable) -> None:
             with torch.no_grad():
-                function(self.audio)
+                function(self.heard)
 
         def decode(function: Callable) -> None:
             with torch.no_grad():
-                latents = self._encode(self.audio)
+                latents = self._encode(self.heard)
             function(latents).square().mean().backward()
 
         self._encode = compiled_if_it_works(self._encode, encode, self.device, progress)
@@ -193,13 +203,13 @@ class DecoderTrainer:
             norm.forget()
         progress.report("warm")
 
-    def validate_and_write(self, name: str, validation: Validation) -> float:
-        """The first rank writes the averaged decoder's plain weights; returns their validation mel loss."""
+    def validate_and_write(self, name: str, validation: Validation) -> dict[str, float]:
+        """The first rank writes the averaged decoder's weights; returns how they do on held-out speech."""
         with self.average.applied():
             state = plain_state(self.vae.decoder)
         self.plain.decoder.load_state_dict(state)
         save_checkpoint(self.work / name, {k: v.cpu() for k, v in state.items()})
-        return validation.mel(self.plain)
+        return validation.figures(self.plain)
 
     def prepare(self, deadline: float) -> None:
         """Wait for stage 1 and for speech."""
@@ -215,26 +225,24 @@ class DecoderTrainer:
         self.warm_up(progress)
         self.prepare(deadline)
         first = self.ranks.rank == 0
-        validation = Validation(self.work, self.device, self.vae_config.hop_length)
+        validation = Validation(self.work, self.device, self.vae_config.output_hop_length)
         clock, recent, first_step = StageClock(deadline, self.spent), RecentLosses(), self.step
         shared, saved = SharedClock(clock, self.ranks, self.device), time.time()
         plain_written = shared.done >= self.recipe.adversarial_from
-        progress.report("running", step=self.step, validation_mel=validation.mel(self.plain))
+        progress.report("running", step=self.step, **validation.figures(self.plain))
         while shared.done < 1 or self.step < self.recipe.least_steps:
             adversarial = shared.done >= self.recipe.adversarial_from
             if adversarial and not plain_written:
                 plain_written = True
                 if first:
-                    mel = self.validate_and_write("decoder_plain.pt", validation)
-                    progress.report(
-                        "running", step=self.step, validation_mel=mel, note="adversarial part begins"
-                    )
+                    figures = self.validate_and_write("decoder_plain.pt", validation)
+                    progress.report("running", step=self.step, **figures, note="adversarial part begins")
             recent.add(**self.train_step(shared.done, adversarial))
             shared.look(self.step)
             if first and self.step % self.recipe.validate_every == 0:
-                mel = self.validate_and_write("decoder.pt", validation)
+                figures = self.validate_and_write("decoder.pt", validation)
                 pace = clock.pace(self.step - first_step)
-                progress.report("running", step=self.step, **recent.take(), validation_mel=mel, **pace)
+                progress.report("running", step=self.step, **recent.take(), **figures, **pace)
             if self.step % 1000 == 0:
                 recent.clear()
                 self.store.refresh()
@@ -243,8 +251,7 @@ class DecoderTrainer:
                 saved = time.time()
         if first:
             self.save(clock.spent)
-            mel = self.validate_and_write("decoder.pt", validation)
-            progress.report("done", step=self.step, validation_mel=mel)
+            progress.report("done", step=self.step, **self.validate_and_write("decoder.pt", validation))
 
 
 def main() -> None:

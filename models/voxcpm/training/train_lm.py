@@ -183,7 +183,7 @@ class LMTrainer:
         self.store.refresh()
         began = time.time()
         latents, ordered = encode_speech(self.encode, self.store, self.config)
-        patch_samples = self.config.patch_size * self.config.audio_vae_config.hop_length
+        patch_samples = self.config.patch_size * self.config.audio_vae_config.output_hop_length
         corpus = build_corpus(ordered, patch_samples, self.tokenizer)
         some = latents[torch.randperm(len(latents), device=latents.device)[:20000]]
         self.progress.report(

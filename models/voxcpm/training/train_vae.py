@@ -20,6 +20,7 @@ from models.voxcpm.audio_vae import AudioVAE
 
 from .channels_last import compute_as_images
 from .dataset import SpeechStore
+from .hearing import Hearing
 from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
 from .progress import Progress
 from .ranks import Ranks
@@ -48,15 +49,15 @@ SAVE_EVERY_SECONDS = 60.0
 
 
 class Autoencoding(nn.Module):
-    """Encoder, sampled latents, decoder: audio [B, 1, T] -> (reconstruction, KL)."""
+    """Encoder, sampled latents, decoder: what is heard [B, 1, T] -> (what is spoken [B, 1, 1.5 T], KL)."""
 
     def __init__(self, vae: AudioVAE) -> None:
         """vae: one that computes as images."""
         super().__init__()
         self.vae = vae
 
-    def forward(self, audio: Tensor) -> tuple[Tensor, Tensor]:
-        mean, log_variance = self.vae.encoder(audio.unsqueeze(2))
+    def forward(self, heard: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_variance = self.vae.encoder(heard.unsqueeze(2))
         log_variance = log_variance.clamp(-10, 4)
         latents = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
         return self.vae.decode(latents).squeeze(2), kl_divergence(mean, log_variance)
@@ -80,10 +81,11 @@ class VAETrainer:
         self.optimizer = adamw(parameters)
         self.groups = [Group(self.optimizer, parameters)]
         self.safeguard = Safeguard(self.groups)
-        self.mel_loss = MelLoss().to(device)
+        self.mel_loss, self.hearing = MelLoss().to(device), Hearing().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
         self.step, self.spent = 0, 0.0
         self.audio = 0.1 * torch.randn(recipe.vae.batch_size, 1, self.crop_samples, device=device)
+        self.heard = self.hearing(self.audio)
         self._forward: nn.Module = Autoencoding(self.vae)
         self._optimization = OptimizationStep(self.gradients, self.groups, ranks, device)
         self.checkpoint = work / "vae_checkpoint.pt"
@@ -92,7 +94,7 @@ class VAETrainer:
         """Compile and capture on noise; nothing is learnt."""
 
         def trial(forward: nn.Module) -> None:
-            made, kl = forward(self.audio)
+            made, kl = forward(self.heard)
             (self.mel_loss(made, self.audio) + kl).backward()
 
         self._forward = compiled_if_it_works(self._forward, trial, self.device, progress)
@@ -101,7 +103,7 @@ class VAETrainer:
 
     @property
     def crop_samples(self) -> int:
-        return self.recipe.crop_frames * self.vae_config.hop_length
+        return self.recipe.crop_frames * self.vae_config.output_hop_length
 
     def resume(self) -> None:
         state = load_checkpoint(self.checkpoint, self.device)
@@ -115,7 +117,7 @@ class VAETrainer:
 
     def gradients(self) -> Losses:
         """Backward of one batch in `self.audio`."""
-        made, kl = self._forward(self.audio)
+        made, kl = self._forward(self.heard)
         mel = self.mel_loss(made, self.audio)
         (self.recipe.mel_weight * mel + self.recipe.kl_weight * kl).backward()
         return {"mel": mel, "kl": kl}
@@ -126,6 +128,7 @@ class VAETrainer:
         rate = self.recipe.learning_rate * warmup(self.step, self.recipe.warmup_steps)
         set_learning_rate(self.optimizer, rate * late * self.safeguard.rate_scale)
         self.audio.copy_(self.store.crops(self.recipe.batch_size, self.crop_samples))
+        self.heard.copy_(self.hearing(self.audio))
         self.step += 1
         return self._optimization()
 
@@ -167,14 +170,14 @@ class VAETrainer:
         """Fold, whiten, validate and write `vae.pt`."""
         plain = AudioVAE(self.vae_config).to(self.device)
         plain.load_state_dict(plain_state(self.vae))
-        frame = self.vae_config.hop_length
+        frame = self.vae_config.output_hop_length
         validation = Validation(self.work, self.device, frame)
         before = validation.mel(plain)
         most = min(1500, self.store.filled // (2 * 64 * frame))
-        whiten(plain, self.store.crops(max(most, 4), 64 * frame, 1.0, 1.0))
+        whiten(plain, self.hearing(self.store.crops(max(most, 4), 64 * frame, 1.0, 1.0)))
         write_vae(self.work, plain)
-        after = validation.mel(plain)
-        progress.report("done", step=self.step, validation_mel=after, validation_mel_before_whitening=before)
+        figures = validation.figures(plain)
+        progress.report("done", step=self.step, **figures, validation_mel_before_whitening=before)
 
 
 def write_vae(work: Path, vae: AudioVAE) -> None:
@@ -187,8 +190,8 @@ def adopt(init: Path, recipe: Recipe, work: Path, device: torch.device, progress
     vae = AudioVAE(recipe.config.audio_vae_config)
     vae.load_state_dict(load_vae(init, recipe.config))
     write_vae(work, vae)
-    validation = Validation(work, device, vae.config.hop_length)
-    progress.report("done", step=0, validation_mel=validation.mel(vae.to(device)))
+    validation = Validation(work, device, vae.config.output_hop_length)
+    progress.report("done", step=0, **validation.figures(vae.to(device)))
 
 
 def main() -> None:

@@ -10,10 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .teachers import SPEECH_RATE
+
 WINDOWS_AND_BANDS = ((2048, 160), (1024, 100), (512, 64), (256, 32), (128, 16), (64, 8))
 
 
-def mel_filters(window: int, bands: int, sample_rate: int = 16000) -> Tensor:
+def mel_filters(window: int, bands: int, sample_rate: int = SPEECH_RATE) -> Tensor:
     """Triangular filters, mel = 2595 log10(1 + f / 700) (O'Shaughnessy): [bands, window / 2 + 1]."""
     bins = np.linspace(0, sample_rate / 2, window // 2 + 1)
     top = 2595 * np.log10(1 + sample_rate / 2 / 700)

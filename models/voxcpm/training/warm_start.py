@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.weights import load_into
@@ -33,6 +34,18 @@ def load_language_model(folder: Path, model: VoxCPMModel) -> None:
     load_into(model, joined(folder, FINAL_LANGUAGE_MODEL if exported else LANGUAGE_MODEL))
 
 
+def stretched(weight: Tensor, wanted: Tensor | None) -> Tensor:
+    """A kernel of another length, interpolated to the length of `wanted`; anything else as it is.
+
+    So a decoder that upsamples by 3 may go on from one that upsamples by 2.
+    """
+    if wanted is None or weight.ndim != 3 or weight.shape[:2] != wanted.shape[:2]:
+        return weight
+    if weight.shape[2] == wanted.shape[2]:
+        return weight
+    return F.interpolate(weight.float(), wanted.shape[2], mode="linear", align_corners=False)
+
+
 def load_vae(folder: Path, config: VoxCPMConfig) -> dict[str, Tensor]:
     """The audio VAE's plain weights in `folder`, fp32, under the names of AudioVAE.
 
@@ -44,5 +57,6 @@ def load_vae(folder: Path, config: VoxCPMConfig) -> dict[str, Tensor]:
     else:
         state = joined(folder, ENCODER) | joined(folder, DECODERS["plain"])
     vae = AudioVAE(config.audio_vae_config)
-    load_into(vae, state)
+    wanted = vae.state_dict()
+    load_into(vae, {name: stretched(tensor, wanted.get(name)) for name, tensor in state.items()})
     return vae.state_dict()

@@ -1,0 +1,37 @@
+"""A device: made current while something is launched on it, and asked whether it still computes.
+
+    with on_device(device):
+        kernel[grid](...)              # on `device`, whichever the thread's current device is outside
+    check_device(device)               # after a step that failed
+
+PyTorch's operators go to the device of their tensors. Triton's launches, new events and recorded graphs go to
+the current one, which is the first GPU in a thread that has not chosen.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext, suppress
+
+import torch
+
+from engine.errors import DeviceLostError
+
+
+def on_device(device: torch.device) -> AbstractContextManager[object]:
+    """Makes `device` the current one of this thread within."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def check_device(device: torch.device) -> None:
+    """Lets `device` compute something small, and waits for it and all that it does.
+
+    Memory that has run out is no lost device. Raises DeviceLostError.
+    """
+    try:
+        with suppress(torch.OutOfMemoryError):
+            torch.ones(1, device=device).add_(1)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise DeviceLostError(f"the device {device} computes no more: {reason}") from error

@@ -1,0 +1,177 @@
+"""The first part of a step at fixed addresses: the language models.
+
+    last patches, or prompt positions -> embeddings -> language models -> keys, values and hidden states
+
+A program is for sequences that go on from their last patch (decodes), or for chunks of prompts. It leaves the
+hidden states of what gets a patch in `Conditions`, from where a `patch_program` takes them; for a chunk that
+is not the end of its prompt, and for a patch that is known already, nothing follows.
+
+    program.fill([row, row])
+    program.launch()                              # the device works, the host goes on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
+from engine.cuda_graphs import Compute
+from engine.kv_cache.pool import KVPool
+from engine.staging import Mark
+from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.programs.inputs import Fields, Inputs
+from models.voxcpm.prompt import key_patches
+from models.voxcpm.waveform_streams import WaveformStreams
+
+
+@dataclass(frozen=True)
+class LanguageShape:
+    """What a program has room for: decodes or chunks. `chunk_audio`: chunks may be audio, not text alone."""
+
+    attention: StepShape
+    chunk_audio: bool = False
+
+    @property
+    def num_rows(self) -> int:
+        """Sequences that may get a patch."""
+        return self.attention.num_decodes + self.attention.num_chunks
+
+
+class LanguageRow(NamedTuple):
+    """One sequence of a step, as the host sees it."""
+
+    start: int
+    keys: list[int | bytes]
+    """Of the positions to compute; of a decode one, which is not read: its patch stands in `slot`."""
+    block_table: list[int]
+    slot: int = 0
+    samples: bool = True
+    """Of a chunk: its end is the end of the prompt, so that a patch follows."""
+
+
+class Conditions:
+    """Hidden states on their way from language models to patches: those of the step under way.
+
+    Attributes:
+        lm, residual: [rows, H], of the language model and of the residual one.
+    """
+
+    def __init__(self, rows: int, model: VoxCPMModel) -> None:
+        weight = model.base_lm.norm.weight
+        size = (rows, model.config.lm_config.hidden_size)
+        self.lm, self.residual = (
+            torch.zeros(size, dtype=weight.dtype, device=weight.device) for _ in range(2)
+        )
+
+
+class LanguageProgram:
+    """See the module. Programs that share `conditions` must not run at the same time."""
+
+    def __init__(
+        self,
+        shape: LanguageShape,
+        model: VoxCPMModel,
+        streams: WaveformStreams,
+        backend: AttentionBackend,
+        pool: KVPool,
+        conditions: Conditions,
+    ) -> None:
+        self.shape = shape
+        self._model, self._streams, self._backend, self._conditions = model, streams, backend, conditions
+        self._patch = (model.config.patch_size, model.config.feat_dim)
+        self._dtype = model.base_lm.norm.weight.dtype
+        self._metadata = backend.buffers(shape.attention)
+        self._attention = PagedAttention(backend, pool, self._metadata)
+        self._inputs = Inputs(_fields(shape, self._patch), streams.latents.device)
+        self._launch: Compute = self.compute
+        self.fill([])
+
+    def use(self, launch: Compute) -> None:
+        """Let `launch`, a recording of `compute`, run in its place."""
+        self._launch = launch
+
+    def fill(self, rows: Rows[LanguageRow]) -> None:
+        """Lay a batch into the inputs. Raises EngineError when it does not fit."""
+        batch = AttentionBatch(
+            [row.start for row in rows], [len(row.keys) for row in rows], [row.block_table for row in rows]
+        )
+        self._backend.plan(batch, out=self._metadata)
+        host = self._inputs.take()
+        if self.shape.attention.num_chunks:
+            self._fill_chunks(host, rows)
+        else:
+            host["positions"][: len(rows)] = [row.start for row in rows]
+            host["slots"][:] = self._streams.spare_slot
+            host["slots"][: len(rows)] = [row.slot for row in rows]
+        self._inputs.send()
+
+    def _fill_chunks(self, host: dict[str, np.ndarray], rows: Rows[LanguageRow]) -> None:
+        begin, ends = 0, []
+        for row in rows:
+            end = begin + len(row.keys)
+            host["positions"][begin:end] = np.arange(row.start, row.start + end - begin)
+            host["token_ids"][begin:end] = [0 if isinstance(key, bytes) else key for key in row.keys]
+            if self.shape.chunk_audio:
+                is_audio = np.array([isinstance(key, bytes) for key in row.keys])
+                host["is_audio"][begin:end] = is_audio
+                patches = key_patches([key for key in row.keys if isinstance(key, bytes)], *self._patch)
+                host["audio"][begin:end][is_audio] = patches
+            if row.samples:
+                ends.append(end - 1)
+            begin = end
+        host["ends"][:] = 0
+        host["ends"][: len(ends)] = ends
+
+    @torch.inference_mode()
+    def launch(self) -> None:
+        """Compute what was filled in; returns before the device is done."""
+        self._launch()
+
+    def mark(self) -> Mark:
+        """The moment at which the device will have computed it."""
+        return Mark(self._streams.latents.device)
+
+    @torch.inference_mode()
+    def compute(self) -> None:
+        """The computation itself: tensors in, tensors out, no word with the host."""
+        inputs, model, conditions = self._inputs, self._model, self._conditions
+        embeds, audio_embeds, mask = self._embed()
+        hidden, residual = model.run_language_models(
+            embeds, audio_embeds, mask, inputs["positions"], self._attention
+        )
+        if self.shape.attention.num_chunks:
+            hidden, residual = hidden[inputs["ends"]], residual[inputs["ends"]]
+        conditions.lm[: len(hidden)] = hidden
+        conditions.residual[: len(residual)] = residual
+
+    def _embed(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Embeddings of all positions, the same with zeros at text, and which are audio (None: all)."""
+        model, inputs = self._model, self._inputs
+        if not self.shape.attention.num_chunks:
+            last = self._streams.latents[inputs["slots"]]
+            decodes = model.encode_patches(last.to(self._dtype))
+            return decodes, decodes, None
+        embeds = model.embed_text(inputs["token_ids"]).to(self._dtype)
+        audio = torch.zeros_like(embeds)
+        if not self.shape.chunk_audio:
+            return embeds, audio, torch.zeros_like(inputs["token_ids"], dtype=torch.bool)[:, None]
+        mask = inputs["is_audio"][:, None]
+        audio = torch.where(mask, model.encode_patches(inputs["audio"].to(self._dtype)), audio)
+        return torch.where(mask, audio, embeds), audio, mask
+
+
+def _fields(shape: LanguageShape, patch: tuple[int, int]) -> Fields:
+    chunks, tokens = shape.attention.num_chunks, shape.attention.num_chunk_tokens
+    fields: Fields = {"positions": (torch.int64, (shape.attention.num_tokens,))}
+    if not chunks:
+        return fields | {"slots": (torch.int64, (shape.num_rows,))}
+    fields |= {"ends": (torch.int64, (chunks,)), "token_ids": (torch.int64, (tokens,))}
+    if shape.chunk_audio:
+        fields |= {"is_audio": (torch.bool, (tokens,)), "audio": (torch.float32, (tokens, *patch))}
+    return fields

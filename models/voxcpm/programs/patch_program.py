@@ -1,0 +1,156 @@
+"""The second part of a step at fixed addresses: flow matching, hidden states in and patches out.
+
+A program has room for some rows. What a batch leaves unused is padding, whose patches go to the spare slot.
+The patches become audio and results beside the next step (`models.voxcpm.programs.waveform_programs`):
+
+    program.fill([row, row])
+    launched = program.launch(num_steps=10)       # after the language program that left the hidden states
+    for result in launched.results(): ...         # latents, audio, stop decision of each row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Rows
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.cuda_graphs import Compute
+from engine.staging import HostCopy
+from models.voxcpm.flow_matching import FlowSolver
+from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.programs.inputs import Fields, Inputs
+from models.voxcpm.programs.language_program import Conditions
+from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
+from models.voxcpm.waveform_streams import WaveformStreams
+
+
+class PatchRow(NamedTuple):
+    """What one patch is made from, beside hidden states and the patch before it."""
+
+    slot: int
+    noise: np.ndarray
+    """float32 [P, D], temperature included."""
+    cfg_value: float
+    fresh: bool = False
+    """Its stream begins with this patch, whatever its slot holds."""
+
+
+class PatchResult(NamedTuple):
+    """One row's patch: latents float32 [P, D], audio float32 [patch_samples], and whether it is the last."""
+
+    latents: np.ndarray
+    audio: np.ndarray
+    stop: bool
+    peak: float
+    """Largest magnitude of the audio; NaN where latents are not finite."""
+
+
+class Launched:
+    """Patches that are under way, of the first `num_rows` rows of a program."""
+
+    def __init__(self, outputs: HostCopy, num_rows: int, patch: tuple[int, int]) -> None:
+        self._outputs, self._num_rows, self._patch = outputs, num_rows, patch
+        self._results: list[PatchResult] | None = None
+
+    def results(self) -> list[PatchResult]:
+        """The rows that were filled in, in order; waits for the device."""
+        if self._results is None:
+            self._results = self._read(self._outputs.wait())
+            self._outputs.give_back()
+        return self._results
+
+    def _read(self, values: np.ndarray) -> list[PatchResult]:
+        split = self._patch[0] * self._patch[1]
+        latents, audio = values[:, :split].reshape(-1, *self._patch), values[:, split:-2]
+        return patch_results(latents, audio, values[:, -2], values[:, -1])[: self._num_rows]
+
+
+def patch_results(
+    latents: np.ndarray, audio: np.ndarray, stops: np.ndarray, peaks: np.ndarray
+) -> list[PatchResult]:
+    """Of latents [N, P, D], audio [N, samples], stops and peaks [N]; the results hold copies."""
+    finite = np.isfinite(latents).all(axis=(1, 2))
+    rows = zip(latents, audio, (stops != 0).tolist(), np.where(finite, peaks, np.nan).tolist(), strict=True)
+    return [PatchResult(row.copy(), samples.copy(), stop, peak) for row, samples, stop, peak in rows]
+
+
+class PatchProgram:
+    """See the module. Programs that share `streams` or `waveforms` must not run at the same time."""
+
+    def __init__(
+        self,
+        shape: PatchShape,
+        num_steps: int,
+        model: VoxCPMModel,
+        solver: FlowSolver,
+        streams: WaveformStreams,
+        conditions: Conditions,
+        waveforms: WaveformPrograms,
+    ) -> None:
+        self.shape, self.num_steps = shape, num_steps
+        self._model, self._solver, self._streams = model, solver, streams
+        self._conditions, self._waveforms = conditions, waveforms
+        self._patch = (model.config.patch_size, model.config.feat_dim)
+        self._dtype = model.base_lm.norm.weight.dtype
+        self._inputs = Inputs(_fields(shape, self._patch), streams.latents.device)
+        self._num_filled = 0
+        self._launch: Compute = self.compute
+        self.fill([])
+
+    def use(self, launch: Compute) -> None:
+        """Let `launch`, a recording of `compute`, run in its place."""
+        self._launch = launch
+
+    def fill(self, rows: Rows[PatchRow]) -> None:
+        """Lay a batch into the inputs."""
+        self._num_filled = len(rows)
+        host, spare = self._inputs.take(), self._streams.spare_slot
+        host["slots"][:] = spare
+        for place, row in enumerate(rows):
+            host["slots"][place] = row.slot
+            host["noise"][place] = row.noise
+            host["cfg_values"][place] = row.cfg_value
+        if self.shape.begins:
+            host["fresh"][:] = spare
+            host["fresh"][: len(rows)] = [row.slot if row.fresh else spare for row in rows]
+        self._inputs.send()
+
+    @torch.inference_mode()
+    def launch(self, num_steps: int) -> Launched:
+        """Compute what was filled in; returns before the device is done.
+
+        A number of solver steps that is not the program's own is computed unrecorded, by kernels that were
+        launched before.
+        """
+        if num_steps == self.num_steps:
+            self._launch()
+        else:
+            self.compute(num_steps)
+        return Launched(self._waveforms.launch(self.shape, self._num_filled), self._num_filled, self._patch)
+
+    @torch.inference_mode()
+    def compute(self, num_steps: int | None = None) -> None:
+        """The computation itself: tensors in, tensors out, no word with the host."""
+        inputs, model, latents = self._inputs, self._model, self._streams.latents
+        slots, rows = inputs["slots"], self.shape.rows
+        if self.shape.begins:
+            latents.index_fill_(0, inputs["fresh"], 0.0)
+        last = latents[slots].to(self._dtype)
+        hidden, residual = self._conditions.lm[:rows], self._conditions.residual[:rows]
+        stops = model.stop_logits(hidden).argmax(-1)
+        mu = model.dit_condition(hidden, residual)
+        guidance = inputs["cfg_values"][:, None, None]
+        patches = self._solver.solve(inputs["noise"], mu, last, num_steps or self.num_steps, guidance)
+        latents[slots] = patches
+        self._waveforms.hand_over(patches, stops, slots, inputs["fresh"] if self.shape.begins else None)
+
+
+def _fields(shape: PatchShape, patch: tuple[int, int]) -> Fields:
+    fields: Fields = {
+        "slots": (torch.int64, (shape.rows,)),
+        "noise": (torch.float32, (shape.rows, *patch)),
+        "cfg_values": (torch.float32, (shape.rows,)),
+    }
+    return fields | {"fresh": (torch.int64, (shape.rows,))} if shape.begins else fields

