@@ -21,8 +21,9 @@ from gateway.api import (
     tts,
     voices,
 )
+from gateway.api.permissions import check_sender
+from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
-from gateway.middleware import EdgeMiddleware
 from gateway.operations.page_gate import PageGate
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
@@ -53,7 +54,12 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         EdgeMiddleware,
         metrics=gateway.metrics,
         settings=settings,
-        body_limits={voices.UPLOAD_PATH: settings.max_voice_bytes + settings.max_body_bytes},
+        check_sender=lambda connection: check_sender(connection, gateway),
+        body_limits={
+            voices.UPLOAD_PATH: BodyLimit(
+                settings.max_voice_bytes + settings.max_body_bytes, voices.UPLOAD_SECONDS
+            )
+        },
     )
     public = (tts, stream, live, catalog, health, pages, voices, sessions)
     for room in (*public, admin, operations, events, registration):

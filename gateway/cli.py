@@ -15,8 +15,10 @@ import uvicorn
 import yaml
 from pydantic import ValidationError
 
+from gateway.api.voices import UPLOAD_PATH, UPLOAD_SECONDS
 from gateway.app import create_app
-from gateway.connections import http_protocol, websocket_protocol
+from gateway.edge.connections import http_protocol, websocket_protocol
+from gateway.edge.crowd import Crowd, raise_descriptor_limit
 from gateway.log import configure_logging
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings, load_settings
@@ -64,12 +66,13 @@ class DrainingServer(uvicorn.Server):
 
 def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Config:
     """uvicorn as the gateway needs it: bounded messages, no compression, no trust in forwarded headers."""
+    crowd = Crowd(settings)
     return uvicorn.Config(
         gateway_app,
         host=settings.host,
         port=settings.port,
-        http=http_protocol(settings),
-        ws=websocket_protocol(settings),
+        http=http_protocol(settings, crowd, {UPLOAD_PATH: UPLOAD_SECONDS}),
+        ws=websocket_protocol(settings, crowd),
         ws_max_size=settings.max_message_bytes,
         ws_per_message_deflate=False,
         ws_ping_interval=_PING_SECONDS,
@@ -129,6 +132,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
 def serve(settings: GatewaySettings) -> int:
     """Listen and serve until a signal; 0, or 1 when the address cannot be used."""
     configure_logging(settings.log_level)
+    raise_descriptor_limit()
     try:
         sockets = listen(settings.host, settings.port)
     except OSError as error:

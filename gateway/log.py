@@ -9,19 +9,29 @@ import sys
 
 import structlog
 
+from sockets.untrusted import PrintableFormatter, escape_controls
+
 
 def configure_logging(level: str) -> None:
     """One line per event on standard error: readable on a terminal, else JSON. Called once."""
     readable = sys.stderr.isatty()
-    renderer = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer()
+    plain = structlog.dev.plain_traceback
+    renderer = (
+        structlog.dev.ConsoleRenderer(exception_formatter=plain)
+        if readable
+        else structlog.processors.JSONRenderer()
+    )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            escape_controls,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrintableFormatter("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.audio import AudioFormat, sample_rate_problem
+from gateway.audio.formats import AudioFormat, sample_rate_problem
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from models.sentences import has_words
@@ -69,6 +69,8 @@ class SpeechOptions(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue; None: default for a clip, the highest that is allowed for a live session."""
+    normalize: Literal["auto", "on", "off"] = "auto"
+    """Put figures, signs and abbreviations into words; auto: where the model reads words alone."""
     record: bool = False
     """Keep text and audio as a session, where the gateway does that for those who ask."""
 
@@ -143,6 +145,8 @@ class OpenAiSpeechRequest(BaseModel):
     response_format: AudioFormat = "mp3"
     stream_format: Literal["audio", "sse"] = "audio"
     speed: Annotated[float, Field(ge=1, le=1)] = 1.0
+    normalize: Literal["auto", "on", "off"] = "auto"
+    """Not OpenAI's: as in `SpeechOptions`."""
 
     def to_tts_request(self, served_models: set[str], voices: Collection[str]) -> TtsRequest:
         """The same as a `TtsRequest`; a model name that nobody serves is left out.
@@ -156,6 +160,7 @@ class OpenAiSpeechRequest(BaseModel):
             "model": self.model if self.model in served_models else None,
             "format": self.response_format,
             "sample_rate": OPENAI_PCM_RATE if self.response_format == "pcm" else None,
+            "normalize": self.normalize,
         }
         try:
             return TtsRequest.model_validate(fields)

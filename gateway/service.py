@@ -9,33 +9,43 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from fastapi import Depends
+from pydantic import SecretStr
 from starlette.requests import HTTPConnection
 
-from gateway.callers import Callers
+from gateway.callers.identity import Callers
 from gateway.database import Database
 from gateway.errors import ApiError
-from gateway.eta import EtaTuning, ServiceTime
-from gateway.live.session import LiveSession
+from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
 from gateway.metrics import Metrics
 from gateway.operations import Operations
-from gateway.pool import WorkerPool
-from gateway.queue import Ticket
-from gateway.registration import Registry
-from gateway.resume_token import ResumeTokens
-from gateway.retry_budget import RetryBudget
-from gateway.roster import Roster
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings
-from gateway.succession import Successions
+from gateway.slots.estimates import EtaTuning, ServiceTime
+from gateway.slots.pool import WorkerPool
+from gateway.slots.tickets import Ticket
+from gateway.slots.worker import Worker
+from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.retry_budget import RetryBudget
+from gateway.streams.succession import Successions
 from gateway.voices.service import Voices
-from gateway.worker_client import WorkerClient, WorkerUnreachable
-from gateway.workers import Worker
+from gateway.workers.client import WorkerClient, WorkerUnreachable
+from gateway.workers.registration import Registry
+from gateway.workers.roster import Roster
 
 _LAST_WORDS_SECONDS = 1.0
 """For clients to hear that a shutdown ends their requests."""
+
+
+class OpenSession(Protocol):
+    """A live session, as far as the gateway minds it."""
+
+    tenant: str
+
+    def shut_down(self, reason: ApiError) -> None:
+        """End, and tell the client why."""
 
 
 class Gateway:
@@ -58,21 +68,19 @@ class Gateway:
             max_wait_seconds=settings.queue_timeout_seconds,
             ageing_seconds=settings.bulk_ageing_seconds,
         )
-        self.callers = Callers(settings)
+        self.callers = Callers(settings, _kept(settings.admin_token, settings, ADMIN_TOKEN))
         self.database = Database(settings.database)
         self.metrics = Metrics(self.pool)
         self.recorder = Recorder(settings, self.database, self.metrics)
-        self.live_sessions: set[LiveSession] = set()
+        self.live_sessions: set[OpenSession] = set()
         self._leaving: set[str] = set()
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
         self.roster = Roster(self.pool, settings)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
         self.operations = Operations(self.pool, self.database, tuning)
-        secret = settings.resume_secret
-        self.resume_tokens = ResumeTokens(
-            secret.get_secret_value().encode() if secret else None, settings.resume_seconds
-        )
+        secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
+        self.resume_tokens = ResumeTokens(secret.encode(), settings.resume_seconds)
         self.successions = Successions()
         self.retry_budget = RetryBudget(settings.retry_ratio, self._slots_of_largest_worker)
 
@@ -161,6 +169,11 @@ class Gateway:
                     changed.clear()
                     await changed.wait()
         self.pool.on_change.remove(changed.set)
+
+
+def _kept(given: SecretStr | None, settings: GatewaySettings, name: str) -> str:
+    """The secret of the settings, else the one that is kept in `data_dir`."""
+    return kept_secret(settings.data_dir, name) if given is None else given.get_secret_value()
 
 
 async def current_gateway(connection: HTTPConnection) -> Gateway:

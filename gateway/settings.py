@@ -21,7 +21,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, fi
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from gateway.standing import Priority
+from gateway.slots.standing import Priority
+from sockets.guesses import check_secret
 from worker.protocol import check_base_url
 
 logger = structlog.get_logger(__name__)
@@ -30,7 +31,6 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 REPOSITORY = Path(__file__).resolve().parent.parent
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_SHORTEST_KEY = 16
 DATABASE_FILE = "voxfleet.db"
 """In `data_dir`, where no other database is named."""
 
@@ -64,10 +64,10 @@ class ApiKey(BaseModel):
     @classmethod
     def _hard_to_guess(cls, key: SecretStr) -> SecretStr:
         value = key.get_secret_value()
-        if value.startswith("sha256:") and not _DIGEST.fullmatch(value):
+        if not value.startswith("sha256:"):
+            check_secret(value)
+        elif not _DIGEST.fullmatch(value):
             raise ValueError("sha256: must be followed by 64 hexadecimal digits")
-        if len(value) < _SHORTEST_KEY:
-            raise ValueError(f"a key has at least {_SHORTEST_KEY} characters")
         return key
 
     @property
@@ -91,7 +91,11 @@ class GatewaySettings(BaseSettings):
     worker_secret: HeaderSecret | None = None
     """Sent to workers as a bearer token."""
     admin_token: HeaderSecret | None = None
-    """What the admin API asks for. Without one it answers clients on this machine only."""
+    """What the admin API asks for. None: a token that is made at the first start and kept in `data_dir`."""
+    metrics_token: HeaderSecret | None = None
+    """What /metrics asks for; the admin token opens it too."""
+    expose_metrics: bool = False
+    """Serve /metrics to everybody."""
     api_keys: dict[str, ApiKey] = Field(default_factory=dict)
     """Clients known by name: `{name: {key, priority, weight, max_streams}}`, in the environment as JSON."""
     anonymous: bool = True
@@ -104,6 +108,14 @@ class GatewaySettings(BaseSettings):
     """Networks of reverse proxies whose X-Forwarded-For tells one client from another."""
     allowed_origins: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Further origins, such as https://example.org, whose pages may open WebSockets."""
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    """Host names under which the service is reached: `tts.example.org`, `*.example.org`, `*` for any.
+    Addresses, localhost, names without a dot and this machine's name are always right.
+    """
+    max_connections: Annotated[int, Field(gt=0)] = 20_000
+    """Connections at once, three quarters of the open files that the process may have at most."""
+    max_connections_per_address: Annotated[int, Field(ge=0)] = 0
+    """The same of one address that is no trusted proxy; 0: half of all."""
     frontend_dir: Path = REPOSITORY / "frontend"
     data_dir: Path = Path("data")
     """Where voices, sessions and the database are kept."""
@@ -115,6 +127,8 @@ class GatewaySettings(BaseSettings):
     """How long a session is kept from its beginning on; 0: for ever."""
     session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     """10^9 bytes of all sessions; beyond them the least recently used go. 0: any number."""
+    provenance_note: bool = True
+    """Files of generated speech, and HTTP answers with it, say who made it and that a model did."""
     expose_openapi: bool = False
     """Serve /openapi.json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -133,7 +147,8 @@ class GatewaySettings(BaseSettings):
     max_voices_per_owner: Annotated[int, Field(ge=0)] = 100
     """Custom voices of one client."""
     body_timeout_seconds: Seconds = 10.0
-    """Longest silence of a client in the middle of its body."""
+    """How long a body may take; for the upload of a voice, which gets two minutes, the longest silence in it.
+    """
     max_message_bytes: Bytes = 1 << 16
     """Size of a WebSocket message of a client."""
     max_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20.0
@@ -196,13 +211,15 @@ class GatewaySettings(BaseSettings):
     """How long running requests may go on after SIGTERM."""
 
     resume_secret: SecretStr | None = None
-    """What resume tokens are sealed with; the same at all gateways. None: of this process's own making."""
+    """What resume tokens are sealed with; the same at all gateways. None: a secret that is made at the first
+    start and kept in `data_dir`.
+    """
     resume_seconds: Seconds = 300.0
     """How long after its last audio a clip can be resumed."""
     max_resume_bytes: Bytes = 8 << 20
     """Size of a resume token; ten minutes of speech fit."""
 
-    @field_validator("worker_urls", "allowed_origins", "trusted_proxies", mode="before")
+    @field_validator("worker_urls", "allowed_origins", "allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_commas(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -234,11 +251,11 @@ class GatewaySettings(BaseSettings):
             raise ValueError("two names have the same key")
         return keys
 
-    @field_validator("resume_secret", mode="after")
+    @field_validator("worker_secret", "admin_token", "metrics_token", "resume_secret", mode="after")
     @classmethod
-    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
-        if secret is not None and 0 < len(secret.get_secret_value()) < _SHORTEST_KEY:
-            raise ValueError(f"a secret has at least {_SHORTEST_KEY} characters")
+    def _hard_to_guess(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and secret.get_secret_value():
+            check_secret(secret.get_secret_value())
         return secret
 
     @property
@@ -248,7 +265,9 @@ class GatewaySettings(BaseSettings):
             return self.database_url.get_secret_value()
         return f"sqlite:///{self.data_dir / DATABASE_FILE}"
 
-    @field_validator("worker_secret", "admin_token", "resume_secret", "database_url", mode="after")
+    @field_validator(
+        "worker_secret", "admin_token", "metrics_token", "resume_secret", "database_url", mode="after"
+    )
     @classmethod
     def _empty_is_none(cls, secret: SecretStr | None) -> SecretStr | None:
         return secret if secret is not None and secret.get_secret_value() else None

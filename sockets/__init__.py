@@ -1,1 +1,3 @@
-"""What gateway and worker share of their WebSockets: writing at once and in order, and noticing silence."""
+"""What gateway and worker share of their connections: writing at once and in order, noticing silence, and
+making what a peer said fit for a log.
+"""

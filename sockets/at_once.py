@@ -90,6 +90,18 @@ class AtOnceWebSocketProtocol(WebSocketsSansIOProtocol):
         if not self.close_sent and not self.conn.extensions:
             self.scope["extensions"][SEND_AT_ONCE] = self.send_at_once
 
+    def send_receive_event_to_app(self) -> None:
+        """As uvicorn's, but for text that is none: it is closed with 1007, and nothing to be logged."""
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            self.frames = [b"".join(self.frames)]
+            try:
+                self.frames[0].decode()
+            except UnicodeDecodeError:
+                self.conn.send_close(1007, "text is UTF-8")
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
+
     def send_at_once(self, message: str | bytes) -> bool:
         """Write a message now. False when it has to wait or cannot be sent: `send` knows which."""
         if self.disconnected or not self.writable.is_set() or self.conn.state is not OPEN:

@@ -13,9 +13,12 @@ import contextlib
 import os
 import signal
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
+_ROOT = Path(__file__).resolve().parent.parent
 RELAY_BYTES = 65536
 RELAY_DRAIN_SECONDS = 1.0
 """How long the output of an ended process is waited for; only something that left its group can hold it open.
@@ -28,7 +31,19 @@ def voxfleet_command(name: str, **options: object) -> list[str]:
     An option that is None is left out.
     """
     given = [(f"--{option}", str(value)) for option, value in options.items() if value is not None]
-    return [sys.executable, "-m", "voxfleet.parent_watch", name, *(word for pair in given for word in pair)]
+    words = [word for pair in given for word in pair]
+    return [sys.executable, "-P", "-m", "voxfleet.parent_watch", name, *words]
+
+
+def safe_path() -> dict[str, str]:
+    """Environment in which Python and its children import nothing from the folder they are started in.
+
+    Where this program runs from its repository without being installed, its folder is named instead.
+    """
+    named = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    if str(_ROOT) not in (*named, sysconfig.get_path("purelib")):
+        named.append(str(_ROOT))
+    return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(named)}
 
 
 class ChildProcess:
@@ -57,7 +72,7 @@ class ChildProcess:
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+                env={**os.environ, **safe_path(), "PYTHONUNBUFFERED": "1", **environment},
                 stdin=child_input,
                 stdout=child_output,
                 stderr=asyncio.subprocess.STDOUT,

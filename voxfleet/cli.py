@@ -4,6 +4,7 @@ voxfleet serve                      gateway and workers on this machine, supervi
 voxfleet gateway --workers URL,URL  one gateway for workers that run elsewhere
 voxfleet worker --port 22400        one worker
 voxfleet say "Hello." -o hello.wav  a clip without any server
+voxfleet detect FILE...              whether a file is marked as generated speech
 voxfleet bench | doctor             figures of a running server | what this machine lacks
 voxfleet sessions clean             remove recorded sessions that are old or too much
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +21,7 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
-from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, fail
+from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
 
 app = typer.Typer(
     name="voxfleet",
@@ -144,6 +146,12 @@ def say(
     model: Annotated[str, typer.Option(help="bundled, a directory, or a Hugging Face id.")] = "bundled",
     device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
     seed: Annotated[int | None, typer.Option(help="Same seed, same words, same audio.")] = None,
+    watermark: Annotated[
+        bool, typer.Option("--watermark", help="Mark the speech inaudibly; needs the extra `watermark`.")
+    ] = False,
+    normalize: Annotated[
+        Normalize, typer.Option(help="Put figures into words; auto: where the model needs it.")
+    ] = Normalize.AUTO,
 ) -> None:
     """Speak into a file, without any server."""
     from voxfleet.say import FAILURES, read_text
@@ -157,6 +165,7 @@ def say(
         "prompt_audio": prompt_audio,
         "prompt_text": prompt_text,
         "seed": seed,
+        "normalize": normalize.value,
     }
     console = Console(stderr=True, highlight=False)
     try:
@@ -167,6 +176,7 @@ def say(
                 model=model,
                 device=device.value,
                 on_progress=status.update,
+                watermark=watermark,
                 **{name: value for name, value in options.items() if value is not None},
             )
     except FAILURES as error:
@@ -180,6 +190,31 @@ def say(
         console.print(f"the model did not end by itself ({spoken.finish_reason})", style="yellow")
     if spoken.note is not None:
         console.print(spoken.note, style="yellow")
+
+
+@app.command()
+def detect(
+    files: Annotated[list[Path], typer.Argument(help="Audio files.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON per file.")] = False,
+) -> None:
+    """Say whether files are marked as generated speech, by a note or the watermark.
+
+    Exit status 0: all are; 1: at least one is not; 2: at least one cannot be read.
+    """
+    from voxfleet.detect import DetectError
+    from voxfleet.detect import detect as look_at
+
+    status = 0
+    for file in files:
+        try:
+            finding = look_at(file)
+        except DetectError as error:
+            typer.echo(error, err=True)
+            status = 2
+            continue
+        typer.echo(json.dumps({**asdict(finding), "generated": finding.generated}) if as_json else finding)
+        status = status or int(not finding.generated)
+    raise typer.Exit(status)
 
 
 @app.command()

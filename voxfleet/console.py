@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from sockets.untrusted import printable_lines
 from voxfleet.service import Health, Service
 
 CHILD_STYLES = ("cyan", "magenta", "blue", "yellow", "green")
@@ -103,4 +104,5 @@ def readable(line: str) -> str:
     shown = [
         f"{name}={value}" for name, value in entry.items() if name not in ("level", "timestamp", "logger")
     ]
-    return " ".join([*([level.upper()] if level != "info" else []), str(event), *shown])
+    words = [*([str(level).upper()] if level != "info" else []), str(event), *shown]
+    return printable_lines(" ".join(words))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 COUNT_TIMEOUT_SECONDS = 120.0
+SHARING_VARIABLE = "VOXFLEET_WORKER_WORKERS_ON_MACHINE"
 NO_GPU = "--device cuda, but PyTorch sees no CUDA device here (`voxfleet doctor` says more)"
 
 
@@ -30,7 +31,7 @@ class Placement:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def place_workers(workers: int | str, device: str, gpus: list[str], cpu_count: int) -> list[Placement]:
+def place_workers(workers: int | str, device: str, gpus: list[str]) -> list[Placement]:
     """One placement per worker.
 
     `workers` is a number or "auto" (as many as there are devices), `device` is cpu, cuda or auto, `gpus` are
@@ -43,9 +44,7 @@ def place_workers(workers: int | str, device: str, gpus: list[str], cpu_count: i
         count = len(gpus) if workers == "auto" else int(workers)
         return [Placement("cuda", {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]}) for i in range(count)]
     count = 1 if workers == "auto" else int(workers)
-    threads = max(1, cpu_count // count)
-    environment = {} if count == 1 or "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(threads)}
-    return [Placement("cpu", environment)] * count
+    return [Placement("cpu", {} if count == 1 else {SHARING_VARIABLE: str(count)})] * count
 
 
 def ensure_present(device: str) -> None:

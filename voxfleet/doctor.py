@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from engine.cpus import available_cpus
+from engine.cpus import available_cpus, thread_limit
 from voxfleet import ports
 from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
 from voxfleet.settings import ServeSettings
@@ -84,7 +84,7 @@ def check_torch() -> Finding:
         return Finding("PyTorch", Verdict.FAIL, f"{error}; run ./start_all.sh --install-only")
     built_for = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
     return Finding(
-        "PyTorch", Verdict.OK, f"{torch.__version__}, {built_for}, {torch.get_num_threads()} threads"
+        "PyTorch", Verdict.OK, f"{torch.__version__}, {built_for}, {thread_limit()} threads for one worker"
     )
 
 
@@ -136,6 +136,16 @@ def check_encoders() -> Finding:
     )
 
 
+def check_sandbox() -> Finding:
+    from gateway.voices.decoder import sandbox
+
+    if reason := sandbox.unsupported():
+        return Finding("Sandbox", Verdict.WARN, f"uploads are decoded with limits only: {reason}")
+    return Finding(
+        "Sandbox", Verdict.OK, "uploads are decoded where no file or socket can be opened (seccomp)"
+    )
+
+
 def check_port(settings: ServeSettings) -> Finding:
     try:
         ports.ensure_free(settings.host, settings.port)
@@ -173,6 +183,7 @@ def examine(settings: ServeSettings) -> Iterable[Finding]:
         check_bundled_voice,
         check_pages,
         check_encoders,
+        check_sandbox,
         lambda: check_port(settings),
         check_disk,
         check_test_tools,

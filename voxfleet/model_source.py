@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from models.voxcpm.download import is_repository
+
 
 class ModelMissingError(RuntimeError):
     """The model is not on this machine and is no repository id either; the message is for the user."""
@@ -19,15 +21,10 @@ def check_model(model: str) -> None:
         directory = bundled_directory()
         if not (directory / "config.json").is_file():
             raise ModelMissingError(f"the bundled voice is missing: there is no {directory / 'config.json'}")
-    elif model != "synthetic" and not looks_like_repository(model) and not Path(model).is_dir():
+    elif model != "synthetic" and not is_repository(model) and not Path(model).is_dir():
         raise ModelMissingError(f"no such model directory: {model}")
 
 
 def bundled_directory() -> Path:
     """Where the voice that ships with VoxFleet lies, whether or not it is there."""
     return Path(__file__).resolve().parent.parent / "models" / "voxcpm" / "bundled"
-
-
-def looks_like_repository(model: str) -> bool:
-    """Repository ids are `owner/name`; what looks like a path or has other parts is a directory."""
-    return model.count("/") == 1 and not model.startswith(("/", ".", "~"))

@@ -10,6 +10,12 @@ import typer
 from rich.console import Console
 
 
+class Normalize(StrEnum):
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
 class Device(StrEnum):
     AUTO = "auto"
     CPU = "cpu"

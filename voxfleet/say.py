@@ -15,6 +15,11 @@ import numpy as np
 import soundfile
 
 from engine.errors import EngineError, RequestError
+from gateway.audio.formats import note_sound_file
+from gateway.audio.perth import WatermarkMissingError, networks
+from gateway.audio.watermark import Watermark
+from gateway.text import normalise
+from models.speech import WORDS_ONLY
 from models.voxcpm.config_fields import ConfigError
 from voxfleet.devices import DeviceError, ensure_present
 from voxfleet.model_source import ModelMissingError, check_model
@@ -27,8 +32,13 @@ class SayError(RuntimeError):
     """The clip cannot be made or written; the message is for the user."""
 
 
-FAILURES = (SayError, ModelMissingError, DeviceError, RequestError, EngineError, ConfigError, OSError)
+FAILURES = (
+    *(SayError, ModelMissingError, DeviceError, RequestError, EngineError, ConfigError, OSError),
+    WatermarkMissingError,
+)
 """What can go wrong through no fault of this program; each message is for the user."""
+_NOTED = frozenset({"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3", "AIFF", "CAF"})
+"""Formats that have a place for words."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,17 @@ def say(
     model: str = "bundled",
     device: str = "auto",
     on_progress: Callable[[str], None] = lambda message: None,
+    watermark: bool = False,
     **options: Any,
 ) -> Spoken:
     """Speaks `text` into `output`, whose suffix names the format (wav, flac, ogg, mp3).
 
-    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed. Raises one of
-    FAILURES.
+    `options` go to `VoxCPM.generate`: voice, reference_audio, prompt_audio, prompt_text, seed; except
+    `normalize` (auto, on, off): whether figures are put into words. Raises one of FAILURES.
     """
     check_output(output)
+    if watermark:
+        networks()
     check_model(model)
     ensure_present(device)
     from models.voxcpm import VoxCPM
@@ -73,13 +86,22 @@ def say(
         on_progress(f"loading {model}: {stage} {progress:.0%}")
 
     with VoxCPM.from_pretrained(model, device=device, max_num_seqs=1, progress=on_loading) as speaker:
-        return speak(speaker, text, output, on_progress, options)
+        return speak(speaker, text, output, on_progress, options, watermark)
 
 
 def speak(
-    speaker: VoxCPM, text: str, output: Path, on_progress: Callable[[str], None], options: dict[str, Any]
+    speaker: VoxCPM,
+    text: str,
+    output: Path,
+    on_progress: Callable[[str], None],
+    options: dict[str, Any],
+    watermark: bool = False,
 ) -> Spoken:
     """One clip of a loaded model into a file."""
+    normalize = options.pop("normalize", "auto")
+    if normalize == "on" or (normalize == "auto" and WORDS_ONLY in speaker.info.features):
+        languages = speaker.info.languages
+        text = normalise(text, languages[0] if len(languages) == 1 else None).text
     chunks: list[np.ndarray] = []
     first_audio_seconds = audio_seconds = 0.0
     started = time.perf_counter()
@@ -92,7 +114,10 @@ def speak(
     wall_seconds = time.perf_counter() - started
     if not chunks:
         raise SayError(f"the model ended without any audio ({stream.finish_reason})")
-    write(output, np.concatenate(chunks), speaker.sample_rate)
+    audio = np.concatenate(chunks)
+    if watermark:
+        audio = marked(audio, speaker.sample_rate)
+    write(output, audio, speaker.sample_rate)
     return Spoken(
         audio_seconds,
         wall_seconds,
@@ -131,11 +156,24 @@ def check_output(output: Path) -> None:
         raise SayError(f"{output}: there is no directory {output.parent}")
 
 
+def marked(audio: np.ndarray, sample_rate: int) -> np.ndarray:
+    """The same float32 samples [n] with the watermark."""
+    pcm = np.clip(np.rint(audio * 32768), -32768, 32767).astype("<i2").tobytes()
+    return np.frombuffer(Watermark(sample_rate).process(pcm, last=True), "<i2").astype(np.float32) / 32768
+
+
 def write(output: Path, audio: np.ndarray, sample_rate: int) -> None:
-    """Writes mono float32 samples in [-1, 1], all of them or no file. Raises SayError."""
+    """Writes mono float32 samples in [-1, 1], all of them or no file; it says that a model made it.
+
+    Raises SayError.
+    """
     encoded = io.BytesIO()
     try:
-        soundfile.write(encoded, audio, sample_rate, format=output.suffix.lstrip(".").upper())
+        format = output.suffix.lstrip(".").upper()
+        with soundfile.SoundFile(encoded, "w", sample_rate, 1, format=format) as file:
+            if format in _NOTED:
+                note_sound_file(file)
+            file.write(audio)
         _put(output, encoded.getvalue())
     except OSError as error:
         raise SayError(f"{output} cannot be written: {error.strerror}") from error

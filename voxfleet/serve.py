@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from engine.cpus import available_cpus
 from voxfleet import ports
 from voxfleet.devices import Placement, place_workers, visible_gpus
 from voxfleet.model_source import check_model
@@ -24,7 +23,7 @@ def serve(settings: ServeSettings, config: Path | None = None) -> int:
 
 def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
     """Decides model, ports and devices; raises as `serve` does."""
-    worker = check_children(config)
+    gateway, worker = check_children(config)
     model = settings.model or worker.model
     check_model(model)
     if settings.port:
@@ -37,6 +36,7 @@ def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
         worker_ports=tuple(ports.find_free(LOOPBACK, settings.first_worker_port, len(placements))),
         placements=tuple(placements),
         config=config,
+        data_dir=gateway.data_dir if gateway.admin_token is None else None,
         shutdown_seconds=settings.shutdown_seconds,
     )
 
@@ -45,4 +45,4 @@ def plan_placements(settings: ServeSettings, model: str) -> list[Placement]:
     """A placement per worker; the synthetic model computes nothing that a GPU could."""
     device = "cpu" if model == "synthetic" else settings.device
     gpus = [] if device == "cpu" else visible_gpus()
-    return place_workers(settings.workers, device, gpus, available_cpus())
+    return place_workers(settings.workers, device, gpus)

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway import settings as gateway_settings
+from gateway.settings import GatewaySettings
 from worker import settings as worker_settings
 from worker.settings import WorkerSettings
 
@@ -51,7 +52,9 @@ class ServeSettings(BaseSettings):
     """How many, or "auto": one per GPU, else one on the CPU."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     model: str | None = None
-    """`bundled`, `synthetic`, a directory, or a Hugging Face repository id; None leaves it to `worker:`."""
+    """`bundled`, `synthetic`, a directory, or a Hugging Face `owner/name[@revision]`; None leaves it to
+    `worker:`.
+    """
     first_worker_port: Annotated[int, Field(ge=1, le=65535)] = 22400
     """Workers take the lowest free ports from here on."""
     shutdown_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0
@@ -74,15 +77,17 @@ def load_settings(config: Path | None = None, **options: Any) -> ServeSettings:
         raise SettingsError(f"invalid setting: {_problems(error)}") from error
 
 
-def check_children(config: Path | None = None) -> WorkerSettings:
-    """Finds mistakes in what gateway and workers will read when `serve` starts them; what the workers will.
+def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerSettings]:
+    """Finds mistakes in what gateway and workers will read when `serve` starts them; what they will.
 
     Their secret and the address of a worker are decided by `serve`, whatever the file says. Raises
     SettingsError.
     """
     try:
-        gateway_settings.load_settings(config)
-        return worker_settings.load_settings(config, host="127.0.0.1", secret="decided later")
+        gateway = gateway_settings.load_settings(config)
+        return gateway, worker_settings.load_settings(
+            config, host="127.0.0.1", secret="decided by voxfleet serve"
+        )
     except worker_settings.SettingsError as error:
         raise SettingsError(f"worker: {error}") from error
     except ValidationError as error:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import httpx
 
+from gateway.kept_secrets import ADMIN_TOKEN, read_secret
 from voxfleet.child_process import voxfleet_command
 from voxfleet.console import ServeConsole
 from voxfleet.devices import Placement
@@ -46,6 +47,8 @@ class ServePlan:
     worker_ports: tuple[int, ...]
     placements: tuple[Placement, ...]
     config: Path | None = None
+    data_dir: Path | None = None
+    """Where the gateway keeps the admin token that it makes; None where the settings name one."""
     shutdown_seconds: float = 5.0
     policy: RestartPolicy = field(default_factory=RestartPolicy)
 
@@ -97,7 +100,8 @@ class Supervisor:
             "worker", host=LOOPBACK, port=port, device=placement.device, model=plan.model, config=plan.config
         )
         environment = {SECRET_VARIABLE: secret, SUPERVISED_VARIABLE: "1", **placement.environment}
-        return Service(f"worker-{index}", command, environment, self._probe_worker(port), self, plan.policy)
+        probe = self._probe_worker(port, secret)
+        return Service(f"worker-{index}", command, environment, probe, self, plan.policy)
 
     def _gateway_service(self, secret: str) -> Service:
         plan = self._plan
@@ -108,9 +112,10 @@ class Supervisor:
         environment = {SECRET_VARIABLE: secret, "VOXFLEET_SHUTDOWN_SECONDS": str(plan.shutdown_seconds)}
         return Service("gateway", command, environment, self._probe_gateway, self, plan.policy)
 
-    def _probe_worker(self, port: int) -> Probe:
+    def _probe_worker(self, port: int, secret: str) -> Probe:
         async def probe(pid: int) -> Health | None:
-            response = await self._get(f"http://{LOOPBACK}:{port}/health")
+            headers = {"Authorization": f"Bearer {secret}"}
+            response = await self._get(f"http://{LOOPBACK}:{port}/health", headers)
             return worker_health(response, pid) if response is not None else None
 
         return probe
@@ -119,9 +124,9 @@ class Supervisor:
         response = await self._get(f"{self._plan.url}/health")
         return Health(healthy=True) if response is not None and response.is_success else None
 
-    async def _get(self, url: str) -> httpx.Response | None:
+    async def _get(self, url: str, headers: dict[str, str] | None = None) -> httpx.Response | None:
         try:
-            return await self._client.get(url)
+            return await self._client.get(url, headers=headers)
         except httpx.TransportError:
             return None
 
@@ -133,6 +138,21 @@ class Supervisor:
             await asyncio.sleep(self._plan.policy.probe_interval_seconds)
         everywhere = " (on every address of this machine)" if self._plan.host in ANY_ADDRESS else ""
         self._console.say(f"VoxFleet is ready: {self._plan.url}{everywhere}", "bold green")
+        if token := self._admin_token():
+            self._console.say(f"the fleet, for you alone: {self._plan.url}/admin#token={token}")
+
+    def _admin_token(self) -> str | None:
+        """The one that the gateway made and keeps; what the settings say is known to who wrote them.
+
+        What stands behind `#` stays in the browser: no server gets or logs it.
+        """
+        if self._plan.data_dir is None:
+            return None
+        try:
+            return read_secret(self._plan.data_dir / ADMIN_TOKEN)
+        except (OSError, ValueError) as error:
+            self._console.say(f"the admin token cannot be read: {error}", "red")
+            return None
 
     def on_line(self, service: Service, line: str) -> None:
         self._console.on_line(service, line)

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request
 
+from gateway.api.permissions import check_admin, owns_ticket, require_admin, who_administers
 from gateway.errors import ApiError
-from gateway.overview import describe_queue, describe_workers
-from gateway.security import check_admin, owns_ticket, require_admin, who_administers
+from gateway.operations.overview import describe_queue, describe_workers
 from gateway.service import GatewayDep
 
 router = APIRouter(prefix="/api", dependencies=[Depends(require_admin)])

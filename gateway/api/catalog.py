@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from gateway.audio import AUDIO_FORMATS
+from gateway.audio.formats import AUDIO_FORMATS
 from gateway.service import GatewayDep
 from gateway.voices.catalog import served_models
 
@@ -54,5 +54,5 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "pages": gateway.operations.pages.enabled(),
         "record_sessions": settings.record_sessions,
         "playback_stats": True,
-        "admin_token_required": settings.admin_token is not None,
+        "admin_token_required": True,
     }

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from gateway.callers import SUBPROTOCOL
+from gateway.callers.identity import SUBPROTOCOL
+from gateway.callers.origin import may_open_socket
+from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
-from gateway.interruption import Interruption
-from gateway.outbox import SLOW_CLIENT, Outbox
-from gateway.security import may_open_socket
 from gateway.service import Gateway
+from gateway.streams.interruption import Interruption
 from sockets.outbox import send
 
 DONE = 1000

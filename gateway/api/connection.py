@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from gateway.interruption import Interruption
+from gateway.streams.interruption import Interruption
 
 Result = TypeVar("Result")
 

@@ -16,11 +16,11 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from starlette.responses import StreamingResponse
 
+from gateway.api.permissions import require_admin
 from gateway.operations.event_log import RING_LINES, Line
-from gateway.overview import describe_queue, describe_workers
-from gateway.pool import WorkerPool
-from gateway.security import require_admin
+from gateway.operations.overview import describe_queue, describe_workers
 from gateway.service import Gateway, GatewayDep
+from gateway.slots.pool import WorkerPool
 
 router = APIRouter(dependencies=[Depends(require_admin)])
 

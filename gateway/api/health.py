@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from gateway.api.permissions import require_metrics
 from gateway.errors import ApiError
 from gateway.service import GatewayDep
 from gateway.version import VERSION
@@ -34,7 +35,7 @@ async def ready(gateway: GatewayDep) -> dict[str, Any]:
     return {"status": "ready", "workers": serving}
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=Response, dependencies=[Depends(require_metrics)])
 async def metrics(gateway: GatewayDep) -> Response:
     """Prometheus text format."""
     return Response(gateway.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -16,7 +16,7 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.client_socket import ClientSocket, serve_socket
-from gateway.connections import LIVE_PATH
+from gateway.edge.connections import LIVE_PATH
 from gateway.errors import ApiError
 from gateway.live.messages import (
     Append,
@@ -33,7 +33,7 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.operations.playback import PlaybackReports
-from gateway.standing import Standing
+from gateway.slots.standing import Standing
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
@@ -86,8 +86,8 @@ class LiveConnection:
     async def _serve(self) -> None:
         gateway = self._gateway
         gateway.check_open()
-        start = parse_start(await self._socket.first(self._socket.receive_text()))
         caller = gateway.callers.identify(self._socket.connection)
+        start = parse_start(await self._socket.first(self._socket.receive_text()))
         standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
         self._check_sessions(standing)
         recorder = gateway.recorder

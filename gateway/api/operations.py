@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 
+from gateway.api.permissions import require_admin, who_administers
 from gateway.operations.pages import PageStates
 from gateway.operations.restart import restart_worker
-from gateway.security import require_admin, who_administers
 from gateway.service import GatewayDep
 
 public = APIRouter(prefix="/api")
@@ -67,6 +67,6 @@ async def restart(
     wait_seconds: Annotated[float, Query(ge=0, le=3600, allow_inf_nan=False)] = 30.0,
 ) -> dict[str, Any]:
     """Have a worker end and start again. Its streams move to others, or get `wait_seconds` to finish."""
-    worker = await restart_worker(gateway, id, wait_seconds)
+    worker = await restart_worker(gateway.pool, gateway.clients, id, wait_seconds)
     gateway.operations.log.record("admin", id, f"restart, by {who_administers(request, gateway)}")
     return worker.describe()

@@ -13,9 +13,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from gateway.api.file_response import RangedFileResponse
+from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, require_admin
+from gateway.audio.note import note_headers
 from gateway.database import Session
 from gateway.errors import ApiError
-from gateway.security import check_admin, owner_of, refuse_cross_site, require_admin
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions import files
 from gateway.sessions.archive import stream_zip
@@ -115,7 +116,7 @@ def _session_body(folder: Path, session: dict[str, Any]) -> bytes:
 async def get_audio(id: str, request: Request, gateway: GatewayDep, key: KeyQuery = None) -> Response:
     """All utterances one after the other; ranges of bytes can be asked for."""
     row, _ = await _look_at(id, request, gateway, key)
-    return await _wav(row, _folder(gateway, row) / files.MERGED, f"{row.id}.wav")
+    return await _wav(gateway, row, _folder(gateway, row) / files.MERGED, f"{row.id}.wav")
 
 
 @router.get("/{id}/audio/{index}", response_class=RangedFileResponse)
@@ -126,7 +127,8 @@ async def get_utterance(
     row, _ = await _look_at(id, request, gateway, key)
     if not 0 <= index < max(row.utterances, 1):
         raise ApiError(404, "unknown_utterance", f"the session has no utterance {index}", param="index")
-    return await _wav(row, files.utterance_file(_folder(gateway, row), index), f"{row.id}-{index}.wav")
+    path = files.utterance_file(_folder(gateway, row), index)
+    return await _wav(gateway, row, path, f"{row.id}-{index}.wav")
 
 
 @router.get("/{id}/download", response_class=StreamingResponse)
@@ -137,6 +139,7 @@ async def download(id: str, request: Request, gateway: GatewayDep, key: KeyQuery
         raise _is_active("downloaded")
     pieces = stream_zip(_folder(gateway, row), {"title": row.title, "comment": row.comment})
     headers = {"Content-Disposition": f'attachment; filename="{row.id}.zip"'}
+    headers |= note_headers(gateway.settings.provenance_note)
     return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 
 
@@ -242,17 +245,18 @@ def _folder(gateway: Gateway, row: Session) -> Path:
     return files.session_folder(gateway.recorder.folder, row.id)
 
 
-async def _wav(row: Session, path: Path, name: str) -> Response:
+async def _wav(gateway: Gateway, row: Session, path: Path, name: str) -> Response:
     """A file that may grow meanwhile is sent as far as it is now, and only as a whole."""
-    disposition = f'inline; filename="{name}"'
+    headers = {"Content-Disposition": f'inline; filename="{name}"'}
+    headers |= note_headers(gateway.settings.provenance_note)
     try:
         size_bytes, pieces = await asyncio.to_thread(read_growing, path)
     except FileNotFoundError:
         raise ApiError(404, "no_audio", "there is no audio") from None
     if row.state == "active":
-        headers = {"Content-Length": str(size_bytes), "Content-Disposition": disposition}
+        headers |= {"Content-Length": str(size_bytes)}
         return StreamingResponse(pieces, media_type="audio/wav", headers=headers)
-    return RangedFileResponse(path, media_type="audio/wav", headers={"Content-Disposition": disposition})
+    return RangedFileResponse(path, media_type="audio/wav", headers=headers)
 
 
 def _unknown() -> ApiError:

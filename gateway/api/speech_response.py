@@ -19,13 +19,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.api.connection import ClientGoneError, while_connected
-from gateway.audio import CONTENT_TYPES
-from gateway.encoders import Encoder, stream_encoder
+from gateway.audio.encoders import Encoder, stream_encoder
+from gateway.audio.formats import CONTENT_TYPES
+from gateway.audio.note import note_headers
+from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
-from gateway.interruption import Interruption
 from gateway.metrics import Metrics
-from gateway.outbox import SLOW_CLIENT, Outbox
-from gateway.synthesis import Outcome, Synthesis
+from gateway.settings import GatewaySettings
+from gateway.streams.interruption import Interruption
+from gateway.synthesis.synthesis import Outcome, Synthesis
 
 _UNCOMPRESSED = ("pcm", "wav")
 EVENT_STREAM = "text/event-stream"
@@ -35,22 +37,25 @@ class SpeechResponse(Response):
     """Runs `synthesis`, which is set before the response is used, and is its listener."""
 
     def __init__(
-        self, request: Request, format: str, metrics: Metrics, max_bytes: int, events: bool = False
+        self, request: Request, format: str, metrics: Metrics, settings: GatewaySettings, events: bool = False
     ) -> None:
-        """`events`: as server-sent events. `max_bytes`: of PCM that the client may leave unread."""
+        """`events`: as server-sent events."""
         super().__init__()
         self._request = request
         self._format = format
         self._metrics = metrics
+        self._noted = settings.provenance_note
         self._events = events
         self._interruption = Interruption()
-        self._outbox = Outbox(self._send_pcm, max_bytes, on_failure=self._interruption.end_with)
+        self._outbox = Outbox(
+            self._send_pcm, settings.client_buffer_bytes, on_failure=self._interruption.end_with
+        )
         self._encoder: Encoder | None = None
         self._encode_seconds = 0.0
         self._sample_rate = 0
         self._send: Send | None = None
         self._begun = False
-        self.extra_headers: dict[str, str] = {}
+        self.extra_headers = note_headers(self._noted)
         self.synthesis: Synthesis | None = None
 
     # ------------------------------------------------------------------------------------------ what is heard
@@ -94,7 +99,7 @@ class SpeechResponse(Response):
 
     async def _send_pcm(self, pcm: str | bytes) -> None:
         if self._encoder is None:
-            self._encoder = stream_encoder(self._format, self._sample_rate)
+            self._encoder = stream_encoder(self._format, self._sample_rate, noted=self._noted)
         await self._send_piece(await self._encoded(self._encoder.encode, pcm))
 
     async def _finish(self, outcome: Outcome) -> None:

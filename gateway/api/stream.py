@@ -17,10 +17,10 @@ from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.errors import ApiError
-from gateway.opening import Opening, read_opening
 from gateway.operations.playback import PlaybackReports
 from gateway.sessions.witness import witness_clip
-from gateway.synthesis import Outcome, Synthesis
+from gateway.streams.opening import Opening, read_opening
+from gateway.synthesis.synthesis import Outcome, Synthesis
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
@@ -95,8 +95,8 @@ class StreamSession:
 
     async def _read_opening(self) -> Opening:
         gateway = self._gateway
-        message = await self._socket.receive_text()
         caller = gateway.callers.identify(self._socket.connection)
+        message = await self._socket.receive_text()
         limit = gateway.settings.max_resume_bytes
         return await read_opening(message, self._socket.receive_text, gateway.resume_tokens, caller, limit)
 

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Request, Response
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.speech_response import SpeechResponse, content_type_of
-from gateway.audio import encode_clip
+from gateway.audio.formats import encode_clip
+from gateway.audio.note import note_headers
 from gateway.requests import ClipRequest, OpenAiSpeechRequest, TtsRequest, check_limits
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.witness import witness_clip
-from gateway.synthesis import Outcome, Synthesis
+from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.voices.catalog import built_in_voices, served_models
 
 router = APIRouter()
@@ -65,8 +66,7 @@ async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: G
 def _speak_at_once(
     order: TtsRequest, request: Request, gateway: Gateway, events: bool = False
 ) -> SpeechResponse:
-    limit = gateway.settings.client_buffer_bytes
-    response = SpeechResponse(request, order.format, gateway.metrics, limit, events)
+    response = SpeechResponse(request, order.format, gateway.metrics, gateway.settings, events)
     caller = gateway.callers.identify(request)
     witness = witness_clip(gateway.recorder, order, caller.tenant, response)
     response.synthesis = Synthesis(
@@ -90,9 +90,10 @@ async def _speak(order: TtsRequest, request: Request, gateway: Gateway) -> Respo
         return Response(status_code=CLIENT_GONE)
     began_at = time.monotonic()
     pcm = b"".join(collector.chunks)
-    file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format)
+    noted = gateway.settings.provenance_note
+    file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format, noted=noted)
     gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
-    headers = _headers(outcome, order.format)
+    headers = _headers(outcome, order.format) | note_headers(noted)
     if witness.session_id is not None:
         headers["X-Session-Id"] = witness.session_id
     return Response(file, headers=headers)

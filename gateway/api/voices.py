@@ -16,10 +16,12 @@ from starlette.datastructures import FormData, UploadFile
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.file_response import RangedFileResponse
+from gateway.api.permissions import is_admin, owner_of, refuse_cross_site, tenant_of_admin
+from gateway.audio.note import note_headers
 from gateway.database import Voice
 from gateway.errors import ApiError
-from gateway.security import is_admin, owner_of, refuse_cross_site
 from gateway.service import Gateway, GatewayDep
+from gateway.synthesis.preview import built_in_preview
 from gateway.voices import consent
 from gateway.voices.catalog import (
     built_in_voices,
@@ -29,14 +31,13 @@ from gateway.voices.catalog import (
     is_built_in,
 )
 from gateway.voices.fields import VoiceChange, VoiceForm, read_form
-from gateway.voices.preview import built_in_preview
 from gateway.voices.registry import unknown_voice
 
 router = APIRouter()
 mutation = Depends(refuse_cross_site)
 
 UPLOAD_PATH = "/api/voices"
-_UPLOAD_SECONDS = 120.0
+UPLOAD_SECONDS = 120.0
 _MAX_FIELDS = 16
 _MAX_FIELD_BYTES = 1 << 16
 
@@ -44,15 +45,13 @@ _MAX_FIELD_BYTES = 1 << 16
 @router.get("/api/voices")
 async def list_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """The voices that the caller may see: built-in ones first."""
-    tenant = _tenant_or_none(request, gateway)
-    rows = await gateway.voices.visible_to(tenant, is_admin(request, gateway))
-    return {"voices": built_in_voices(gateway.pool) + custom_voices(gateway.pool, rows, tenant)}
+    return {"voices": await _visible(request, gateway, is_admin(request, gateway))}
 
 
 @router.get("/v1/audio/voices")
 async def list_usable_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """The voices that a request may name. Public: OpenAI's clients ask for them without a key."""
-    voices = (await list_voices(request, gateway))["voices"]
+    voices = await _visible(request, gateway, admin=False)
     return {"voices": [voice for voice in voices if voice["usable"]]}
 
 
@@ -69,7 +68,7 @@ async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     with gateway.voices.uploads.place(owner):
         try:
             async with (
-                asyncio.timeout(_UPLOAD_SECONDS) as deadline,
+                asyncio.timeout(UPLOAD_SECONDS) as deadline,
                 _form_of(request) as parts,
             ):
                 upload, fields = _parts_of(dict(parts), gateway.settings.max_voice_bytes)
@@ -78,7 +77,7 @@ async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            message = f"the upload took more than {_UPLOAD_SECONDS:g} s"
+            message = f"the upload took more than {UPLOAD_SECONDS:g} s"
             raise ApiError(408, "body_timeout", message) from None
     gateway.operations.log.record("voice", voice.id, f"{owner} added the voice {voice.name}")
     checked = [check.to_dict() for check in checks]
@@ -129,7 +128,7 @@ async def preview_voice(id: str, request: Request, gateway: GatewayDep) -> Respo
         clip = await while_connected(request, built_in_preview(gateway, id, request))
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
-    return Response(clip, media_type="audio/wav")
+    return Response(clip, media_type="audio/wav", headers=note_headers(gateway.settings.provenance_note))
 
 
 @asynccontextmanager
@@ -166,10 +165,16 @@ def _descriptor(upload: UploadFile) -> int:
     return file
 
 
+async def _visible(request: Request, gateway: Gateway, admin: bool) -> list[dict[str, Any]]:
+    tenant = _tenant_or_none(request, gateway)
+    rows = await gateway.voices.visible_to(tenant, admin)
+    return built_in_voices(gateway.pool) + custom_voices(gateway.pool, rows, tenant)
+
+
 async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]:
     """A voice that the caller may change, and who that is. Raises ApiError: 401, 403, 404."""
     admin = is_admin(request, gateway)
-    tenant = gateway.callers.identify(request).tenant if admin else owner_of(request, gateway)
+    tenant = tenant_of_admin(request, gateway) if admin else owner_of(request, gateway)
     if is_built_in(gateway.pool, id):
         raise ApiError(403, "built_in_voice", "this voice belongs to the model", param="id")
     voice = await gateway.voices.get(id, tenant, admin)

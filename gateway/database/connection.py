@@ -19,9 +19,12 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+
+logger = structlog.get_logger(__name__)
 
 HEAD = "0001"
 """The newest migration."""
@@ -84,12 +87,29 @@ class Database:
         self._engine = self._sessions = None
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncSession]:
-        """Rows to read and write; one commit at the end, none after an exception."""
+    async def transaction(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
+        """Rows to read and write; one commit at the end, none after an exception.
+
+        With `erasing`, what was deleted or overwritten is gone from SQLite's files, too, when the block ends.
+        """
         if self._sessions is None:
             raise DatabaseError("the database is not open")
         async with self._sessions.begin() as session:
             yield session
+        if erasing and self._is_sqlite:
+            await self._empty_journal()
+
+    async def _empty_journal(self) -> None:
+        """The pages as they were before stand in the write-ahead log until it is truncated."""
+        try:
+            async with self._engine.connect() as connection:
+                alone = await connection.execution_options(isolation_level="AUTOCOMMIT")
+                busy, *_ = (await alone.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+        except SQLAlchemyError as error:
+            logger.warning("deleted text is still in the journal", reason=type(error).__name__)
+        else:
+            if busy:
+                logger.warning("deleted text is still in the journal", reason="somebody reads it")
 
 
 def _make_file(path: Path) -> None:
@@ -118,9 +138,9 @@ def _begin_journal(path: str) -> None:
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
-    """Readers beside one writer, foreign keys, and patience with other processes."""
+    """Readers beside one writer, foreign keys, and zeros over what is deleted."""
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "secure_delete=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

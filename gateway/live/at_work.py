@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from gateway.frame_stream import FrameStream, StreamBroken
+from gateway.workers.frame_stream import FrameStream, StreamBroken
 
 
 class AtWork:

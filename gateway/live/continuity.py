@@ -3,15 +3,15 @@
 A model that announces the feature "prompt" continues the words and the audio it is given: here those of the
 sentence before, behind the prompt and beside the reference of the voice itself. A model that was not trained
 for it doesn't announce it, and each sentence begins anew. The bundled voice is such a one: 0.16 of its words
-are misheard without a prompt and 0.91 after one (`python -m benchmarks.continuity`).
+are misheard without a prompt and 0.91 after one (`python -m benchmarks.voice.continuity`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from gateway.relay import Clip
-from gateway.voices.conditioning import Conditioning
+from gateway.streams.conditioning import Conditioning
+from gateway.streams.relay import Clip
 from worker.protocol import Latents, ModelDescription
 
 PROMPT = "prompt"
@@ -23,7 +23,7 @@ def take_over(voice: Conditioning, before: Clip | None, model: ModelDescription)
     """What the worker is told of the voice, as a continuation of the clip `before` if that can be."""
     if before is None or PROMPT not in model.features or not _can_be_continued(before, model):
         return voice
-    text = " ".join(before.request.text.split())
+    text = " ".join(before.spoken_text.split())
     data = b"".join(before.latents)
     patches = len(before.latents)
     if voice.prompt_latents is not None:

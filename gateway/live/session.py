@@ -16,8 +16,8 @@ from gateway.live.splitter import SentenceSplitter
 from gateway.live.states import Outlet, State, Voice
 from gateway.live.timeline import Timeline, Utterance
 from gateway.live.timers import Alarm, IdleWatch
-from gateway.positions import CallLater, call_later
 from gateway.settings import GatewaySettings
+from gateway.slots.positions import CallLater, call_later
 
 _COMPLETE_SHARE = 0.1
 """Of `live_flush_seconds`, for text that ends like a sentence."""

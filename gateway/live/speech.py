@@ -2,8 +2,8 @@
 
 `LiveSpeech.run()` is one coroutine, as `Synthesis.run()` is: cancelling it, at any point, gives back what it
 holds. It queues when there is something to say, and for as long as it holds its slot speaks utterances as
-clips of their own. What fails with a worker goes the way of every request (`gateway/attempts.py`): the
-utterance goes on elsewhere from its last patch, and so it does after a pause that cost the slot.
+clips of their own. What fails with a worker goes the way of every request (`gateway/synthesis/attempts.py`):
+the utterance goes on elsewhere from its last patch, and so it does after a pause that cost the slot.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ import contextlib
 
 import structlog
 
-from gateway.attempts import Attempts, as_api_error
-from gateway.audio import Resampler, output_sample_rate
+from gateway.audio.formats import Resampler, output_sample_rate
 from gateway.errors import ApiError
-from gateway.interruption import Interruption
-from gateway.leases import Lease
 from gateway.live.at_work import AtWork
 from gateway.live.continuity import take_over
 from gateway.live.messages import Start
 from gateway.live.session import LiveSession
 from gateway.live.witness import CUT_OFF, LiveWitness
-from gateway.queue import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement, Ticket
-from gateway.relay import Clip, relay
 from gateway.requests import random_seed
 from gateway.service import Gateway
-from gateway.standing import Standing
+from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
+from gateway.slots.standing import Standing
+from gateway.slots.tickets import Lease, Ticket
+from gateway.streams.interruption import Interruption
+from gateway.streams.parts import language_of
+from gateway.streams.relay import Clip, relay
+from gateway.synthesis.attempts import Attempts, as_api_error
+from gateway.text import normalise
 from gateway.voices.resolution import Speaker
-from gateway.worker_client import RequestRejected, WorkerRefused
+from gateway.workers.client import RequestRejected, WorkerRefused
 
 logger = structlog.get_logger(__name__)
 
@@ -277,12 +279,17 @@ class LiveSpeech:
                 lease,
                 client,
                 self._settings,
-                on_start=lambda: self._witness.speaking(worker.id),
+                on_start=lambda: self._speaking(clip, worker.id),
                 deliver=lambda pcm: self._deliver(clip, pcm),
                 may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 opened=self._at_work.opened,
             )
             self._at_work.part_ended()
+
+    def _speaking(self, clip: Clip, worker_id: str) -> None:
+        self._witness.speaking(worker_id, clip.in_words)
+        if clip is self._clip and clip.in_words:
+            self._session.timeline.say(normalise(clip.request.text, language_of(clip.model)))
 
     def _deliver(self, clip: Clip, pcm: bytes) -> None:
         """Audio of the utterance, unless it was cut off meanwhile."""

@@ -8,7 +8,8 @@ sample 30,000, with these utterances of its epoch,
     5      "Another one."     224 - 236   24000 - (still being made)
 
 all of the first and a share of the second was heard. The share is that of the characters, as far as the
-length of the second can be told, brought back to the end of a word: an estimate, and marked as one.
+length of the second can be told, brought back to the end of a word: an estimate, and marked as one. Where
+figures are put into words, the characters of those count, and `spoken_text` is told as it was appended.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from gateway.text import Spoken as InWords
 from models.sentences import has_words
 
 _CHARACTERS_PER_SECOND = 15.0
@@ -37,6 +39,18 @@ class Utterance:
     samples: int = 0
     """Sent so far."""
     finish_reason: str | None = None
+    spoken: InWords | None = None
+    """The text in words, where they are others."""
+
+    @property
+    def spoken_characters(self) -> int:
+        """Of what is said."""
+        return len(self.text if self.spoken is None else self.spoken.text)
+
+    def said(self, share: float) -> int:
+        """How much of the text is said after a share of the time, in whole words."""
+        count = round(self.spoken_characters * min(1.0, share))
+        return _whole_words(self.text, count if self.spoken is None else self.spoken.to_written(count))
 
     @property
     def end(self) -> int:
@@ -96,6 +110,11 @@ class Timeline:
                 self.utterances += 1
         return self.current
 
+    def say(self, spoken: InWords) -> None:
+        """The current utterance is said in these words."""
+        if self.current is not None:
+            self.current.spoken = spoken
+
     def heard(self, samples: int) -> None:
         """So much more of the current utterance is on its way."""
         self.samples += samples
@@ -137,7 +156,7 @@ class Timeline:
             if heard <= 0:
                 break
             length = utterance.samples if ended else self._guess_samples(utterance, sample_rate)
-            count = _whole_words(utterance.text, round(len(utterance.text) * min(1.0, heard / length)))
+            count = utterance.said(heard / length)
             return Spoken("".join((*texts, utterance.text[:count])), utterance.start + count, True)
         return Spoken("".join(texts), characters, False)
 
@@ -145,9 +164,9 @@ class Timeline:
         """How long an utterance will be of which not all is made: at the speed of those before it."""
         complete = [other for other in self._spoken if other.finish_reason is not None and other.samples]
         samples = sum(other.samples for other in complete)
-        characters = sum(len(other.text) for other in complete)
+        characters = sum(other.spoken_characters for other in complete)
         per_character = samples / characters if characters else sample_rate / _CHARACTERS_PER_SECOND
-        return max(utterance.samples, round(per_character * len(utterance.text)), 1)
+        return max(utterance.samples, round(per_character * utterance.spoken_characters), 1)
 
 
 def _whole_words(text: str, count: int) -> int:

@@ -19,6 +19,7 @@ class LiveWitness:
         self._index = -1
         self._characters = 0
         """Of the utterance."""
+        self._in_words = False
 
     @property
     def session_id(self) -> str | None:
@@ -37,8 +38,9 @@ class LiveWitness:
             self._index = self._recording.utterance(request.text, {**parameters, "seed": seed})
             self._characters = len(request.text)
 
-    def speaking(self, worker_id: str) -> None:
-        """A worker speaks it, or goes on with it."""
+    def speaking(self, worker_id: str, in_words: bool) -> None:
+        """A worker speaks it, or goes on with it. `in_words`: with its figures in words."""
+        self._in_words = in_words
         if self._recording is not None:
             self._recording.worker(self._index, worker_id)
 
@@ -55,7 +57,7 @@ class LiveWitness:
         """The utterance is over. Of one that was cut off it is not known which of its text was spoken."""
         if self._recording is not None:
             if outcome != CUT_OFF:
-                self._recording.spoken(self._index, 0, self._characters, 0)
+                self._recording.spoken(self._index, 0, self._characters, 0, in_words=self._in_words)
             self._recording.utterance_done(self._index, outcome)
 
     def finish(self, outcome: str) -> None:

@@ -17,14 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import Database, DatabaseError
 from gateway.errors import ApiError
-from gateway.eta import EtaTuning
 from gateway.operations.eta_settings import EtaControl
 from gateway.operations.event_log import EventLog
 from gateway.operations.overload import OverloadWatch
 from gateway.operations.pages import Pages, PageState
 from gateway.operations.stored import read_groups, write_group
 from gateway.operations.worker_journal import WorkerJournal
-from gateway.pool import WorkerPool
+from gateway.slots.estimates import EtaTuning
+from gateway.slots.pool import WorkerPool
 
 logger = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ import json
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.callers import SUBPROTOCOL
+from gateway.callers.identity import SUBPROTOCOL
 from gateway.errors import ApiError, error_response
 from gateway.operations.pages import PageId, Pages, page_disabled
 

@@ -9,26 +9,26 @@ wait for it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from gateway.errors import ApiError
-from gateway.worker_client import WorkerUnreachable
-from gateway.workers import Health, Worker
-
-if TYPE_CHECKING:
-    from gateway.service import Gateway
+from gateway.slots.pool import WorkerPool
+from gateway.slots.worker import Health, Worker
+from gateway.workers.client import WorkerClient, WorkerUnreachable
 
 RETURN_SECONDS = 120.0
 """How long a worker that ended is waited for before it counts as lost."""
 
 
-async def restart_worker(gateway: Gateway, worker_id: str, wait_seconds: float) -> Worker:
+async def restart_worker(
+    pool: WorkerPool, clients: Mapping[str, WorkerClient], worker_id: str, wait_seconds: float
+) -> Worker:
     """Tell a worker to end within `wait_seconds`. Returns when it has heard.
 
     Raises ApiError: 404 unknown, 409 when nobody would start it again or it restarts already, 502 when it
     cannot be reached.
     """
-    worker = gateway.pool.workers.get(worker_id)
+    worker = pool.workers.get(worker_id)
     if worker is None:
         raise ApiError(404, "unknown_worker", f"there is no worker {worker_id!r}", param="id")
     if worker.restarting:
@@ -38,19 +38,19 @@ async def restart_worker(gateway: Gateway, worker_id: str, wait_seconds: float) 
         raise ApiError(409, "worker_not_supervised", message, param="id")
     boot_id = worker.boot_id
     try:
-        status = await gateway.clients[worker_id].shut_down(wait_seconds)
+        status = await clients[worker_id].shut_down(wait_seconds)
     except WorkerUnreachable as error:
         raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
     worker.restarting = worker.moving_out = True
-    gateway.pool.report_status(worker, status)
-    asyncio.get_running_loop().call_later(wait_seconds + RETURN_SECONDS, _give_up, gateway, worker, boot_id)
+    pool.report_status(worker, status)
+    asyncio.get_running_loop().call_later(wait_seconds + RETURN_SECONDS, _give_up, pool, worker, boot_id)
     return worker
 
 
-def _give_up(gateway: Gateway, worker: Worker, boot_id: str | None) -> None:
+def _give_up(pool: WorkerPool, worker: Worker, boot_id: str | None) -> None:
     """Nothing waits for a worker any longer that has not come back."""
     if not worker.restarting or worker.boot_id != boot_id:
         return
     worker.restarting = False
-    if worker.health is not Health.UP and gateway.pool.workers.get(worker.id) is worker:
-        gateway.pool.report_gone(worker, "it was not started again")
+    if worker.health is not Health.UP and pool.workers.get(worker.id) is worker:
+        pool.report_gone(worker, "it was not started again")

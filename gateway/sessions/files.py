@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions.wav import WavFile, read_pcm, wav_sample_rate, write_all
+from gateway.sessions.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
 
 META = "meta.json"
 JOURNAL = "recording.jsonl"
@@ -166,7 +166,10 @@ class Journal:
 
 
 def merge(folder: Path) -> None:
-    """Write merged.wav anew: one utterance gets a second name, several are copied one after the other."""
+    """Write merged.wav anew: one utterance gets a second name, several are copied one after the other.
+
+    It says that a model made it where the first utterance does.
+    """
     target = folder / MERGED
     paths = utterance_files(folder)
     temporary = target.with_suffix(".tmp")
@@ -176,7 +179,7 @@ def merge(folder: Path) -> None:
         return
     if len(paths) == 1 and link(paths[0], target):
         return
-    merged = WavFile(temporary, wav_sample_rate(paths[0]))
+    merged = WavFile(temporary, wav_sample_rate(paths[0]), noted=is_noted(paths[0]))
     try:
         for path in paths:
             for pcm in read_pcm(path):

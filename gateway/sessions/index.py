@@ -110,7 +110,7 @@ class SessionIndex:
 
     async def change(self, session_id: str, **columns: Any) -> Session | None:
         """Set columns; the row as it is then, or None when it is gone."""
-        async with self._database.transaction() as rows:
+        async with self._database.transaction(erasing=True) as rows:
             if columns:
                 await rows.execute(update(Session).where(Session.id == session_id).values(**columns))
             return await rows.get(Session, session_id)
@@ -125,7 +125,7 @@ class SessionIndex:
     async def remove(self, session_id: str) -> bool:
         """Forget it; False when it is active or gone."""
         statement = delete(Session).where(Session.id == session_id, Session.state != "active")
-        async with self.writing, self._database.transaction() as rows:
+        async with self.writing, self._database.transaction(erasing=True) as rows:
             return (await rows.execute(statement)).rowcount > 0
 
 

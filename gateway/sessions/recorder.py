@@ -44,6 +44,7 @@ class Recorder:
         self.index = SessionIndex(database)
         self.upkeep = Upkeep(self.index, self.folder, settings, metrics)
         self._mode = settings.record_sessions
+        self._noted = settings.provenance_note
         self._metrics = metrics
         self._writer = Writer(_MAX_PENDING_BYTES)
 
@@ -57,7 +58,9 @@ class Recorder:
         if self._mode == "off" or not (asked or self._mode == "all"):
             return None
         on_begin = self.upkeep.expect
-        return Recording(self.folder, kind, request, owner, self._writer, on_begin, self._changed)
+        return Recording(
+            self.folder, kind, request, owner, self._writer, on_begin, self._changed, noted=self._noted
+        )
 
     @property
     def enabled(self) -> bool:

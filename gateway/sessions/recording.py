@@ -45,8 +45,13 @@ class Recording:
         writer: Writer,
         on_begin: Callable[[Recording], None],
         on_change: Callable[[Recording, Stage], None],
+        *,
+        noted: bool,
     ) -> None:
-        """Both are called on the event loop: `on_begin` with the first utterance, `on_change` by files."""
+        """`noted`: its files say that a model made them.
+
+        Both are called on the event loop: `on_begin` with the first utterance, `on_change` by files.
+        """
         self.session_id = files.new_session_id()
         self.kind = kind
         self.owner = owner
@@ -73,7 +78,8 @@ class Recording:
         self._writer = writer
         self._on_begin = on_begin
         self._on_change = on_change
-        self._files = RecordingFiles(files.session_folder(sessions, self.session_id))
+        folder = files.session_folder(sessions, self.session_id)
+        self._files = RecordingFiles(folder, noted=noted)
         self._early: list[dict[str, Any]] = []
         self._samples: list[int] = []
         self._rates: list[int] = []
@@ -98,14 +104,22 @@ class Recording:
         self._line("worker", index=index, worker_id=worker_id)
 
     def spoken(
-        self, index: int, start: int, end: int, first_sample: int, end_sample: int | None = None
+        self,
+        index: int,
+        start: int,
+        end: int,
+        first_sample: int,
+        end_sample: int | None = None,
+        *,
+        in_words: bool = False,
     ) -> None:
         """Characters [start, end) of the utterance's text are its audio from `first_sample` on.
 
         They end at `end_sample`, or where the next part begins. May be told before the audio comes.
+        `in_words`: figures were put into words, see `gateway.text`.
         """
         line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
-        self._line("spoken", **line, end_sample=end_sample)
+        self._line("spoken", **line, end_sample=end_sample, **({"in_words": True} if in_words else {}))
 
     def audio(self, index: int, pcm: bytes, sample_rate: int) -> None:
         """The next s16le mono samples of the utterance. All of a session have one rate."""

@@ -29,8 +29,10 @@ class Facts:
 class RecordingFiles:
     """Written by one thread. Everything raises OSError; what was written before stays readable."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, noted: bool) -> None:
+        """`noted`: the files of audio say that a model made them."""
         self.folder = folder
+        self._noted = noted
         self._journal: files.Journal | None = None
         self._utterance: wav.WavFile | None = None
         self._index = -1
@@ -66,12 +68,12 @@ class RecordingFiles:
             self._utterance.close()
         path = files.utterance_file(self.folder, index)
         merged = self.folder / files.MERGED
-        self._utterance = wav.WavFile(path, sample_rate)
+        self._utterance = wav.WavFile(path, sample_rate, noted=self._noted)
         self._index = index
         if is_first and files.link(path, merged):
             return
         if self._merged is None:
-            self._merged = _copy(self.folder, merged, sample_rate)
+            self._merged = _copy(self.folder, merged, sample_rate, self._noted)
 
     def finish(self, outcome: str) -> Facts:
         """The end of a whole recording."""
@@ -102,11 +104,11 @@ class RecordingFiles:
             self._journal = None
 
 
-def _copy(folder: Path, target: Path, sample_rate: int) -> wav.WavFile:
+def _copy(folder: Path, target: Path, sample_rate: int, noted: bool) -> wav.WavFile:
     """A file of its own for all utterances, with those that there are."""
     temporary = target.with_suffix(".tmp")
     temporary.unlink(missing_ok=True)
-    merged = wav.WavFile(temporary, sample_rate)
+    merged = wav.WavFile(temporary, sample_rate, noted=noted)
     try:
         for path in files.utterance_files(folder):
             for pcm in wav.read_pcm(path):
@@ -189,19 +191,12 @@ def recover(folder: Path, reason: str = "gateway_died") -> Facts | None:
 
 def _needs_merging(folder: Path) -> bool:
     """Whether merged.wav is something else than the utterances there are."""
+    merged = folder / files.MERGED
     try:
-        merged = (folder / files.MERGED).stat().st_size
-    except FileNotFoundError:
+        merged_bytes, is_true = wav.data_bytes_on_disk(merged), wav.states_its_size(merged)
+    except (FileNotFoundError, ValueError):
         return True
-    audio = sum(path.stat().st_size - wav.WAV_HEADER_BYTES for path in files.utterance_files(folder))
-    return merged != audio + wav.WAV_HEADER_BYTES or _header_is_wrong(folder / files.MERGED)
-
-
-def _header_is_wrong(path: Path) -> bool:
-    with path.open("rb") as file:
-        header = file.read(wav.WAV_HEADER_BYTES)
-    data_bytes = path.stat().st_size - wav.WAV_HEADER_BYTES
-    return int.from_bytes(header[40:44], "little") != data_bytes
+    return not is_true or merged_bytes != sum(map(wav.data_bytes_on_disk, files.utterance_files(folder)))
 
 
 def _facts_of(folder: Path) -> Facts | None:

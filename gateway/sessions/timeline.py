@@ -4,7 +4,7 @@
      "audio_seconds", "wall_seconds",
      "utterances": [{"index", "text", "parameters", "at", "ended_at", "sample_rate", "first_sample",
                      "samples", "audio": "audio/0000.wav", "outcome", "workers": ["w0"], "migrations",
-                     "parts": [{"start", "end", "first_sample", "end_sample"}],
+                     "parts": [{"start", "end", "first_sample", "end_sample", "in_words"}],
                      "words": [{"start", "end", "first_sample", "end_sample", "estimated": true}],
                      "chunks": [{"at", "first_sample", "samples"}]}],
      "events": [{"at", "kind", ...}]}
@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import Any
+
+from gateway.text import normalise
 
 VERSION = 1
 _IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -62,7 +64,8 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
         utterance["sample_rate"] = line.get("sample_rate", utterance["sample_rate"])
     elif kind == "spoken":
         part = {name: line[name] for name in ("start", "end", "first_sample")}
-        utterance["parts"].append({**part, "end_sample": line.get("end_sample")})
+        part |= {"end_sample": line.get("end_sample"), "in_words": line.get("in_words", False)}
+        utterance["parts"].append(part)
     elif kind == "worker":
         utterance["migrations"] += bool(utterance["workers"])
         utterance["workers"].append(line["worker_id"])
@@ -98,22 +101,38 @@ def _end_parts(utterance: dict[str, Any]) -> None:
 
 
 def estimate_words(text: str, part: dict[str, Any]) -> list[dict[str, Any]]:
-    """When the words of a part are spoken, if every character takes its share of the time.
+    """When the words of a part are spoken, if every character that is said takes its share of the time.
 
-    A character of a script without spaces is a word.
+    A character of a script without spaces is a word. "$5.20" takes the time of its five words.
     """
     words = [match.span() for match in _WORD.finditer(text, part["start"], part["end"])]
-    total = sum(end - start for start, end in words)
+    spoken = _said_up_to(text[part["start"] : part["end"]]) if part.get("in_words") else None
     samples = part["end_sample"] - part["first_sample"]
+    lengths = [
+        end - start if spoken is None else spoken[end - part["start"]] - spoken[start - part["start"]]
+        for start, end in words
+    ]
+    total = sum(lengths) or 1
     found, before = [], 0
-    for start, end in words:
-        first = part["first_sample"] + samples * before // total
-        before += end - start
-        last = part["first_sample"] + samples * before // total
+    for (start, end), length in zip(words, lengths, strict=True):
+        first = part["first_sample"] + int(samples * before / total)
+        before += length
+        last = part["first_sample"] + int(samples * before / total)
         found.append(
             {"start": start, "end": end, "first_sample": first, "end_sample": last, "estimated": True}
         )
     return found
+
+
+def _said_up_to(text: str) -> list[float]:
+    """How many characters are said of `text[:n]`, for every n; what stands for a figure is shared out."""
+    spoken = normalise(text)
+    said = [0.0] * (len(text) + 1)
+    for character, start, end in zip(spoken.text, spoken.starts, spoken.ends, strict=True):
+        if not character.isspace():
+            for place in range(start, end):
+                said[place + 1] += 1 / (end - start)
+    return list(accumulate(said))
 
 
 def locate(text: str, pieces: Sequence[str]) -> list[tuple[int, int]]:
@@ -127,5 +146,5 @@ def locate(text: str, pieces: Sequence[str]) -> list[tuple[int, int]]:
             found = text.find(character, position)
             position = len(text) if found < 0 else found + 1
             start = position - 1 if start is None else start
-        ranges.append((min(start or 0, position), position))
+        ranges.append((position if start is None else min(start, position), position))
     return ranges

@@ -1,18 +1,26 @@
 """WAV files that grow: s16le, mono, with a header that is true after every append.
 
-All functions block and raise OSError.
+All functions block and raise OSError, and ValueError for a file without a whole header.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-WAV_HEADER_BYTES = 44
-MAX_WAV_BYTES = 0xFFFF_FFFF - WAV_HEADER_BYTES
+from gateway.audio.note import SOURCE_TYPE
+from gateway.audio.wav import (
+    MAX_HEADER_BYTES,
+    header_data_bytes,
+    header_sample_rate,
+    read_header,
+    wav_header,
+    with_data_size,
+)
+
+MAX_WAV_BYTES = 0xFFFF_FFFF - MAX_HEADER_BYTES
 """Longest audio data that a WAV file can state."""
 _COPY_BYTES = 1 << 20
 
@@ -20,20 +28,20 @@ _COPY_BYTES = 1 << 20
 class WavFile:
     """s16le mono audio that grows; after each append the header states the true size."""
 
-    def __init__(self, path: Path, sample_rate: int) -> None:
-        """Raises FileExistsError."""
+    def __init__(self, path: Path, sample_rate: int, *, noted: bool) -> None:
+        """`noted`: the file says that a model made it. Raises FileExistsError."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self.sample_rate = sample_rate
+        self._header = wav_header(sample_rate, 0, noted=noted)
         self.data_bytes = 0
         try:
-            write_all(self._descriptor, wav_header(sample_rate, 0))
+            write_all(self._descriptor, self._header)
         except OSError:
             self.close()
             raise
 
     def append(self, pcm: bytes) -> None:
         """Add samples. When that fails, the file ends where it ended before."""
-        end = WAV_HEADER_BYTES + self.data_bytes
+        end = len(self._header) + self.data_bytes
         if self.data_bytes + len(pcm) > MAX_WAV_BYTES:
             raise OverflowError("a WAV file holds 4 GiB at most")
         os.lseek(self._descriptor, end, os.SEEK_SET)
@@ -44,7 +52,7 @@ class WavFile:
                 os.ftruncate(self._descriptor, end)
             raise
         self.data_bytes += len(pcm)
-        os.pwrite(self._descriptor, wav_header(self.sample_rate, self.data_bytes), 0)
+        os.pwrite(self._descriptor, with_data_size(self._header, self.data_bytes), 0)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -53,53 +61,62 @@ class WavFile:
             self._descriptor = -1
 
 
-def wav_header(sample_rate: int, data_bytes: int) -> bytes:
-    """The 44 bytes in front of s16le mono samples."""
-    return struct.pack(
-        "<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + data_bytes, b"WAVE", b"fmt ", 16, 1, 1, sample_rate,
-        2 * sample_rate, 2, 16, b"data", data_bytes,
-    )  # fmt: skip
+def file_header(path: Path) -> bytes:
+    """What stands before the samples of a file that `WavFile` began."""
+    with path.open("rb") as file:
+        return read_header(file.read(MAX_HEADER_BYTES))
 
 
 def wav_sample_rate(path: Path) -> int:
-    """Of a file that `WavFile` began. Raises ValueError when it has no whole header."""
-    with path.open("rb") as file:
-        header = file.read(WAV_HEADER_BYTES)
-    if len(header) < WAV_HEADER_BYTES or header[:4] != b"RIFF":
-        raise ValueError(f"{path.name} has no WAV header")
-    return struct.unpack_from("<I", header, 24)[0]
+    """In Hz."""
+    return header_sample_rate(file_header(path))
+
+
+def is_noted(path: Path) -> bool:
+    """Whether the file says that a model made it."""
+    return SOURCE_TYPE.encode() in file_header(path)
+
+
+def data_bytes_on_disk(path: Path) -> int:
+    """How many bytes of whole samples there are, whatever the header states."""
+    return (path.stat().st_size - len(file_header(path))) // 2 * 2
+
+
+def states_its_size(path: Path) -> bool:
+    """Whether the header tells the truth."""
+    return header_data_bytes(file_header(path)) == data_bytes_on_disk(path)
 
 
 def repair_wav(path: Path) -> None:
     """After a crash: make the header state what is there. A file without a header goes."""
     try:
-        sample_rate = wav_sample_rate(path)
+        header = file_header(path)
     except ValueError:
         path.unlink()
         return
-    data_bytes = (path.stat().st_size - WAV_HEADER_BYTES) // 2 * 2
-    os.truncate(path, WAV_HEADER_BYTES + data_bytes)
+    data_bytes = data_bytes_on_disk(path)
+    os.truncate(path, len(header) + data_bytes)
     with path.open("r+b") as file:
-        file.write(wav_header(sample_rate, data_bytes))
+        file.write(with_data_size(header, data_bytes))
 
 
 def read_growing(path: Path) -> tuple[int, Iterator[bytes]]:
     """The size of a WAV file as it is now, and its bytes until there, though it may grow meanwhile.
 
-    Raises FileNotFoundError.
+    Raises FileNotFoundError, also for a file without a whole header.
     """
-    size_bytes = path.stat().st_size // 2 * 2
-    if size_bytes < WAV_HEADER_BYTES:
-        raise FileNotFoundError(path.name)
-    return size_bytes, _read_until(path, size_bytes)
+    try:
+        header, data_bytes = file_header(path), data_bytes_on_disk(path)
+    except ValueError as error:
+        raise FileNotFoundError(path.name) from error
+    return len(header) + data_bytes, _read_until(path, header, data_bytes)
 
 
-def _read_until(path: Path, size_bytes: int) -> Iterator[bytes]:
+def _read_until(path: Path, header: bytes, data_bytes: int) -> Iterator[bytes]:
+    yield with_data_size(header, data_bytes)
     with path.open("rb") as file:
-        header = file.read(WAV_HEADER_BYTES)
-        sample_rate = struct.unpack_from("<I", header, 24)[0]
-        yield wav_header(sample_rate, size_bytes - WAV_HEADER_BYTES)
-        left = size_bytes - WAV_HEADER_BYTES
+        file.seek(len(header))
+        left = data_bytes
         while left > 0 and (piece := file.read(min(left, _COPY_BYTES))):
             left -= len(piece)
             yield piece
@@ -107,8 +124,9 @@ def _read_until(path: Path, size_bytes: int) -> Iterator[bytes]:
 
 def read_pcm(path: Path) -> Iterator[bytes]:
     """The samples of a WAV file that `WavFile` wrote, piece by piece."""
+    header_bytes = len(file_header(path))
     with path.open("rb") as file:
-        file.seek(WAV_HEADER_BYTES)
+        file.seek(header_bytes)
         while pcm := file.read(_COPY_BYTES):
             yield pcm
 

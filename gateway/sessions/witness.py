@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gateway.listener import ResumableListener, Witness
-from gateway.relay import Clip
 from gateway.requests import TtsRequest
 from gateway.sessions.recorder import Recorder
 from gateway.sessions.recording import Recording
 from gateway.sessions.timeline import locate
+from gateway.streams.listener import ResumableListener, Witness
+from gateway.streams.relay import Clip
 
 _PARAMETERS = (
     "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds"
@@ -74,7 +74,7 @@ class ClipWitness(Witness):
         if clip.part != self._part:
             self._part = clip.part
             start, end = locate(clip.request.text, clip.texts)[clip.part]
-            recording.spoken(self._index, start, end, sample)
+            recording.spoken(self._index, start, end, sample, in_words=clip.in_words)
 
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:
         self._sample_rate = sample_rate

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from gateway.database import Voice
-from gateway.pool import WorkerPool
-from gateway.queue import Requirement
+from gateway.slots.pool import WorkerPool
+from gateway.slots.requirement import Requirement
 from gateway.voices import consent
 from gateway.voices.resolution import features_for
 

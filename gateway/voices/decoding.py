@@ -1,8 +1,9 @@
-"""Uploads to samples, each in a child process of its own (`decode.py`), a few at a time.
+"""Uploads to samples, each in a child process of its own (`decoder/`), a few at a time.
 
-The child has nothing: no environment, no descriptor but its two, limits on memory, time and files. What it
-says is a code out of a table and numbers that are checked. It is killed with its whole group when it takes
-too long, says too much, or nobody waits for it any more.
+The child has nothing: no environment, no descriptor but its own two, limits on memory and time, and on Linux
+no system call with which it could reach files, sockets or processes. What it says is a code out of a table
+and numbers that are checked. It is killed with its whole group when it takes too long, says too much, or
+nobody waits for it any more.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import structlog
 
 from gateway.errors import ApiError
+from gateway.voices.decoder import sandbox
+
+logger = structlog.get_logger(__name__)
 
 MAX_SECONDS = 60.0
 MAX_CHILDREN = 2
@@ -30,7 +35,7 @@ MAX_WAITING = 16
 _WALL_SECONDS = 15.0
 _HEAD_BYTES = 1024
 _HIGHEST_RATE = 48_000
-_PROGRAM = Path(__file__).with_name("decode.py")
+_PROGRAM = Path(__file__).with_name("decoder")
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
 
 _REFUSALS = {
@@ -55,6 +60,12 @@ class Recording:
         return len(self.samples) / self.sample_rate
 
 
+def warn_if_unconfined() -> None:
+    """Say in the log what this machine does not do about a decoder that is taken over."""
+    if reason := sandbox.unsupported():
+        logger.warning("the decoder of uploads has limits but no sandbox", reason=reason)
+
+
 class Decoder:
     """Starts the children. `decode` waits for its turn."""
 
@@ -66,7 +77,8 @@ class Decoder:
     async def decode(self, file: int) -> Recording:
         """The audio of an open file, read from its start.
 
-        Raises ApiError: 422 (param "audio") for what is no audio or too much of it, 503 when too many wait.
+        Raises ApiError: 422 (param "audio") for what is no audio or too much of it, 503 when too many wait
+        or the child could not be confined.
         """
         if self._waiting >= MAX_WAITING:
             raise ApiError(503, "uploads_busy", "too many uploads are being looked at", retry_after_seconds=5)
@@ -78,7 +90,7 @@ class Decoder:
             self._waiting -= 1
 
     async def _run(self, file: int) -> bytes:
-        """What the child says; empty when it died or was killed."""
+        """What the child says; empty when it died or was killed. Raises ApiError 503."""
         await asyncio.to_thread(os.lseek, file, 0, os.SEEK_SET)
         async with _own_pipe() as (reader, output):
             child = await asyncio.create_subprocess_exec(
@@ -89,11 +101,15 @@ class Decoder:
             try:
                 async with asyncio.timeout(self._wall_seconds):
                     said = await _read_all(reader, _HEAD_BYTES + 2 * int(MAX_SECONDS * _HIGHEST_RATE))
-                    return said if await child.wait() == 0 else b""
+                    status = await child.wait()
             except TimeoutError:
                 return b""
             finally:
                 await _end(child)
+        if status == sandbox.NOT_CONFINED:
+            logger.error("the decoder of uploads cannot be confined, so it decodes nothing")
+            raise ApiError(503, "decoder_not_confined", "this service cannot decode uploads safely just now")
+        return said if status == 0 else b""
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ import structlog
 
 from gateway.errors import ApiError
 from gateway.voices.store import VoiceStore, write_atomically
-from gateway.worker_client import WorkerClient, WorkerUnreachable
+from gateway.workers.client import WorkerClient, WorkerUnreachable
 from worker.protocol import Latents, ModelDescription
 
 logger = structlog.get_logger(__name__)

@@ -73,7 +73,7 @@ class VoiceRegistry:
         return await _to_its_end(self._change(id, changes))
 
     async def _change(self, id: str, changes: dict[str, Any]) -> Voice:
-        async with self._rows() as rows:
+        async with self._rows(erasing=True) as rows:
             await _lock(rows)
             voice = await rows.get(Voice, id)
             if voice is None:
@@ -90,7 +90,7 @@ class VoiceRegistry:
         return await _to_its_end(self._remove(id))
 
     async def _remove(self, id: str) -> str | None:
-        async with self._rows() as rows:
+        async with self._rows(erasing=True) as rows:
             await _lock(rows)
             voice = await rows.get(Voice, id)
             if voice is None:
@@ -116,9 +116,9 @@ class VoiceRegistry:
             raise ApiError(409, "too_many_voices", message)
 
     @asynccontextmanager
-    async def _rows(self) -> AsyncIterator[AsyncSession]:
+    async def _rows(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
         try:
-            async with self._database.transaction() as rows:
+            async with self._database.transaction(erasing=erasing) as rows:
                 yield rows
         except (SQLAlchemyError, DatabaseError, OSError) as error:
             logger.error("the database of voices failed", error=type(error).__name__)

@@ -14,12 +14,12 @@ import unicodedata
 from typing import Any
 
 from gateway.database import Voice
-from gateway.queue import Requirement
 from gateway.requests import TtsRequest
-from gateway.voices.conditioning import Conditioning
+from gateway.slots.requirement import Requirement
+from gateway.slots.worker import Worker
+from gateway.streams.conditioning import Conditioning
 from gateway.voices.latents import LatentCache
-from gateway.worker_client import WorkerClient
-from gateway.workers import Worker
+from gateway.workers.client import WorkerClient
 from worker.protocol import ModelDescription
 
 REFERENCE, PROMPT = "reference", "prompt"

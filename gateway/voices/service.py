@@ -14,20 +14,20 @@ import structlog
 from gateway.database import Database, Voice
 from gateway.database.tables import now
 from gateway.errors import ApiError
-from gateway.pool import WorkerPool
 from gateway.settings import GatewaySettings
+from gateway.slots.pool import WorkerPool
 from gateway.voices import consent
 from gateway.voices.catalog import is_built_in
 from gateway.voices.checks import Check, Checked, check
 from gateway.voices.clip_cache import ClipCache
-from gateway.voices.decoding import Decoder, Recording
+from gateway.voices.decoding import Decoder, Recording, warn_if_unconfined
 from gateway.voices.fields import VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.store import VoiceStore
 from gateway.voices.uploads import Uploads
-from gateway.worker_client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
+from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
 
 logger = structlog.get_logger(__name__)
 
@@ -166,7 +166,8 @@ class Voices:
             self._spawn(self._encode_everywhere(voice))
 
     def start(self) -> None:
-        """Begin to look for audio that a gateway left behind when it was killed."""
+        """Say what does not protect uploads here, and look for audio that a killed gateway left behind."""
+        warn_if_unconfined()
         self._spawn(self._remove_leftovers())
 
     async def _remove_leftovers(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Self
 
 from websockets.asyncio.client import ClientConnection
@@ -56,7 +57,8 @@ class LiveSession:
             ) from error
         except (OSError, TimeoutError, InvalidHandshake) as error:
             raise UnreachableError(f"cannot reach {self._base_url}: {error}") from error
-        await self._send("start", **self._options)
+        with suppress(UnreachableError):  # refused already: the iterator says why
+            await self._send("start", **self._options)
         return self
 
     async def __aexit__(self, *failure: object) -> None:

@@ -19,7 +19,7 @@ import json
 import random
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection
@@ -184,7 +184,8 @@ async def _hear(
     """One connection, to its "done". Raises SpeechError, _ConnectionLost."""
     try:
         async with open_socket(url, "/ws/tts", api_key, key_in_subprotocol) as socket:
-            await clip.ask(socket)
+            with suppress(ConnectionClosed):  # refused by the head: the reason is read below
+                await clip.ask(socket)
             async for message in socket:
                 item = clip.take(message)
                 if item is not None:

@@ -7,6 +7,17 @@ import { ApiError, request } from "../shared/api.js";
 
 const KEY = "voxfleet.adminToken";
 
+/**
+ * Takes a token over from the address (`/admin#token=...`, as `voxfleet serve` prints it), and out of it, so that it
+ * is in no history, no link and no picture of the window.
+ */
+export function adoptToken(location, history, storage = globalThis.sessionStorage) {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
+  storage.setItem(KEY, token);
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+
 export class AdminAccess {
   #ask;
   #storage;

@@ -5,7 +5,7 @@
 import { byId, h, icon, setText } from "../shared/dom.js";
 import { mountNav } from "../shared/nav.js";
 import { problemText } from "../shared/problems.js";
-import { AdminAccess } from "./access.js";
+import { AdminAccess, adoptToken } from "./access.js";
 import { EtaSection } from "./eta-section.js";
 import { FleetSection } from "./fleet-section.js";
 import { LiveFeed } from "./live-feed.js";
@@ -38,6 +38,7 @@ class Admin {
   #storageTimer = null;
 
   async open() {
+    adoptToken(globalThis.location, globalThis.history);
     mountNav(byId("nav")).append(this.#lamp);
     const page = { access: this.#access, say: (text) => setText(byId("status"), text) };
     this.#sections = {

@@ -134,7 +134,7 @@ export default {
   "admin.logOlder": "显示更早的",
 
   "admin.token": "管理令牌",
-  "admin.tokenAbout": "令牌会保留到关闭此标签页。网关使用的值来自",
+  "admin.tokenAbout": "令牌会保留到关闭此标签页。它在 voxfleet serve 打印的地址里，也在语音数据旁的 admin-token 文件里；若您自行设置过，则为",
   "admin.tokenWrong": "网关不接受此令牌。",
   "admin.tokenOpen": "打开",
 };

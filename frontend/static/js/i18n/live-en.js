@@ -29,6 +29,8 @@ export default {
   "live.resume": "Resume",
   "live.flush": "Flush",
 
+  "live.slow": "Speech comes more slowly than it is heard, so there are gaps. The whole audio is offered here at the end.",
+
   "live.tile.first": "First audio",
   "live.tile.ahead": "Buffered ahead",
   "live.tile.underruns": "Gaps",

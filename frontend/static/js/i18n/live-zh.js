@@ -29,6 +29,8 @@ export default {
   "live.resume": "继续",
   "live.flush": "立即朗读",
 
+  "live.slow": "语音到达的速度慢于播放速度，因此会有停顿。结束后，可在此下载完整音频。",
+
   "live.tile.first": "首个音频",
   "live.tile.ahead": "已缓冲",
   "live.tile.underruns": "卡顿",

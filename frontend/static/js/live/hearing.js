@@ -4,15 +4,20 @@
  * Event "report" (detail: the player's) comes whenever that has changed.
  */
 import { JitterEstimator } from "../audio/jitter.js";
-import { PcmDecoder } from "../audio/pcm.js";
+import { Pace } from "../audio/pace.js";
+import { PcmDecoder, encodeWav } from "../audio/pcm.js";
 import { Player } from "../audio/player.js";
 import { SampleMap } from "./sample-map.js";
 
+const KEPT_SECONDS = 600;
 const now = () => performance.now() / 1000;
 
 export class Hearing extends EventTarget {
   #player = new Player();
   #jitter = new JitterEstimator();
+  #pace = new Pace();
+  #kept = [];
+  #keptSamples = 0;
   #ready = Promise.resolve();
   #turn = 0;
   #decoder = null;
@@ -20,6 +25,8 @@ export class Hearing extends EventTarget {
   #report = null;
 
   sampleRate = 24000;
+  /** Whether audio of this session ever came more slowly than it is heard. */
+  slow = false;
 
   constructor() {
     super();
@@ -64,6 +71,10 @@ export class Hearing extends EventTarget {
     this.#map = new SampleMap();
     this.#decoder = new PcmDecoder();
     this.#jitter.beginUtterance();
+    this.#pace.begin();
+    this.#kept = [];
+    this.#keptSamples = 0;
+    this.slow = false;
     return this.#player.prepare(sampleRate);
   }
 
@@ -77,12 +88,16 @@ export class Hearing extends EventTarget {
   /** The next sentence: how late its chunks come is judged anew. */
   utterance() {
     this.#jitter.beginUtterance();
+    this.#pace.begin();
   }
 
   /** @param {ArrayBuffer} pcm @param {number} firstSample of the session @returns {number} the sample after it */
   receive(pcm, firstSample) {
     const samples = this.#decoder.push(pcm);
     this.#jitter.observe(now(), samples.length / this.sampleRate);
+    this.#pace.observe(now(), samples.length / this.sampleRate);
+    this.slow ||= this.#pace.slow;
+    this.#keep(samples);
     this.#map.add(firstSample, samples.length);
     this.#then(() => {
       this.#player.push(samples);
@@ -100,10 +115,12 @@ export class Hearing extends EventTarget {
   }
 
   pause() {
+    this.#pace.begin();
     this.#player.pause();
   }
 
   play() {
+    this.#pace.begin();
     this.#player.play();
   }
 
@@ -121,6 +138,18 @@ export class Hearing extends EventTarget {
   stop() {
     this.#turn += 1;
     this.#player.stop();
+  }
+
+  /** @returns {Blob | null} all that came, as a WAV file; null where that is nothing, or too much to keep */
+  wav() {
+    if (this.#keptSamples === 0 || this.#keptSamples > KEPT_SECONDS * this.sampleRate) return null;
+    return new Blob([encodeWav(this.#kept, this.sampleRate)], { type: "audio/wav" });
+  }
+
+  #keep(samples) {
+    this.#keptSamples += samples.length;
+    if (this.#keptSamples <= KEPT_SECONDS * this.sampleRate) this.#kept.push(samples);
+    else this.#kept = [];
   }
 
   /** The player opens asynchronously; what arrives before is done in order once it is open. */

@@ -9,7 +9,9 @@ import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
+import { SlowNotice } from "../shared/slow-notice.js";
 import { Remembered } from "../shared/storage.js";
+import { save } from "../studio/download.js";
 import { Parameters } from "../studio/parameters.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { Composer } from "./composer.js";
@@ -30,6 +32,7 @@ class Live {
   #conversation = new Conversation();
   #lamp = new Lamp({ lamp: byId("lamp"), words: byId("lamp-words"), elapsed: byId("elapsed"), note: byId("note") }, this.#conversation);
   #queue = new QueueBanner(byId("queue"), () => this.#conversation.leave());
+  #slow = new SlowNotice(byId("slow"), { making: "live.slow", action: "slow.save" }, () => this.#save());
   #voices = new VoicePicker(byId("voices"));
   #view = new ScriptView(byId("transcript"));
   #tiles = new Tiles(byId("tiles"));
@@ -65,7 +68,10 @@ class Live {
     on("queued", (news) => this.#queue.show(news));
     on("appended", () => this.#view.grown());
     on("room", () => this.#composer.more());
-    on("news", () => this.#draw());
+    on("news", () => {
+      this.#showSlow();
+      this.#draw();
+    });
     on("cancelled", (news) => this.#cancelled(news));
     on("failed", (problem) => this.#showProblem(problem));
     on("complaint", (problem) => this.#showProblem(problem));
@@ -172,7 +178,20 @@ class Live {
     byId("recording").hidden = !sessionId || this.#conversation.busy;
     if (sessionId) byId("recording").href = `/sessions/${encodeURIComponent(sessionId)}`;
     this.#say(() => t(`live.said.${state}`));
+    this.#showSlow();
     this.#draw();
+  }
+
+  #showSlow() {
+    const { busy, hearing } = this.#conversation;
+    if (!hearing.slow) this.#slow.hide();
+    else if (busy) this.#slow.showSlow();
+    else if (hearing.wav()) this.#slow.offerClip();
+    else this.#slow.hide();
+  }
+
+  #save() {
+    save(this.#conversation.hearing.wav(), "speech.wav");
   }
 
   #cancelled({ spoken_text: spoken }) {

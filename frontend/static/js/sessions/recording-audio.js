@@ -5,7 +5,7 @@
 import { Envelope } from "../audio/envelope.js";
 import { apiKey, fleet } from "../shared/fleet.js";
 
-const WAV_HEADER_BYTES = 44;
+const DATA = 0x64617461; // "data"
 const FETCHED_SECONDS = 900;
 
 /**
@@ -24,8 +24,25 @@ export async function openAudio({ id, audio_seconds: seconds, sample_rate: rate 
   return { url: URL.createObjectURL(blob), envelope };
 }
 
-/** @param {ArrayBuffer} wav s16le mono with the plain header @returns {Int16Array} */
+/** @param {ArrayBuffer} wav s16le mono, maybe cut off @returns {Int16Array} */
 export function samplesOf(wav) {
-  const count = Math.max(0, Math.floor((wav.byteLength - WAV_HEADER_BYTES) / 2));
-  return count === 0 ? new Int16Array(0) : new Int16Array(wav, WAV_HEADER_BYTES, count);
+  const begin = dataOffset(wav);
+  const count = Math.max(0, Math.floor((wav.byteLength - begin) / 2));
+  return count === 0 ? new Int16Array(0) : new Int16Array(wav.slice(begin, begin + 2 * count));
+}
+
+/** @param {ArrayBuffer} wav @returns {number} where the samples begin: behind the header and its notes */
+function dataOffset(wav) {
+  const view = new DataView(wav);
+  let offset = 12;
+  while (offset + 8 <= wav.byteLength) {
+    const isData = view.getUint32(offset) === DATA;
+    const size = view.getUint32(offset + 4, true);
+    offset += 8;
+    if (isData) {
+      return offset;
+    }
+    offset += size + (size % 2);
+  }
+  return wav.byteLength;
 }

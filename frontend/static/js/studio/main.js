@@ -10,6 +10,7 @@ import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
+import { SlowNotice } from "../shared/slow-notice.js";
 import { Remembered } from "../shared/storage.js";
 import { WakeLock } from "../shared/wake-lock.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
@@ -42,6 +43,7 @@ class Studio {
   #voices = new VoicePicker(byId("voices"));
   #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
   #queue = new QueueBanner(byId("queue"), () => this.#speaker.stop());
+  #slow = new SlowNotice(byId("slow"), { making: "slow.studio", action: "slow.play" }, () => this.#replay());
   #output = new OutputChoice(byId("output-field"), byId("output"));
   #record = new RecordChoice(byId("record-field"), byId("record"));
   #code = new CodePanel(byId("code-body"));
@@ -108,7 +110,10 @@ class Studio {
     const on = (type, action) => this.#speaker.addEventListener(type, ({ detail }) => action(detail));
     on("state", (state) => this.#showState(state));
     on("queued", (news) => this.#queue.show(news));
-    on("audio", () => this.#stage.received());
+    on("audio", () => {
+      this.#stage.received();
+      if (this.#speaker.utterance.slow) this.#slow.showSlow();
+    });
     on("report", (report) => {
       this.#stage.played(report);
       this.#awake.set(this.#speaker.busy || report.state === "playing");
@@ -170,6 +175,11 @@ class Studio {
     byId("parameters").append(shareButton(() => this.#settings(), (words) => this.#stage.say(words)));
   }
 
+  /** Plays what is complete from its start. */
+  #replay() {
+    this.#speaker.replay(this.#speaker.utterance, this.#speaker.outcome);
+  }
+
   /** The body of POST /tts for what the page shows. */
   #request() {
     return { text: this.#composer.text, voice: this.#voices.value, ...this.#parameters.values, ...this.#record.fields };
@@ -200,6 +210,8 @@ class Studio {
     this.#awake.set(this.#speaker.busy);
     if (["done", "cancelled", "failed", "replayed"].includes(state)) this.#stage.showSession(utterance.sessionId);
     if (["done", "cancelled", "failed"].includes(state)) this.#keep(utterance, outcome);
+    if (fresh) this.#slow.hide();
+    else if (!this.#speaker.busy && this.#slow.shown) this.#slow.offerClip();
   }
 
   async #keep(utterance, outcome) {

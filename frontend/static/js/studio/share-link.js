@@ -1,7 +1,7 @@
 /**
  * Text and settings in the fragment of an address: it never reaches a server, and opens the studio as it was.
  *
- *   https://host/#text=Hello.&voice=slt&cfg_value=2.5&seed=7
+ *   https://host/#text=Hello.&voice=ruth&cfg_value=2.5&seed=7
  */
 const NUMBERS = { seed: [0, 2 ** 31 - 1], cfg_value: [1, 5], inference_timesteps: [2, 50], temperature: [0, 2] };
 const WHOLE = new Set(["seed", "inference_timesteps"]);

@@ -3,7 +3,7 @@
  *
  *   curl --fail-with-body 'http://localhost:8006/tts' \
  *     -H 'content-type: application/json' \
- *     -d '{"text":"It'\''s late.","voice":"slt","format":"wav"}' \
+ *     -d '{"text":"It'\''s late.","voice":"ruth","format":"wav"}' \
  *     --output speech.wav
  */
 export const SNIPPETS = { curl: curlCommand, Python: pythonCode, JavaScript: javascriptCode };

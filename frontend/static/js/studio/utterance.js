@@ -4,12 +4,14 @@
  * The clock is the browser's, so "first audio" is what the listener waited, network included.
  */
 import { Envelope } from "../audio/envelope.js";
+import { Pace } from "../audio/pace.js";
 import { PcmDecoder, decodeWav, encodeWav } from "../audio/pcm.js";
 
 export class Utterance {
   #decoder = new PcmDecoder();
   #startedAt = null;
   #lastArrival = null;
+  #pace = new Pace();
 
   /** Samples as they came, in order. @type {Int16Array[]} */
   chunks = [];
@@ -52,6 +54,7 @@ export class Utterance {
     if (samples.length === 0) return samples;
     this.firstAudioSeconds ??= nowSeconds - this.requestedAt;
     this.#lastArrival = nowSeconds;
+    this.#pace.observe(nowSeconds, samples.length / this.sampleRate);
     this.#add(samples);
     return samples;
   }
@@ -60,6 +63,11 @@ export class Utterance {
     this.chunks.push(samples);
     this.samples += samples.length;
     this.envelope.push(samples);
+  }
+
+  /** Whether audio comes more slowly than it is heard. */
+  get slow() {
+    return this.#pace.slow;
   }
 
   get audioSeconds() {

@@ -1,0 +1,131 @@
+"""Who may use the admin API, who may cancel a ticket, and to whom belongs what a caller makes.
+
+The admin API asks for its token (`X-Admin-Token: TOKEN` or `Authorization: Bearer TOKEN`): the one of the
+settings, else the one that the gateway made at its first start (`gateway/kept_secrets.py`). That a request
+comes from this machine opens nothing: so do those of everybody's relays and pages.
+"""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from gateway.callers.identity import ADMINISTRATOR
+from gateway.callers.origin import is_local, is_same_origin
+from gateway.errors import ApiError
+from gateway.service import Gateway, GatewayDep
+from worker.protocol import REGISTRATION_PATH
+
+
+async def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
+    """Dependency of every admin route: `check_admin`."""
+    check_admin(connection, gateway)
+
+
+def check_admin(connection: HTTPConnection, gateway: Gateway) -> None:
+    """Raises ApiError: 401 for a wrong token or none, 429 for too many wrong ones."""
+    given = _given_token(connection.headers)
+    found = gateway.callers.credential(connection, given) if given else None
+    if found is None or found.kind != "admin":
+        message = (
+            "the admin API needs the admin token: VOXFLEET_ADMIN_TOKEN, or what admin-token in data_dir says"
+        )
+        raise ApiError(401, "invalid_admin_token", message)
+
+
+async def require_metrics(connection: HTTPConnection, gateway: GatewayDep) -> None:
+    """Dependency of /metrics. Raises ApiError: 401, 429, unless everybody may see it."""
+    if gateway.settings.expose_metrics:
+        return
+    given = _given_token(connection.headers)
+    found = gateway.callers.credential(connection, given) if given else None
+    if found is None or found.kind not in ("admin", "metrics"):
+        raise ApiError(401, "invalid_metrics_token", "/metrics needs the metrics token or the admin token")
+
+
+def check_worker(connection: HTTPConnection, gateway: Gateway) -> None:
+    """Raises ApiError: 401 for a wrong secret; 403, without a secret, from another machine; 429."""
+    if gateway.settings.worker_secret is None:
+        if not is_local(connection):
+            message = "without VOXFLEET_WORKER_SECRET only workers on this machine may dial in"
+            raise ApiError(403, "worker_local_only", message)
+        return
+    given = _bearer(connection.headers)
+    found = gateway.callers.credential(connection, given) if given else None
+    if found is None or found.kind != "worker":
+        raise ApiError(401, "invalid_worker_secret", "the shared secret is missing or wrong")
+
+
+def check_sender(connection: HTTPConnection, gateway: Gateway) -> None:
+    """Whether the head says enough of its sender for a body to be read. Raises ApiError: 401, 403."""
+    if connection.scope["path"] == REGISTRATION_PATH:
+        check_worker(connection, gateway)
+        return
+    try:
+        gateway.callers.identify(connection)
+    except ApiError:
+        if not is_admin(connection, gateway):
+            raise
+
+
+def is_admin(connection: HTTPConnection, gateway: Gateway) -> bool:
+    """Whether `check_admin` lets the request pass."""
+    try:
+        check_admin(connection, gateway)
+    except ApiError:
+        return False
+    return True
+
+
+def owner_of(connection: HTTPConnection, gateway: Gateway) -> str:
+    """The tenant whom what the caller makes will belong to. Raises ApiError for somebody unknown.
+
+    An address that is a proxy's is no owner: all clients behind it would be.
+    """
+    tenant = gateway.callers.identify(connection).tenant
+    client = gateway.callers.client(connection)
+    if tenant == client.address and not client.known:
+        message = (
+            "clients behind this proxy cannot be told apart: name it in trusted_proxies, or send an API key"
+        )
+        raise ApiError(403, "client_unknown", message)
+    return tenant
+
+
+def tenant_of_admin(connection: HTTPConnection, gateway: Gateway) -> str:
+    """What an administrator is called who may have no API key."""
+    try:
+        return gateway.callers.identify(connection).tenant
+    except ApiError:
+        return ADMINISTRATOR
+
+
+async def refuse_cross_site(connection: HTTPConnection) -> None:
+    """Dependency of what changes something. Raises ApiError for a request of another site's page."""
+    if not is_same_origin(connection.headers):
+        raise ApiError(403, "cross_site", "another site's page may not do this")
+
+
+def who_administers(connection: HTTPConnection, gateway: Gateway) -> str:
+    """Who passed `require_admin`, for the event log: the address, since administrators share their token."""
+    return f"the administrator at {gateway.callers.client(connection).address}"
+
+
+def owns_ticket(connection: HTTPConnection, gateway: Gateway, ticket_id: str) -> bool:
+    """Whether the ticket is of the same client, and the request is not another site's page's."""
+    ticket = gateway.pool.tickets.get(ticket_id)
+    if ticket is None or not is_same_origin(connection.headers):
+        return False
+    try:
+        return gateway.callers.identify(connection).tenant == ticket.standing.tenant
+    except ApiError:
+        return False
+
+
+def _given_token(headers: Headers) -> str | None:
+    return headers.get("x-admin-token") or _bearer(headers)
+
+
+def _bearer(headers: Headers) -> str | None:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token else None

@@ -1,0 +1,115 @@
+"""Audio as it comes into a file as it goes out: what a client gets that listens while it is generated.
+
+    encoder = stream_encoder("opus", 24000, noted=True)
+    encoder.encode(pcm)     # what is complete of the file by now
+    encoder.finish()        # the rest
+
+A frame or two of the codec are all that is held back: at 24 kHz 20 ms of Opus, 48 ms of MP3, 85 ms of AAC,
+96 ms of FLAC. A file whose length is not known when it begins says so: the sizes of a WAV header are the
+largest there are.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+import av
+import numpy as np
+
+from gateway.audio.formats import CODECS, bit_rate, note_options
+from gateway.audio.note import TAGS
+from gateway.audio.wav import UNKNOWN_BYTES, wav_header
+
+_FLAC = ("flac", "flac", {})
+_STREAMED_OPTIONS = {"mp3": {"write_xing": "0"}}
+"""An MP3 file's length would be written into its beginning at its end, where nobody can go back to it."""
+
+
+class Encoder(Protocol):
+    """Mono s16le PCM to bytes of a file."""
+
+    def encode(self, pcm: bytes) -> bytes:
+        """What is complete after `pcm`; maybe nothing."""
+
+    def finish(self) -> bytes:
+        """The end of the file."""
+
+
+def stream_encoder(format: str, sample_rate: int, *, noted: bool) -> Encoder:
+    """An encoder for one clip; `noted`: the file says that a model made it.
+
+    Its methods take a millisecond or so: not for an event loop.
+    """
+    if format == "pcm":
+        return _Plain(b"")
+    if format == "wav":
+        return _Plain(wav_header(sample_rate, UNKNOWN_BYTES, noted=noted))
+    return _Compressed(format, sample_rate, noted)
+
+
+class _Plain:
+    """PCM as it is, after a header."""
+
+    def __init__(self, header: bytes) -> None:
+        self._header = header
+
+    def encode(self, pcm: bytes) -> bytes:
+        header, self._header = self._header, b""
+        return header + pcm
+
+    def finish(self) -> bytes:
+        return self.encode(b"")
+
+
+class _Compressed:
+    """A codec in its container, by FFmpeg."""
+
+    def __init__(self, format: str, sample_rate: int, noted: bool) -> None:
+        container, codec, options = CODECS.get(format, _FLAC)
+        self._sample_rate = sample_rate
+        self._samples = 0
+        self._sink = _Sink()
+        options = options | _STREAMED_OPTIONS.get(format, {}) | note_options(format, noted)
+        self._container = av.open(self._sink, "w", format=container, options=options)
+        self._container.metadata.update(TAGS if noted else {})
+        self._stream = self._container.add_stream(codec, rate=sample_rate)
+        self._stream.layout = "mono"
+        if format in CODECS:
+            self._stream.bit_rate = bit_rate(sample_rate)
+
+    def encode(self, pcm: bytes) -> bytes:
+        if not pcm:
+            return b""
+        samples = np.frombuffer(pcm, dtype="<i2")
+        frame = av.AudioFrame.from_ndarray(samples[np.newaxis], format="s16", layout="mono")
+        frame.sample_rate = self._sample_rate
+        frame.time_base = Fraction(1, self._sample_rate)
+        frame.pts = self._samples
+        self._samples += len(samples)
+        for packet in self._stream.encode(frame):
+            self._container.mux(packet)
+        return self._sink.take()
+
+    def finish(self) -> bytes:
+        for packet in self._stream.encode(None):
+            self._container.mux(packet)
+        self._container.close()
+        return self._sink.take()
+
+
+class _Sink:
+    """A file that only grows."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        """Called by FFmpeg."""
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

@@ -1,0 +1,142 @@
+"""PCM of one clip into the file that was asked for.
+
+Workers send s16le mono PCM; everything with a state of its own (resamplers, MP3, Opus, AAC) sits here, behind
+the point where the parts of a clip that several workers made are joined.
+`encode_clip(pcm, 24000, "mp3", noted=True)` gives a whole file; `gateway/audio/encoders.py` has the same
+formats for clips that are not complete yet.
+"""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from typing import Literal, get_args
+
+import av
+import numpy as np
+import soundfile
+import soxr
+
+from gateway.audio.note import SOFTWARE, SOURCE_TYPE, TAGS
+from gateway.audio.wav import wav_header
+
+AudioFormat = Literal["wav", "pcm", "mp3", "flac", "opus", "aac"]
+AUDIO_FORMATS: tuple[str, ...] = get_args(AudioFormat)
+CONTENT_TYPES = {
+    "wav": "audio/wav",
+    "pcm": "audio/pcm",
+    "mp3": "audio/mpeg",
+    "flac": "audio/flac",
+    "opus": "audio/ogg",
+    "aac": "audio/aac",
+}
+_RATES = {
+    "mp3": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
+    "opus": (8000, 12000, 16000, 24000, 48000),
+    "aac": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
+}
+"""Sample rates that a codec has; the others take any."""
+CODECS = {
+    "mp3": ("mp3", "libmp3lame", {}),
+    "opus": ("ogg", "libopus", {"page_duration": "20000"}),
+    "aac": ("adts", "aac", {}),
+}
+"""Container, codec and container options in FFmpeg's names."""
+_NOTE_OPTIONS = {
+    "mp3": ({"id3v2_version": "0"}, {}),
+    "aac": ({}, {"write_id3v2": "1"}),
+}
+"""Of containers whose tags are ID3's: without a note, and with one."""
+_BITS_PER_SAMPLE = 4
+"""Compressed bit rate per sample of audio: 96 kbit/s at 24 kHz."""
+_MAX_BIT_RATE = 192_000
+
+
+def sample_rate_problem(format: str, sample_rate: int | None) -> str | None:
+    """Why `format` cannot have that rate, or None."""
+    rates = _RATES.get(format)
+    if rates is None or sample_rate is None or sample_rate in rates:
+        return None
+    return f"{format} has sample rates {', '.join(map(str, rates))}"
+
+
+def output_sample_rate(format: str, asked: int | None, model_rate: int) -> int:
+    """What was asked for, else the model's rate or the codec's next higher one."""
+    if asked is not None:
+        return asked
+    rates = _RATES.get(format, (model_rate,))
+    return min((rate for rate in rates if rate >= model_rate), default=rates[-1])
+
+
+class Resampler:
+    """Chunks of s16le PCM from one rate to another; nothing is done when the rates are equal."""
+
+    def __init__(self, input_rate: int, output_rate: int) -> None:
+        self._stream = None
+        if input_rate != output_rate:
+            self._stream = soxr.ResampleStream(input_rate, output_rate, 1, dtype="int16", quality="HQ")
+
+    def process(self, pcm: bytes, last: bool = False) -> bytes:
+        """What is ready after `pcm`; with `last`, all the rest."""
+        if self._stream is None:
+            return pcm
+        return self._stream.resample_chunk(np.frombuffer(pcm, dtype="<i2"), last=last).astype("<i2").tobytes()
+
+
+def bit_rate(sample_rate: int) -> int:
+    """Of compressed audio, in bits per second."""
+    return min(sample_rate * _BITS_PER_SAMPLE, _MAX_BIT_RATE)
+
+
+def note_options(format: str, noted: bool) -> dict[str, str]:
+    """Options of the container of `format`, with a note or without."""
+    return _NOTE_OPTIONS.get(format, ({}, {}))[noted]
+
+
+def note_sound_file(file: soundfile.SoundFile) -> None:
+    """Put the note into a file that libsndfile is about to write. Its container has a place for it."""
+    file.software, file.comment = SOFTWARE, SOURCE_TYPE
+
+
+def encode_clip(pcm: bytes, sample_rate: int, format: str, *, noted: bool) -> bytes:
+    """A whole file of s16le mono PCM, with true sizes in its header; `noted`: it says that a model made it.
+
+    Takes milliseconds per second of audio: not for an event loop.
+    """
+    if format == "pcm":
+        return pcm
+    if format == "wav":
+        return wav_header(sample_rate, len(pcm), noted=noted) + pcm
+    buffer = io.BytesIO()
+    if format == "flac":
+        _write_flac(buffer, pcm, sample_rate, noted)
+    else:
+        _write_compressed(buffer, pcm, sample_rate, format, noted)
+    return buffer.getvalue()
+
+
+def _write_flac(buffer: io.BytesIO, pcm: bytes, sample_rate: int, noted: bool) -> None:
+    with soundfile.SoundFile(buffer, "w", sample_rate, 1, "PCM_16", format="FLAC") as file:
+        if noted:
+            note_sound_file(file)
+        file.write(np.frombuffer(pcm, dtype="<i2"))
+
+
+def _write_compressed(buffer: io.BytesIO, pcm: bytes, sample_rate: int, format: str, noted: bool) -> None:
+    container_name, codec, options = CODECS[format]
+    options = options | note_options(format, noted)
+    with av.open(buffer, "w", format=container_name, options=options) as container:
+        container.metadata.update(TAGS if noted else {})
+        stream = container.add_stream(codec, rate=sample_rate)
+        stream.layout = "mono"
+        stream.bit_rate = bit_rate(sample_rate)
+        frame = av.AudioFrame.from_ndarray(
+            np.frombuffer(pcm, dtype="<i2")[np.newaxis], format="s16", layout="mono"
+        )
+        frame.sample_rate = sample_rate
+        frame.time_base = Fraction(1, sample_rate)
+        frame.pts = 0
+        for packet in stream.encode(frame):
+            container.mux(packet)
+        for packet in stream.encode(None):
+            container.mux(packet)

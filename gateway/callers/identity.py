@@ -1,0 +1,112 @@
+"""Who sends a request, and what that entitles it to.
+
+With an API key (`Authorization: Bearer KEY`, `X-API-Key: KEY`, or for browsers' WebSockets the subprotocol
+`voxfleet.key.KEY`) a caller is the key's name; without one it is its address, an IPv6 client its /64 network.
+Callers take turns (`gateway/slots/fairness.py`), may have so many requests at once, and may ask for classes
+up to their own: anybody may step back to bulk, and interactive is for keys that say so.
+
+A gateway without keys looks at no key, since clients made for other services always send one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from gateway.callers.doorkeeper import Credential, Doorkeeper
+from gateway.callers.forwarded import Client, client_of
+from gateway.edge.addresses import Networks
+from gateway.errors import ApiError
+from gateway.requests import TtsRequest, expected_audio_seconds
+from gateway.settings import GatewaySettings
+from gateway.slots.standing import Priority, Standing
+
+SUBPROTOCOL = "voxfleet"
+"""What a WebSocket client offers beside its key, and gets back."""
+_KEY_PREFIX = "voxfleet.key."
+ADMINISTRATOR = "admin"
+"""The tenant of who shows the admin token."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The sender of a request."""
+
+    tenant: str
+    highest: Priority
+    weight: float = 1.0
+    max_streams: int = 0
+
+    def standing(self, request: TtsRequest) -> Standing:
+        """The place in line that a clip gets. Raises ApiError when it asks for too high a class."""
+        return self.standing_for(request.priority, expected_audio_seconds(request), Priority.DEFAULT)
+
+    def standing_for(self, asked: str | None, expected_seconds: float, otherwise: Priority) -> Standing:
+        """The place in line for so many seconds of audio. Raises ApiError when `asked` is too high a class.
+
+        `otherwise`: the class of who asks for none, as far as the caller may have it.
+        """
+        priority = Priority(asked or otherwise)
+        if priority.exceeds(self.highest):
+            if asked is not None:
+                message = f"this client may ask for {self.highest} at most"
+                raise ApiError(403, "priority_not_allowed", message, param="priority")
+            priority = self.highest
+        return Standing(self.tenant, priority, expected_seconds, self.weight, self.max_streams)
+
+
+class Callers:
+    """Finds out who sends a request."""
+
+    def __init__(self, settings: GatewaySettings, admin_token: str | None = None) -> None:
+        """`admin_token`: the one that holds where the settings name none."""
+        self._settings = settings
+        if settings.admin_token is not None:
+            admin_token = settings.admin_token.get_secret_value()
+        self._doorkeeper = Doorkeeper(settings, admin_token)
+        self._proxies = Networks(settings.trusted_proxies)
+
+    def identify(self, connection: HTTPConnection) -> Caller:
+        """The caller. Raises ApiError: 401 for an unknown key, or none where one is needed; 429."""
+        settings = self._settings
+        key = given_key(connection) if settings.api_keys or not settings.anonymous else None
+        if key is not None:
+            return self._by_key(connection, key)
+        if not settings.anonymous:
+            raise ApiError(401, "api_key_required", "this service needs an API key")
+        return Caller(
+            self.client(connection).address,
+            settings.anonymous_priority,
+            max_streams=settings.anonymous_max_streams,
+        )
+
+    def _by_key(self, connection: HTTPConnection, given: str) -> Caller:
+        found = self.credential(connection, given)
+        if found is not None and found.kind == "key":
+            key = found.key
+            return Caller(f"key:{found.name}", key.priority, key.weight, key.max_streams)
+        if found is not None and found.kind == "admin":
+            return Caller(ADMINISTRATOR, Priority.INTERACTIVE)
+        raise ApiError(401, "invalid_api_key", "there is no such API key")
+
+    def credential(self, connection: HTTPConnection, given: str) -> Credential | None:
+        """Which secret of ours was given. Raises ApiError 429 for an address that has guessed too often."""
+        return self._doorkeeper.look(connection, self.client(connection).address, given)
+
+    def client(self, connection: HTTPConnection) -> Client:
+        """Where a request comes from; behind trusted proxies whom they name."""
+        return client_of(connection, self._proxies)
+
+
+def given_key(connection: HTTPConnection) -> str | None:
+    """The API key that came with a request; never one from its address, which ends up in logs."""
+    headers: Headers = connection.headers
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        return token.strip()
+    if key := headers.get("x-api-key"):
+        return key
+    offered: list[str] = connection.scope.get("subprotocols", [])
+    return next((word.removeprefix(_KEY_PREFIX) for word in offered if word.startswith(_KEY_PREFIX)), None)

@@ -1,0 +1,9 @@
+"""What the edge does to every connection.
+
+addresses.py    addresses of clients
+connections.py  deadlines and limits that only a connection's protocol can keep
+crowd.py        how many connections there are, and who is one too many
+hosts.py        which host names requests may be addressed to
+middleware.py   ids, hosts, senders, security headers, bounded bodies, metrics of each HTTP request
+outbox.py       messages on their way to one client
+"""

@@ -1,0 +1,262 @@
+"""Deadlines and limits of one connection that only its protocol can keep: uvicorn's, with bounds added.
+
+* A connection that has not sent the whole head of a request in time is cut: a silent one, one that sends a
+  header a minute, one that goes silent in the middle. Between two requests uvicorn's keep-alive bound holds.
+* One whose body takes too long is cut, and one that goes on sending a body after its answer.
+* One that is one too many (`crowd.py`) is answered 503 and closed.
+* One that sends header lines, or lines after its body, without end is cut: they would be kept in memory.
+* A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike.
+* A WebSocket that says too much, pings and empty fragments included, is closed with 1008.
+
+Cut means aborted: a polite close would wait for the very client that does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from websockets.frames import Frame
+from websockets.http11 import Request
+
+from gateway.edge.crowd import Crowd
+from gateway.errors import ApiError
+from gateway.settings import GatewaySettings
+from sockets.at_once import AtOnceWebSocketProtocol, Deadline
+
+LIVE_PATH = "/ws/live"
+"""Where text may come token by token, so that more messages a second are allowed."""
+
+_LONGEST_HEAD = 1 << 16
+"""Bytes of header lines; as many as fit into one read of the socket may be more."""
+
+
+_REFUSED_SECONDS = 2.0
+"""How long a connection that is one too many may take to say anything, and hear why it is refused."""
+_LATE_BODY_SECONDS = 2.0
+"""How long a body may go on after it was answered, or was due."""
+
+
+def raw_response(error: ApiError) -> bytes:
+    """The error as the bytes of a response after which the connection is closed."""
+    body = json.dumps(error.to_dict()).encode()
+    head = [f"HTTP/1.1 {error.status_code} {error.code}"]
+    head += [f"{name}: {value}" for name, value in (error.headers or {}).items()]
+    head += ["Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close"]
+    return "\r\n".join([*head, "", ""]).encode("latin-1") + body
+
+
+class MessageRate:
+    """A token bucket that holds the messages of one second."""
+
+    __slots__ = ("_at", "_per_second", "_tokens")
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._tokens = per_second
+        self._at = 0.0
+
+    def exceeded(self, now: float) -> bool:
+        """Count one message at `now`; True when it is one too many."""
+        self._tokens = min(self._per_second, self._tokens + (now - self._at) * self._per_second)
+        self._at = now
+        self._tokens -= 1
+        return self._tokens < 0
+
+
+class BoundedFlow(FlowControl):
+    """uvicorn's, with the deadline of a client that does not read; an event exists while somebody waits."""
+
+    def __init__(self, transport: asyncio.Transport, stall_seconds: float) -> None:
+        self._transport = transport
+        self._stall = Deadline(stall_seconds)
+        self._resumed: asyncio.Event | None = None
+        self.read_paused = False
+        self.write_paused = False
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough, or is gone."""
+        if self.write_paused:
+            self._resumed = self._resumed or asyncio.Event()
+            await self._resumed.wait()
+
+    def pause_writing(self) -> None:
+        """The client does not keep up."""
+        if not self.write_paused:
+            self.write_paused = True
+            self._stall.start(self._transport)
+
+    def resume_writing(self) -> None:
+        """It has read, or the connection is lost."""
+        self.write_paused = False
+        self._stall.stop()
+        if self._resumed is not None:
+            self._resumed.set()
+            self._resumed = None
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """HTTP/1.1; subclasses name the seconds."""
+
+    head_seconds: float
+    stall_seconds: float
+    body_seconds: float
+    body_seconds_at: Mapping[str, float]
+    """By path, where others hold."""
+    crowd: Crowd
+    _head_bytes = 0
+    """Since the last of a head, of a body or of a message was received."""
+    _body: Deadline | None = None
+    """While a body is due."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        self._refusal = self.crowd.enter(transport)
+        self._head = Deadline(self.head_seconds if self._refusal is None else _REFUSED_SECONDS)
+        super().connection_made(transport)
+        self.flow = BoundedFlow(transport, self.stall_seconds)
+        self._head.start(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.crowd.leave(self.transport)
+        self._head.stop()
+        self._end_body()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refusal is not None:
+            self._refuse(self._refusal)
+            return
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes > _LONGEST_HEAD:
+            self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's way out for what is no HTTP."""
+        self._refuse(ApiError(400, "bad_request", "this is no HTTP/1.1 request"))
+
+    def _refuse(self, error: ApiError) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(raw_response(error))
+            self.transport.close()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._end_body()
+        if self.scope["http_version"] != "1.1":
+            self._refuse(ApiError(505, "http_version_not_supported", "WebSockets need HTTP/1.1"))
+            return
+        super().handle_websocket_upgrade()
+        self.parser = None  # as after any connection: parser and protocol would hold each other
+
+    def on_message_begin(self) -> None:
+        self._head.start(self.transport)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head.stop()
+        self._head_bytes = 0
+        super().on_headers_complete()
+        path = self.scope.get("path", "")
+        self._expect_body(self.body_seconds_at.get(path, self.body_seconds) + _LATE_BODY_SECONDS)
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        self._end_body()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if self._body is not None and self.cycle.response_complete:  # nobody reads the rest of it
+            self._end_body()
+            self._expect_body(_LATE_BODY_SECONDS)
+        super().on_response_complete()
+
+    def _expect_body(self, seconds: float) -> None:
+        self._body = Deadline(seconds)
+        self._body.start(self.transport)
+
+    def _end_body(self) -> None:
+        if self._body is not None:
+            self._body.stop()
+            self._body = None
+
+
+class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
+    """Subclasses name the bounds."""
+
+    messages_per_second: float
+    live_messages_per_second: float
+    crowd: Crowd
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        self._rate = MessageRate(self.messages_per_second)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.crowd.leave(self.transport)
+        super().connection_lost(exc)
+
+    def handle_connect(self, event: Request) -> None:
+        if event.path.partition("?")[0] == LIVE_PATH:
+            self._rate = MessageRate(self.live_messages_per_second)
+        super().handle_connect(event)
+
+    def handle_ping(self) -> None:
+        if not self._refuse_flood():
+            super().handle_ping()
+
+    def handle_cont(self, event: Frame) -> None:
+        if event.data or event.fin:
+            super().handle_cont(event)
+        else:  # with nothing in it, no limit of size is ever reached
+            self._refuse_flood()
+
+    def send_receive_event_to_app(self) -> None:
+        if not self._refuse_flood():
+            super().send_receive_event_to_app()
+
+    def _refuse_flood(self) -> bool:
+        """Whether the message is one too many; the connection is then closed and the application told."""
+        if self.close_sent or not self._rate.exceeded(self.loop.time()):
+            return self.close_sent
+        self.conn.send_close(1008, "too many messages")
+        self.handle_parser_exception()
+        return True
+
+
+def http_protocol(
+    settings: GatewaySettings, crowd: Crowd, body_seconds_at: Mapping[str, float] = MappingProxyType({})
+) -> type[BoundedHttpProtocol]:
+    """The HTTP protocol with the bounds of `settings`."""
+    return type(
+        "HttpProtocol",
+        (BoundedHttpProtocol,),
+        {
+            "head_seconds": settings.first_message_timeout_seconds,
+            "stall_seconds": settings.client_stall_seconds,
+            "body_seconds": settings.body_timeout_seconds,
+            "body_seconds_at": body_seconds_at,
+            "crowd": crowd,
+        },
+    )
+
+
+def websocket_protocol(settings: GatewaySettings, crowd: Crowd) -> type[BoundedWebSocketProtocol]:
+    """The WebSocket protocol with the bounds of `settings`."""
+    return type(
+        "WebSocketProtocol",
+        (BoundedWebSocketProtocol,),
+        {
+            "stall_seconds": settings.client_stall_seconds,
+            "messages_per_second": settings.max_messages_per_second,
+            "live_messages_per_second": settings.live_messages_per_second,
+            "crowd": crowd,
+        },
+    )

@@ -1,0 +1,212 @@
+"""What surrounds every HTTP request: id, security headers, bounds on its body, the metric, the last error.
+
+What a head can tell is looked at before any of the body is read: the HTTP version, the host (of sockets
+too), and who sends the body. Plain ASGI, one pass, no buffering, so that streams and disconnects go through
+untouched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.edge.hosts import AllowedHosts
+from gateway.errors import ApiError, error_response
+from gateway.metrics import Metrics
+from gateway.settings import GatewaySettings
+
+logger = structlog.get_logger(__name__)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_HTTP_VERSIONS = ("1.0", "1.1")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' data:",
+        "media-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def request_id_of(headers: Headers) -> str:
+    """The client's X-Request-Id when it is harmless, else a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+_NOBODY = 499
+"""The status of an answer that nobody received; it is in the metrics."""
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """What the bodies of a path may be."""
+
+    bytes: int
+    seconds: float
+    """From the head to the end of the body."""
+
+
+class EdgeMiddleware:
+    """Wraps the whole application; `scope["state"]["request_id"]` is set for HTTP and WebSocket alike."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        settings: GatewaySettings,
+        check_sender: Callable[[HTTPConnection], None],
+        body_limits: Mapping[str, BodyLimit] = MappingProxyType({}),
+    ) -> None:
+        """`check_sender` raises ApiError for a head whose sender may not send a body.
+
+        `body_limits`: of certain paths; elsewhere `max_body_bytes` and `body_timeout_seconds` hold.
+        """
+        self._app = app
+        self._metrics = metrics
+        self._hosts = AllowedHosts(settings.allowed_hosts)
+        self._check_sender = check_sender
+        self._silence_seconds = settings.body_timeout_seconds
+        self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
+        self._body_limits = body_limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        request_id = request_id_of(Headers(scope=scope))
+        scope.setdefault("state", {})["request_id"] = request_id
+        if scope["type"] == "websocket":
+            await self._open_socket(scope, receive, send)
+            return
+        limit = self._body_limits.get(scope["path"], self._body_limit)
+        exchange = _Exchange(receive, send, request_id, limit, self._silence_seconds)
+        try:
+            self._check_head(scope, exchange)
+            await self._app(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            logger.debug("the client left in the middle of its body", request_id=request_id)
+        except Exception as error:
+            if exchange.status:
+                raise
+            if not isinstance(error, ApiError):
+                logger.exception("unhandled error", request_id=request_id)
+                error = ApiError(500, "internal_error", "an internal error occurred")
+            await error_response(error)(scope, receive, exchange.send)
+        finally:
+            route = getattr(scope.get("route"), "path", "unmatched")
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            self._metrics.http_requests.labels(route, method, str(exchange.status or _NOBODY)).inc()
+
+    def _check_head(self, scope: Scope, exchange: _Exchange) -> None:
+        """Raises ApiError for what can be refused before any of the body is read."""
+        if scope["http_version"] not in _HTTP_VERSIONS:
+            raise ApiError(505, "http_version_not_supported", "this service speaks HTTP/1.1")
+        self._hosts.check(scope)
+        headers = Headers(scope=scope)
+        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+            self._check_sender(HTTPConnection(scope))
+            exchange.check_announced_length(headers)
+
+    async def _open_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._hosts.check(scope)
+        except ApiError as error:
+            await receive()
+            await error_response(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+class _Exchange:
+    """One HTTP request and its response."""
+
+    __slots__ = (
+        "_body_bytes",
+        "_body_complete",
+        "_deadline",
+        "_limit",
+        "_receive",
+        "_request_id",
+        "_send",
+        "_silence_seconds",
+        "status",
+    )
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        request_id: str,
+        limit: BodyLimit,
+        silence_seconds: float,
+    ) -> None:
+        self.status = 0
+        """Of the response; 0 before it began."""
+        self._receive = receive
+        self._send = send
+        self._request_id = request_id
+        self._limit = limit
+        self._silence_seconds = silence_seconds
+        self._deadline = asyncio.get_running_loop().time() + limit.seconds
+        self._body_bytes = 0
+        self._body_complete = False
+
+    def check_announced_length(self, headers: Headers) -> None:
+        """Refuse a body that says it is too large before any of it is read."""
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._limit.bytes:
+            raise self._too_large()
+
+    def _too_large(self) -> ApiError:
+        return ApiError(413, "body_too_large", f"the body has more than {self._limit.bytes} bytes")
+
+    async def receive(self) -> Message:
+        """The server's receive, with limits of size and patience while the body comes."""
+        if self._body_complete:
+            return await self._receive()
+        silent_until = asyncio.get_running_loop().time() + self._silence_seconds
+        try:
+            async with asyncio.timeout_at(min(silent_until, self._deadline)):
+                message = await self._receive()
+        except TimeoutError:
+            raise ApiError(408, "body_timeout", "the body did not come in time") from None
+        if message["type"] == "http.request":
+            self._body_complete = not message.get("more_body", False)
+            self._body_bytes += len(message.get("body", b""))
+            if self._body_bytes > self._limit.bytes:
+                raise self._too_large()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """The server's send, adding headers."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self._request_id
+            for name, value in _SECURITY_HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await self._send(message)

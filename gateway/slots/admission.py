@@ -1,0 +1,67 @@
+"""Why a request is refused before it waits, and when to come back.
+
+Every refusal for lack of capacity carries a Retry-After computed from the outlook of the queue, so that a
+client that keeps to it finds room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gateway.errors import ApiError
+from gateway.slots.estimates import Outlook
+from gateway.slots.queue import TicketQueue
+from gateway.slots.requirement import Requirement
+from gateway.slots.tickets import Ticket
+from gateway.slots.worker import Worker
+
+_NO_WORKER_RETRY_SECONDS = 5.0
+
+
+def why_unservable(workers: Collection[Worker], requirement: Requirement) -> ApiError | None:
+    """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
+    if any(worker.serving and worker.offers(requirement) for worker in workers):
+        return None
+    if any(worker.pending and (worker.model is None or worker.offers(requirement)) for worker in workers):
+        return None
+    known = [worker for worker in workers if worker.model is not None]
+    begun = requirement.revision is not None
+    offered = any(worker.offers(requirement) for worker in known)
+    if begun or offered or not any(worker.serving for worker in workers):
+        message = "no worker is up that can serve this request"
+        return ApiError(503, "no_worker", message, retry_after_seconds=_NO_WORKER_RETRY_SECONDS)
+    if any(worker.offers(Requirement(requirement.model, requirement.voice)) for worker in known):
+        wanted = " or ".join(sorted(requirement.features))
+        message = f"the model takes no {wanted} audio, which this voice needs"
+        return ApiError(422, "voice_not_supported", message, param="voice")
+    if any(worker.offers(Requirement(model=requirement.model)) for worker in known):
+        return ApiError(404, "unknown_voice", f"there is no voice {requirement.voice!r}", param="voice")
+    return ApiError(404, "unknown_model", f"there is no model {requirement.model!r}", param="model")
+
+
+def who_must_go(
+    queue: TicketQueue, newcomer: Ticket, outlook: Outlook, max_queue: int, max_wait_seconds: float
+) -> tuple[Ticket, ApiError] | None:
+    """Who is refused because `newcomer` waits too, and why.
+
+    Itself when it would not start before its deadline; when the queue is full, whoever has the least claim.
+    """
+    wait_seconds = outlook.wait(newcomer.position)
+    if outlook.measured and wait_seconds is not None and wait_seconds > max_wait_seconds:
+        message = (
+            f"the wait would be about {wait_seconds:.0f} s, and a request may wait {max_wait_seconds:g} s"
+        )
+        excess_seconds = wait_seconds - max_wait_seconds
+        return newcomer, ApiError(429, "wait_too_long", message, retry_after_seconds=excess_seconds)
+    if len(queue) <= max_queue:
+        return None
+    message = f"the queue is full: {max_queue} requests may wait"
+    half_served_seconds = outlook.wait(1 + max_queue // 2)
+    problem = ApiError(429, "queue_full", message, retry_after_seconds=half_served_seconds)
+    return queue.displaced_by(newcomer, max_queue), problem
+
+
+def too_many_streams(max_streams: int, outlook: Outlook) -> ApiError:
+    """The client has as many requests open as it may. Come back when a slot is free."""
+    message = f"{max_streams} requests of this client are open, and no more may be"
+    return ApiError(429, "too_many_streams", message, retry_after_seconds=outlook.wait(1))

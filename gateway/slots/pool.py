@@ -1,0 +1,308 @@
+"""Who gets which slot: admission, leases and the one place where they are given out.
+
+A request is admitted for as long as a `with` block lasts, and holds a slot for as long as an `async with`
+block lasts:
+
+    with pool.admit(request_id, requirement) as ticket:
+        async with pool.lease(ticket) as lease:        # waits for its turn
+            ...                                        # lease.worker is ours
+            pool.requeue(ticket, exclude=lease.worker) # it failed: back to the front, then lease again
+
+There is no other way to hold a slot, so none can leak: whatever ends the block gives it back, and giving back
+twice, late, or to a worker that has restarted does nothing. Everything here runs on one event loop without
+awaiting, except for the wait itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from gateway.errors import ApiError
+from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
+from gateway.slots.dispatch import next_grant
+from gateway.slots.estimates import Outlook
+from gateway.slots.grace import GracePeriod
+from gateway.slots.outlooks import Outlooks
+from gateway.slots.positions import CallLater, PositionAnnouncer, call_later
+from gateway.slots.queue import TicketQueue
+from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Standing
+from gateway.slots.tickets import Lease, Ticket
+from gateway.slots.worker import Worker
+from worker.protocol import WorkerStatus
+
+_NOBODY = Standing()
+
+
+class WorkerPool:
+    """Workers, waiting tickets and leases. Methods other than `lease` never block."""
+
+    def __init__(
+        self,
+        workers: Iterable[Worker],
+        *,
+        max_queue: int,
+        no_worker_grace_seconds: float,
+        max_wait_seconds: float = math.inf,
+        ageing_seconds: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+        call_later: CallLater = call_later,
+    ) -> None:
+        self.workers: dict[str, Worker] = {worker.id: worker for worker in workers}
+        self.queue = TicketQueue(ageing_seconds)
+        self.tickets: dict[str, Ticket] = {}
+        """Every admitted ticket, waiting, running or between two attempts."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called after every change of workers, leases or queue."""
+        self.on_health: list[Callable[[Worker], None]] = []  # after all that is heard of a worker
+        self.max_queue = max_queue
+        self._max_wait_seconds = max_wait_seconds
+        self._clock = clock
+        self._call_later = call_later
+        self._lease_numbers = itertools.count(1)
+        self._positions = PositionAnnouncer(self.queue, call_later)
+        self._grace = GracePeriod(no_worker_grace_seconds, call_later, self.why_unservable, self._give_up)
+        self.streams: Counter[str] = Counter()
+        """Open tickets by tenant."""
+        self._outlooks = Outlooks(self.workers.values(), clock)
+
+    # ---------------------------------------------------------------------------------------------- admission
+
+    @contextmanager
+    def admit(
+        self,
+        request_id: str,
+        requirement: Requirement,
+        on_move: Callable[[Ticket], None] = lambda ticket: None,
+        standing: Standing = _NOBODY,
+    ) -> Iterator[Ticket]:
+        """Queue a request and dispatch. `on_move` hears of changes of `ticket.position` while it waits.
+
+        A clip that was begun before (its requirement names a revision) waits in front of its own client's
+        others: a resume token is its client's word, and buys nothing from anybody else.
+
+        Raises ApiError: 404 for a model or voice that nobody has, 503 when no worker is there, 429
+        when its client has too many requests, its wait would be too long, or the queue is full.
+        """
+        if problem := self.why_unservable(requirement):
+            raise problem
+        if 0 < standing.max_streams <= self.streams[standing.tenant]:
+            raise too_many_streams(standing.max_streams, self.outlook(requirement))
+        id, now = f"q_{secrets.token_hex(6)}", self._clock()
+        ticket = Ticket(id, request_id, requirement, now, asyncio.Future(), standing, on_move=on_move)
+        self.tickets[ticket.id] = ticket
+        self.streams[standing.tenant] += 1
+        try:
+            ticket.begun = requirement.revision is not None
+            self.queue.push_back(ticket)
+            self._dispatch()
+            if ticket.lease is None:
+                ticket.position = self.queue.place(ticket)
+                self._check_room(ticket)
+            yield ticket
+        finally:
+            self._leave(ticket)
+
+    def _check_room(self, newcomer: Ticket) -> None:
+        limits = self.max_queue, self._max_wait_seconds
+        if refusal := who_must_go(self.queue, newcomer, self.outlook(newcomer.requirement), *limits):
+            ticket, problem = refusal
+            if ticket is newcomer:
+                raise problem
+            self.queue.remove(ticket)
+            self._fail(ticket, problem)
+
+    def why_unservable(self, requirement: Requirement) -> ApiError | None:
+        """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
+        return why_unservable(self.workers.values(), requirement)
+
+    # ------------------------------------------------------------------------------------------------- leases
+
+    @asynccontextmanager
+    async def lease(self, ticket: Ticket) -> AsyncIterator[Lease]:
+        """Wait for the ticket's turn, then hold a slot. Raises ApiError when the wait is hopeless."""
+        lease = await ticket.future
+        try:
+            yield lease
+        finally:
+            self._release(lease)
+
+    def requeue(
+        self, ticket: Ticket, exclude: Worker | None = None, requirement: Requirement | None = None
+    ) -> None:
+        """Give the ticket's slot back and put it at the front of the queue, for another worker."""
+        if exclude is not None:
+            ticket.excluded |= {exclude.id}
+        if requirement is not None:
+            ticket.requirement = requirement
+        ticket.future = asyncio.Future()
+        self.queue.push_front(ticket)
+        if ticket.lease is not None:
+            ticket.lease.worker.leases.pop(ticket.lease.id, None)
+            ticket.lease = None
+        self._outlooks.changed()
+        self._dispatch()
+        self._grace.watch(ticket.requirement)
+
+    def end(self, ticket_id: str, reason: ApiError) -> bool:
+        """End a request, waiting or running; its client hears `reason`. False when there is none."""
+        ticket = self.tickets.get(ticket_id)
+        if ticket is None:
+            return False
+        ticket.ended_by = reason
+        if self.queue.remove(ticket):
+            self._fail(ticket, reason)
+        ticket.on_end(reason)
+        self._changed()
+        return True
+
+    def set_mode(self, ticket: Ticket, mode: str) -> None:
+        """Say what the ticket's slot is used for."""
+        ticket.mode = mode
+        self._changed()
+
+    def _release(self, lease: Lease) -> None:
+        """Return a slot. Does nothing for a lease that is no longer in force."""
+        if lease.ticket.lease is lease:
+            lease.ticket.lease = None
+        if lease.worker.leases.pop(lease.id, None) is not None:
+            self._outlooks.changed()
+            self._dispatch()
+
+    def _leave(self, ticket: Ticket) -> None:
+        del self.tickets[ticket.id]
+        self.streams[ticket.standing.tenant] -= 1
+        if not self.streams[ticket.standing.tenant]:
+            del self.streams[ticket.standing.tenant]
+        self.queue.remove(ticket)
+        self.queue.settle(ticket)
+        if not ticket.future.cancel() and not ticket.future.cancelled():
+            ticket.future.exception()  # retrieved, or asyncio would report it as lost
+        del ticket.future  # its lease holds the ticket, and only the garbage collector would part the two
+        if ticket.lease is not None:
+            self._release(ticket.lease)
+        else:
+            self._changed()
+
+    def _dispatch(self) -> None:
+        """Give free slots to the tickets that are next; the only place that grants a lease."""
+        while grant := next_grant(self.queue, self.workers.values(), self._clock()):
+            self.queue.take(grant.ticket, grant.rank)
+            if not grant.ticket.future.done():
+                self._grant(grant.ticket, grant.worker)
+        self._changed()
+
+    def _grant(self, ticket: Ticket, worker: Worker) -> None:
+        ticket.attempts += 1
+        lease = Lease(f"l_{next(self._lease_numbers)}", ticket.attempts, worker, ticket, self._clock())
+        worker.leases[lease.id] = lease
+        ticket.lease = lease
+        self._outlooks.changed()
+        ticket.future.set_result(lease)
+
+    # ------------------------------------------------------------------------------------------------- health
+
+    def report_status(self, worker: Worker, status: WorkerStatus) -> None:
+        """A probe of the worker was answered."""
+        with self._health_changes(worker):
+            worker.answered(status)
+
+    def report_missed(self, worker: Worker, reason: str) -> None:
+        """A probe of the worker failed."""
+        with self._health_changes(worker):
+            worker.missed(reason)
+
+    def report_gone(self, worker: Worker, reason: str) -> None:
+        """The worker is known to be away: it said so, or its registration ran out."""
+        with self._health_changes(worker):
+            worker.gone(reason)
+
+    def add_worker(self, worker: Worker) -> None:
+        """A worker dialled in; it is used once a probe of it succeeds."""
+        self.workers[worker.id] = worker
+        self._changed()
+
+    def remove_worker(self, worker: Worker) -> None:
+        """Forget a worker that is gone and holds no lease."""
+        with self._health_changes(worker):
+            self.workers.pop(worker.id, None)
+
+    def report_suspect(self, worker: Worker, reason: str) -> None:
+        """A request failed on the worker in a way that the worker is to blame for."""
+        with self._health_changes(worker):
+            worker.suspected(reason)
+            self._hold(worker)
+
+    def report_failed(self, worker: Worker, reason: str) -> None:
+        """A request failed on the worker, which says that it is well itself."""
+        with self._health_changes(worker):
+            if worker.failed(reason):
+                self._hold(worker)
+
+    def report_audio(self, worker: Worker) -> None:
+        """An attempt on the worker brought its first audio."""
+        on_trial = worker.on_trial
+        worker.proved()
+        if on_trial:
+            self._dispatch()
+
+    def report_refused(self, worker: Worker) -> None:
+        """The worker said that it has no slot for us just now."""
+        self._hold(worker)
+
+    def _hold(self, worker: Worker) -> None:
+        if not worker.held:
+            self._call_later(worker.hold(), lambda: self._end_hold(worker))
+
+    def _end_hold(self, worker: Worker) -> None:
+        worker.end_hold()
+        self._dispatch()
+
+    @contextmanager
+    def _health_changes(self, worker: Worker) -> Iterator[None]:
+        was_serving = worker.serving
+        yield
+        self._outlooks.changed()
+        self._dispatch()
+        for requirement in self.queue.requirements:
+            self._grace.watch(requirement)
+        if worker.serving != was_serving:
+            self._positions.outlook_changed()
+        for listener in self.on_health:
+            listener(worker)
+
+    def _give_up(self, requirement: Requirement, problem: ApiError) -> None:
+        for ticket in self.queue.lane(requirement):
+            self.queue.remove(ticket)
+            self._fail(ticket, problem)
+        self._changed()
+
+    def _fail(self, ticket: Ticket, problem: ApiError) -> None:
+        if not ticket.future.done():
+            ticket.future.set_exception(problem)
+
+    # --------------------------------------------------------------------------------------- position and ETA
+
+    def estimate_wait(self, requirement: Requirement, position: int) -> float | None:
+        """Seconds until the request at `position` (1 = head) starts; None when no worker for it is up."""
+        return self.outlook(requirement).wait(position)
+
+    def outlook(self, requirement: Requirement) -> Outlook:
+        """When requests with that requirement will start."""
+        return self._outlooks.of(requirement)
+
+    def now(self) -> float:
+        """The clock that `enqueued_at` and `granted_at` are read from."""
+        return self._clock()
+
+    def _changed(self) -> None:
+        for listener in self.on_change:
+            listener()
+        self._positions.queue_changed()

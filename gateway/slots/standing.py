@@ -1,0 +1,40 @@
+"""What decides a request's place in line: its class, whose it is, and how much audio it will probably take.
+
+Classes are strict: while a request of a higher class waits that a free worker can serve, none of a lower
+class starts. The one exception is ageing, see `gateway/slots/queue.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Priority(StrEnum):
+    """Class of a request, the most urgent first."""
+
+    INTERACTIVE = "interactive"
+    DEFAULT = "default"
+    BULK = "bulk"
+
+    def exceeds(self, other: Priority) -> bool:
+        """Whether it is more urgent than `other`."""
+        return _ORDER[self] < _ORDER[other]
+
+
+_ORDER = {priority: place for place, priority in enumerate(Priority)}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The place in line that a request may claim."""
+
+    tenant: str = ""
+    """Who takes turns with other tenants of the class: an API key's name or a client's address."""
+    priority: Priority = Priority.DEFAULT
+    audio_seconds: float = 1.0
+    """What the tenant is charged when the request starts; corrected by what was delivered when it ends."""
+    weight: float = 1.0
+    """The tenant's share against other tenants."""
+    max_streams: int = 0
+    """Requests that the tenant may have at once, waiting ones included; 0: any number."""

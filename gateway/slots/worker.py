@@ -1,0 +1,253 @@
+"""One worker as the gateway sees it: who it is, whether it lives, and which slots of it are leased.
+
+The three are kept apart. `health` says whether the gateway may route to it (UNKNOWN until the first answer,
+UP, SUSPECT after a failure, DOWN after several); `status` is what the worker last said of itself; `leases` is
+what this gateway has given out. A lease that ends never makes a dead worker usable, and a worker that comes
+back as a new process starts with no leases.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from gateway.slots.estimates import ServiceTime, SlotForecast
+from gateway.slots.figures import WorkerFigures
+from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
+from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+
+_SERVING = (WorkerState.IDLE, WorkerState.BUSY)
+_FIRST_HOLD_SECONDS = 0.05
+_LONGEST_HOLD_SECONDS = 1.0
+_RECENT_VOICES = 64
+FAILED_IN_A_ROW = 3
+"""Requests; then a worker is suspected, whatever reason it gives."""
+
+
+class Health(StrEnum):
+    """Whether a worker may be routed to: only when UP."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    SUSPECT = "suspect"
+    DOWN = "down"
+
+
+class UsedSlot(Protocol):
+    """What a worker knows of a `Lease` on one of its slots."""
+
+    @property
+    def granted_at(self) -> float:
+        """Reading of the pool's clock."""
+
+    @property
+    def mode(self) -> str:
+        """A clip, or a live session that is active or paused."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """State of one worker. Plain data and rules; who probes it and who leases it is elsewhere."""
+
+    id: str
+    url: str
+    failures_down: int = 3
+    health: Health = Health.UNKNOWN
+    status: WorkerStatus | None = None
+    model: ModelDescription | None = None
+    """The model it serves, or served before it was restarted; None before it ever said."""
+    leases: dict[str, UsedSlot] = field(default_factory=dict)
+    service_time: ServiceTime = field(default_factory=ServiceTime)
+    figures: WorkerFigures = field(default_factory=WorkerFigures)
+    failures: int = 0
+    """Failed probes in a row."""
+    last_failure: str | None = None
+    held: bool = False
+    """Nothing is dispatched to it just now: it had no slot, or failed a request, a moment ago."""
+    hold_seconds: float = 0.0
+    """How long the last hold was; zero after a request went well."""
+    moving_out: bool = False
+    """It drains, and its streams are to go on elsewhere as soon as there is room."""
+    restarting: bool = False
+    """It was told to end and is expected to be started again: requests may wait for it."""
+    failed_in_a_row: int = 0
+    """Requests that it took and failed since one of them brought audio."""
+    on_trial: bool = False
+    """It failed a request: one at a time is given to it until one has brought audio."""
+    _before_trial: frozenset[str] = frozenset()
+    """Leases that were out already when the trial began."""
+    _recent_voices: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    """Voices that came with requests, the latest last."""
+
+    @property
+    def boot_id(self) -> str | None:
+        """Of the process that answered last; None before that."""
+        return self.status.boot_id if self.status else None
+
+    @property
+    def slots_total(self) -> int:
+        """How many requests it takes at once; 0 before it ever answered."""
+        return self.status.slots_total if self.status else 0
+
+    @property
+    def state(self) -> str:
+        """LOADING, IDLE, BUSY, DRAINING, ERROR or DOWN."""
+        if self.status is None or self.health is not Health.UP:
+            return "DOWN"
+        if self.status.state in _SERVING:
+            return "BUSY" if self.leases else "IDLE"
+        return self.status.state.value
+
+    @property
+    def serving(self) -> bool:
+        """Whether it takes requests, if not at this moment then when a slot is free."""
+        return self.health is Health.UP and self.status is not None and self.status.state in _SERVING
+
+    @property
+    def pending(self) -> bool:
+        """Whether it may soon be serving: it loads, or it is not known yet how it is."""
+        if self.health in (Health.UNKNOWN, Health.SUSPECT) or self.restarting:
+            return True
+        return (
+            self.health is Health.UP and self.status is not None and self.status.state is WorkerState.LOADING
+        )
+
+    def has_room(self) -> bool:
+        """Whether a lease may be given out now."""
+        if not self.serving or self.held or len(self.leases) >= self.slots_total:
+            return False
+        return not self.on_trial or self.leases.keys() <= self._before_trial
+
+    @property
+    def room(self) -> int:
+        """How many leases may be given out now."""
+        if not self.has_room():
+            return 0
+        return 1 if self.on_trial else self.slots_total - len(self.leases)
+
+    def offers(self, requirement: Requirement) -> bool:
+        """Whether its model is what the requirement asks for."""
+        model = self.model
+        return (
+            model is not None
+            and requirement.model in (None, model.name)
+            and requirement.revision in (None, model.revision)
+            and (requirement.voice == "default" or requirement.voice in model.voices)
+            and (not requirement.features or not requirement.features.isdisjoint(model.features))
+        )
+
+    def has_spoken(self, voice: str) -> bool:
+        """Whether its caches probably hold that voice."""
+        return voice in self._recent_voices
+
+    def remember_voice(self, voice: str) -> None:
+        """It is about to speak with that voice."""
+        self._recent_voices[voice] = None
+        self._recent_voices.move_to_end(voice)
+        if len(self._recent_voices) > _RECENT_VOICES:
+            self._recent_voices.popitem(last=False)
+
+    def answered(self, status: WorkerStatus) -> None:
+        """A probe succeeded. A suspect whose engine stands still on an open request stays suspect."""
+        previous, self.status = self.status, status
+        self.model = status.model or self.model
+        same_process = previous is not None and previous.boot_id == status.boot_id
+        if not same_process:
+            self.leases.clear()
+            self._recent_voices.clear()
+            self.on_trial = self.moving_out = self.restarting = False
+            self.failed_in_a_row = 0
+        self.failures = 0
+        at_work = status.slots_used > status.slots_paused
+        frozen = same_process and at_work and status.step == previous.step
+        if not (self.health is Health.SUSPECT and frozen):
+            self.health = Health.UP
+            self.last_failure = None
+
+    def missed(self, reason: str) -> None:
+        """A probe failed: suspect at first, down after `failures_down` in a row."""
+        self.failures += 1
+        self.last_failure = reason
+        self.health = Health.DOWN if self.failures >= self.failures_down else Health.SUSPECT
+
+    def gone(self, reason: str) -> None:
+        """It is known to be away: down at once."""
+        self.failures = max(self.failures, self.failures_down)
+        self.last_failure = reason
+        self.health = Health.DOWN
+
+    def suspected(self, reason: str) -> None:
+        """A request failed on it in a way that it may be to blame for: no lease until a probe succeeds."""
+        self.last_failure = reason
+        self.on_trial, self._before_trial = True, frozenset(self.leases)
+        if self.health is Health.UP:
+            self.health = Health.SUSPECT
+
+    def failed(self, reason: str) -> bool:
+        """It says that a request failed, which may be the request's fault; whether it is suspected for it.
+
+        It is when several failed in a row: a worker that fails everything is fast and always free, and would
+        take one request after the other.
+        """
+        self.failed_in_a_row += 1
+        if self.failed_in_a_row < FAILED_IN_A_ROW:
+            return False
+        self.suspected(reason)
+        return True
+
+    def proved(self) -> None:
+        """It brought audio: the trial is over."""
+        self.on_trial = False
+        self.failed_in_a_row, self.hold_seconds = 0, 0.0
+
+    def hold(self) -> float:
+        """Hold it back for a moment, longer each time in a row. Returns the seconds until `end_hold`."""
+        self.held = True
+        self.hold_seconds = min(max(2 * self.hold_seconds, _FIRST_HOLD_SECONDS), _LONGEST_HOLD_SECONDS)
+        return self.hold_seconds
+
+    def end_hold(self) -> None:
+        """The moment is over."""
+        self.held = False
+
+    def accepted(self) -> None:
+        """It took a request: the next refusal starts with a short hold again, unless it is on trial."""
+        if not self.on_trial:
+            self.hold_seconds = 0.0
+
+    def forecast(self, now: float) -> list[SlotForecast]:
+        """When each of its slots is free."""
+        service = self.service_time.seconds
+        busy = [
+            SlotForecast(self.service_time.remaining(now - lease.granted_at), service)
+            for lease in self.leases.values()
+        ]
+        return busy + [SlotForecast(0.0, service)] * max(0, self.slots_total - len(busy))
+
+    def describe(self) -> dict[str, Any]:
+        """The worker as the admin API shows it; `slots_used` counts the leases of this gateway."""
+        said: dict[str, Any] = {"device": None}
+        modes = [lease.mode for lease in self.leases.values()]
+        if self.status is not None:
+            own_words = {"state", "slots_total", "slots_used", "model"}
+            said = self.status.model_dump(mode="json", exclude=own_words)
+        return {
+            "id": self.id,
+            "url": self.url,
+            "state": self.state,
+            "slots_total": self.slots_total,
+            "slots_used": len(self.leases),
+            "live_active": modes.count(DUPLEX_ACTIVE),
+            "live_paused": modes.count(DUPLEX_PAUSED),
+            "model": self.model.name if self.model else None,
+            "model_info": self.model.model_dump(mode="json") if self.model else None,
+            "health": self.health.value,
+            "last_failure": self.last_failure,
+            "service_seconds": round(self.service_time.seconds, 3),
+            "restarting": self.restarting,
+            "batch_size": self.status.slots_used if self.status else 0,
+            **self.figures.describe(),
+            **said,
+        }

@@ -1,0 +1,12 @@
+"""What happens to a stream until it is complete.
+
+relay.py         one clip, put together from what several workers deliver
+parts.py         its text, cut into parts, in words where the model needs them
+conditioning.py  the voice of a request on the wire
+listener.py      what a client hears of its request
+failover.py      whether it may be tried again; retry_budget.py how often all may
+resume_token.py  what a client holds so that its clip survives the gateway
+opening.py       the first message of a stream: a request or a token
+succession.py    a resumed clip is spoken on one connection
+interruption.py  ends what a task awaits, with a reason
+"""

@@ -1,0 +1,95 @@
+"""What a request's client hears on the way, what it is told at the end, and how far ahead of it we are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from gateway.streams.relay import Clip
+
+
+class Listener(Protocol):
+    """What a request's client hears of it."""
+
+    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
+        """The request waits; called again whenever its position changes."""
+
+    def started(self, worker_id: str, sample_rate: int) -> None:
+        """A worker took it. Called once, also when other workers go on with it later."""
+
+    def audio(self, pcm: bytes) -> None:
+        """The next s16le samples. May raise ApiError to end the request."""
+
+
+class ResumableListener(Listener, Protocol):
+    """The same for a client that wants to be able to resume."""
+
+    def resumable(self, token: str, samples: int) -> None:
+        """Appended to what came before, `token` covers the clip up to `samples`, which were heard already."""
+
+
+class Witness:
+    """Hears what a listener is not told: who speaks, and how it ended. This one forgets it."""
+
+    def speaking(self, worker_id: str, clip: Clip, sample_rate: int) -> None:
+        """A worker begins a part of the clip or goes on with it; `sample_rate` is the listener's."""
+
+    def lost(self, worker_id: str, reason: str) -> None:
+        """The worker failed; another one may go on."""
+
+    def ended(self, outcome: str) -> None:
+        """The last word: a finish reason, the code of an error, or `client_gone`."""
+
+
+UNWITNESSED = Witness()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a request ended that was served to its end."""
+
+    sample_rate: int
+    audio_seconds: float
+    queue_seconds: float
+    first_audio_seconds: float
+    generation_seconds: float
+    finish_reason: str
+    seed: int
+    migrations: int
+
+    @property
+    def real_time_factor(self) -> float:
+        """Seconds of generation per second of audio."""
+        return self.generation_seconds / self.audio_seconds
+
+
+class Hearing:
+    """What a client has heard, if it plays at once and never stops.
+
+    Its lead is the audio that it has and hasn't played yet: at a real-time factor of 0.25, after one second
+    of generation, three seconds. A pause shorter than the lead is not heard.
+    """
+
+    def __init__(self) -> None:
+        self.first_audio_at: float | None = None
+        self.last_audio_at: float | None = None
+        self._audio_seconds = 0.0
+
+    def take(self, audio_seconds: float, now: float) -> None:
+        """The next audio was delivered."""
+        if self.first_audio_at is None:
+            self.first_audio_at = now
+        self.last_audio_at = now
+        self._audio_seconds += audio_seconds
+
+    def pause_seconds(self, now: float) -> tuple[float, float]:
+        """How long there was no audio, and how much of that outlasted what the client had."""
+        pause = now - self.last_audio_at
+        return pause, max(0.0, pause - self.lead_seconds(self.last_audio_at))
+
+    def lead_seconds(self, now: float) -> float:
+        """Delivered and not played yet; 0 before the first audio and while the client waits."""
+        if self.first_audio_at is None:
+            return 0.0
+        return max(0.0, self._audio_seconds - (now - self.first_audio_at))

@@ -1,0 +1,202 @@
+"""A piece of speech is tried on one worker after the other until it is done, whatever kind of speech it is.
+
+    attempts = Attempts(gateway, request_id)
+    with pool.admit(request_id, requirement, ...) as ticket:
+        while not await attempts.next(ticket, work):
+            pass
+
+`Work` uses the slot; what goes wrong with its worker ends here, in a ticket at the front of the queue and a
+word to the pool, or in an ApiError when the request has had its share of tries.
+`gateway/synthesis/synthesis.py` speaks one clip, `gateway/live/speech.py` one sentence after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+import structlog
+
+from gateway.errors import ApiError
+from gateway.service import Gateway
+from gateway.slots.requirement import Requirement
+from gateway.slots.tickets import Lease, Ticket
+from gateway.slots.worker import Worker
+from gateway.streams.failover import Failover
+from gateway.streams.listener import Hearing
+from gateway.streams.relay import StreamMoved
+from gateway.workers.client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
+
+logger = structlog.get_logger(__name__)
+
+_FAILED = "failed"
+"""The worker says that the request failed. The request may be to blame for it, if few others fail."""
+_BLAMELESS = "model"
+"""The worker is well, but serves another model by now."""
+
+
+class Work(Protocol):
+    """What is tried."""
+
+    @property
+    def patches(self) -> int:
+        """Committed so far: an attempt that added some has brought the work on."""
+
+    async def use(self, ticket: Ticket, lease: Lease) -> None:
+        """Use the slot until it is not needed any more. Raises what `gateway.relay.relay` raises."""
+
+    def same_model(self) -> Requirement | None:
+        """What the next worker must offer; None as long as nothing was begun."""
+
+    def lost(self, worker_id: str, reason: str) -> None:
+        """The worker failed; another one may go on."""
+
+
+class Attempts:
+    """The tries of one request, or of one session. They do not hold the work, which holds them."""
+
+    def __init__(self, gateway: Gateway, request_id: str) -> None:
+        self._gateway = gateway
+        self._settings = gateway.settings
+        self._metrics = gateway.metrics
+        self._request_id = request_id
+        self._queued_at = time.monotonic()
+        self._patience_until: float | None = None
+        """When a broken stream is given up; None while it flows."""
+        self._silent: Lease | None = None
+        """Of an attempt that has brought no audio yet."""
+        self._migrations_before = 0
+        self._failover = self._new_failover()
+        self.hearing = Hearing()
+
+    @property
+    def migrations(self) -> int:
+        """How often speech moved to another worker."""
+        return self._migrations_before + self._failover.migrations
+
+    def renew(self) -> None:
+        """Other speech begins: what failed so far is not held against it."""
+        self._migrations_before += self._failover.migrations
+        self._failover = self._new_failover()
+        self.hearing = Hearing()
+        self.queue_again()
+
+    def _new_failover(self) -> Failover:
+        gateway = self._gateway
+        return Failover(gateway.retry_budget, self._settings.max_migrations, gateway.roster.probe)
+
+    def queue_again(self) -> None:
+        """Whoever waits for a slot from now on waits since now."""
+        self._queued_at, self._patience_until = time.monotonic(), None
+
+    async def next(self, ticket: Ticket, work: Work) -> bool:
+        """Wait for a slot and use it. False when its worker failed: then the ticket is queued again."""
+        if ticket.ended_by is not None:  # while nobody listened: its worker was failing
+            raise ticket.ended_by
+        try:
+            async with (
+                asyncio.timeout(self._wait_seconds()) as waiting,
+                self._gateway.pool.lease(ticket) as lease,
+            ):
+                waiting.reschedule(None)
+                return await self._use(ticket, lease, work)
+        except TimeoutError:
+            if not waiting.expired():
+                raise
+            raise self._waited_too_long() from None
+
+    def _wait_seconds(self) -> float:
+        """Until the request is given up for lack of a slot."""
+        deadline = self._patience_until
+        if deadline is None:
+            deadline = self._queued_at + self._settings.queue_timeout_seconds
+        return deadline - time.monotonic()
+
+    def _waited_too_long(self) -> ApiError:
+        if self._patience_until is not None:
+            return ApiError(503, "worker_lost", "the worker failed and no other was free in time")
+        return ApiError(503, "queue_timeout", "the request waited too long for a free worker")
+
+    async def _use(self, ticket: Ticket, lease: Lease, work: Work) -> bool:
+        worker, pool = lease.worker, self._gateway.pool
+        patches_before = work.patches
+        self._silent = lease
+        try:
+            await work.use(ticket, lease)
+            return True
+        except StreamMoved:
+            self._interrupted(worker)
+            self._failover.moved()
+            pool.requeue(ticket, exclude=worker, requirement=work.same_model())
+        except WorkerRefused:
+            pool.report_refused(worker)
+            self._gateway.check_worker(worker)
+            pool.requeue(ticket)
+        except WorkerUnreachable as error:
+            self._blame(lease, work, "unreachable", str(error))
+            await self._failover.after_unreachable(error, self._wait_seconds())
+            pool.requeue(ticket, exclude=worker)
+        except StreamBroken as error:
+            self._blame(lease, work, error.reason, str(error))
+            self._interrupted(worker)
+            progress = work.patches > patches_before
+            await self._failover.after_break(
+                worker, error.reason, progress=progress, patience_seconds=self._wait_seconds()
+            )
+            pool.requeue(ticket, exclude=worker, requirement=work.same_model())
+        except RequestRejected as error:
+            raise as_api_error(error) from error
+        finally:
+            self._silent = None
+            self._gateway.moved(ticket)
+        return False
+
+    def _blame(self, lease: Lease, work: Work, reason: str, message: str) -> None:
+        worker = lease.worker
+        logger.warning(
+            "attempt failed", request_id=self._request_id, worker=worker.id, epoch=lease.epoch, reason=reason,
+            detail=message, patches=work.patches,
+        )  # fmt: skip
+        work.lost(worker.id, reason)
+        worker.figures.failures[reason] += 1
+        if reason == _FAILED:
+            self._gateway.pool.report_failed(worker, reason)
+        elif reason != _BLAMELESS:
+            self._gateway.pool.report_suspect(worker, reason)
+        self._gateway.check_worker(worker)
+
+    def _interrupted(self, worker: Worker) -> None:
+        """The stream broke off. The client has its lead to play before it hears a pause."""
+        self._metrics.migrations.inc()
+        worker.figures.migrations += 1
+        if self._patience_until is None:
+            now = time.monotonic()
+            lead_seconds = self.hearing.lead_seconds(now)
+            self._metrics.client_lead_seconds.observe(lead_seconds)
+            self._patience_until = now + lead_seconds + self._settings.failover_timeout_seconds
+
+    def heard(self, audio_seconds: float) -> None:
+        """So much audio came; 0 at the end of a clip."""
+        now = time.monotonic()
+        if self._silent is not None:
+            self._gateway.pool.report_audio(self._silent.worker)
+            self._silent.worker.figures.first_audio(now - self._silent.granted_at)
+            self._silent = None
+        if self._patience_until is not None:
+            self._patience_until = None
+            self._resumed(now)
+        if audio_seconds:
+            self.hearing.take(audio_seconds, now)
+
+    def _resumed(self, now: float) -> None:
+        """The first audio after an interruption: how long the pause was, and how much of it was heard."""
+        if self.hearing.last_audio_at is not None:
+            gap_seconds, audible_seconds = self.hearing.pause_seconds(now)
+            self._metrics.migration_gap_seconds.observe(gap_seconds)
+            self._metrics.audible_gap_seconds.observe(audible_seconds)
+
+
+def as_api_error(error: RequestRejected) -> ApiError:
+    """What the worker says of a request, for the client."""
+    return ApiError(422, error.detail.code, error.detail.message, param=error.detail.param)

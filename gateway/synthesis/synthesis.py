@@ -1,0 +1,211 @@
+"""One request through the gateway, whichever API it came by: admitted, leased, relayed, moved on when a
+worker fails.
+
+`Synthesis.run()` is one coroutine. Cancelling it, at any point, gives back everything it held. What happens
+on the way is told to a `Listener` by plain calls that never wait, so a slow client cannot slow down the
+relay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+
+from gateway.audio.formats import Resampler, output_sample_rate
+from gateway.errors import ApiError
+from gateway.requests import TtsRequest, check_limits, random_seed
+from gateway.service import Gateway
+from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Standing
+from gateway.slots.tickets import Lease, Ticket
+from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
+from gateway.streams.relay import Clip, relay
+from gateway.streams.resume_token import TokenWriter
+from gateway.synthesis.accounting import Account, settle
+from gateway.synthesis.attempts import Attempts
+from gateway.voices.resolution import Speaker
+
+__all__ = ["Listener", "Outcome", "Synthesis"]
+
+logger = structlog.get_logger(__name__)
+
+_NOBODY = Standing()
+
+
+class Synthesis:
+    """Serves one request. `run` is called once."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        request: TtsRequest,
+        request_id: str,
+        listener: Listener,
+        standing: Standing = _NOBODY,
+        clip: Clip | None = None,
+        token: TokenWriter | None = None,
+        witness: Witness = UNWITNESSED,
+    ) -> None:
+        """`clip`: what there is of it already. `token`: told to the listener, a `ResumableListener`."""
+        self._gateway = gateway
+        self._request = request
+        self._request_id = request_id
+        self._listener = listener
+        self._witness = witness
+        self._standing = standing
+        self._settings = gateway.settings
+        self._metrics = gateway.metrics
+        seed = random_seed() if request.seed is None else request.seed
+        self.clip = clip or Clip(request, seed, self._settings.max_audio_seconds)
+        self._audio_seconds_before = self.clip.audio_seconds
+        self._token = token
+        self._speaker = Speaker(request.voice)
+        self._began_at = time.monotonic()
+        self._started_at: float | None = None
+        """When the first worker took the request."""
+        self._attempts = Attempts(gateway, request_id)
+        self._resampler: Resampler | None = None
+        self.sample_rate = 0
+        """Of the audio that the listener gets, known when it has heard `started`."""
+
+    async def run(self) -> Outcome:
+        """Returns when the clip is complete. Raises ApiError."""
+        outcome = "client_gone"
+        try:
+            result = await self._run_in_time()
+            outcome = result.finish_reason
+        except ApiError as error:
+            outcome = error.code
+            raise
+        except Exception:
+            outcome = "internal_error"
+            raise
+        finally:
+            self._record(outcome)
+        return result
+
+    async def _run_in_time(self) -> Outcome:
+        try:
+            async with asyncio.timeout(self._settings.request_timeout_seconds) as deadline:
+                return await self._run()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            limit = self._settings.request_timeout_seconds
+            raise ApiError(504, "request_timeout", f"the request took more than {limit:g} s") from None
+
+    async def _run(self) -> Outcome:
+        self._gateway.check_open()
+        check_limits(self._request, self._settings)
+        self._speaker = await self._gateway.voices.resolve(self._request.voice)
+        self._request = self.clip.adopt(self._speaker.fill_in(self._request))
+        requirement = self.same_model() or self._speaker.requirement(self._request.model)
+        self._gateway.retry_budget.add_request()
+        pool = self._gateway.pool
+        with pool.admit(self._request_id, requirement, self._tell_position, self._standing) as ticket:
+            if ticket.lease is None:
+                self._tell_position(ticket)
+            while self.clip.finish_reason is None:
+                await self._attempts.next(ticket, self)
+        if not self.clip.samples:
+            raise ApiError(500, "no_audio", "no audio was generated")
+        self._deliver(b"", last=True)
+        return self._outcome()
+
+    # ------------------------------------------------------------------------------------ `attempts.Work`
+
+    @property
+    def patches(self) -> int:
+        """Committed so far."""
+        return len(self.clip.latents)
+
+    async def use(self, ticket: Ticket, lease: Lease) -> None:
+        """One attempt: what is missing of the clip, one part of its text after the other."""
+        worker, client = lease.worker, self._gateway.clients[lease.worker.id]
+        audio_seconds_before = self.clip.audio_seconds
+        try:
+            self.clip.conditioning = await self._speaker.conditioning(worker, client)
+            while self.clip.finish_reason is None:
+                await relay(
+                    self.clip,
+                    lease,
+                    client,
+                    self._settings,
+                    on_start=lambda: self._start(lease),
+                    deliver=self._deliver,
+                    may_leave=lambda: self._gateway.may_leave(worker, ticket),
+                )
+            seconds = time.monotonic() - lease.granted_at
+            worker.service_time.observe(seconds)
+            worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
+        finally:
+            ticket.audio_seconds = self._audio_seconds_here
+
+    def same_model(self) -> Requirement | None:
+        """A clip that was begun stays with its model."""
+        model = self.clip.model
+        return self._speaker.requirement(model.name, model.revision) if self.clip.begun else None
+
+    def lost(self, worker_id: str, reason: str) -> None:
+        """A worker failed."""
+        self._witness.lost(worker_id, reason)
+
+    @property
+    def _audio_seconds_here(self) -> float:
+        """What was generated of the clip in this request, not before a resumption."""
+        return self.clip.audio_seconds - self._audio_seconds_before
+
+    # ---------------------------------------------------------------------------------------- to the listener
+
+    def _tell_position(self, ticket: Ticket) -> None:
+        if self._started_at is None:
+            position = max(ticket.position, 1)  # 0 for one that had a slot at once and lost its worker
+            eta_seconds = self._gateway.pool.estimate_wait(ticket.requirement, position)
+            self._listener.queued(ticket.id, position, eta_seconds)
+
+    def _start(self, lease: Lease) -> None:
+        if self._started_at is None:
+            self._started_at = time.monotonic()
+            self._metrics.queue_seconds.observe(self._started_at - self._began_at)
+            model_rate = self.clip.model.sample_rate
+            self.sample_rate = output_sample_rate(self._request.format, self._request.sample_rate, model_rate)
+            self._resampler = Resampler(model_rate, self.sample_rate)
+            self._listener.started(lease.worker.id, self.sample_rate)
+        self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
+
+    def _deliver(self, pcm: bytes, last: bool = False) -> None:
+        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate)
+        if ready := self._resampler.process(pcm, last):
+            self._listener.audio(ready)
+        if self._token is not None and self.clip.finish_reason is None:
+            self._listener.resumable(self._token.extend(self.clip), self.clip.samples)
+
+    # --------------------------------------------------------------------------------------------- accounting
+
+    def _outcome(self) -> Outcome:
+        return Outcome(
+            sample_rate=self.sample_rate,
+            audio_seconds=self.clip.audio_seconds,
+            queue_seconds=self._started_at - self._began_at,
+            first_audio_seconds=self._attempts.hearing.first_audio_at - self._began_at,
+            generation_seconds=time.monotonic() - self._started_at,
+            finish_reason=self.clip.finish_reason,
+            seed=self.clip.seed,
+            migrations=self._attempts.migrations,
+        )
+
+    def _record(self, outcome: str) -> None:
+        now, first_audio_at = time.monotonic(), self._attempts.hearing.first_audio_at
+        account = Account(
+            request_id=self._request_id,
+            outcome=outcome,
+            seconds=now - self._began_at,
+            audio_seconds=self._audio_seconds_here,
+            first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
+            generation_seconds=0.0 if self._started_at is None else now - self._started_at,
+            migrations=self._attempts.migrations,
+        )
+        settle(self._gateway, self._request, account)
+        self._witness.ended(outcome)

@@ -1,0 +1,17 @@
+"""Text as it is spoken: figures, signs and abbreviations in words, before a model sees them.
+
+    normalise("It costs $5.20.").text       # "It costs five dollars and twenty cents."
+
+normaliser.py  `normalise`: which language a sentence is in, and what is done in which order
+spoken.py      `Spoken`: the result, with the way back to what was written
+rules.py       what a rule is, and which of two rules has its way
+marks.py       Markdown and emoji
+addresses.py   URLs, e-mail addresses, file names
+english/       rules for English
+chinese.py     rules for Chinese, before the grammars of wetext
+"""
+
+from gateway.text.normaliser import LANGUAGES, normalise
+from gateway.text.spoken import Spoken
+
+__all__ = ["LANGUAGES", "Spoken", "normalise"]

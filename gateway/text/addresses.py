@@ -1,0 +1,49 @@
+"""URLs, e-mail addresses, file names and paths, character by character as one would dictate them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from gateway.text.rules import Rule, rule
+
+_ENDINGS = (
+    "com|org|net|edu|gov|io|dev|ai|app|co|uk|us|de|fr|jp|cn|hk|tw|eu|ca|au|in|info|biz|me|tv|xyz|ly|gg|ch|nl"
+)
+_FILES = (
+    "py|js|ts|tsx|jsx|json|txt|md|csv|tsv|html|css|yml|yaml|toml|sh|cpp|java|rs|go|rb|pdf|docx?|xlsx?|pptx?|"
+    "png|jpe?g|gif|svg|mp3|mp4|wav|zip|gz|exe|log|sql|ini|cfg|conf|xml"
+)
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+"
+_TAIL = r"(?::\d{1,5})?(?:[/?#][A-Za-z0-9\-._~/?#@!$&'()*+,;=%:]*[A-Za-z0-9/=])?"
+
+
+def address_rules(signs: Mapping[str, str], number: Callable[[str], str]) -> tuple[Rule, ...]:
+    """`signs`: how each sign is called. `number`: how digits are."""
+
+    def say(text: str) -> str:
+        pieces = re.findall(r"\d+|[A-Za-z]+|.", text)
+        return " ".join(
+            number(piece) if piece.isdigit() else signs.get(piece, piece) for piece in pieces if piece.strip()
+        )
+
+    def say_url(match: re.Match[str]) -> str:
+        return say(re.sub(r"^[a-z]+://", "", match["say"].rstrip("/"), flags=re.I)).replace("www", "w w w")
+
+    def say_all(match: re.Match[str]) -> str:
+        return say(match["say"])
+
+    edge = r"(?<![A-Za-z0-9_@./-])"
+    return (
+        rule(rf"{edge}(?P<say>[A-Za-z0-9][A-Za-z0-9._%+-]*@{_HOST}[A-Za-z]{{2,}})", say_all),
+        rule(
+            rf"{edge}(?P<say>[a-z]{{2,6}}://(?:{_HOST}[A-Za-z]{{2,}}|[A-Za-z0-9.-]+){_TAIL})", say_url, re.I
+        ),
+        rule(rf"{edge}(?P<say>www\.{_HOST}[A-Za-z]{{2,}}{_TAIL})", say_url, re.I),
+        rule(rf"{edge}(?P<say>{_HOST}(?:{_ENDINGS})(?![A-Za-z0-9.]\w){_TAIL})(?![A-Za-z0-9])", say_url),
+        rule(rf"{edge}(?P<say>[A-Za-z0-9_-]+\.(?:{_FILES}))(?![A-Za-z0-9])", say_all),
+        rule(
+            r"(?<![\w/.:<])(?P<say>[~.]{0,2}/[A-Za-z][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]*[A-Za-z0-9])*)",
+            say_all,
+        ),
+    )

@@ -1,0 +1,21 @@
+"""Chinese: our own rules first, then the grammars of wetext for every figure that is left.
+
+The grammars know measure words ("2个" is 两个), dates, times and units.
+
+numbers.py  numbers in words
+rules.py    what the grammars get wrong
+grammar.py  the grammars, which are loaded with the first figure
+"""
+
+from gateway.text.chinese.grammar import by_grammar
+from gateway.text.chinese.rules import RULES
+from gateway.text.rules import apply
+from gateway.text.spoken import Spoken
+
+__all__ = ["normalise"]
+
+
+def normalise(sentence: str) -> Spoken:
+    """A Chinese sentence as it is spoken."""
+    first = Spoken.of(sentence).edited(apply(RULES, sentence))
+    return first.edited(by_grammar(first.text))

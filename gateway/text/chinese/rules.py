@@ -1,0 +1,243 @@
+"""What the grammars get wrong: commas are pauses to them, hyphens minus signs, and addresses nothing."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.addresses import address_rules
+from gateway.text.chinese.numbers import cardinal, digits, large, number, phone
+from gateway.text.english.numbers import roman
+from gateway.text.rules import Rule, rule
+
+_SIGNS = {
+    ".": "点", "/": "斜杠", "-": "杠", "_": "下划线", "?": "问号", "=": "等于", "&": "和", ":": "冒号",
+    "@": "艾特", "#": "井号", "%": "百分号", "+": "加", "~": "波浪号", ",": "逗号", "*": "星号",
+    "(": "", ")": "", "!": "", "'": "", "$": "", ";": "",
+}  # fmt: skip
+_COINS = {
+    "$": "美元", "€": "欧元", "£": "英镑", "¥": "元", "￥": "元", "₹": "卢比", "₩": "韩元", "₽": "卢布",
+    "HK$": "港元", "US$": "美元", "NT$": "新台币", "A$": "澳元", "C$": "加元", "S$": "新加坡元",
+}  # fmt: skip
+_SCALES = {"k": 1_000, "K": 1_000, "m": 1_000_000, "M": 1_000_000, "b": 10**9, "B": 10**9, "bn": 10**9}
+_VULGAR = {
+    "½": "二分之一", "⅓": "三分之一", "⅔": "三分之二", "¼": "四分之一", "¾": "四分之三", "⅕": "五分之一",
+    "⅛": "八分之一", "⅜": "八分之三", "⅝": "八分之五", "⅞": "八分之七",
+}  # fmt: skip
+_ROMAN_SIGNS = {sign: number for number, sign in enumerate("ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫ", start=1)}
+_UNITS = {
+    "m²": "平方米", "㎡": "平方米", "km²": "平方公里", "cm²": "平方厘米", "m³": "立方米",
+    "V": "伏", "kV": "千伏",
+    "W": "瓦", "kW": "千瓦", "kWh": "千瓦时", "Hz": "赫兹", "kHz": "千赫兹", "MHz": "兆赫兹", "GHz": "吉赫兹",
+    "km/h": "公里每小时", "m/s": "米每秒", "ms": "毫秒", "Mbps": "兆比特每秒", "Gbps": "吉比特每秒",
+    "°C": "摄氏度", "℃": "摄氏度", "°F": "华氏度", "°": "度", "mAh": "毫安时",
+}  # fmt: skip
+NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+
+
+def _money(match: re.Match[str]) -> str:
+    coin = _COINS[match["sign"]]
+    amount, scale = match["amount"], match["scale"]
+    minus = "负" if match["minus"] else ""
+    if scale in _SCALES:
+        value = float(amount.replace(",", "")) * _SCALES[scale]
+        return f"{minus}{large(value)}{coin}"
+    if "." in amount and not scale:
+        amount = amount.rstrip("0").rstrip(".")
+    return f"{minus}{number(amount)}{scale or ''}{coin}"
+
+
+def _date(match: re.Match[str]) -> str | None:
+    month, day = int(match["m"]), int(match["d"])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    return f"{digits(match['y'])}年{cardinal(month)}月{cardinal(day)}日"
+
+
+def _time(match: re.Match[str]) -> str:
+    hour, minute, second, half = (match[name] for name in ("hour", "minute", "second", "half"))
+    value = int(hour)
+    part = _part_of_day(value, half) if half else ""
+    spoken = f"{part}{'两' if value == 2 else cardinal(value)}点"
+    if minute and int(minute):
+        spoken += ("零" if int(minute) < 10 else "") + cardinal(int(minute)) + "分"
+    elif minute:
+        spoken += "整"
+    return spoken + (f"{cardinal(int(second))}秒" if second else "")
+
+
+def _part_of_day(hour: int, half: str) -> str:
+    if half[0] in "aA":
+        return "上午"
+    return "下午" if hour == 12 or hour < 6 else "晚上"
+
+
+def _length(match: re.Match[str]) -> str:
+    hours, minutes, seconds = (int(match[group]) for group in (1, 2, 3))
+    return f"{'两' if hours == 2 else cardinal(hours)}小时{cardinal(minutes)}分{cardinal(seconds)}秒"
+
+
+def _ratio(match: re.Match[str]) -> str:
+    return f"{number(match[1])}比{number(match[2])}"
+
+
+def _version(match: re.Match[str]) -> str:
+    return "点".join(digits(group) if len(group) > 2 else number(group) for group in match["say"].split("."))
+
+
+def _roman(match: re.Match[str]) -> str | None:
+    value = roman(match["say"])
+    return None if value is None else cardinal(value)
+
+
+def _fraction(match: re.Match[str]) -> str | None:
+    top, bottom = int(match[1]), int(match[2])
+    if not 1 < bottom <= 1000 or top >= bottom:
+        return f"{cardinal(top)}斜杠{cardinal(bottom)}"
+    return f"{cardinal(bottom)}分之{cardinal(top)}"
+
+
+def _unit(match: re.Match[str]) -> str:
+    minus = "负" if match["minus"] else ""
+    return f"{minus}{number(match['amount'])}{_UNITS[match['unit']]}"
+
+
+def _say_number(match: re.Match[str]) -> str:
+    return number(match["say"])
+
+
+def _say_digits(match: re.Match[str]) -> str:
+    return digits(match["say"])
+
+
+def _say_phone(match: re.Match[str]) -> str:
+    plus = "加" if match["say"].startswith("+") else ""
+    return plus + phone(match["say"])
+
+
+_OPERATORS = {
+    "+": "加", "-": "减", "−": "减", "×": "乘以", "*": "乘以", "÷": "除以", "=": "等于",
+    ">": "大于", "<": "小于",
+    "≥": "大于等于", "≤": "小于等于", ">=": "大于等于", "<=": "小于等于", "≠": "不等于", "≈": "约等于",
+    "==": "等于",
+    "!=": "不等于",
+}  # fmt: skip
+
+
+def _operator(match: re.Match[str]) -> str:
+    return _OPERATORS[match["say"].strip()]
+
+
+_HAN = "\u3400-\u9fff"
+_OPERAND = r"(?<=[0-9A-Za-zπ²³)])"
+_NOT_IN_WORD = r"(?<![A-Za-z0-9.])"
+_MINUS = rf"(?:(?<![\w)\]%])(?P<minus>[-−])|(?<=[{_HAN}])(?P<after>[-−]))?"
+_UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
+RULES: tuple[Rule, ...] = (
+    *address_rules(_SIGNS, digits),
+    rule(
+        rf"{_NOT_IN_WORD}(?P<y>[12]\d{{3}})([-/.])(?P<m>\d{{1,2}})\2(?P<d>\d{{1,2}})(?=T\d\d:|(?![\w.-]\w|\d))",
+        _date,
+    ),
+    rule(r"(?<=\d)T(?=\d\d:)", ""),
+    rule(r"(?<!\d)9/11(?!\d)", "九一一"),
+    rule(
+        r"(?P<minus>[-−])?(?P<sign>(?:HK|US|NT|A|C|S)\$|[$€£¥￥₹₩₽])\s?"
+        rf"(?P<amount>{NUMBER})(?P<scale>百万|千万|万亿|万|亿|千|bn|[kKmMbB](?![A-Za-z]))?",
+        _money,
+    ),
+    rule(r"(?P<say>\+\d{1,3}[ -]?\d{2,4}(?:[ -]?\d{3,4}){1,3})(?!\d)", _say_phone),
+    rule(r"(?<![\d.-])(?P<say>1[3-9]\d(?:[ -]?\d{4}){2})(?!\d)", _say_phone),
+    rule(r"(?<![\d.-])(?P<say>(?:0\d{2,3}|[48]00)-\d{3,4}-?\d{4}|[48]00-\d{3}-\d{4})(?!\d)", _say_phone),
+    rule(
+        r"(?:拨打|电话|热线|致电|请拨|分机|打)[：:是为]?\s?(?P<say>\d{3,12})(?=\D|$)(?![个只次折分元块人年月日天])",
+        _say_phone,
+    ),
+    rule(
+        r"(?:邮编|验证码|密码|尾号|端口|房间号|账号|卡号|QQ号|编号|学号|工号|代码)[：:是为]?\s?(?P<say>\d{3,20})(?!\d)",
+        _say_digits,
+    ),
+    rule(r"(?P<say>\d{3,4})(?=室|房间)", _say_digits),
+    rule(r"(?P<say>\d{3})(?=错误|报错|页面)", _say_digits),
+    rule(r"(?<=[A-Z])(?P<say>\d{3,4})(?=航班|次列车|次|号列车)", _say_phone),
+    rule(r"(?<=波音|空客)(?P<say>\d{3})", _say_digits),
+    rule(
+        r"(?<![\d.])(?P<say>\d{1,3}(?:\.\d{1,3}){3})(?![\d.])",
+        lambda match: "点".join(digits(group) for group in match["say"].split(".")),
+    ),
+    rule(r"(?<![\d.])(?P<say>\d+(?:\.\d+){2,})(?![\d.]\d)", _version),
+    rule(
+        r"(?<![\d:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])(?<=\d\d)",
+        lambda match: (
+            _length(match)
+            if re.search(r"(?:用时|耗时|历时|时长|成绩)\D{0,3}$", match.string[: match.start()])
+            else None
+        ),
+    ),
+    rule(
+        r"(?<![\d:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])\s?(?P<half>[AaPp][Mm])?(?![A-Za-z])",
+        _time,
+    ),
+    rule(
+        r"(?<![\d:.A-Za-z])(?P<hour>1[0-2]|[1-9])\s?(?P<half>[AaPp][Mm])(?![A-Za-z])(?P<minute>)(?P<second>)",
+        _time,
+    ),
+    rule(r"(?<![\d.:])(\d+(?:\.\d+)?)\s?[:：]\s?(\d+(?:\.\d+)?)(?![\d:])", _ratio),
+    rule(
+        r"(?<![\d.])(\d{1,3})-(\d{1,3})(?=获胜|战胜|战平|击败|领先|落后|惨败|告负|胜|负|平|的比分|的比)",
+        _ratio,
+    ),
+    rule(r"(?<=比分)(\d{1,3})-(\d{1,3})(?!\d)", _ratio),
+    rule(
+        rf"{_MINUS}(?<![\d.])(?P<amount>{NUMBER})\s?(?P<unit>{_UNIT})(?![A-Za-z0-9²³])(?!\s?[-–—~～]\d)",
+        lambda match: ("负" if match["after"] else "") + _unit(match),
+    ),
+    rule(
+        r"(?<![\d./])(\d{1,3}(?:\.\d+)?)/(\d{1,4})(?![\d/.])",
+        lambda match: f"{number(match[1])}斜杠{number(match[2])}" if "." in match[1] else _fraction(match),
+    ),
+    rule(rf"[{''.join(_VULGAR)}]", lambda match: _VULGAR[match[0]]),
+    rule(rf"[{''.join(_ROMAN_SIGNS)}]", lambda match: cardinal(_ROMAN_SIGNS[match[0]])),
+    rule(r"(?<=第)(?P<say>[IVXLC]+)(?![A-Za-z])", _roman),
+    rule(
+        rf"(?<=[{_HAN}])(?P<say>II|III|IV|VI{{1,3}}|IX|XI{{1,3}}|XI?V|XVI{{0,3}}|XIX|XX|VII)(?![A-Za-z0-9])",
+        _roman,
+    ),
+    rule(r"(?:War|Chapter|Part)\s(?P<say>[IVX]+)\b", _roman),
+    rule(r"±\s?(?=\d)", "正负"),
+    rule(r"√\s?(?=\d)", "根号"),
+    rule(r"π", "派"),
+    rule(r"(?<=[\w)])²", "的平方"),
+    rule(r"(?<=[\w)])³", "的立方"),
+    rule(rf"(?<![\d\w])[~～](?=\d)|(?<=[{_HAN}])[~～](?=\d)", "大约"),
+    rule(rf"{_OPERAND}(?P<say>\s?(?:>=|<=|==|!=|[+×÷=>≥≤≠≈])\s?)(?=[-\w√(])", _operator),
+    rule(r"(?<=[0-9A-Za-z])(?P<say>\s?<\s?)(?=[0-9A-Za-z])", "小于"),
+    rule(r"(?<=\d)(?P<say>\s?[-−]\s?)(?=\d+(?:\.\d+)?\s?=)", "减"),
+    rule(r"(?<=\d[%％℃])(?P<say>\s?[-–—~～]+\s?)(?=\d)", "到"),
+    rule(r"(?<=\d)(?P<say>\s?[-–—~～]+\s?)(?=\d)", "到"),
+    rule(rf"(?<=[A-Za-z{_HAN}])(?P<say>-)(?=\d+(?:架|型|战|号|机|[A-Za-z]))(?<![零为是到降]-)", ""),
+    rule(r"(?<=[A-Za-z])-(?=\d)", ""),
+    rule(r"(?<=[A-Za-z])\s?&\s?(?=[A-Za-z])", "和"),
+    rule(r"\bC\+\+", "C加加"),
+    rule(r"\b(?P<say>C#)", "C井"),
+    rule(r"(?<=[A-Za-z])\+(?=[A-Za-z])", "加"),
+    rule(r"(?<=\w)(?P<say>_+)(?=\w)", " "),
+    rule(r"(?<!\S)--(?=[A-Za-z])|(?<=[\u3400-\u9fff])--(?=[A-Za-z])", "杠杠"),
+    rule(
+        r"0[xX](?P<rest>[0-9A-Fa-f]+)",
+        lambda match: "零x" + "".join(digits(c) if c.isdecimal() else c for c in match["rest"]),
+    ),
+    rule(r"#(?=\d)", "井号"),
+    rule(r"#", ""),
+    rule(r"(?<![\w.])@", "艾特"),
+    rule(
+        r"(?<!\d)(?P<say>\d{2})(?=年[代出生级后以前届]|年奥运)",
+        lambda match: (
+            cardinal(int(match["say"]))
+            if match.string[match.end() : match.end() + 2] == "年代"
+            else digits(match["say"])
+        ),
+    ),
+    rule(r"(?<=双)(?P<say>11|12)(?!\d)", _say_number),
+    rule(r"(?<!\d)(?P<say>\d{1,3}(?:,\d{3})+(?:\.\d+)?)(?![\d,])", _say_number),
+    rule(r"(?<![\d.A-Za-z])(?P<say>0\d+)(?![\d.])", _say_digits),
+)

@@ -1,0 +1,35 @@
+"""English: what a reader says for figures, signs and abbreviations.
+
+numbers.py        numbers, years, ordinals, fractions and Roman numerals in words
+quantities.py     money, units, percentages
+calendar.py       dates, times, years
+identifiers.py    phone numbers, versions, codes, hashes
+abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
+signs.py          ranges, scores, mathematics, and every number that is left
+"""
+
+from gateway.text.addresses import address_rules
+from gateway.text.english import abbreviations, calendar, identifiers, quantities, signs
+from gateway.text.english.numbers import cardinal, digits
+
+_SIGNS = {
+    ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "?": "question mark", "=": "equals", "&": "and",
+    ":": "colon", "@": "at", "#": "hash", "%": "percent", "+": "plus", "~": "tilde", ",": "comma",
+    "*": "star",
+    "(": "", ")": "", "!": "", "'": "", "$": "dollar", ";": "",
+}  # fmt: skip
+
+
+def _address_number(text: str) -> str:
+    return digits(text) if len(text) > 2 or text.startswith("0") else cardinal(int(text))
+
+
+RULES = (
+    *address_rules(_SIGNS, _address_number),
+    *calendar.RULES,
+    *identifiers.RULES,
+    *quantities.RULES,
+    *abbreviations.RULES,
+    *signs.RULES,
+)
+"""In the order of their rank: where two want the same characters, the first has them."""

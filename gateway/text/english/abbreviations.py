@@ -1,0 +1,163 @@
+"""Abbreviations, of which some mean two things, and Roman numerals after the words that they number."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, ordinal, roman
+from gateway.text.rules import Rule, rule
+
+_BEFORE_NAME = {
+    "Dr": "Doctor", "Mr": "Mister", "Mrs": "Missus", "Ms": "Miz", "Prof": "Professor", "St": "Saint",
+    "Sen": "Senator", "Gov": "Governor", "Gen": "General", "Lt": "Lieutenant", "Col": "Colonel",
+    "Capt": "Captain", "Sgt": "Sergeant", "Rev": "Reverend", "Hon": "Honorable", "Pres": "President",
+    "Rep": "Representative", "Mt": "Mount", "Ft": "Fort", "Fr": "Father", "Sr": "Sister",
+    "Messrs": "Messieurs", "Cmdr": "Commander", "Maj": "Major", "Supt": "Superintendent",
+}  # fmt: skip
+_AFTER_NAME = {
+    "St": "Street", "Dr": "Drive", "Ave": "Avenue", "Av": "Avenue", "Blvd": "Boulevard", "Rd": "Road",
+    "Ln": "Lane", "Ct": "Court", "Pl": "Place", "Sq": "Square", "Hwy": "Highway", "Pkwy": "Parkway",
+    "Jr": "Junior", "Sr": "Senior", "Inc": "Incorporated", "Corp": "Corporation", "Ltd": "Limited",
+    "Co": "Company", "Bros": "Brothers", "Mt": "Mountain", "Univ": "University",
+}  # fmt: skip
+_ANYWHERE = {
+    "etc.": "etcetera", "e.g.": "for example", "E.g.": "For example", "i.e.": "that is", "I.e.": "That is",
+    "vs.": "versus", "vs": "versus", "approx.": "approximately", "Approx.": "Approximately",
+    "dept.": "department", "Dept.": "Department", "govt.": "government", "temp.": "temperature",
+    "est.": "established", "Est.": "Established", "incl.": "including", "excl.": "excluding",
+    "max.": "maximum", "min.": "minimum", "misc.": "miscellaneous", "w/o": "without", "w/": "with ",
+    "Ph.D.": "P h D", "M.D.": "M D", "et al.": "and others", "cf.": "compare", "a.k.a.": "also known as",
+    "Bldg.": "Building", "Apt.": "Apartment", "apt.": "apartment", "Nº": "number", "№": "number",
+    "N°": "number", "a.m.": "a m", "p.m.": "p m", "A.M.": "a m", "P.M.": "p m",
+}  # fmt: skip
+_BEFORE_NUMBER = {
+    "no": "number", "nos": "numbers", "vol": "volume", "fig": "figure", "figs": "figures", "p": "page",
+    "pp": "pages", "ch": "chapter", "chap": "chapter", "sec": "section", "art": "article", "eq": "equation",
+    "tel": "telephone", "ca": "circa", "rm": "room", "ver": "version", "pt": "part", "ext": "extension",
+}  # fmt: skip
+_COUNTED = (
+    *(
+        "Chapter",
+        "Part",
+        "Act",
+        "Scene",
+        "Section",
+        "War",
+        "Volume",
+        "Book",
+        "Title",
+        "Article",
+        "Phase",
+        "Type",
+    ),
+    *("Bowl", "Appendix", "Figure", "Table", "Level", "Stage", "Grade", "Episode", "Season", "Class", "Mark"),
+    *("Canto", "Lesson", "Unit", "Step", "Round", "Sonata", "Symphony", "Psalm", "Verse", "Category", "Tier"),
+)
+_RULERS = (
+    *("Louis", "Henry", "Elizabeth", "Paul", "Charles", "George", "Edward", "Richard", "James", "William"),
+    *("Pius", "Benedict", "John", "Napoleon", "Catherine", "Philip", "Alexander", "Nicholas", "Wilhelm"),
+    *(
+        "Francis",
+        "Gregory",
+        "Leo",
+        "Frederick",
+        "Ferdinand",
+        "Peter",
+        "Ivan",
+        "Margaret",
+        "Carl",
+        "Christian",
+    ),
+    *("Ramses", "Ramesses", "Leopold", "Victor", "Clement", "Innocent", "Urban", "Julius", "Otto", "Mary"),
+    *("Isabella", "Alfonso", "Albert", "Umberto", "Juan", "Carlos", "Harald", "Olav", "Haakon", "Xerxes"),
+)
+
+
+def _table(words: dict[str, str], match: re.Match[str]) -> str:
+    """The long form; a full stop that also ends a sentence stays."""
+    text = match.string
+    word = words[match["say"].rstrip(".")]
+    ends = match["say"].endswith(".") and not text[match.end("say") :].strip(" \"')”’")
+    return f"{word}." if ends else word
+
+
+def _after_name(match: re.Match[str]) -> str:
+    return _table(_AFTER_NAME, match)
+
+
+def _before_name(match: re.Match[str]) -> str:
+    return _BEFORE_NAME[match["say"].rstrip(".")]
+
+
+def _before_number(match: re.Match[str]) -> str:
+    written = match["say"].rstrip(".")
+    word = _BEFORE_NUMBER[written.lower()]
+    return word.capitalize() if written[0].isupper() else word
+
+
+def _anywhere(match: re.Match[str]) -> str:
+    ends = match["say"].endswith(".") and not match.string[match.end("say") :].strip()
+    return _ANYWHERE[match["say"]] + ("." if ends else "")
+
+
+def _letters(match: re.Match[str]) -> str:
+    ends = not match.string[match.end("say") :].strip()
+    return " ".join(character for character in match["say"] if character != ".") + ("." if ends else "")
+
+
+def _number(match: re.Match[str]) -> str | None:
+    value = roman(match["say"].upper())
+    return None if value is None else cardinal(value)
+
+
+def _ruler(match: re.Match[str]) -> str | None:
+    value = roman(match["say"])
+    return None if value is None else f"the {ordinal(value)}"
+
+
+def _ordinal(match: re.Match[str]) -> str | None:
+    value = roman(match["say"])
+    return None if value is None else ordinal(value)
+
+
+def _sequel(match: re.Match[str]) -> str | None:
+    value = roman(match["say"])
+    return None if value is None or value > 39 else cardinal(value)
+
+
+def _any(words: object) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_CAPITAL = r"(?=\s+[\"“'‘(]?[A-Z])"
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?<![\w.])(?P<say>{_any(_ANYWHERE)})(?!\w)", _anywhere),
+    rule(
+        rf"(?<=[A-Za-z]\s)(?<!\b[Ii]n\s)(?<!\b[Tt]o\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?=\s*(?:[,;:!?)]|$)|\.?\s+[a-z]|\s+(?:and|&)\s)",
+        lambda match: _after_name(match) if _follows_name(match) else None,
+    ),
+    rule(rf"(?<=\d[a-z]{{2}}\s)(?P<say>(?:{_any(_AFTER_NAME)})\.?)(?!\w)", _after_name),
+    rule(rf"\b(?P<say>(?:{_any(_BEFORE_NAME)})\.){_CAPITAL}", _before_name),
+    rule(rf"\b(?P<say>Dr|Mr|Mrs|Ms|Prof){_CAPITAL}", _before_name),
+    rule(rf"(?<![\w.])(?P<say>(?:{_any(_BEFORE_NUMBER)})\.)(?=\s?#?\d)", _before_number, re.I),
+    rule(r"(?<![\w.])(?P<say>(?:[A-Za-z]\.){2,})(?!\w)", _letters),
+    rule(rf"\b(?:{_any(_COUNTED)})\s(?P<say>[IVXLCDM]+|[ivxlc]+)\b(?!['’])", _number, re.I),
+    rule(rf"\b(?:{_any(_RULERS)})\s(?P<say>[IVX]+)\b(?!['’]m|\.\w)", _ruler),
+    rule(r"\b(?P<say>[IVXL]{2,})(?=\s+(?:century|dynasty|Olympic|Olympiad|Congress)\b)", _ordinal),
+    rule(
+        r"\b[A-Z][a-z]+\s(?P<say>II|III|IV|VI{0,3}|IX|XI{1,3}|XIV|XVI{0,3}|XV|XIX|XXI{0,3})\b(?!\s+(?:drip|line|bag|fluids?))",
+        lambda match: (
+            None
+            if re.match(r"(?:An|The|A|Use|Start|This|That|With|Via|By|Give)\s", match[0])
+            or match["say"] == "V"
+            else _sequel(match)
+        ),
+    ),
+    rule(r"(?<=\w)\s?&\s?(?=\w)", " and "),
+)
+
+
+def _follows_name(match: re.Match[str]) -> bool:
+    """Whether the word before begins with a capital, or is the name of a street such as "5th"."""
+    before = match.string[: match.start("say")].split()
+    return bool(before) and (before[-1][0].isupper() or before[-1][0].isdigit() or before[-1] == "&")

@@ -1,0 +1,110 @@
+"""What is read figure by figure: phone numbers, versions, IP addresses, codes; and hashes, handles, flags."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, digits, number, short_code
+from gateway.text.rules import rule
+
+
+def _phone(match: re.Match[str]) -> str:
+    """Group by group, with a pause between them."""
+    groups = re.findall(r"\d+", match["say"])
+    spoken = ", ".join(_group(group) for group in groups)
+    return f"plus {spoken}" if match["say"].startswith("+") else spoken
+
+
+def _group(group: str) -> str:
+    return "eight hundred" if group == "800" else digits(group)
+
+
+def _after_call(match: re.Match[str]) -> str | None:
+    return digits(match["say"])
+
+
+def _version(match: re.Match[str]) -> str:
+    v = "version " if match["v"] else ""
+    return v + " point ".join(_plain(group) for group in match["numbers"].split("."))
+
+
+def _plain(group: str) -> str:
+    return digits(group) if len(group) > 1 and group.startswith("0") else cardinal(int(group))
+
+
+def _ip_address(match: re.Match[str]) -> str | None:
+    groups = match["say"].split(".")
+    if any(int(group) > 255 for group in groups):
+        return None
+    return " dot ".join(digits(group) if len(group) == 3 else cardinal(int(group)) for group in groups)
+
+
+def _digits(match: re.Match[str]) -> str:
+    return digits(match["say"])
+
+
+def _code(match: re.Match[str]) -> str:
+    return short_code(match["say"])
+
+
+def _hex(match: re.Match[str]) -> str:
+    return f"zero x {_apart(match[1])}"
+
+
+def _apart(text: str) -> str:
+    return " ".join(digits(character) if character.isdecimal() else character for character in text)
+
+
+def _commit(match: re.Match[str]) -> str | None:
+    text = match["say"]
+    return _apart(text) if re.search(r"\d", text) and re.search(r"[a-f]", text) else None
+
+
+def _product(match: re.Match[str]) -> str:
+    text = match["say"]
+    return short_code(text) if len(text) < 5 else digits(text)
+
+
+_GAP = r"[ .\u00a0-]?"
+_CALL = r"(?:[Cc]all|[Dd]ial|[Tt]ext|[Pp]hone|[Ff]ax|[Tt]el|[Rr]ing|[Hh]otline|[Nn]umber|[Mm]obile|[Cc]ell)"
+RULES = (
+    rule(rf"(?P<say>\+\d{{1,3}}{_GAP}(?:\(?\d{{1,4}}\)?{_GAP}){{2,5}}\d{{2,4}})(?!\w)", _phone),
+    rule(r"(?<![\w(])(?P<say>(?:1[ -])?\(\d{3}\)\s?\d{3}[-. ]\d{4})(?!\w)", _phone),
+    rule(r"(?<![\w.-])(?P<say>(?:1[-. ])?\d{3}([-. ])\d{3}\2\d{4})(?![\w-])", _phone),
+    rule(r"(?<![\w.-])(?P<say>0\d{2,4}[ -]\d{3,4}[ -]?\d{3,4})(?![\w-])", _phone),
+    rule(r"(?<![\w.,$€£-])(?P<say>\d{3}-\d{4})(?![\w-]|\s?(?:people|units|words|%))", _phone),
+    rule(rf"\b{_CALL}[.:]?(?: is| at| us at| me at)?:?\s(?P<say>911|112|999|\d{{7,12}})\b", _after_call),
+    rule(r"\b(?P<say>[Ee]xt\b\.?)(?=\s?\d)", "extension"),
+    rule(r"\b[Ee]xt\.?\s?(?P<say>\d{3,5})\b", _digits),
+    rule(r"(?<![\w.])(?P<say>\d{1,3}(?:\.\d{1,3}){3})(?![\w.]\d|\w)", _ip_address),
+    rule(
+        r"(?<![A-Za-z0-9.])(?:(?P<v>[vV]|[Vv]er\.\s?))?(?P<numbers>\d+(?:\.\d+){2,})(?![A-Za-z0-9])", _version
+    ),
+    rule(r"(?<![A-Za-z0-9.])(?P<v>[vV])(?P<numbers>\d+(?:\.\d+)*)(?![A-Za-z0-9])", _version),
+    rule(
+        r"\b(?:[Zz]ip|ZIP|PIN|[Pp]in|[Pp]assword|[Pp]asscode|ending in|[Aa]ccount|[Ss]erial|OTP|[Cc]ode|ID)"
+        r"(?:\s(?:code|number|no\.))?(?:\sis)?:?\s(?P<say>\d{3,12})\b(?![.,]\d)",
+        _digits,
+    ),
+    rule(
+        r"\b(?:[Ee]rror|[Ss]tatus|HTTP|[Ff]light|[Hh]ighway|[Rr]oute|[Ii]nterstate)\s(?P<say>\d{3,4})\b(?![.,]\d)",
+        _code,
+    ),
+    rule(r"(?<!\w)0[xX]([0-9A-Fa-f]+)\b", _hex),
+    rule(r"\b(?:[Cc]ommit|[Hh]ash|[Rr]evision)\s(?P<say>[0-9a-f]{6,40})\b", _commit),
+    rule(r"(?<!\w)(?P<say>#)(?=\d)", "number "),
+    rule(r"(?<!\w)(?P<say>#)(?=[A-Za-z])", "hashtag "),
+    rule(r"(?<!\w)(?P<say>@)(?=[A-Za-z])", "at "),
+    rule(r"(?<!\S)(?P<say>--)(?=[a-z])", "dash dash "),
+    rule(r"\bCtrl\b", "control"),
+    rule(r"\bC\+\+", "C plus plus"),
+    rule(r"\b(?P<say>[CF]#)(?!\w)", lambda match: f"{match['say'][0]} sharp"),
+    rule(r"(?<=\w)\+(?=[A-Z]\b)", " plus "),
+    rule(r"(?<=\w)(?P<say>_+)(?=\w)", " "),
+    rule(r"(?<=[A-Z])(?P<say>\d{3})(?![\w.,])", _product),
+    rule(r"(?<![\w.,$])(?P<say>\d{3,4})(?=p\b)", _code),
+    rule(
+        r"(?<![\w.])(\d+(?:\.\d+)?)[eE]([+-]?\d+)(?!\w)",
+        lambda match: f"{number(match[1])} times ten to the {number(match[2])}",
+    ),
+)

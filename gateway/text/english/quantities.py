@@ -1,0 +1,158 @@
+"""Money, units and percentages."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, number
+from gateway.text.rules import rule
+
+NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_SCALES = {
+    "k": "thousand", "m": "million", "mn": "million", "mio": "million", "b": "billion", "bn": "billion",
+    "t": "trillion", "tn": "trillion",
+}  # fmt: skip
+_COINS = {
+    "$": ("dollar", "dollars", "cent", "cents"),
+    "€": ("euro", "euros", "cent", "cents"),
+    "£": ("pound", "pounds", "penny", "pence"),
+    "¥": ("yen", "yen", None, None),
+    "￥": ("yen", "yen", None, None),
+    "₹": ("rupee", "rupees", "paisa", "paise"),
+    "₩": ("won", "won", None, None),
+    "₽": ("ruble", "rubles", "kopeck", "kopecks"),
+    "₺": ("lira", "lira", None, None),
+    "₿": ("bitcoin", "bitcoins", None, None),
+}
+_CODES = {
+    "USD": "US dollars", "EUR": "euros", "GBP": "pounds", "JPY": "yen", "CNY": "yuan", "RMB": "yuan",
+    "CHF": "Swiss francs", "CAD": "Canadian dollars", "AUD": "Australian dollars", "INR": "rupees",
+    "HKD": "Hong Kong dollars", "SGD": "Singapore dollars", "KRW": "won", "SEK": "Swedish kronor",
+}  # fmt: skip
+_LANDS = {
+    "US": "US ", "HK": "Hong Kong ", "C": "Canadian ", "CA": "Canadian ", "A": "Australian ",
+    "AU": "Australian ", "NZ": "New Zealand ", "NT": "New Taiwan ", "S": "Singapore ", "R": "",
+}  # fmt: skip
+
+UNITS = {
+    "km": "kilometer", "cm": "centimeter", "mm": "millimeter", "µm": "micrometer", "μm": "micrometer",
+    "nm": "nanometer", "m": "meter", "mi": "mile", "yd": "yard", "ft": "foot", "in.": "inch",
+    "kg": "kilogram", "g": "gram", "mg": "milligram", "µg": "microgram", "μg": "microgram", "t": "ton",
+    "lb": "pound", "lbs": "pound", "oz": "ounce", "l": "liter", "L": "liter", "ml": "milliliter",
+    "mL": "milliliter", "cl": "centiliter", "dl": "deciliter", "gal": "gallon",
+    "s": "second", "sec": "second", "secs": "second", "ms": "millisecond", "µs": "microsecond",
+    "μs": "microsecond", "ns": "nanosecond", "min": "minute", "mins": "minute", "h": "hour", "hr": "hour",
+    "hrs": "hour", "yr": "year", "yrs": "year", "mo": "month", "wk": "week", "wks": "week",
+    "Hz": "hertz", "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "V": "volt", "kV": "kilovolt",
+    "mV": "millivolt", "W": "watt", "kW": "kilowatt", "MW": "megawatt", "GW": "gigawatt",
+    "Wh": "watt hour", "kWh": "kilowatt hour", "mAh": "milliamp hour", "mA": "milliamp", "A": "amp",
+    "Ω": "ohm", "J": "joule", "kJ": "kilojoule", "cal": "calorie", "kcal": "kilocalorie", "N": "newton",
+    "Pa": "pascal", "kPa": "kilopascal", "hPa": "hectopascal", "bar": "bar", "psi": "P S I", "dB": "decibel",
+    "KB": "kilobyte", "kB": "kilobyte", "MB": "megabyte", "GB": "gigabyte", "TB": "terabyte",
+    "PB": "petabyte", "KiB": "kibibyte", "MiB": "mebibyte", "GiB": "gibibyte", "TiB": "tebibyte",
+    "kbps": "kilobit per second", "Mbps": "megabit per second", "Gbps": "gigabit per second",
+    "mph": "mile per hour", "kph": "kilometer per hour", "km/h": "kilometer per hour",
+    "kmh": "kilometer per hour",
+    "m/s": "meter per second", "km/s": "kilometer per second", "m/s²": "meter per second squared",
+    "m²": "square meter", "m2": "square meter", "km²": "square kilometer", "cm²": "square centimeter",
+    "mm²": "square millimeter", "ft²": "square foot", "m³": "cubic meter", "m3": "cubic meter",
+    "cm³": "cubic centimeter", "sq ft": "square foot", "sq m": "square meter", "sq km": "square kilometer",
+    "ha": "hectare", "rpm": "R P M", "fps": "F P S", "dpi": "D P I", "px": "pixel", "mol": "mole",
+    "MB/s": "megabyte per second", "GB/s": "gigabyte per second", "Mb/s": "megabit per second",
+    "Gb/s": "gigabit per second", "g/L": "gram per liter", "mg/L": "milligram per liter",
+    "kg/m³": "kilogram per cubic meter", "°C": "degree Celsius", "℃": "degree Celsius",
+    "°F": "degree Fahrenheit", "℉": "degree Fahrenheit", "°": "degree", "º": "degree",
+}  # fmt: skip
+_UNCOUNTED = {"hertz", "kilohertz", "megahertz", "gigahertz", "P S I", "R P M", "F P S", "D P I"}
+_ONLY_ATTACHED = frozenset("VWAJN")
+"""After a space a capital letter is rather a name: "the 5 A students"."""
+_UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
+
+
+def plural_unit(unit: str) -> str:
+    """kilometer per hour: "kilometers per hour"."""
+    head, per, rest = unit.partition(" per ")
+    if unit in _UNCOUNTED:
+        return unit
+    if head.startswith("degree"):
+        head = head.replace("degree", "degrees", 1)
+    elif head.endswith("foot"):
+        head = f"{head[:-4]}feet"
+    else:
+        head += "es" if head.endswith("inch") else "s"
+    return head + per + rest
+
+
+def _money(match: re.Match[str]) -> str | None:
+    one, many, coin, coins = _COINS[match["sign"]]
+    land = _LANDS.get(match["land"] or "", "")
+    sign = "minus " if match["minus"] else ""
+    whole, _, part = match["amount"].replace(",", "").partition(".")
+    scale = match["scale"]
+    if len(whole) > 15:
+        return None
+    if scale:
+        return f"{sign}{number(match['amount'])} {_SCALES.get(scale.lower(), scale)} {land}{many}"
+    units = f"{cardinal(int(whole))} {land}{one if int(whole) == 1 else many}"
+    if not part or not int(part):
+        return sign + units
+    if coin is None or len(part) != 2:
+        return f"{sign}{number(match['amount'])} {land}{many}"
+    rest = f"{cardinal(int(part))} {coin if int(part) == 1 else coins}"
+    return sign + (f"{units} and {rest}" if int(whole) else rest)
+
+
+def _cents(match: re.Match[str]) -> str:
+    return f"{number(match[1])} {'cent' if match[1] == '1' else 'cents'}"
+
+
+def _code(match: re.Match[str]) -> str:
+    return f"{number(match['amount'])} {_CODES[match['code']]}"
+
+
+def _measure(match: re.Match[str]) -> str | None:
+    name, amount = match["unit"], match["amount"]
+    if name in _ONLY_ATTACHED and match["space"]:
+        return None
+    unit = UNITS[name]
+    single = match["article"] or amount == "1"
+    sign = "minus " if match["minus"] else ""
+    return f"{sign}{number(amount)} {unit if single else plural_unit(unit)}"
+
+
+def _height(match: re.Match[str]) -> str:
+    feet, inches = int(match[1]), int(match[2])
+    return f"{cardinal(feet)} {'foot' if feet == 1 else 'feet'} {cardinal(inches)}" + (
+        f" {'inch' if inches == 1 else 'inches'}" if match[3] else ""
+    )
+
+
+def _percent(match: re.Match[str]) -> str:
+    return {"%": " percent", "‰": " per mille", "％": " percent"}[match[0].strip()]
+
+
+_NEGATIVE = r"(?:(?<![\w)\]])(?P<minus>[-−]))?"
+RULES = (
+    rule(
+        rf"{_NEGATIVE}(?:\b(?P<land>US|HK|CA|AU|NZ|NT|C|A|S|R))?(?P<sign>[$€£¥￥₹₩₽₺₿])\s?"
+        rf"(?P<amount>{NUMBER})(?:\s?(?P<scale>thousand|million|billion|trillion|[kKmMbBtT]n?)\b)?",
+        _money,
+    ),
+    rule(
+        rf"(?P<say>(?<![\w.])(?P<amount>{NUMBER})\s?(?P<sign>[€₽])(?P<minus>)(?P<land>)(?P<scale>))", _money
+    ),
+    rule(rf"(?<![\w.])({NUMBER})\s?[¢￠]", _cents),
+    rule(rf"\b(?P<code>{'|'.join(_CODES)})\s?(?P<amount>{NUMBER})\b", _code),
+    rule(rf"(?<![\w.])(?P<amount>{NUMBER})\s?(?P<code>{'|'.join(_CODES)})\b", _code),
+    rule(r"(?<![\w.])(\d{1,2})['’′](\d{1,2})(\"|”|″|'')?(?!\w)", _height),
+    rule(
+        rf"(?<![\w.])(?:(?P<article>(?<=\ba )|(?<=\bA )|(?<=\ban )|(?<=\bAn )))?{_NEGATIVE}"
+        rf"(?P<amount>{NUMBER})(?P<space>[ \u00a0]?)(?P<unit>{_UNIT})(?![A-Za-z0-9²³'’])",
+        _measure,
+    ),
+    rule(r"(?<=\d)\s?[%‰％]", _percent),
+    rule(
+        r"(?<=\d)/(?=(?:day|week|month|year|yr|hour|hr|min|minute|second|sec|mo|person|kg|lb|night)\b)",
+        " per ",
+    ),
+)

@@ -1,0 +1,143 @@
+"""Ranges, scores, fractions and mathematics, and after them every number that no other rule has taken."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.english.numbers import cardinal, digits, fraction, number, ordinal
+from gateway.text.english.quantities import NUMBER
+from gateway.text.rules import Rule, rule
+
+_VULGAR = {
+    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
+    "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8), "⅒": (1, 10),
+}  # fmt: skip
+_POWERS = {"²": " squared", "³": " cubed", "^2": " squared", "^3": " cubed"}
+_COMPARISONS = {
+    "==": " equals ", "===": " equals ", "!=": " is not equal to ", "+=": " plus equals ",
+    "-=": " minus equals ",
+    "<=": " is less than or equal to ", ">=": " is greater than or equal to ", "=": " equals ",
+    "<": " is less than ", ">": " is greater than ", "≥": " is greater than or equal to ",
+    "≤": " is less than or equal to ", "≠": " is not equal to ", "≈": " is approximately ", "->": " to ",
+    "→": " to ", "=>": " to ", "&&": " and ", "||": " or ",
+}  # fmt: skip
+_OPERATORS = {
+    "+": " plus ",
+    "−": " minus ",
+    "×": " times ",
+    "÷": " divided by ",
+    "*": " times ",
+    "/": " divided by ",
+}
+
+
+def _mixed(match: re.Match[str]) -> str:
+    whole, top, bottom = int(match[1]), int(match[2]), int(match[3])
+    return _whole_and(whole, top, bottom)
+
+
+def _whole_and(whole: int, top: int, bottom: int) -> str:
+    part = fraction(top, bottom)
+    if top == 1:
+        part = f"a {part.removeprefix('one ')}"
+    return f"{cardinal(whole)} and {part}"
+
+
+def _vulgar(match: re.Match[str]) -> str:
+    top, bottom = _VULGAR[match["part"]]
+    return _whole_and(int(match["whole"]), top, bottom) if match["whole"] else fraction(top, bottom)
+
+
+def _fraction(match: re.Match[str]) -> str | None:
+    top, bottom = int(match[1]), int(match[2])
+    if bottom < 2 or bottom > 100 or top >= bottom:
+        return f"{cardinal(top)} over {cardinal(bottom)}"
+    before_unit = match.string[match.end() : match.end() + 1] == "-"
+    spoken = fraction(top, bottom)
+    return spoken.removesuffix("s") if before_unit and bottom != 2 else spoken
+
+
+def _out_of(match: re.Match[str]) -> str:
+    return f"{number(match[1])} out of {number(match[2])}"
+
+
+def _compare(match: re.Match[str]) -> str:
+    return _COMPARISONS[match["say"].strip()]
+
+
+def _operate(match: re.Match[str]) -> str:
+    return _OPERATORS[match["say"].strip()]
+
+
+def _spaced_dash(match: re.Match[str]) -> str:
+    return " minus " if "=" in match.string else " to "
+
+
+def _power(match: re.Match[str]) -> str:
+    return _POWERS[match["say"]]
+
+
+def _to_the(match: re.Match[str]) -> str:
+    return f" to the power of {number(match[1])}"
+
+
+def _ordinal(match: re.Match[str]) -> str:
+    return ordinal(int(match[1].replace(",", "")))
+
+
+def _number(match: re.Match[str]) -> str:
+    return number(match["say"])
+
+
+def _thousands(match: re.Match[str]) -> str:
+    return f"{number(match[1])} thousand"
+
+
+def _other_digits(match: re.Match[str]) -> str:
+    return digits(match[0])
+
+
+_OPERAND = r"(?<=[\w)²³.])"
+_END = r"(?![A-Za-z0-9])"
+RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w./])(\d{1,15})\s(\d{1,2})/(\d{1,3})(?![\w/]|\.\d)", _mixed),
+    rule(rf"(?P<whole>\d{1, 15})?\s?(?P<part>[{''.join(_VULGAR)}])", _vulgar),
+    rule(
+        r"\b(?:[Rr]ated|[Ss]cored?|[Gg]ot|[Rr]ating(?: of)?)\s(?P<say>(\d+(?:\.\d+)?)/(\d+))(?![\w/])",
+        lambda match: f"{number(match[2])} out of {number(match[3])}",
+    ),
+    rule(r"(?<![\w./])(\d+\.\d+)/(\d+)(?![\w/])", _out_of),
+    rule(r"(?<![\w./])(\d{1,3})\s?[/⁄]\s?(\d{1,3})(?![\w/]|\.\d|\s?=)", _fraction),
+    rule(rf"{_OPERAND}(?P<say>\s(?:[+×÷*/])\s)(?=[\w(√$-])", _operate),
+    rule(r"(?<=\d)(?P<say>\s?[×÷−]\s?)(?=\d)", _operate),
+    rule(r"(?<=\d)(?P<say>[+*])(?=\d)", _operate),
+    rule(r"(?<=\d)(?P<say>\+)(?!\w)", " plus"),
+    rule(r"(?<=\d)(?P<say>[x×])(?=\d)", " by "),
+    rule(r"(?<=[\w)])(?P<say>\s(?:-)\s)(?=\d)(?<=\d\s-\s)", _spaced_dash),
+    rule(
+        rf"{_OPERAND}(?P<say>\s?(?:===|==|!=|\+=|-=|<=|>=|&&|\|\||=>|->|[=≥≤≠≈→])\s?)(?=[\w(√+$-])", _compare
+    ),
+    rule(
+        r"(?<=[\w)])(?P<say>\s[<>]\s)(?=[\w(-])|(?<=\d)[<>](?=\d)",
+        lambda match: _COMPARISONS[match[0].strip()],
+    ),
+    rule(r"±\s?", "plus or minus "),
+    rule(r"√\s?", "the square root of "),
+    rule(r"(?<!\w)[~≈](?=\s?[$€£]?\d)", "about "),
+    rule(r"(?<=[\w)])(?P<say>[²³]|\^[23](?!\d))", _power),
+    rule(r"(?<=[\w)])\^(-?\d+)", _to_the),
+    rule(r"∞", "infinity"),
+    rule(r"π", "pi"),
+    rule(r"(?<![\w.])(\d+(?:\.\d+)?)[kK](?![\w'])(?=\s\w+s\b|\s+(?:people|followers))", _thousands),
+    rule(r"(?<![\w.,])(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})(?:st|nd|rd|th)\b", _ordinal, re.I),
+    rule(r"(?<![\w.])(?P<say>(?:19|20)\d\d)(?=[-–](?:19|20)\d\d)", lambda match: None),
+    rule(r"(?<=\d)(?P<say>\s?[–—]\s?|-)(?=[$€£]?\d)", " to "),
+    rule(r"(?<=\d[%‰°])(?P<say>\s?[-–—]\s?)(?=[$€£]?\d)", " to "),
+    rule(r"(?<=\d[apAP][mM])(?P<say>\s?[-–—]\s?)(?=\d)", " to "),
+    rule(r"(?<=\d)(?P<say>\s?:\s?)(?=\d)", " to "),
+    rule(r"(?<=[A-Za-z])-(?=\d)", " "),
+    rule(rf"(?<![\w)\]])(?P<say>[-−](?:{NUMBER}))(?!\w*-\d)", _number),
+    rule(rf"(?<![\d.,])(?P<say>(?:{NUMBER}))(?!\d)", _number),
+    rule(r"(?<!\d)(?P<say>\.\d+)(?!\d)", lambda match: f"point {digits(match['say'])}"),
+    rule(r"\d+", _other_digits),
+)

@@ -1,0 +1,39 @@
+"""Markdown and emoji: what is seen and not said. Only the marks go; every word between them stays."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text.rules import Rule, rule
+
+EMOJI = (
+    "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u2b1b\u2b1c\u231a\u231b\u23e9-\u23fa]"
+    "[\ufe0f\u200d\U0001f3fb-\U0001f3ff\u20e3\U0001f000-\U0001faff\u2600-\u27bf]*"
+)
+_TAGS = "b|i|u|s|em|strong|br|p|div|span|code|pre|ul|ol|li|h[1-6]|sub|sup|small|mark|del|ins|a|img|hr"
+
+
+MARKS: tuple[Rule, ...] = (
+    rule(r"^(?P<say>[ \t]*```[^\n`]*)$", "", re.M),
+    rule(r"`+", ""),
+    rule(r"(?P<say>!?\[)[^\[\]\n]{0,500}\]\([^()\s]{0,2000}\)", ""),
+    rule(r"!?\[[^\[\]\n]{0,500}(?P<say>\]\([^()\s]{0,2000}\))", ""),
+    rule(r"^[ \t]*(?P<say>#{1,6}[ \t]+)", "", re.M),
+    rule(r"^[ \t]*(?P<say>>[ \t]?)", "", re.M),
+    rule(r"^(?P<say>[|: \t-]*---[|: \t-]*)$", "", re.M),
+    rule(r"^[ \t]*(?P<say>[-*+•][ \t]+)(?=\S)(?!\d+\s*=)", "", re.M),
+    rule(r"^(?P<say>[ \t]*\|[ \t]*)(?=.*\|[ \t]*$)", "", re.M),
+    rule(r"(?<![ \t])(?P<say>[ \t]*\|[ \t]*)$", "", re.M),
+    rule(r"(?<=[^\s|])(?P<say>[ \t]\|[ \t])(?=[^\n]*\|[ \t]*$)", ", ", re.M),
+    rule(r"(?<![\w*])(?P<say>\*{1,3})(?=\S)(?=[^*\n]*\S\*)", ""),
+    rule(r"(?<=[^\s*])(?P<say>\*{1,3})(?![\w*])|(?<=[\u3400-\u9fff])\*{1,3}(?=[\u3400-\u9fff])", ""),
+    rule(r"(?<=[\u3400-\u9fff])(?P<say>\*{1,3})|\*{2,3}(?=[\u3400-\u9fff])", ""),
+    rule(r"~~", ""),
+    rule(r"(?<!\w)(?P<say>__)(?=\w)(?=[^\n]*\w__(?!\w))", ""),
+    rule(r"(?<=\w)(?P<say>__)(?!\w)", ""),
+    rule(rf"</?(?:{_TAGS})(?:\s[^<>\n]*)?/?>", "", re.I),
+    rule(EMOJI, ""),
+    rule("[\ufe0f\u200d]", ""),
+    rule(r"(?<!\S)[:;]-?[)(DP](?!\w)", ""),
+    rule(r"(?<=[\u3400-\u9fff])[:;]-?[)(D](?!\w)", ""),
+)

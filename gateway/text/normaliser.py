@@ -1,0 +1,55 @@
+"""`normalise(text, language)`: figures, signs and abbreviations in words, with the way back."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.text import chinese, english
+from gateway.text.marks import MARKS
+from gateway.text.rules import apply
+from gateway.text.spoken import Spoken, is_ideogram
+from models.sentences import has_words
+
+_SENTENCE = re.compile(r".+?(?:[。！？\n]+|[!?]+(?=\s|$)|$)|.+", re.DOTALL)
+_LATIN_WORD = re.compile(
+    r"(?:(?<=[\s(\"“\u3400-\u9fff，。：])|^)[A-Za-z][A-Za-z'’-]+(?=[.,!?;:)\"”]*(?:[\s\u3400-\u9fff，。]|$))"
+)
+"""Not one that is part of an address."""
+_TELLING = re.compile(r"[^\sA-Za-z\u3400-\u9fff,!?;，。！？；、“”'’-]|[A-Z]{2}|\bw/")
+"""A sentence without any of these is spoken as it is written."""
+_OTHER_SCRIPT = re.compile("[\u3040-\u30ff\uac00-\ud7af\u0400-\u04ff\u0590-\u06ff\u0900-\u0dff\u0e00-\u0e7f]")
+LANGUAGES = ("en", "zh")
+"""What can be normalised."""
+
+
+def normalise(text: str, language: str | None = None) -> Spoken:
+    """`text` as it is spoken. The same text gives the same result everywhere.
+
+    language: ISO 639 code of the text where it is known. It decides for a text of figures alone; otherwise
+    each sentence is read in the language whose script it is in. Text of other languages stays as it is.
+    """
+    as_written = Spoken.of(text)
+    if language is not None and language.split("-")[0].lower() not in LANGUAGES:
+        return as_written
+    unmarked = as_written.edited(apply(MARKS, text))
+    sentences = (_sentence(match[0], language) for match in _SENTENCE.finditer(unmarked.text))
+    spoken = unmarked.then(Spoken.joined(sentences))
+    return spoken if has_words(spoken.text) else as_written
+
+
+def _sentence(sentence: str, language: str | None) -> Spoken:
+    as_written = Spoken.of(sentence)
+    if not _TELLING.search(sentence) or _OTHER_SCRIPT.search(sentence):
+        return as_written
+    if _is_chinese(sentence, language):
+        return chinese.normalise(sentence)
+    return as_written.edited(apply(english.RULES, sentence))
+
+
+def _is_chinese(sentence: str, language: str | None) -> bool:
+    """By the script of most words; a sentence of figures alone is in the language of the text."""
+    ideograms = sum(map(is_ideogram, sentence))
+    words = len(_LATIN_WORD.findall(sentence))
+    if not ideograms:
+        return not words and language is not None and language.startswith("zh")
+    return words < 3 or ideograms >= words * 1.5

@@ -1,0 +1,47 @@
+"""What a rule of normalisation is, and how rules are applied: the first one that wants a place has it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from gateway.text.spoken import Edit
+
+Say = Callable[[re.Match[str]], "str | None"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Group `say` of the pattern, or all of it, is spoken as `say` answers; None leaves it alone."""
+
+    pattern: re.Pattern[str]
+    say: Say
+
+    def edits(self, text: str) -> Iterable[Edit]:
+        """What the rule makes of a text."""
+        group = "say" if "say" in self.pattern.groupindex else 0
+        for match in self.pattern.finditer(text):
+            spoken = self.say(match)
+            if spoken is not None:
+                yield Edit(match.start(group), match.end(group), spoken)
+
+
+def rule(pattern: str, say: Say | str, flags: int = 0) -> Rule:
+    """A rule from the source of its pattern; a string is said as it is."""
+    answer = say if callable(say) else lambda match: say
+    return Rule(re.compile(pattern, flags), answer)
+
+
+def apply(rules: Sequence[Rule], text: str) -> list[Edit]:
+    """The edits of all rules in the order of the text. Where two overlap, the earlier rule has its way."""
+    taken: list[tuple[int, int, str]] = []
+    for each in rules:
+        for edit in each.edits(text):
+            place = bisect_left(taken, (edit.start, edit.end, ""))
+            before = taken[place - 1] if place else (0, 0, "")
+            after = taken[place] if place < len(taken) else (len(text) + 1, 0, "")
+            if before[1] <= edit.start and edit.end <= after[0]:
+                insort(taken, (edit.start, edit.end, edit.spoken))
+    return [Edit(*edit) for edit in taken]

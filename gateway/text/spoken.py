@@ -1,0 +1,111 @@
+"""A text as it is spoken, with the way back to what was written.
+
+    spoken = Spoken.of("It costs $5.").edited([Edit(9, 11, "five dollars")])
+    spoken.text                        # "It costs five dollars."
+    spoken.written_range(9, 21)        # (9, 11): "$5"
+
+Every character of the spoken text knows the range of the written text that it stands for. Characters that
+were left alone stand for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edit:
+    """`text[start:end]` is spoken as `spoken`."""
+
+    start: int
+    end: int
+    spoken: str
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """`text` is spoken where `written` was asked for."""
+
+    written: str
+    text: str
+    starts: tuple[int, ...]
+    """Where in `written` begins what a character of `text` stands for."""
+    ends: tuple[int, ...]
+    """Where it ends."""
+
+    @classmethod
+    def of(cls, text: str) -> Spoken:
+        """Text that is spoken as it is written."""
+        return cls(text, text, tuple(range(len(text))), tuple(range(1, len(text) + 1)))
+
+    @classmethod
+    def joined(cls, pieces: Iterable[Spoken]) -> Spoken:
+        """One text after the other."""
+        written, text, starts, ends = "", [], [], []
+        for piece in pieces:
+            starts += (len(written) + start for start in piece.starts)
+            ends += (len(written) + end for end in piece.ends)
+            written += piece.written
+            text.append(piece.text)
+        return cls(written, "".join(text), tuple(starts), tuple(ends))
+
+    def then(self, other: Spoken) -> Spoken:
+        """What `other` makes of this spoken text."""
+        places = [self.written_range(*place) for place in zip(other.starts, other.ends, strict=True)]
+        starts, ends = zip(*places, strict=True) if places else ((), ())
+        return Spoken(self.written, other.text, starts, ends)
+
+    def edited(self, edits: Iterable[Edit]) -> Spoken:
+        """With `edits` made to the spoken text; they are in order and do not overlap."""
+        text: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        at = 0
+        for edit in edits:
+            first, last = self.written_range(edit.start, edit.end)
+            spoken = self._apart(edit, "".join(text[-1:]) if at == edit.start else "")
+            text += (self.text[at : edit.start], spoken)
+            starts += (*self.starts[at : edit.start], *[first] * len(spoken))
+            ends += (*self.ends[at : edit.start], *[last] * len(spoken))
+            at = edit.end
+        text.append(self.text[at:])
+        return Spoken(self.written, "".join(text), (*starts, *self.starts[at:]), (*ends, *self.ends[at:]))
+
+    def _apart(self, edit: Edit, before: str) -> str:
+        """The words of an edit with a space where they would touch other words: "5kg" is "five kilograms"."""
+        spoken = edit.spoken
+        before = before or self.text[max(edit.start - 1, 0) : edit.start]
+        if _touch(before[-1:], spoken[:1]):
+            spoken = f" {spoken}"
+        if _touch(spoken[-1:], self.text[edit.end : edit.end + 1]):
+            spoken = f"{spoken} "
+        return spoken
+
+    def written_range(self, start: int, end: int) -> tuple[int, int]:
+        """The characters of `written` that `text[start:end]` stands for."""
+        if start >= end:
+            place = self.to_written(start)
+            return place, place
+        return self.starts[start], self.ends[end - 1]
+
+    def to_written(self, spoken_characters: int) -> int:
+        """How much of `written` has been said after so many characters of `text`, in whole edits."""
+        if spoken_characters >= len(self.text):
+            return len(self.written)
+        return self.starts[max(spoken_characters, 0)]
+
+    def spoken_range(self, start: int, end: int) -> tuple[int, int]:
+        """The characters of `text` that stand for something in `written[start:end]`; empty if none does."""
+        found = [at for at in range(len(self.text)) if self.starts[at] < end and self.ends[at] > start]
+        return (found[0], found[-1] + 1) if found else (0, 0)
+
+
+def _touch(left: str, right: str) -> bool:
+    """Whether two characters would run into one word; Chinese needs no space."""
+    return all(side.isalnum() and not is_ideogram(side) for side in (left, right))
+
+
+def is_ideogram(character: str) -> bool:
+    """Of Chinese."""
+    return bool(character) and ("\u3400" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff")

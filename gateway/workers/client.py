@@ -1,0 +1,212 @@
+"""The wire to one worker: requests over pooled WebSockets, control over HTTP.
+
+`async with client.generate(start) as stream` opens a request and yields its frames. Leaving the block early
+asks the worker to cancel and waits a moment for its word, so that the slot is free there too when the lease
+is given back here. A connection whose request ended in order is kept for the next one; any other is cut,
+never closed politely, because the closing handshake of a worker that hangs would take seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+from pydantic import ValidationError
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.protocol import State
+
+from gateway.settings import GatewaySettings
+from gateway.workers.connection import WorkerConnection
+from gateway.workers.frame_stream import (
+    NO_SLOT,
+    FrameStream,
+    RequestRejected,
+    StreamBroken,
+    WorkerRefused,
+    WorkerUnreachable,
+)
+from gateway.workers.metronome import Metronome
+from worker.protocol import (
+    GENERATE_PATH,
+    MAX_FRAME_BYTES,
+    EncodeResponse,
+    ErrorDetail,
+    ProtocolError,
+    StartRequest,
+    WorkerStatus,
+)
+
+__all__ = [
+    "FrameStream",
+    "RequestRejected",
+    "StreamBroken",
+    "WorkerClient",
+    "WorkerRefused",
+    "WorkerUnreachable",
+]
+
+_ENCODE_SECONDS = 60.0
+"""Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
+
+
+def _renamed(request: StartRequest, tries: int) -> StartRequest:
+    if not tries:
+        return request
+    return request.model_copy(update={"request_id": f"{request.request_id}-{tries}"})
+
+
+class WorkerClient:
+    """Everything the gateway says to one worker."""
+
+    def __init__(
+        self, url: str, settings: GatewaySettings, http: httpx.AsyncClient, metronome: Metronome
+    ) -> None:
+        self._url = url
+        self._settings = settings
+        self._http = http
+        self._metronome = metronome
+        self._idle: list[WorkerConnection] = []
+        """Never more than the worker has slots; those that it has closed are found out when they are used."""
+        secret = settings.worker_secret
+        self._headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
+        parts = urlsplit(url)
+        scheme = "wss" if parts.scheme == "https" else "ws"
+        self._socket_url = urlunsplit((scheme, parts.netloc, GENERATE_PATH, "", ""))
+
+    @asynccontextmanager
+    async def generate(self, request: StartRequest) -> AsyncIterator[FrameStream]:
+        """Open `request`. Raises WorkerUnreachable, WorkerRefused, RequestRejected when it does not."""
+        connection, stream = await self._open(request)
+        try:
+            yield stream
+        except StreamBroken:
+            raise
+        except BaseException:
+            with contextlib.suppress(StreamBroken, TimeoutError):
+                await stream.cancel()
+            raise
+        finally:
+            self._give_back(connection, reusable=stream.finished)
+
+    async def _open(self, request: StartRequest) -> tuple[WorkerConnection, FrameStream]:
+        """On an idle connection if there is one. Where that turns out to be closed, nothing was generated.
+
+        The worker may still have read the request, so each try has an id of its own.
+        """
+        tries = 0
+        while self._idle:
+            try:
+                return await self._start(self._idle.pop(), _renamed(request, tries))
+            except ConnectionClosed:
+                tries += 1
+        try:
+            return await self._start(await self._connect(), _renamed(request, tries))
+        except ConnectionClosed as error:
+            raise WorkerUnreachable(f"the worker closed the connection: {error}") from error
+
+    async def _start(
+        self, connection: WorkerConnection, request: StartRequest
+    ) -> tuple[WorkerConnection, FrameStream]:
+        stream = FrameStream(connection, request, self._settings, self._metronome)
+        limit_seconds = self._settings.accept_timeout_seconds
+        try:
+            async with asyncio.timeout(limit_seconds + self._metronome.allowance(limit_seconds)):
+                await stream.start()
+        except TimeoutError as error:
+            connection.transport.abort()
+            self.drop_connections()  # whatever made this one mute may have done so to those kept beside it
+            raise WorkerUnreachable("the worker did not answer a request") from error
+        except ProtocolError as error:
+            connection.transport.abort()
+            raise WorkerUnreachable(str(error)) from error
+        except BaseException:
+            self._give_back(connection, reusable=stream.finished)
+            raise
+        return connection, stream
+
+    async def _connect(self) -> WorkerConnection:
+        limit_seconds = self._settings.connect_timeout_seconds
+        try:
+            return await connect(
+                self._socket_url,
+                additional_headers=self._headers,
+                open_timeout=limit_seconds + self._metronome.allowance(limit_seconds),
+                ping_interval=None,
+                compression=None,
+                max_size=MAX_FRAME_BYTES,
+                proxy=None,
+                create_connection=WorkerConnection,
+            )
+        except (OSError, TimeoutError, InvalidHandshake) as error:
+            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+
+    def _give_back(self, connection: WorkerConnection, *, reusable: bool) -> None:
+        connection.listener = None
+        if reusable and connection.state is State.OPEN:
+            self._idle.append(connection)
+        else:
+            connection.transport.abort()
+
+    def drop_connections(self) -> None:
+        """Cut the idle connections: the worker failed, or the gateway ends."""
+        while self._idle:
+            self._idle.pop().transport.abort()
+
+    # ------------------------------------------------------------------------------------------------ control
+
+    async def status(self) -> WorkerStatus:
+        """`GET /health`. Raises WorkerUnreachable."""
+        return await self._control("GET", "/health")
+
+    async def drain(self) -> WorkerStatus:
+        """Let open requests finish and refuse new ones. Raises WorkerUnreachable."""
+        return await self._control("POST", "/drain")
+
+    async def resume(self) -> WorkerStatus:
+        """Undo `drain`. Raises WorkerUnreachable."""
+        return await self._control("POST", "/resume")
+
+    async def encode(self, audio: bytes, role: Literal["reference", "prompt"]) -> EncodeResponse:
+        """`POST /encode` of an audio file. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
+        try:
+            async with asyncio.timeout(_ENCODE_SECONDS):
+                response = await self._http.post(
+                    f"{self._url}/encode",
+                    params={"role": role},
+                    content=audio,
+                    headers=self._headers,
+                    timeout=_ENCODE_SECONDS,
+                )
+            if response.is_success:
+                return EncodeResponse.model_validate_json(response.content)
+            detail = ErrorDetail.model_validate(response.json()["error"])
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise WorkerUnreachable("not a worker's answer") from error
+        if detail.code in NO_SLOT:
+            raise WorkerRefused(detail.message)
+        if detail.type == "invalid_request_error":
+            raise RequestRejected(detail)
+        raise WorkerUnreachable(detail.message)
+
+    async def shut_down(self, wait_seconds: float) -> WorkerStatus:
+        """Let open requests finish for so long, and have the process end. Raises WorkerUnreachable."""
+        return await self._control("POST", f"/shutdown?wait_seconds={wait_seconds:g}")
+
+    async def _control(self, method: str, path: str) -> WorkerStatus:
+        try:
+            async with asyncio.timeout(self._settings.health_timeout_seconds):
+                response = await self._http.request(method, self._url + path, headers=self._headers)
+            response.raise_for_status()
+            return WorkerStatus.model_validate_json(response.content)
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+        except ValidationError as error:
+            raise WorkerUnreachable(f"not a worker's status: {error.errors()[0]['msg']}") from error

@@ -1,0 +1,144 @@
+"""Workers that dial in: each has a lease of three seconds on its place in the pool, renewed once a second.
+
+A registration makes a worker known and never makes it routable: that takes a probe of ours that it answers,
+so an address that only the worker itself can reach gets no request. When the lease runs out, or the worker
+says that it leaves, it is down at once; after a minute without a word it is forgotten. A worker of the static
+list may dial in too. It is recognised by its address or its boot id, and just probed sooner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import structlog
+
+from gateway.errors import ApiError
+from gateway.settings import GatewaySettings
+from gateway.slots.estimates import EtaTuning, ServiceTime
+from gateway.slots.pool import WorkerPool
+from gateway.slots.worker import Health, Worker
+from gateway.workers.roster import Roster
+from worker.protocol import REGISTRATION_LEASE_SECONDS, Registration, RegistrationLease, is_loopback
+
+logger = structlog.get_logger(__name__)
+
+MAX_REGISTERED = 1024
+FORGET_SECONDS = 60.0
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class Registry:
+    """The workers that dialled in, on top of the static list of `pool`."""
+
+    def __init__(
+        self, pool: WorkerPool, roster: Roster, settings: GatewaySettings, tuning: EtaTuning | None = None
+    ) -> None:
+        """`tuning`: of the estimates about workers that dial in."""
+        self._tuning = tuning or EtaTuning()
+        self._pool = pool
+        self._roster = roster
+        self._settings = settings
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        """Per registered worker: the end of its lease or, after that, the moment to forget it."""
+
+    def register(self, registration: Registration) -> RegistrationLease:
+        """Take in or renew. Raises ApiError when there are too many workers, or the address is refused."""
+        self._check_address(registration.url)
+        worker = self._known(registration)
+        if worker is None and registration.leaving:  # of a worker that there never was, nothing is left
+            return _lease(registration.status.worker_id)
+        worker = worker or self._add(registration)
+        if worker.id in self._timers:
+            if registration.leaving:
+                self._end(worker, "the worker left")
+            else:
+                self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
+                self._roster.watch(worker)
+        self._take_news(worker, registration)
+        return _lease(worker.id)
+
+    def close(self) -> None:
+        """Cancel the timers."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _known(self, registration: Registration) -> Worker | None:
+        boot_id = registration.status.boot_id
+        for worker in self._pool.workers.values():
+            if worker.url == registration.url:
+                return worker
+            if worker.status is not None and worker.status.boot_id == boot_id:
+                return worker
+        return None
+
+    def _add(self, registration: Registration) -> Worker:
+        if len(self._timers) >= MAX_REGISTERED:
+            raise ApiError(503, "too_many_workers", f"{MAX_REGISTERED} workers have dialled in already")
+        worker = Worker(
+            self._free_id(registration),
+            registration.url,
+            self._settings.health_failures_down,
+            service_time=ServiceTime(self._tuning),
+        )
+        logger.info("worker dialled in", id=worker.id, url=worker.url)
+        self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
+        self._pool.add_worker(worker)
+        return worker
+
+    def _free_id(self, registration: Registration) -> str:
+        """Its own id. One that came back at another address takes it over from what it was before."""
+        wanted = registration.status.worker_id
+        former = self._pool.workers.get(wanted)
+        gone = former is not None and wanted in self._timers and former.health is Health.DOWN
+        if gone and not former.leases:
+            self._forget(former)
+        if _ID.fullmatch(wanted) and wanted not in self._pool.workers:
+            return wanted
+        return f"worker-{hashlib.sha256(registration.url.encode()).hexdigest()[:12]}"
+
+    def _check_address(self, url: str) -> None:
+        """Without a shared secret, this machine's workers alone are believed, and only about themselves."""
+        if self._settings.worker_secret is None and not is_loopback(urlsplit(url).hostname or ""):
+            message = "without a worker secret, workers on this machine alone may dial in"
+            raise ApiError(403, "worker_not_local", message, param="url")
+
+    def _take_news(self, worker: Worker, registration: Registration) -> None:
+        """What a worker says of itself counts once a probe has shown that it can be reached."""
+        status, known = registration.status, worker.status
+        same_process = known is not None and known.boot_id == status.boot_id
+        if worker.health is Health.UP and same_process:
+            self._pool.report_status(worker, status)
+        elif not registration.leaving:
+            self._roster.check_now(worker.id)
+
+    def _expire(self, worker: Worker) -> None:
+        logger.warning("registration ran out", id=worker.id)
+        self._end(worker, "its registration ran out")
+
+    def _end(self, worker: Worker, reason: str) -> None:
+        self._roster.unwatch(worker.id)
+        self._pool.report_gone(worker, reason)
+        self._schedule(worker, FORGET_SECONDS, lambda: self._forget(worker))
+
+    def _forget(self, worker: Worker) -> None:
+        if worker.leases:
+            self._schedule(worker, FORGET_SECONDS, lambda: self._forget(worker))
+            return
+        logger.info("worker forgotten", id=worker.id)
+        self._timers.pop(worker.id).cancel()
+        self._roster.forget(worker.id)
+        self._pool.remove_worker(worker)
+
+    def _schedule(self, worker: Worker, delay_seconds: float, action: Callable[[], None]) -> None:
+        if timer := self._timers.get(worker.id):
+            timer.cancel()
+        self._timers[worker.id] = asyncio.get_running_loop().call_later(delay_seconds, action)
+
+
+def _lease(worker_id: str) -> RegistrationLease:
+    return RegistrationLease(worker_id=worker_id, lease_seconds=REGISTRATION_LEASE_SECONDS)
