@@ -1,6 +1,7 @@
-# VoxFleet for the CPU:   docker build -t voxfleet:cpu --build-arg TORCH_INDEX=<PyTorch's index of CPU builds> .
+# VoxFleet for the CPU:   docker build -t voxfleet:cpu .
 # For NVIDIA GPUs:        docker build -t voxfleet:cuda --build-arg DEVICE=cuda .
-# Without TORCH_INDEX the CPU image works too; it carries PyTorch's CUDA libraries unused, several GB.
+# TORCH_INDEX is a mirror of PyTorch's index of CPU builds. Where none can be reached, the image for the CPU carries
+# PyTorch's CUDA libraries unused, several GB.
 # Run it:                 docker run --init -p 8006:8006 voxfleet:cpu
 
 ARG PYTHON_VERSION=3.12
@@ -12,16 +13,11 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=igno
 RUN python -m venv /opt/voxfleet
 ENV PATH=/opt/voxfleet/bin:$PATH
 WORKDIR /app
-COPY pyproject.toml constraints.txt ./
-RUN case "$DEVICE" in \
-        cpu|cuda) ;; \
-        *) echo "DEVICE must be cpu or cuda, not $DEVICE" >&2; exit 1 ;; \
-    esac \
-    && pip install -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
-        "$(grep '^torch==' constraints.txt)"
-RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
-        > /tmp/requirements.txt \
-    && pip install -c constraints.txt -r /tmp/requirements.txt
+COPY constraints.txt ./
+COPY locks locks
+COPY scripts scripts
+RUN VOXFLEET_TORCH_INDEX=$TORCH_INDEX python scripts/install_packages.py \
+        --venv /opt/voxfleet --device "$DEVICE" --packages-only
 
 FROM python:${PYTHON_VERSION}-slim-bookworm
 ARG DEVICE=cpu
@@ -41,7 +37,7 @@ ENV PATH=/opt/voxfleet/bin:$PATH \
     TORCHINDUCTOR_CACHE_DIR=/data/inductor
 COPY --from=packages /opt/voxfleet /opt/voxfleet
 WORKDIR /app
-COPY LICENSE pyproject.toml constraints.txt ./
+COPY LICENSE pyproject.toml ./
 COPY engine engine
 COPY models models
 COPY sockets sockets
@@ -50,7 +46,7 @@ COPY gateway gateway
 COPY voxfleet voxfleet
 COPY frontend frontend
 COPY configs configs
-RUN pip install --no-cache-dir --no-deps -e .
+RUN pip install --no-cache-dir --no-deps --no-build-isolation -e .
 USER voxfleet
 VOLUME /data
 EXPOSE 8006

@@ -48,10 +48,11 @@ VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 install_packages
 
 check "ruff" .venv/bin/ruff check .
+check "audit of the lock files" .venv/bin/python scripts/audit.py
 # One process a core. Here each test stands alone; elsewhere those of a file share a browser, a service or a port.
 side_by_side=(
     tests/engine tests/models tests/gateway tests/worker tests/sockets tests/training tests/parity tests/benchmarks
-    tests/database tests/voxfleet/test_say.py
+    tests/security tests/database tests/voxfleet/test_say.py
 )
 
 if [ $# -eq 0 ]; then

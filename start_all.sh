@@ -6,7 +6,9 @@
 #
 # VOXFLEET_PYTHON       the Python to use                       (default: the first one found, 3.11 or newer)
 # VOXFLEET_EXTRAS       optional extras to install, like `test` (default: none)
-# VOXFLEET_TORCH_INDEX  package index to take PyTorch from      (default: pip's own; PyTorch has one of CPU builds)
+# VOXFLEET_TORCH_INDEX  a mirror of PyTorch's CPU builds        (default: PyTorch's own index)
+#
+# Packages are those of the lock files in locks/; scripts/install_packages.py finds the build of PyTorch.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -62,7 +64,7 @@ make_venv() {
     fi
 }
 
-fingerprint() { cat pyproject.toml constraints.txt | cksum | tr -d ' '; }
+fingerprint() { cat pyproject.toml locks/*.txt | cksum | tr -d ' '; }
 
 # A folder that was moved or copied has programs that start what is, or was, in the old place.
 is_of_this_folder() { head -n 3 $VENV/bin/voxfleet | grep -qF "$(pwd -P)/$VENV/bin/"; }
@@ -90,20 +92,8 @@ is_installed() {
 
 install() {
     check_disk
-    local pip=("$VENV/bin/python" -m pip --disable-pip-version-check --no-input)
-    local index=${VOXFLEET_TORCH_INDEX:-} torch
-    torch=$(grep '^torch==' constraints.txt)
-    if ! $VENV/bin/python -m pip show torch >/dev/null 2>&1; then
-        say "Installing PyTorch ($torch${index:+ from $index}): the one large package, this takes a few minutes"
-        if [ -z "$index" ] && ! has_gpu; then
-            say "Without a GPU, PyTorch's own CPU index is a tenth of the download: VOXFLEET_TORCH_INDEX takes its URL"
-        fi
-        "${pip[@]}" install ${index:+--extra-index-url "$index"} -c constraints.txt "$torch" ||
-            fail "PyTorch could not be installed; pip says why above."
-    fi
-    say "Installing VoxFleet${VOXFLEET_EXTRAS:+ with extras $VOXFLEET_EXTRAS}"
-    "${pip[@]}" install -c constraints.txt -e ".${VOXFLEET_EXTRAS:+[$VOXFLEET_EXTRAS]}" ||
-        fail "the packages could not be installed; pip says why above."
+    say "Installing${VOXFLEET_EXTRAS:+ with extras $VOXFLEET_EXTRAS}"
+    "$VENV/bin/python" scripts/install_packages.py --venv $VENV --extras "${VOXFLEET_EXTRAS:-}" || exit 1
     printf '%s\n%s\n' "$(fingerprint)" "${VOXFLEET_EXTRAS:-}" >$STAMP
 }
 
@@ -117,7 +107,7 @@ VOXFLEET_EXTRAS=${VOXFLEET_EXTRAS:-}
 check_extras
 make_venv
 if is_installed; then
-    say "Installed already (pyproject.toml and constraints.txt are unchanged)"
+    say "Installed already (pyproject.toml and the lock files are unchanged)"
 else
     install
     say "Installed"

@@ -110,7 +110,13 @@ def _timed(work: Callable[[], object]) -> float:
 def measure(model: str, seconds: float, rounds: int) -> dict[str, Any]:
     directory: Path = resolve_model(model)
     checkpoint = load_checkpoint(directory, "cpu")
-    options = EngineOptions(max_num_seqs=8, silence_guard=False, ratio_cap=False, enable_prefix_caching=False)
+    options = EngineOptions(
+        max_num_seqs=8,
+        silence_guard=False,
+        ratio_cap=False,
+        enable_prefix_caching=False,
+        threads=torch.get_num_threads(),
+    )
     engine, published = VoxCPMEngine(checkpoint, options), load_published(directory)
     config = checkpoint.config
     patches = round(seconds / config.patch_seconds)

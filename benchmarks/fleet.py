@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.http_client import get
+from benchmarks.http_client import ADMIN_TOKEN, get
 from voxfleet.ports import any_free
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -29,18 +29,22 @@ _LOG_TAIL_BYTES = 4096
 
 
 class Process:
-    """`voxfleet ARGUMENTS` with settings from `environment`; `log_tail()` is what it complained of."""
+    """`voxfleet ARGUMENTS` with settings from `environment`; `log_tail()` is what it complained of.
 
-    def __init__(self, *arguments: str, port: int, **environment: Any) -> None:
+    `program` is a module that takes the same arguments.
+    """
+
+    def __init__(self, *arguments: str, port: int, program: str = "voxfleet", **environment: Any) -> None:
         self.port = port
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in environment.items()}
         variables |= {"OMP_NUM_THREADS": "1", "VOXFLEET_WORKER_LOG_LEVEL": "error"}
+        variables |= {"VOXFLEET_ADMIN_TOKEN": ADMIN_TOKEN}
         self._data = tempfile.TemporaryDirectory(prefix="voxfleet-", ignore_cleanup_errors=True)
         variables.setdefault("VOXFLEET_DATA_DIR", self._data.name)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
         self._popen = subprocess.Popen(
-            [sys.executable, "-m", "voxfleet", *arguments, "--port", str(port)],
+            [sys.executable, "-m", program, *arguments, "--port", str(port)],
             cwd=REPOSITORY,
             env=variables,
             stdin=subprocess.DEVNULL,

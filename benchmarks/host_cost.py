@@ -20,20 +20,21 @@ from unittest import mock
 
 os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: the backend of programs on a CPU
 
-from benchmarks import gpu_checkpoints
+from benchmarks.gpu import checkpoints
 from engine.staging import HostCopy, Readback
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.programs.step_program import StepProgram
-from models.voxcpm.programs.waveform_programs import DecodeShape, WaveformPrograms
+from models.voxcpm.programs.language_program import LanguageProgram
+from models.voxcpm.programs.patch_program import PatchProgram
+from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 
 WARM_UP_STEPS = 8
 
 
 def make_engine(streams: int) -> VoxCPMEngine:
     """An engine of tiny weights and rows of full size."""
-    config = gpu_checkpoints.shape_config("tiny")
+    config = checkpoints.shape_config("tiny")
     vae = config["audio_vae_config"] | {
         "latent_dim": 64, "decoder_dim": 64, "decoder_rates": [8, 6, 5, 2, 2, 2], "out_sample_rate": 48000,
     }  # fmt: skip
@@ -43,12 +44,12 @@ def make_engine(streams: int) -> VoxCPMEngine:
         ratio_cap=False, kv_blocks=streams * 100,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as directory:
-        with mock.patch.object(gpu_checkpoints, "shape_config", lambda shape: config):
-            path = gpu_checkpoints.make_checkpoint("tiny", Path(directory))
+        with mock.patch.object(checkpoints, "shape_config", lambda shape: config):
+            path = checkpoints.make_checkpoint("tiny", Path(directory))
         return VoxCPMEngine(load_checkpoint(path, "cpu"), options)
 
 
-def speak(programs: WaveformPrograms, shape: DecodeShape) -> None:
+def speak(programs: WaveformPrograms, shape: PatchShape) -> None:
     """Something that is no silence, and no end."""
     outputs = programs._readback.source
     if not outputs[shape.rows - 1, 0]:
@@ -65,7 +66,8 @@ def run(streams: int, words: int, steps: int, profile: bool) -> None:
     """Print the median time of a step of so many decodes, in all and per row."""
     engine = make_engine(streams)
     with (
-        mock.patch.object(StepProgram, "compute", lambda program: None),
+        mock.patch.object(LanguageProgram, "compute", lambda program: None),
+        mock.patch.object(PatchProgram, "compute", lambda program: None),
         mock.patch.object(WaveformPrograms, "compute", speak),
         mock.patch.object(Readback, "take", at_once),
     ):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 HOST = "127.0.0.1"
+ADMIN_TOKEN = "the-admin-token-of-benchmarks"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ async def exchange(port: int, raw: bytes) -> Answer:
 
 async def get(port: int, path: str) -> tuple[int, Any]:
     """Status and body, which is parsed when it is JSON."""
-    raw = f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode()
+    admin = f"X-Admin-Token: {ADMIN_TOKEN}\r\n"
+    raw = f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\n{admin}Connection: close\r\n\r\n".encode()
     answer = await exchange(port, raw)
     is_json = answer.headers.get("content-type", "").startswith("application/json")
     return answer.status, json.loads(answer.body) if is_json else answer.body.decode()

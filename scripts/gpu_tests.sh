@@ -2,7 +2,11 @@
 # Everything that needs a GPU: its tests, the accuracy of bf16, and a short benchmark. Exits non-zero on any failure.
 #
 #   scripts/gpu_tests.sh                      all parts; the output goes to benchmarks/results/gpu_tests.txt too
-#   scripts/gpu_tests.sh tests accuracy       some of: attention tests accuracy benchmark; added to that file
+#   scripts/gpu_tests.sh tests accuracy       some of: attention tests accuracy benchmark devices resume chaos; added
+#                                             to that file
+#
+# devices: a second GPU, and one that is lost. resume: what prompts and resumed clips cost. chaos: workers lose their
+# GPUs in mid-sentence, behind a gateway; it needs the service's packages. These three run when they are named.
 #
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
 # tokenizers and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the tests. The published
@@ -34,10 +38,10 @@ if [ -n "$missing" ]; then
     echo "missing in $python: $missing" >&2
     exit 2
 fi
-if [ "$device" = cuda ]; then
+if [ "${device%%:*}" = cuda ]; then
     unset TRITON_INTERPRET
     shape=${GPU_TESTS_SHAPE:-voxcpm2}
-    "$python" -c 'from benchmarks.gpu_device import device_of; device_of()' || exit 2
+    "$python" -c 'from benchmarks.gpu.device import device_of; device_of("'"$device"'")' || exit 2
 else
     export TRITON_INTERPRET=1
     shape=tiny
@@ -55,9 +59,21 @@ PYTHON
 
 run_attention() { "$python" -m pytest -q -rs --confcutdir=tests/gpu tests/gpu/test_attention.py; }
 run_tests() {
-    "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=10 tests/gpu --ignore=tests/gpu/test_attention.py
+    "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=10 tests/gpu --ignore=tests/gpu/test_attention.py \
+        --ignore=tests/gpu/test_second_device.py --ignore=tests/gpu/test_lost_device.py
 }
-run_accuracy() { "$python" -m benchmarks.gpu_accuracy --device "$device" --shape "$shape" --no-save; }
+run_devices() {
+    "$python" -m pytest -q -rs --confcutdir=tests/gpu --durations=5 tests/gpu/test_second_device.py \
+        tests/gpu/test_lost_device.py
+}
+run_resume() { "$python" -m benchmarks.gpu.resume --device "$device" --shape "$shape"; }
+run_chaos() {
+    devices=(--device "$device")
+    if [ "$device" = cuda ]; then devices=(--device cuda:0 --device "cuda:$(("$(gpus)" - 1))"); fi
+    "$python" -m benchmarks.chaos --scenario lost "${devices[@]}"
+}
+gpus() { "$python" -c 'import torch; print(torch.cuda.device_count())'; }
+run_accuracy() { "$python" -m benchmarks.gpu.accuracy --device "$device" --shape "$shape" --no-save; }
 run_benchmark() {
     "$python" -m benchmarks.gpu concurrency --device "$device" --shape "$shape" --no-save \
         --streams 1,4 --texts short --patches 12
@@ -76,13 +92,13 @@ everything() {
     if [ -n "$unavailable" ]; then echo "the published package cannot be imported without: $unavailable"; fi
     for name in "$@"; do
         case $name in
-            attention | tests)
+            attention | tests | devices)
                 if [ -n "$(absent pytest)" ]; then
                     echo "==> $name: pytest is missing; wheels needed: pytest, pluggy, iniconfig, packaging, pygments"
                     failed+=("$name")
                     continue
                 fi ;;
-            accuracy | benchmark) ;;
+            accuracy | benchmark | resume | chaos) ;;
             *) echo "no such part: $name"; failed+=("$name"); continue ;;
         esac
         part "$name"

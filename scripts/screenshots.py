@@ -25,6 +25,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
 from tests.e2e.processes import eventually, gateway, worker
 from tests.e2e.studio import write_voice
+from tests.gateway.administration import ADMIN, ADMIN_PAGE
 
 TEXT = (
     "The fog lifted a little after six. One by one the boats in the harbour lit their lamps, "
@@ -131,7 +132,7 @@ def _record_some(url: str) -> None:
 
 def admin(page: Page, url: str) -> None:
     """Workers at work, once the sparklines have some history."""
-    page.goto(f"{url}/admin")
+    page.goto(f"{url}{ADMIN_PAGE}")
     expect(page.locator(".worker[data-worker]").first).to_be_visible()
     page.wait_for_timeout(HISTORY_MS)
 
@@ -159,7 +160,7 @@ def small_fleet(model: str, voice: Path) -> Iterator[str]:
         edge = stack.enter_context(gateway([each.url for each in workers], VOXFLEET_DATA_DIR=data))
         eventually(lambda: all(one["state"] == "IDLE" for one in edge.get_json("/api/workers")["workers"]))
         if not real:
-            httpx.post(f"{edge.url}/api/workers/w2/drain").raise_for_status()
+            httpx.post(f"{edge.url}/api/workers/w2/drain", headers=ADMIN).raise_for_status()
         add_voices(edge.url, voice)
         yield edge.url
 

@@ -1,0 +1,1 @@
+"""Faults: workers and gateways that are killed, stopped, cut off and restarted."""

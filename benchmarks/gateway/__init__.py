@@ -1,0 +1,1 @@
+"""The gateway under load, with synthetic workers."""

@@ -1,0 +1,65 @@
+"""What the queue costs in itself: ten thousand waiting, in this process, without sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from benchmarks.speech_clients import percentile
+from gateway.slots.pool import WorkerPool
+from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Standing
+from gateway.slots.worker import Worker
+from models.speech import ModelInfo
+from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+from worker.synthetic import INFO
+
+_SAMPLE = 1000
+
+
+async def deep_queue(*, depth: int = 10_000, tenants: int = 20, slots: int = 60) -> dict[str, Any]:
+    """Milliseconds of an enqueue and a dispatch at `depth` waiting, against the cost at a tenth of it."""
+    workers = [Worker(f"w{n}", f"http://w{n}") for n in range(3)]
+    pool = WorkerPool(workers, max_queue=2 * depth, no_worker_grace_seconds=10.0)
+    for worker in workers:
+        pool.report_status(worker, _idle(slots // 3))
+    admissions: list[contextlib.ExitStack] = []
+    seconds: list[float] = []
+    for n in range(slots + depth):
+        admission = contextlib.ExitStack()
+        standing = Standing(f"tenant-{n % tenants}")
+        began = time.perf_counter()
+        admission.enter_context(pool.admit(f"r{n}", Requirement(), standing=standing))
+        seconds.append(time.perf_counter() - began)
+        admissions.append(admission)
+    dispatches = []
+    for admission in admissions[:slots]:
+        began = time.perf_counter()
+        admission.close()
+        dispatches.append(time.perf_counter() - began)
+    waiting = len(pool.queue)
+    for admission in admissions[slots:]:
+        admission.close()
+    shallow = seconds[slots + depth // 10 - _SAMPLE : slots + depth // 10]
+    deep = seconds[-_SAMPLE:]
+    return {
+        "depth": depth,
+        "waiting": waiting,
+        "enqueue_ms_p50": round(1000 * percentile(deep, 50), 4),
+        "enqueue_ms_p99": round(1000 * percentile(deep, 99), 4),
+        "dispatch_ms_p99": round(1000 * percentile(dispatches, 99), 4),
+        "cost_ratio": round(percentile(deep, 50) / percentile(shallow, 50), 3),
+        "left_over": len(pool.queue) + len(pool.tickets) + len(pool.streams),
+    }
+
+
+def _idle(slots: int) -> WorkerStatus:
+    return WorkerStatus(
+        worker_id="worker", boot_id="boot", state=WorkerState.IDLE, slots_total=slots, slots_used=0,
+        model=_description(INFO), device="cpu", pid=1, step=0, uptime_seconds=1.0, memory_bytes=1,
+    )  # fmt: skip
+
+
+def _description(info: ModelInfo) -> ModelDescription:
+    return ModelDescription.model_validate(info.to_dict())

@@ -1,0 +1,1 @@
+"""Single kernels on a GPU."""

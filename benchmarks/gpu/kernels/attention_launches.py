@@ -1,0 +1,91 @@
+"""Other ways to launch the Triton attention kernels than the built-in ones, measured on a GPU.
+
+    python3 -m benchmarks.gpu.kernels.attention_launches --json FILE [--block-size 16]
+
+For decodes, splits and tile are varied one after the other, keeping the best so far; for prefills, rows per
+tile, warps and loads in flight. Each line shows what the default takes, what the best found takes, and which
+launch that is: a default that loses everywhere belongs changed in `engine/attention/triton_paged.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from triton.runtime.errors import OutOfResources
+
+from benchmarks.gpu.device import device_of
+from benchmarks.gpu.kernels.attention import HEAD_DIM, HEADS, machine, steps
+from engine.attention import AttentionBatch
+from engine.attention.measure import seconds_per_layer
+from engine.attention.triton_paged import Launch, TritonBackend
+
+DECODE_CHOICES = {
+    "num_splits": (1, 2, 4, 8, 16, 32, 64),
+    "decode_tile": (16, 32),
+}
+PREFILL_CHOICES = {
+    "prefill_rows": (32, 64, 128),
+    "tile": (32, 64, 128),
+    "prefill_warps": (2, 4, 8),
+    "prefill_stages": (2, 3, 4),
+}
+
+
+def seconds(launch: Launch, batch: AttentionBatch, block_size: int, device: torch.device) -> float:
+    """Time of one layer; infinite where the launch does not fit the device."""
+    backend = TritonBackend(device, torch.bfloat16, block_size, launch)
+    try:
+        return seconds_per_layer(backend, batch, device, torch.bfloat16, HEAD_DIM, block_size, HEADS)
+    except OutOfResources as error:
+        print(f"  {launch}: {error}", flush=True)
+        return float("inf")
+
+
+def best_launch(batch: AttentionBatch, block_size: int, device: torch.device) -> tuple[Launch, float, float]:
+    """The best launch found, its time and that of the default."""
+    choices = DECODE_CHOICES if batch.num_leading_decodes else PREFILL_CHOICES
+    best = Launch()
+    default = shortest = seconds(best, batch, block_size, device)
+    for field, values in choices.items():
+        for value in values:
+            launch = dataclasses.replace(best, **{field: value})
+            if launch != best and (time := seconds(launch, batch, block_size, device)) < shortest:
+                best, shortest = launch, time
+    return best, shortest, default
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where the results go")
+    parser.add_argument("--block-size", type=int, default=16)
+    arguments = parser.parse_args()
+    device = device_of()
+    report: dict[str, Any] = {"machine": machine(device), "block_size": arguments.block_size, "steps": []}
+    for name, batch in steps():
+        launch, time, default = best_launch(batch, arguments.block_size, device)
+        changed = {
+            field: value
+            for field, value in dataclasses.asdict(launch).items()
+            if value != getattr(Launch(), field)
+        }
+        print(f"{name:24} default {default * 1e6:8.2f} us, best {time * 1e6:8.2f} us {changed}", flush=True)
+        report["steps"].append(
+            {
+                "step": name,
+                "default_microseconds": default * 1e6,
+                "best_microseconds": time * 1e6,
+                "best": changed,
+            }
+        )
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

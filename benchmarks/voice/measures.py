@@ -1,0 +1,83 @@
+"""What can be measured of a spoken clip: wrong words, pitch, length, the largest jump of the waveform.
+
+Clips are float32 [samples] in [-1, 1] at 16 kHz. `benchmarks/voice/judge.py` puts the figures of a model
+beside those of its teacher.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from models.voxcpm.training.teachers import SILENT_BELOW, trim
+
+SAMPLE_RATE = 16_000
+VOICED_CORRELATION = 0.6
+
+
+def plain_words(text: str) -> str:
+    """Lower-case words alone, as both sides of a comparison are written."""
+    return " ".join(re.sub(r"[^a-z' ]", " ", text.lower().replace("-", " ")).split())
+
+
+def transcribe(clips: Sequence[np.ndarray]) -> list[str]:
+    """Words that pocketsphinx hears in each clip, for tests; empty where it hears nothing."""
+    from pocketsphinx import Decoder
+
+    decoder = Decoder(samprate=SAMPLE_RATE, loglevel="FATAL")
+    heard = []
+    for clip in clips:
+        pcm = np.clip(np.rint(clip * 32767), -32768, 32767).astype("<i2").tobytes()
+        decoder.reinit_feat()
+        decoder.start_utt()
+        if pcm:
+            decoder.process_raw(pcm, False, True)
+        decoder.end_utt()
+        hypothesis = decoder.hyp()
+        heard.append(hypothesis.hypstr if hypothesis else "")
+    return heard
+
+
+def word_error_rate(texts: Iterable[str], heard: Iterable[str]) -> float:
+    """Errors per word over all sentences together."""
+    import jiwer
+
+    pairs = [(plain_words(text), plain_words(words)) for text, words in zip(texts, heard, strict=True)]
+    return float(jiwer.wer([text for text, _ in pairs], [words for _, words in pairs]))
+
+
+def median_pitch(samples: np.ndarray, lowest_hz: float = 60.0, highest_hz: float = 350.0) -> float:
+    """Median fundamental frequency of the voiced frames of 50 ms in Hz, by normalised autocorrelation.
+
+    Returns nan when no frame is voiced (audible, with a correlation peak above VOICED_CORRELATION).
+    """
+    width, hop = int(0.05 * SAMPLE_RATE), int(0.02 * SAMPLE_RATE)
+    if len(samples) < width:
+        return float("nan")
+    frames = np.lib.stride_tricks.sliding_window_view(samples, width)[::hop].astype(np.float64)
+    frames = frames - frames.mean(axis=1, keepdims=True)
+    loudness = np.sqrt((frames**2).mean(axis=1))
+    frames = frames[loudness > 0.3 * np.percentile(loudness, 90)]
+    if not len(frames):
+        return float("nan")
+    correlation = np.fft.irfft(np.abs(np.fft.rfft(frames, 2 * width)) ** 2)[:, :width]
+    correlation /= (correlation[:, :1] + 1e-12) * (1 - np.arange(width) / width)
+    first, last = int(SAMPLE_RATE / highest_hz), int(SAMPLE_RATE / lowest_hz)
+    window = correlation[:, first:last]
+    # The first peak nearly as high as the highest, so that two periods are not taken for one.
+    near = first + (window > 0.9 * window.max(axis=1, keepdims=True)).argmax(axis=1)
+    lags = [lag + int(np.argmax(row[lag : lag + 8])) for lag, row in zip(near, correlation, strict=True)]
+    voiced = window.max(axis=1) > VOICED_CORRELATION
+    return float(np.median(SAMPLE_RATE / np.array(lags)[voiced])) if voiced.any() else float("nan")
+
+
+def largest_jump(samples: np.ndarray) -> float:
+    """Largest difference between neighbouring samples: a click is a jump that no voice makes."""
+    return float(np.abs(np.diff(samples)).max()) if len(samples) > 1 else 0.0
+
+
+def spoken_seconds(samples: np.ndarray) -> float:
+    """Length without the silence before and after."""
+    return len(trim(32768 * samples, SILENT_BELOW, 0, 0)) / SAMPLE_RATE
