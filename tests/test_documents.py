@@ -1,4 +1,4 @@
-"""The documents stay true: every setting stands in the README, every path they name exists."""
+"""The documents stay true: every setting stands in docs/settings.md, every path and link they name exists."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+DOCUMENTS += sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 PATH = re.compile(
     r"`((?:engine|models|worker|gateway|voxfleet|frontend|tests|benchmarks|configs|scripts)/[\w/.-]*)`"
 )
 
 
 @pytest.mark.parametrize("settings", [ServeSettings, GatewaySettings, WorkerSettings])
-def test_every_setting_has_a_row_in_the_readme(settings: type) -> None:
+def test_every_setting_has_a_row_in_the_table(settings: type) -> None:
     prefix = settings.model_config["env_prefix"]
     missing = [
-        name for name in settings.model_fields if f"| `{name}` | `{prefix}{name.upper()}` |" not in README
+        name for name in settings.model_fields if f"| `{name}` | `{prefix}{name.upper()}` |" not in SETTINGS
     ]
     assert missing == []
 
 
-@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_path_a_document_names_exists(document: str) -> None:
     named = PATH.findall((ROOT / document).read_text())
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_of_a_document_leads_somewhere(document: str) -> None:
+    path = ROOT / document
+    assert [link for link in LINK.findall(path.read_text()) if not (path.parent / link).exists()] == []

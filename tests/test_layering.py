@@ -1,6 +1,7 @@
 """Imports run one way: gateway -> worker.protocol and models.sentences, worker -> models -> engine.
 
-Gateway and worker write to sockets through `sockets`.
+Gateway and worker write to sockets through `sockets`. Inside the gateway each room imports only rooms that
+stand before it, and no modules of a package import each other in a circle.
 
 Only voxfleet, which starts everything, may know them all.
 """
@@ -11,6 +12,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,12 @@ ALLOWED = {
     "gateway": {"gateway", "worker.protocol", "models.sentences", "sockets"},
     "voxfleet": set(PACKAGES),
 }
+GATEWAY_ROOMS = (
+    *("version", "log", "errors", "slots", "settings", "kept_secrets", "metrics", "edge", "audio", "text"),
+    *("requests", "workers", "callers", "streams", "database", "voices", "sessions", "operations"),
+    *("service", "synthesis", "live", "api", "app", "cli"),
+)
+"""Folders and single files of `gateway/`; each imports only what stands before it here."""
 MAY_NOT_IMPORT = {
     "gateway": {"torch", "transformers", "safetensors"},
     "engine/sequence.py": {"torch"},
@@ -44,6 +52,7 @@ LIGHT_IMPORTS = {
     "voxfleet.cli": ("torch", "engine", "models", "gateway", "worker", "fastapi"),
     "engine.scheduler": ("torch", "models"),
     "models.speech": ("torch",),
+    "gateway.text": ("torch", "numpy", "fastapi", "wetext", "kaldifst"),
 }
 
 
@@ -67,6 +76,11 @@ def is_module(package: str, name: str) -> bool:
     return (directory / f"{name}.py").is_file() or (directory / name).is_dir()
 
 
+def name_of(path: Path) -> str:
+    """`gateway.slots` for gateway/slots/__init__.py."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 def within(module: str, allowed: str) -> bool:
     return module == allowed or module.startswith(f"{allowed}.")
 
@@ -88,6 +102,36 @@ def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
         and not any(within(module, allowed) for allowed in ALLOWED[package])
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_each_room_of_the_gateway_imports_only_rooms_before_it() -> None:
+    found = {path.stem for path in (ROOT / "gateway").iterdir() if path.name != "__pycache__"}
+    assert found == {"__init__", *GATEWAY_ROOMS}
+    places = {f"gateway.{room}": place for place, room in enumerate(GATEWAY_ROOMS)}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for path in sources("gateway")
+        for line, module in imported_modules(path)
+        if (there := ".".join(module.split(".")[:2])) in places
+        and (here := ".".join(name_of(path).split(".")[:2])) in places
+        and places[there] > places[here]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_modules_of_a_package_import_each_other_in_a_circle(package: str) -> None:
+    """Imports for type checkers count too: a circle of names is a circle for the reader."""
+    files = {name_of(path): path for path in sources(package)}
+    imports = {
+        name: {module for _, module in imported_modules(path) if module in files and module != name}
+        for name, path in files.items()
+    }
+    try:
+        order = list(TopologicalSorter(imports).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+    assert len(order) == len(files)
 
 
 @pytest.mark.parametrize("where", MAY_NOT_IMPORT)

@@ -64,7 +64,7 @@ def gpu_figures() -> dict[str, list[str]]:
         f"recorded steps differ from fp32 by {recorded}, too",
     ]
     changelog = [f"one stream from 11.6 to {steps[0]} ms, of 64 streams from 50.9 to {steps[1]} ms"]
-    return {"README.md": readme, "CHANGELOG.md": changelog}
+    return {"docs/numbers.md": readme, "CHANGELOG.md": changelog}
 
 
 def other_shapes(scenarios: dict[str, Any]) -> list[str]:
@@ -128,15 +128,24 @@ def service_figures() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md"])
+def resume_figures() -> list[str]:
+    """What resumed clips and prompts cost, with one program and with two."""
+    before, now = results("gpu_resume")["voxcpm2"].values()
+    firsts = [run["first_patch_ms_by_positions"] for run in (before, now)]
+    return [f"{before['resumed_patch_ms']:.1f} -> {now['resumed_patch_ms']:.1f} ms"] + [
+        f"{firsts[0][positions]:.1f} -> {firsts[1][positions]:.1f} " for positions in firsts[0]
+    ]
+
+
+@pytest.mark.parametrize("document", ["docs/numbers.md", "CHANGELOG.md"])
 def test_a_document_cites_the_figures_of_the_gpu(document: str) -> None:
     text = " ".join((ROOT / document).read_text().split())
     assert [figure for figure in gpu_figures()[document] if figure not in text] == []
 
 
-@pytest.mark.parametrize("figures", [service_figures, chaos_figures, gateway_figures])
-def test_the_readme_cites_what_faults_and_load_came_to(figures: Any) -> None:
-    text = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("figures", [service_figures, chaos_figures, gateway_figures, resume_figures])
+def test_the_numbers_cite_what_faults_and_load_came_to(figures: Any) -> None:
+    text = (ROOT / "docs" / "numbers.md").read_text()
     assert [figure for figure in figures() if figure not in text] == []
 
 

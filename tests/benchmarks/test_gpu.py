@@ -13,14 +13,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmarks import gpu, gpu_peer
 from benchmarks.cpu import flop_per_patch
-from benchmarks.gpu_arithmetic import against_the_machine, step_bytes
-from benchmarks.gpu_checkpoints import SHAPES, make_checkpoint, shape_config
-from benchmarks.gpu_goals import verdicts
-from benchmarks.gpu_plot import plot
-from benchmarks.gpu_profile import busy_microseconds, table
-from benchmarks.gpu_work import Clip, clips, most_streams, percentile, playback, run, summary
+from benchmarks.gpu import engines
+from benchmarks.gpu import peer as gpu_peer
+from benchmarks.gpu.arithmetic import against_the_machine, step_bytes
+from benchmarks.gpu.checkpoints import SHAPES, make_checkpoint, shape_config
+from benchmarks.gpu.goals import verdicts
+from benchmarks.gpu.plot import plot
+from benchmarks.gpu.profile import busy_microseconds, table
+from benchmarks.gpu.work import Clip, clips, most_streams, percentile, playback, run, summary
 from engine.weights import released_tensors
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.config import VoxCPMConfig
@@ -142,13 +143,13 @@ def test_checkpoints_load_and_are_written_once(tmp_path: Path) -> None:
     assert make_checkpoint("tiny", tmp_path) == directory
     assert weights.stat().st_mtime_ns == before
     with pytest.raises(SystemExit):
-        gpu.parse(["--shape", "voxcpm3"])
+        engines.parse(["--shape", "voxcpm3"])
     assert "tiny" in SHAPES
 
 
 def test_scenarios_are_merged_by_shape() -> None:
-    document = gpu.merged({}, {"tiny/graphs": {"a": 1}, "tiny/profile": {"b": 1}})
-    document = gpu.merged(document, {"tiny/graphs": {"a": 2}, "voxcpm2/graphs": {"a": 3}})
+    document = engines.merged({}, {"tiny/graphs": {"a": 1}, "tiny/profile": {"b": 1}})
+    document = engines.merged(document, {"tiny/graphs": {"a": 2}, "voxcpm2/graphs": {"a": 3}})
     assert document["scenarios"] == {
         "tiny/graphs": {"a": 2},
         "tiny/profile": {"b": 1},
@@ -254,7 +255,7 @@ def arguments(tmp_path: Path, *more: str) -> list[str]:
 
 
 def test_a_run_of_the_scenarios_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert gpu.main(["concurrency", "profile", "real_time", *arguments(tmp_path)]) == 0
+    assert engines.main(["concurrency", "profile", "real_time", *arguments(tmp_path)]) == 0
     saved = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]
     assert set(saved) == {"tiny/concurrency", "tiny/profile", "tiny/real_time"}
     assert [row["streams"] for row in saved["tiny/concurrency"]["works"]] == [1, 2]
@@ -267,13 +268,13 @@ def test_a_run_of_the_scenarios_on_the_cpu(tmp_path: Path, capsys: pytest.Captur
 
 def test_results_may_go_to_a_new_folder(tmp_path: Path) -> None:
     file = tmp_path / "new" / "gpu.json"
-    assert gpu.main(["profile", *arguments(tmp_path), "--results", str(file)]) == 0
+    assert engines.main(["profile", *arguments(tmp_path), "--results", str(file)]) == 0
     assert "tiny/profile" in json.loads(file.read_text())["scenarios"]
 
 
 def test_programs_and_free_steps_agree_on_the_cpu(tmp_path: Path) -> None:
     options = ["--attention", "triton", "--max-model-len", "48"]
-    assert gpu.main(["graphs", *arguments(tmp_path, *options)]) == 0
+    assert engines.main(["graphs", *arguments(tmp_path, *options)]) == 0
     worst = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]["tiny/graphs"]["worst"]
     assert worst["unrecorded_all_patches"] == 0 and worst["unrecorded_other_endings"] == 0
     assert 0 <= worst["free_first_patch"] < 0.05
@@ -281,12 +282,12 @@ def test_programs_and_free_steps_agree_on_the_cpu(tmp_path: Path) -> None:
 
 
 def test_a_scenario_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(bench: gpu.Bench) -> dict[str, Any]:
+    def fail(bench: engines.Bench) -> dict[str, Any]:
         raise ValueError("no")
 
-    monkeypatch.setitem(gpu.SCENARIOS, "graphs", fail)
-    monkeypatch.setitem(gpu.SCENARIOS, "profile", lambda bench: {"files": []})
-    assert gpu.main(["graphs", "profile", *arguments(tmp_path)]) == 1
+    monkeypatch.setitem(engines.SCENARIOS, "graphs", fail)
+    monkeypatch.setitem(engines.SCENARIOS, "profile", lambda bench: {"files": []})
+    assert engines.main(["graphs", "profile", *arguments(tmp_path)]) == 1
     assert set(json.loads((tmp_path / "gpu.json").read_text())["scenarios"]) == {"tiny/profile"}
 
 
@@ -295,8 +296,8 @@ def test_a_peer_that_is_not_there_fails_and_replaces_no_figures(
 ) -> None:
     measured = {"scenarios": {"tiny/peer": {"works": [figures("short", 1, 1)], "ratios": []}}}
     (tmp_path / "gpu.json").write_text(json.dumps(measured))
-    monkeypatch.setitem(gpu.SCENARIOS, "concurrency", lambda bench: {"works": []})
-    assert gpu.main(["concurrency", *arguments(tmp_path, "--peer")]) == 1
+    monkeypatch.setitem(engines.SCENARIOS, "concurrency", lambda bench: {"works": []})
+    assert engines.main(["concurrency", *arguments(tmp_path, "--peer")]) == 1
     saved = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]
     assert saved["tiny/peer"] == measured["scenarios"]["tiny/peer"]
     assert "failed: peer" in capsys.readouterr().out
@@ -306,13 +307,13 @@ def test_start_up_is_measured_in_a_process_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ["--only-start-up", "--start-up-seqs", "2"]
-    assert gpu.main(["start_up", *arguments(tmp_path, *more)]) == 0
-    result = json.loads(capsys.readouterr().out.rsplit(gpu.MARK, 1)[1])
+    assert engines.main(["start_up", *arguments(tmp_path, *more)]) == 0
+    result = json.loads(capsys.readouterr().out.rsplit(engines.MARK, 1)[1])
     assert result["seconds_to_ready"] == pytest.approx(sum(result["stages"].values()))
     assert result["max_num_seqs"] == 2
 
 
 def test_start_up_is_measured_with_and_without_compiled_kernels(tmp_path: Path) -> None:
-    assert gpu.main(["start_up", *arguments(tmp_path, "--start-up-seqs", "2")]) == 0
+    assert engines.main(["start_up", *arguments(tmp_path, "--start-up-seqs", "2")]) == 0
     first = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]["tiny/start_up"]
     assert first["seconds_to_ready"] > 0 and first["later"].keys() < first.keys()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import gpu_accuracy, published
+from benchmarks import published
+from benchmarks.gpu import accuracy as gpu_accuracy
 from benchmarks.published import reason_missing
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.parity import load_golden

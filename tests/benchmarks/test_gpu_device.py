@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.gpu_device import device_of
+from benchmarks.gpu.device import device_of
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
     "gpu --shape tiny --device cuda:1",
-    "gpu_accuracy --device cuda --no-save",
-    "gpu_attention",
-    "gpu_attention_launches",
-    "gpu_halves",
-    "gpu_kernels --device cuda:0",
-    "gpu_linear",
-    "gpu_vae",
+    "gpu.accuracy --device cuda --no-save",
+    "gpu.kernels.attention",
+    "gpu.kernels.attention_launches",
+    "gpu.kernels.halves",
+    "gpu.kernels --device cuda:0",
+    "gpu.kernels.linear",
+    "gpu.kernels.vae",
 ]
 
 
@@ -69,8 +69,8 @@ def test_without_a_gpu_they_end_with_one_line(command: str) -> None:
             ["profile", "--device", "cpu", "--shape", "tiny", "--no-save", "--texts", "short,medium"],
             "no such text: medium",
         ),
-        ("gpu_attention", ["--device", "cpu", "--backends", "triton,fast"], "no such backend: fast"),
-        ("gpu_linear", ["--only", "LM 1", "DiT 18"], "no such case: DiT 18"),
+        ("gpu.kernels.attention", ["--device", "cpu", "--backends", "triton,fast"], "no such backend: fast"),
+        ("gpu.kernels.linear", ["--only", "LM 1", "DiT 18"], "no such case: DiT 18"),
     ],
 )
 def test_what_is_not_there_is_no_benchmark(module: str, arguments: list[str], message: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gpu_kernels
+from benchmarks.gpu.kernels import fused as gpu_kernels
 
 
 def test_every_case_is_compared_and_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

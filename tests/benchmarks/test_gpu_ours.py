@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu_checkpoints import make_checkpoint
-from benchmarks.gpu_ours import OPTIONS, Ours, Spoken, differences, engine_of, speak, with_undecided_stops
-from benchmarks.gpu_work import clips, run
+from benchmarks.gpu.checkpoints import make_checkpoint
+from benchmarks.gpu.ours import OPTIONS, Ours, Spoken, differences, engine_of, speak, with_undecided_stops
+from benchmarks.gpu.work import clips, run
 from models.voxcpm.checkpoint import load_checkpoint
 
 

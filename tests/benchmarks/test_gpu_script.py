@@ -33,9 +33,10 @@ def test_without_a_gpu_nothing_is_run_or_written(tmp_path: Path) -> None:
 
 
 def test_the_environment_of_the_installation_is_taken(tmp_path: Path) -> None:
-    copied = ("scripts/gpu_tests.sh", "benchmarks/__init__.py", "benchmarks/gpu_device.py")
+    packages = ("benchmarks/__init__.py", "benchmarks/gpu/__init__.py")
+    copied = ("scripts/gpu_tests.sh", *packages, "benchmarks/gpu/device.py")
     for name in copied:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     interpreter = tmp_path / ".venv" / "bin" / "python"
     interpreter.parent.mkdir(parents=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks import gpu_service
+from benchmarks.gpu import service as gpu_service
 
 
 def test_listeners_are_spread_over_processes() -> None:

@@ -13,12 +13,12 @@ from sqlalchemy import func, select
 from gateway.database import Database, Event, Setting
 from gateway.database.tables import now
 from gateway.errors import ApiError
-from gateway.eta import EtaTuning
 from gateway.operations import Operations, event_log, operations
 from gateway.operations.event_log import EventLog
 from gateway.operations.pages import PageState
 from gateway.operations.stored import read_groups, write_group
-from gateway.pool import WorkerPool
+from gateway.slots.estimates import EtaTuning
+from gateway.slots.pool import WorkerPool
 
 PATIENCE_SECONDS = 20.0
 

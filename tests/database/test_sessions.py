@@ -123,7 +123,7 @@ async def test_sessions_of_dead_gateways_are_interrupted_and_those_of_living_one
 ) -> None:
     living, dead, elsewhere, silent = [await add(database, state="active") for _ in range(4)]
     for session_id in (living, dead):
-        recording = RecordingFiles(folder / session_id)
+        recording = RecordingFiles(folder / session_id, noted=True)
         recording.begin({"type": "session", "id": session_id, "kind": "clip", "created_at": NOW.isoformat()})
         recording.write({"type": "utterance", "at": 0, "index": 0, "text": "Hi.", "parameters": {}})
         line = {"type": "audio", "at": 1, "index": 0, "samples": 1000, "sample_rate": 1000}

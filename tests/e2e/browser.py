@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
 
-INSECURE_HOST = "fleet.test"
+INSECURE_HOST = "fleet"
 """Resolves to this machine, but is not localhost: pages from it lack what browsers keep for https."""
 ARGUMENTS = [
     "--no-sandbox",

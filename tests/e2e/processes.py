@@ -23,11 +23,13 @@ from typing import IO, Any, TypeVar
 
 import httpx
 
+from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 from voxfleet.ports import any_free
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
+_OPEN = {"VOXFLEET_ADMIN_TOKEN": ADMIN_TOKEN, "VOXFLEET_EXPOSE_METRICS": "true"}
 Answer = TypeVar("Answer")
 
 
@@ -57,7 +59,7 @@ class Server:
     def get_json(self, path: str) -> Any:
         """The JSON at `path`, or None while nothing there answers 200."""
         try:
-            response = httpx.get(self.url + path, timeout=5)
+            response = httpx.get(self.url + path, timeout=5, headers=ADMIN)
         except httpx.TransportError:
             return None
         return response.json() if response.status_code == 200 else None
@@ -90,7 +92,7 @@ def server(arguments: list[str], port: int, ready_path: str, environment: dict[s
         process = subprocess.Popen(
             [sys.executable, "-m", "voxfleet", *arguments],
             cwd=REPOSITORY,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+            env={**os.environ, **_OPEN, "OMP_NUM_THREADS": "1", **environment},
             stdout=log,
             stderr=subprocess.STDOUT,
         )

@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, eventually, gateway, worker
 from tests.e2e.studio import write_voice
+from tests.gateway.administration import ADMIN, ADMIN_PAGE
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 PARAGRAPH = " ".join([SENTENCE] * 12)
@@ -21,7 +22,7 @@ MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='
 
 
 def test_the_worker_is_shown_live(page: Page, fleet: Server) -> None:
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     card = page.locator(".worker[data-worker]")
     expect(card).to_have_count(1)
     expect(card.locator(".state")).to_have_text("idle")
@@ -35,7 +36,7 @@ def test_the_worker_is_shown_live(page: Page, fleet: Server) -> None:
 
 
 def test_a_worker_is_drained_and_resumed(page: Page, fleet: Server) -> None:
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     expect(page.get_by_role("button", name="Restart w0")).to_be_hidden()  # nobody would start it again
     state = page.locator(".worker .state")
     page.get_by_role("button", name="Drain w0").click()
@@ -48,7 +49,7 @@ def test_a_worker_is_drained_and_resumed(page: Page, fleet: Server) -> None:
 
 
 def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet: Server) -> None:
-    page.goto(f"{slow_fleet.url}/admin")
+    page.goto(f"{slow_fleet.url}{ADMIN_PAGE}")
     expect(page.locator("#queue-empty")).to_be_visible()
     outcomes: list[int] = []
 
@@ -77,7 +78,7 @@ def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet
 
 
 def test_a_live_session_is_told_from_a_paused_one(page: Page, fleet: Server) -> None:
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     with connect(f"{fleet.url.replace('http', 'ws')}/ws/live") as socket:
         socket.send(json.dumps({"type": "start"}))
         socket.send(json.dumps({"type": "append", "text": PARAGRAPH}))
@@ -97,7 +98,7 @@ def test_a_voice_is_deleted_after_a_yes_and_its_name_is_text(
     audio = {"audio": ("voice.wav", recording, "audio/wav")}
     made = httpx.post(f"{fleet.url}/api/voices", data={"name": NAME}, files=audio, timeout=60)
     voice_id = made.raise_for_status().json()["id"]
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     row = page.locator(f"[data-voice='{voice_id}']")
     expect(row).to_contain_text(NAME)
     expect(row).to_contain_text("no consent")
@@ -112,7 +113,7 @@ def test_a_voice_is_deleted_after_a_yes_and_its_name_is_text(
 def test_the_token_is_asked_for_once_and_kept_for_the_tab(browser: Browser, fleet: Server) -> None:
     worker_url = fleet.get_json("/api/workers")["workers"][0]["url"]
     with (
-        gateway([worker_url], VOXFLEET_ADMIN_TOKEN="open-sesame") as edge,
+        gateway([worker_url], VOXFLEET_ADMIN_TOKEN="open-sesame-and-close") as edge,
         watched_page(browser) as watched,
     ):
         page = watched.page
@@ -120,7 +121,7 @@ def test_the_token_is_asked_for_once_and_kept_for_the_tab(browser: Browser, flee
         page.fill("#token", "guess")
         page.keyboard.press("Enter")
         expect(page.locator("#token-wrong")).to_be_visible()
-        page.fill("#token", "open-sesame")
+        page.fill("#token", "open-sesame-and-close")
         page.keyboard.press("Enter")
         expect(page.locator(".worker .state")).to_have_text("idle")
         expect(page.locator(".lamp")).to_have_text("Live")
@@ -133,7 +134,7 @@ def test_the_token_is_asked_for_once_and_kept_for_the_tab(browser: Browser, flee
 def test_the_page_polls_when_the_event_stream_is_not_to_be_had(browser: Browser, fleet: Server) -> None:
     with watched_page(browser) as watched:
         watched.page.route("**/api/events", lambda route: route.abort())
-        watched.page.goto(f"{fleet.url}/admin")
+        watched.page.goto(f"{fleet.url}{ADMIN_PAGE}")
         expect(watched.page.locator(".lamp")).to_have_text("Every 2 s")
         expect(watched.page.locator(".worker .state")).to_have_text("idle")
 
@@ -141,7 +142,7 @@ def test_the_page_polls_when_the_event_stream_is_not_to_be_had(browser: Browser,
 def test_a_worker_is_restarted_only_after_a_yes(page: Page) -> None:
     supervised = {"VOXFLEET_WORKER_SUPERVISED": "true"}
     with worker(slots=1, step_ms=10, **supervised) as one, gateway([one.url]) as edge:
-        page.goto(f"{edge.url}/admin")
+        page.goto(f"{edge.url}{ADMIN_PAGE}")
         page.get_by_role("button", name="Restart w0").click()
         question = page.locator("dialog[open]")
         expect(question).to_contain_text("Restart w0?")
@@ -157,7 +158,7 @@ def test_a_worker_is_restarted_only_after_a_yes(page: Page) -> None:
 
 
 def test_a_page_is_switched_off_and_on_again(browser: Browser, page: Page, fleet: Server) -> None:
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     switch = page.get_by_role("switch", name="Live")
     expect(switch).to_be_checked()
     switch.press("Space")
@@ -166,7 +167,7 @@ def test_a_page_is_switched_off_and_on_again(browser: Browser, page: Page, fleet
     assert httpx.get(f"{fleet.url}/live").status_code == 302
     assert "live" not in fleet.get_json("/api/config")["pages"]
     with watched_page(browser) as other:
-        other.page.goto(f"{fleet.url}/admin")
+        other.page.goto(f"{fleet.url}{ADMIN_PAGE}")
         expect(other.page.get_by_role("switch", name="Live")).not_to_be_checked()
         expect(other.page.locator("[data-page=live]")).to_be_hidden()
         switch.press("Space")
@@ -178,7 +179,7 @@ def test_a_page_is_switched_off_and_on_again(browser: Browser, page: Page, fleet
 def test_a_setting_out_of_bounds_is_refused_at_its_field(browser: Browser, fleet: Server) -> None:
     with watched_page(browser) as watched:  # the browser complains of the 422
         page = watched.page
-        page.goto(f"{fleet.url}/admin")
+        page.goto(f"{fleet.url}{ADMIN_PAGE}")
         field = page.get_by_label("First guess, seconds")
         expect(field).to_have_value("5")
         field.fill("7200")
@@ -191,15 +192,17 @@ def test_a_setting_out_of_bounds_is_refused_at_its_field(browser: Browser, fleet
         expect(page.locator("#status")).to_have_text("Saved, and in force.")
         expect(page.locator("#eta-prior_seconds-problem")).to_be_hidden()
         assert fleet.get_json("/api/settings/eta")["prior_seconds"] == 4.5
-        httpx.put(f"{fleet.url}/api/settings/eta", json={"prior_seconds": 5}).raise_for_status()
+        httpx.put(
+            f"{fleet.url}/api/settings/eta", headers=ADMIN, json={"prior_seconds": 5}
+        ).raise_for_status()
 
 
 def test_events_come_as_they_happen_and_are_filtered(page: Page, fleet: Server) -> None:
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     lines = page.locator(".log-line")
     expect(lines.filter(has_text="worker up").first).to_be_visible()
-    httpx.post(f"{fleet.url}/api/workers/w0/drain").raise_for_status()
-    httpx.post(f"{fleet.url}/api/workers/w0/resume").raise_for_status()
+    httpx.post(f"{fleet.url}/api/workers/w0/drain", headers=ADMIN).raise_for_status()
+    httpx.post(f"{fleet.url}/api/workers/w0/resume", headers=ADMIN).raise_for_status()
     expect(lines.filter(has_text="resume, by").first).to_be_visible()
     page.select_option("#log-kind", "admin")
     expect(lines.filter(has_text="worker up")).to_have_count(0)
@@ -213,7 +216,7 @@ def test_events_come_as_they_happen_and_are_filtered(page: Page, fleet: Server) 
 def test_the_page_is_chinese_for_who_reads_chinese(browser: Browser, fleet: Server) -> None:
     with watched_page(browser, locale="zh-CN") as watched:
         page = watched.page
-        page.goto(f"{fleet.url}/admin")
+        page.goto(f"{fleet.url}{ADMIN_PAGE}")
         expect(page.locator("#workers-title")).to_have_text("工作节点")
         expect(page.locator(".worker .state")).to_have_text("空闲")
         expect(page.get_by_role("switch", name="实时")).to_be_checked()
@@ -234,7 +237,7 @@ def test_stored_strings_are_shown_as_text(page: Page, fleet: Server) -> None:
     page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [voice]}))
     event = {"id": 1, "at": "2026-01-01T00:00:00Z", "kind": MARKUP, "subject": MARKUP, "message": MARKUP}
     page.route("**/api/log?*", lambda route: route.fulfill(json={"events": [event], "next_before": None}))
-    page.goto(f"{fleet.url}/admin")
+    page.goto(f"{fleet.url}{ADMIN_PAGE}")
     expect(page.locator(".worker h3")).to_have_text(MARKUP)
     expect(page.locator(".remark")).to_have_text(MARKUP)
     expect(page.locator("#queue .request-name")).to_have_text(MARKUP)

@@ -10,6 +10,7 @@ import asyncio
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import av
@@ -17,7 +18,17 @@ import numpy as np
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, check_error, pcm_of
+from gateway.audio.note import HEADER, SOFTWARE, SOURCE_TYPE
+from tests.gateway.audio_files import wav_samples
+from tests.gateway.processes import (
+    LONG_TEXT,
+    TEXT,
+    GatewayProcess,
+    StartFleet,
+    all_free,
+    check_error,
+    pcm_of,
+)
 from tests.worker.harness import WorkerProcess
 
 RATE = 24000
@@ -64,10 +75,36 @@ async def test_the_headers_say_how_it_went(fleet: GatewayProcess) -> None:
     assert headers["Content-Type"] == "audio/wav"
     assert headers["X-Request-Id"] == "my-request"
     assert int(headers["X-Sample-Rate"]) == RATE
-    assert float(headers["X-Audio-Seconds"]) == pytest.approx((len(response.content) - 44) / 2 / RATE)
+    assert float(headers["X-Audio-Seconds"]) == pytest.approx(len(wav_samples(response.content)) / 2 / RATE)
     assert 0 <= float(headers["X-Queue-Seconds"]) <= float(headers["X-First-Audio-Seconds"])
     assert (headers["X-Finish-Reason"], headers["X-Migrations"]) == ("stop", "0")
     assert again.content == response.content, "the seed of the answer repeats the clip"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("format", FORMATS)
+async def test_a_header_says_that_a_model_made_the_clip(
+    fleet: GatewayProcess, format: str, stream: bool
+) -> None:
+    body = {"text": TEXT, "seed": 5, "format": format, "stream": stream}
+    async with fleet.http() as http:
+        response = await http.post("/tts", json=body)
+        health = await http.get("/health")
+    assert response.headers[HEADER] == f'software="{SOFTWARE}", digital-source-type="{SOURCE_TYPE}"'
+    assert (SOURCE_TYPE.encode() in response.content) == (format != "pcm")
+    assert HEADER not in health.headers
+
+
+async def test_the_note_can_be_left_out(start: StartFleet, tmp_path: Path) -> None:
+    gateway, _ = start(1, step_ms=5, gateway={"provenance_note": False, "data_dir": tmp_path})
+    for stream in (False, True):
+        async with gateway.http() as http:
+            body = {"text": TEXT, "format": "wav", "stream": stream, "record": True}
+            response = await http.post("/tts", json=body)
+            session_id = response.headers["X-Session-Id"]
+            recorded = await http.get(f"/api/sessions/{session_id}/audio")
+        for answer in (response, recorded):
+            assert HEADER not in answer.headers and answer.content[36:40] == b"data"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +117,7 @@ async def test_another_sample_rate_is_resampled_to(fleet: GatewayProcess, format
         )
     assert int(response.headers["X-Sample-Rate"]) == rate
     if format in ("wav", "pcm"):
-        samples = (len(response.content) - (44 if format == "wav" else 0)) / 2
+        samples = len(wav_samples(response.content) if format == "wav" else response.content) / 2
         assert abs(samples / rate - len(pcm_of(TEXT, 5)) / 2 / RATE) < 0.001
 
 

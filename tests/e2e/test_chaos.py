@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.chaos import SCENARIOS, Size
+from benchmarks.chaos.faults import SCENARIOS, Size
 
 SHORT = {
     "kill": Size(60, clients=12, fault_every_seconds=1.5),
@@ -26,6 +26,15 @@ async def test_nothing_is_lost_and_every_byte_is_right(name: str) -> None:
         assert result["migrations"] > 0, result
     if name == "gateways":
         assert result["resumed"] > 0, result
+
+
+async def test_a_lost_device_ends_its_worker_and_no_clip() -> None:
+    """With the real engine, on a CPU that is told to be lost; `tests/gpu` loses a GPU."""
+    scenario, _ = SCENARIOS["lost"]
+    result = await scenario(Size(1), seed=3)
+    assert (result["migrations"], result["exit_statuses"]) == (1, [1])
+    assert result["same_length"]
+    assert result["latents_max_relative_difference"] < 1e-3
 
 
 async def test_the_bundled_voice_goes_on_as_if_nothing_had_happened() -> None:

@@ -16,7 +16,7 @@ from tests.gateway.processes import (
 )
 from tests.worker.harness import WorkerProcess
 
-SECRET = "between-us"
+SECRET = "between-us-alone-1"
 
 
 def dial_in(start: StartFleet, *gateways: GatewayProcess, **options: Any) -> WorkerProcess:
@@ -45,7 +45,7 @@ async def test_workers_dial_in_at_every_gateway_they_are_told_and_serve_both(sta
 
 
 async def test_a_worker_with_the_wrong_secret_is_not_let_in(start: StartFleet) -> None:
-    gateway = start.gateway([], worker_secret="another")
+    gateway = start.gateway([], worker_secret="another-shared-secret")
     worker = dial_in(start, gateway)
 
     async def refused() -> bool | None:

@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server
+from tests.gateway.administration import ADMIN_PAGE
 
-PAGES = ["/", "/live", "/sessions", "/admin"]
+PAGES = ["/", "/live", "/sessions", ADMIN_PAGE]
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
 
 

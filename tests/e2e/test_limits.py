@@ -196,7 +196,7 @@ async def test_a_browser_sends_its_key_as_a_subprotocol(start: StartFleet) -> No
 
 
 async def test_a_client_may_cancel_its_own_ticket_over_http(start: StartFleet) -> None:
-    gateway, _ = start(1, slots=1, step_ms=20, gateway={"admin_token": "administrators"})
+    gateway, _ = start(1, slots=1, step_ms=20, gateway={"admin_token": "the-administrators"})
     async with gateway.http() as http, gateway.stream(text=LONG_TEXT) as running:
         await running.receive_type("started")
         async with gateway.stream(text=TEXT) as waiting:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, eventually, gateway, worker
+from tests.gateway.administration import ADMIN
 
 SENTENCE = "The quick brown fox jumps over the lazy dog. "
 LONG = SENTENCE * 8
@@ -218,10 +219,10 @@ class TestAround:
 
     def test_a_page_that_is_off_leads_home(self, page: Page, fleet: Server) -> None:
         off = {"pages": [{"id": "live", "enabled": False}]}
-        httpx.put(f"{fleet.url}/api/pages", json=off).raise_for_status()
+        httpx.put(f"{fleet.url}/api/pages", headers=ADMIN, json=off).raise_for_status()
         try:
             page.goto(f"{fleet.url}/live")
             expect(page).to_have_url(f"{fleet.url}/")
         finally:
             on = {"pages": [{"id": "live", "enabled": True}]}
-            httpx.put(f"{fleet.url}/api/pages", json=on).raise_for_status()
+            httpx.put(f"{fleet.url}/api/pages", headers=ADMIN, json=on).raise_for_status()

@@ -55,15 +55,17 @@ async def test_an_administrator_ends_waiting_and_running_requests(start: StartFl
 
 
 async def test_the_admin_api_asks_for_the_token_and_speech_does_not(start: StartFleet) -> None:
-    gateway, _ = start(1, gateway={"admin_token": "s3cret"})
-    async with gateway.http() as http:
+    gateway, _ = start(1, gateway={"admin_token": "s3cret-and-long-enough"})
+    async with gateway.http(headers={}) as http:
         for method, path in (
             ("GET", "/api/workers"),
             ("GET", "/api/events"),
             ("POST", "/api/workers/w0/drain"),
         ):
             check_error(await http.request(method, path), 401)
-        assert (await http.get("/api/workers", headers={"Authorization": "Bearer s3cret"})).status_code == 200
+        assert (
+            await http.get("/api/workers", headers={"Authorization": "Bearer s3cret-and-long-enough"})
+        ).status_code == 200
         assert (await http.post("/tts", json={"text": TEXT})).status_code == 200
     assert not any("s3cret" in line for line in gateway.log)
 
@@ -89,9 +91,9 @@ async def test_events_show_workers_and_queue_as_they_change(start: StartFleet) -
 
 
 async def test_workers_with_a_secret_are_reached_with_it_only(start: StartFleet) -> None:
-    worker = start.worker(environment={"VOXFLEET_WORKER_SECRET": "between-us"}, step_ms=5)
-    knowing = start.gateway([worker], worker_secret="between-us")
-    ignorant = start.gateway([worker], worker_secret="guess")
+    worker = start.worker(environment={"VOXFLEET_WORKER_SECRET": "between-us-alone-1"}, step_ms=5)
+    knowing = start.gateway([worker], worker_secret="between-us-alone-1")
+    ignorant = start.gateway([worker], worker_secret="a-guess-that-is-wrong")
     await asyncio.to_thread(knowing.wait_until_serving, 1)
     async with knowing.http() as http:
         assert (await http.post("/tts", json={"text": TEXT})).status_code == 200

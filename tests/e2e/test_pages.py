@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import INSECURE_HOST, watched_page
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
+from tests.gateway.administration import ADMIN
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 PARAGRAPH = " ".join([SENTENCE] * 12)
@@ -58,7 +59,7 @@ def occupied(edge: Server) -> Iterator[None]:
         yield
     finally:
         for request in edge.get_json("/api/queue")["running"]:
-            httpx.delete(f"{edge.url}/api/queue/{request['ticket_id']}")
+            httpx.delete(f"{edge.url}/api/queue/{request['ticket_id']}", headers=ADMIN)
         thread.join()
 
 
@@ -142,7 +143,8 @@ class TestStopping:
         open_studio(page, slow_fleet, PARAGRAPH)
         page.click("#generate")
         running = eventually(lambda: slow_fleet.get_json("/api/queue")["running"])
-        httpx.delete(f"{slow_fleet.url}/api/queue/{running[0]['ticket_id']}").raise_for_status()
+        ticket = running[0]["ticket_id"]
+        httpx.delete(f"{slow_fleet.url}/api/queue/{ticket}", headers=ADMIN).raise_for_status()
         expect_state(page, "cancelled")
         expect(page.locator("#status")).to_contain_text("Cancelled by an administrator.")
 

@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from gateway.audio.wav import header_data_bytes, read_header
 from gateway.database import Database
 from gateway.sessions.index import SessionIndex
+from tests.gateway.audio_files import wav_samples
 from tests.gateway.processes import (
     LONG_TEXT,
     TEXT,
@@ -34,8 +36,7 @@ async def audio_of(gateway: GatewayProcess, session_id: str, part: str = "") -> 
     """The samples of its WAV."""
     async with gateway.http() as http:
         file = (await http.get(f"/api/sessions/{session_id}/audio{part}")).content
-    assert int.from_bytes(file[40:44], "little") == len(file) - 44
-    return file[44:]
+    return wav_samples(file)
 
 
 async def wait_for_state(gateway: GatewayProcess, session_id: str, state: str) -> dict[str, Any]:
@@ -66,7 +67,7 @@ async def test_both_ways_of_asking_are_recorded_as_they_were_heard(start: StartF
     assert "X-Session-Id" not in silent.headers
     clip_id = spoken.headers["X-Session-Id"]
     assert [session["id"] for session in listed] in ([], [clip_id])
-    assert await audio_of(gateway, clip_id) == spoken.content[44:] != b""
+    assert await audio_of(gateway, clip_id) == wav_samples(spoken.content) != b""
     async with gateway.stream(text=TEXT, seed=7, record=True) as stream:
         assert await stream.receive_rest() == 1000
     stream_id = stream.of_type("started")[0]["session_id"]
@@ -112,7 +113,8 @@ async def test_a_killed_gateway_leaves_a_recording_that_can_be_read(
         await stream.receive_rest()
     folder = tmp_path / "sessions" / cut_id
     left = (folder / "merged.wav").read_bytes()
-    assert int.from_bytes(left[40:44], "little") in range(len(left) - 44 - 7680, len(left) - 43)
+    header = read_header(left)
+    assert header_data_bytes(header) in range(len(left) - len(header) - 7680, len(left) - len(header) + 1)
 
     again = start.gateway(workers, data_dir=tmp_path).wait_until_serving(1)
     found = await wait_for_state(again, cut_id, "interrupted")

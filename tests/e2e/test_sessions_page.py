@@ -190,7 +190,7 @@ class TestOwner:
 
 def test_who_has_the_link_may_listen_and_change_nothing(browser: Browser, fleet: Server) -> None:
     worker_url = fleet.get_json("/api/workers")["workers"][0]["url"]
-    strict = {"VOXFLEET_API_KEYS": json.dumps(KEYS), "VOXFLEET_ADMIN_TOKEN": "t0p-secret"}
+    strict = {"VOXFLEET_API_KEYS": json.dumps(KEYS), "VOXFLEET_ADMIN_TOKEN": "t0p-secret-indeed"}
     with gateway([worker_url], **strict) as edge:
         session_id = record(edge, SENTENCE, authorization=f"Bearer {KEYS['shop']['key']}")
         with watched_page(browser, permissions=["clipboard-read", "clipboard-write"]) as owner:

@@ -12,6 +12,7 @@ from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data
 from tests.e2e.test_pages import expect_player, expect_state, figure, open_studio
+from tests.gateway.administration import ADMIN
 
 SENTENCE = "The quick brown fox sleeps."
 OTHER = "One by one they lit lamps."
@@ -228,7 +229,7 @@ def is_drawn(page: Page, button: str) -> bool:
 
 def test_pages_that_are_switched_off_are_not_offered(page: Page, fleet: Server) -> None:
     off = [{"id": "live", "enabled": False}, {"id": "voices", "enabled": False}]
-    httpx.put(f"{fleet.url}/api/pages", json={"pages": off}).raise_for_status()
+    httpx.put(f"{fleet.url}/api/pages", headers=ADMIN, json={"pages": off}).raise_for_status()
     try:
         page.goto(fleet.url)
         expect(page.locator("input[name=voice]").first).to_be_attached()
@@ -237,7 +238,7 @@ def test_pages_that_are_switched_off_are_not_offered(page: Page, fleet: Server) 
         expect(page.locator("#new-voice")).to_be_hidden()
     finally:
         on = [{**state, "enabled": True} for state in off]
-        httpx.put(f"{fleet.url}/api/pages", json={"pages": on}).raise_for_status()
+        httpx.put(f"{fleet.url}/api/pages", headers=ADMIN, json={"pages": on}).raise_for_status()
 
 
 def test_an_api_key_is_asked_for_where_one_is_needed(browser: Browser) -> None:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
-from benchmarks.fault_proxy import FaultProxy
+from benchmarks.chaos.fault_proxy import FaultProxy
 from tests.e2e.processes import Server, eventually, gateway, worker
 from tests.e2e.test_pages import expect_player, expect_state, figure, open_studio
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
 
 from engine.config import EngineConfig
+from engine.errors import DeviceLostError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -45,13 +46,17 @@ def expected_tokens(prompt: Rows[Token], count: int, salt: bytes = b"") -> list[
 
 @dataclass
 class FakeRunner:
-    """Computes through block tables; `fail` may raise for a batch, `stop_after` ends a request early."""
+    """Computes through block tables; `fail` may raise for a batch, `stop_after` ends a request early.
+
+    `lost` is why the device computes no more.
+    """
 
     num_blocks: int = 64
     block_size: int = 4
     max_model_len: int = 1000
     fail: Callable[[Rows[ScheduledSequence]], None] | None = None
     stop_after: dict[str, int] = field(default_factory=dict)
+    lost: str | None = None
 
     def __post_init__(self) -> None:
         self.store = [[POISON] * self.block_size for _ in range(self.num_blocks)]
@@ -64,6 +69,10 @@ class FakeRunner:
         if self.fail is not None:
             self.fail(batch)
         return results
+
+    def check_device(self) -> None:
+        if self.lost is not None:
+            raise DeviceLostError(self.lost)
 
     def release(self, sequence: Sequence) -> None:
         self.released.append(sequence.request_id)

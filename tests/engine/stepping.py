@@ -39,17 +39,20 @@ class Adapter:
         self.llm = make_engine(self.runner, max_num_seqs=64)
         self.in_step = threading.Event()
         self.threads: set[int] = set()
+        self.prepared: list[str] = []
         self.gate.set()
 
-    def validate(self, request: Request) -> None:
+    def prepare(self, request: Request) -> Sequence:
+        self.prepared.append(request.request_id)
         if not request.prompt:
             raise RequestError("the prompt is empty", "prompt")
+        return Sequence(request.request_id, request.prompt, request.count)
 
-    def add_request(self, request: Request) -> None:
+    def add(self, prepared: Sequence) -> None:
         self.threads.add(threading.get_ident())
-        if request.request_id == "broken":
+        if prepared.request_id == "broken":
             raise KeyError("bug in the model glue")
-        self.llm.add(Sequence(request.request_id, request.prompt, request.count))
+        self.llm.add(prepared)
 
     def cancel(self, request_id: str) -> bool:
         self.threads.add(threading.get_ident())

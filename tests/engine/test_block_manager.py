@@ -286,3 +286,22 @@ def test_a_block_taken_ahead_counts_as_the_next_tokens_and_is_never_forced() -> 
     manager.free(first)
     manager.check_invariants([second])
     assert manager.num_free_blocks == 2
+
+
+def test_a_head_that_waits_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks for its blocks in every step until there are enough."""
+    manager = BlockManager(9, BLOCK)
+    running = compute(manager, seq(A + B, "running"))
+    waiting = seq(A + B + P1 * 6)
+    hashed: list[object] = []
+    monkeypatch.setattr(
+        block_manager_module,
+        "digest_of",
+        lambda parent, tokens: hashed.append(tokens) or digest_of(parent, tokens),
+    )
+    assert not manager.allocate(waiting, reserve=3)
+    before = len(hashed)
+    assert before and not any(manager.allocate(waiting, reserve=3) for _ in range(10))
+    assert len(hashed) == before
+    assert manager.allocate(waiting) and waiting.num_cached_tokens == 8
+    manager.check_invariants([running, waiting])

@@ -9,7 +9,8 @@ import weakref
 import pytest
 
 from engine.errors import EngineError
-from engine.loop import EngineLoop
+from engine.loop import EngineLoop, OutputStream
+from engine.output_stream import Reader, wake
 from tests.engine.fakes import expected_tokens
 from tests.engine.stepping import Adapter, Output, Request, read_all, tokens_of
 
@@ -99,3 +100,19 @@ async def test_nothing_holds_a_taker_that_is_done_until_the_garbage_collector_co
         assert gone() is None
     finally:
         gc.enable()
+
+
+async def test_a_reader_that_fails_to_go_on_leaves_the_others_awake() -> None:
+    event_loop, woken = asyncio.get_running_loop(), asyncio.Event()
+    complaints: list[BaseException] = []
+    event_loop.set_exception_handler(lambda event_loop, context: complaints.append(context["exception"]))
+
+    def fail() -> None:
+        raise KeyError("a bug in a reader")
+
+    stream = OutputStream("a", lambda stream, command: None)
+    readers = [Reader(event_loop, go_on, stream) for go_on in (fail, woken.set)]
+    assert not wake(readers)
+    async with asyncio.timeout(30):
+        await woken.wait()
+    assert [type(error) for error in complaints] == [KeyError]

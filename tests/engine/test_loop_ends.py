@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from engine.errors import EngineError
+from engine.errors import DeviceLostError, EngineError
 from engine.loop import EngineLoop, OutputStream
 from tests.engine.fakes import expected_tokens
 from tests.engine.stepping import Adapter, Output, Request, read_all, tokens_of
@@ -115,6 +115,38 @@ async def test_when_the_engine_dies_every_reader_gets_an_error(loop: EngineLoop,
         loop.submit(Request("late", [1]))
     by_task.cancel()
     loop.close()
+
+
+def fail(*args: object) -> None:
+    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+async def test_a_lost_device_ends_the_engine_and_not_its_rows_alone(
+    loop: EngineLoop, engine: Adapter
+) -> None:
+    engine.gate.clear()
+    streams = [loop.submit(Request(name, [1, 2])) for name in ("running", "waiting")]
+    engine.runner.fail, engine.runner.lost = fail, "the device cuda:0 computes no more"
+    engine.gate.set()
+    for stream in streams:
+        with pytest.raises(EngineError, match=r"died: DeviceLostError: the device cuda:0 computes no more"):
+            await read_all(stream)
+    assert isinstance(loop.error, DeviceLostError)
+
+
+async def test_a_step_that_fails_on_a_device_that_lives_fails_its_rows_alone(
+    loop: EngineLoop, engine: Adapter
+) -> None:
+    engine.runner.fail = fail
+    ended = await read_all(loop.submit(Request("a", [1, 2])))
+    assert [output.finish_reason for output in ended] == ["error"]
+    engine.runner.fail = None
+    assert tokens_of(await read_all(loop.submit(Request("b", [3], 4)))) == expected_tokens([3], 4)
+
+
+def test_a_request_is_prepared_once(loop: EngineLoop, engine: Adapter) -> None:
+    list(loop.submit(Request("a", [1, 2])))
+    assert engine.prepared == ["a"]
 
 
 def test_outputs_made_before_the_death_are_still_read(loop: EngineLoop, engine: Adapter) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from engine.config import EngineConfig
@@ -238,3 +240,35 @@ def test_limits_that_would_starve_a_stream_are_refused() -> None:
         make(max_num_seqs=9, max_num_batched_tokens=8)
     with pytest.raises(ValueError, match="block_size must be at least 1"):
         make(block_size=0)
+
+
+@pytest.mark.parametrize("look_ahead", [False, True])
+def test_a_step_is_empty_only_when_nothing_waits_or_runs(look_ahead: bool) -> None:
+    """The most urgent decode may be the youngest, and have to give up its blocks: the next one goes on."""
+    for seed in range(400):
+        draw, now = random.Random(seed), [0.0]
+        block_size, num_blocks = draw.choice([1, 2, 4]), draw.randint(3, 14)
+        room = num_blocks * block_size
+        config = EngineConfig(
+            num_blocks=num_blocks, block_size=block_size, max_model_len=room, max_num_seqs=draw.randint(1, 5),
+            max_num_batched_tokens=draw.randint(5, 16), max_prefill_tokens=draw.randint(1, 8),
+            max_decodes=draw.choice([1, 2]), look_ahead=look_ahead,
+        )  # fmt: skip
+        scheduler = Scheduler(config, lambda now=now: now[0])
+        for step in range(60):
+            now[0] += draw.choice([0.01, 0.1, 0.5])
+            prompt = draw.randint(1, max(1, room // 2))
+            if step % 3 == 0 and step < 24:
+                count, plays = draw.randint(1, room - prompt), draw.choice([0.0, 0.1, 1.0])
+                tokens = [draw.randint(0, 3) for _ in range(prompt)]
+                scheduler.add(Sequence(str(step), tokens, count, token_seconds=plays))
+            batch = scheduler.schedule()
+            assert bool(batch) == bool(len(scheduler)), (seed, step)
+            assert all(row.sequence.status is SequenceStatus.RUNNING for row in batch)
+            for row in batch:
+                scheduler.commit(row)
+                if row.samples:
+                    scheduler.append(row.sequence, draw.randint(0, 3))
+                    if row.sequence.num_new_tokens == row.sequence.max_new_tokens:
+                        scheduler.remove(row.sequence)
+            scheduler.block_manager.check_invariants([*scheduler.waiting, *scheduler.running])

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterEach, describe, test } from "node:test";
-import { AdminAccess } from "../../frontend/static/js/admin/access.js";
+import { AdminAccess, adoptToken } from "../../frontend/static/js/admin/access.js";
 import { LiveFeed } from "../../frontend/static/js/admin/live-feed.js";
 import { etaFields } from "../../frontend/static/js/admin/eta-section.js";
 import { EventLines, MAX_LINES } from "../../frontend/static/js/admin/event-lines.js";
@@ -307,4 +307,21 @@ describe("EventLines", () => {
 
 test("the page says everything in both languages", () => {
   assert.deepEqual(Object.keys(zh).sort(), Object.keys(en).sort());
+});
+
+describe("the token in the address", () => {
+  test("is taken over and out of the address", () => {
+    const storage = new MemoryStorage();
+    const shown = [];
+    const history = { state: null, replaceState: (state, title, address) => shown.push(address) };
+    adoptToken({ hash: "#token=a%2Bb_-", pathname: "/admin", search: "?lang=en" }, history, storage);
+    assert.equal(storage.getItem("voxfleet.adminToken"), "a+b_-");
+    assert.deepEqual(shown, ["/admin?lang=en"]);
+  });
+
+  test("is left alone where there is none", () => {
+    const storage = new MemoryStorage();
+    adoptToken({ hash: "#workers", pathname: "/admin", search: "" }, { replaceState: assert.fail }, storage);
+    assert.equal(storage.getItem("voxfleet.adminToken"), null);
+  });
 });

@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { Clip } from "../../frontend/static/js/audio/clip.js";
 import { Envelope } from "../../frontend/static/js/audio/envelope.js";
 import { JitterEstimator } from "../../frontend/static/js/audio/jitter.js";
+import { JUDGED_AFTER_SECONDS, Pace } from "../../frontend/static/js/audio/pace.js";
 import { PcmDecoder, encodeWav, toFloat } from "../../frontend/static/js/audio/pcm.js";
 
 describe("Clip", () => {
@@ -102,5 +103,36 @@ describe("JitterEstimator", () => {
     assert.ok(jitter.seconds > 0.29);
     for (let i = 0; i < 4; i += 1) jitter.beginUtterance();
     assert.equal(jitter.seconds, 0);
+  });
+});
+
+describe("Pace", () => {
+  const arrivals = (pace, chunkSeconds, interval, count) => {
+    for (let i = 0; i < count; i++) pace.observe(100 + i * interval, chunkSeconds);
+    return pace.slow;
+  };
+
+  test("is slow when chunks take longer to come than to be heard", () => {
+    assert.equal(arrivals(new Pace(), 0.16, 0.2, 20), true);
+    assert.equal(arrivals(new Pace(), 0.16, 0.16, 20), false);
+    assert.equal(arrivals(new Pace(), 0.16, 0.03, 20), false);
+  });
+
+  test("is not judged by the first moments, nor by the wait for the first chunk", () => {
+    assert.equal(arrivals(new Pace(), 0.16, 0.3, 1 + Math.floor(JUDGED_AFTER_SECONDS / 0.3) - 1), false);
+    const pace = new Pace();
+    pace.observe(5, 0.16);
+    for (let i = 1; i < 40; i++) pace.observe(5 + i * 0.1, 0.16);
+    assert.equal(pace.slow, false);
+  });
+
+  test("recovers, and begins anew with an utterance", () => {
+    const pace = new Pace();
+    arrivals(pace, 0.16, 0.2, 20);
+    pace.observe(104.1, 4);
+    assert.equal(pace.slow, false);
+    arrivals(pace, 0.16, 0.2, 20);
+    pace.begin();
+    assert.equal(pace.slow, false);
   });
 });

@@ -96,6 +96,14 @@ test("the samples of a WAV file are what was put into it", () => {
   assert.equal(samplesOf(new ArrayBuffer(10)).length, 0);
 });
 
+test("a note between the header of a WAV file and its samples is no sound", () => {
+  const samples = Int16Array.of(1, -2, 300);
+  const plain = encodeWav([samples], 8000);
+  const note = Uint8Array.of(...[..."LIST"].map((c) => c.charCodeAt(0)), 3, 0, 0, 0, 7, 7, 7, 0);
+  const noted = Uint8Array.of(...plain.slice(0, 36), ...note, ...plain.slice(36), 9);
+  assert.deepEqual(samplesOf(noted.buffer), samples);
+});
+
 test("the pages say everything in both languages", () => {
   assert.deepEqual(Object.keys(zh).sort(), Object.keys(en).sort());
 });

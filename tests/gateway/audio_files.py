@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import wave
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,14 @@ def wav(samples: np.ndarray, rate: int = RATE) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="WAV", subtype="PCM_16")
     return file.getvalue()
+
+
+def wav_samples(file: bytes) -> bytes:
+    """The samples of a 16-bit wav file whose header has its true length, as the standard library reads it."""
+    with wave.open(io.BytesIO(file)) as reader:
+        samples = reader.readframes(reader.getnframes())
+    assert file.endswith(samples) and int.from_bytes(file[4:8], "little") == len(file) - 8
+    return samples
 
 
 def silence(kind: str, seconds: int, rate: int = 8_000) -> bytes:

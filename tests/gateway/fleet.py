@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gateway.pool import WorkerPool
-from gateway.queue import Requirement, Ticket, TicketQueue
-from gateway.standing import Priority, Standing
-from gateway.workers import Worker
+from gateway.slots.pool import WorkerPool
+from gateway.slots.queue import TicketQueue
+from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Priority, Standing
+from gateway.slots.tickets import Ticket
+from gateway.slots.worker import Worker
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
 INTERACTIVE, DEFAULT, BULK = Priority

@@ -18,6 +18,7 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from tests.gateway.administration import ADMIN_TOKEN
 from tests.worker.harness import (
     PATIENCE_SECONDS,
     REPOSITORY,
@@ -42,9 +43,12 @@ class GatewayProcess:
         if max_queue is not None:
             command += ["--max-queue", str(max_queue)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
+        settings = {"admin_token": ADMIN_TOKEN, "expose_metrics": True, **settings}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in settings.items()}
         variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path()}
         variables.setdefault("VOXFLEET_DATA_DIR", os.environ["VOXFLEET_DATA_DIR"])
+        self.admin = {"X-Admin-Token": variables["VOXFLEET_ADMIN_TOKEN"]}
+        """Headers of an administrator."""
         self.log: list[str] = []
         self.process = subprocess.Popen(
             command,
@@ -95,6 +99,8 @@ class GatewayProcess:
         self.process.wait(PATIENCE_SECONDS)
 
     def http(self, **options: Any) -> httpx.AsyncClient:
+        """A client; an administrator's unless it brings headers of its own."""
+        options.setdefault("headers", self.admin)
         return httpx.AsyncClient(base_url=self.url, timeout=PATIENCE_SECONDS, trust_env=False, **options)
 
     @asynccontextmanager

@@ -15,9 +15,9 @@ from gateway.service import Gateway
 from gateway.sessions import Recording
 from gateway.sessions.witness import witness_clip
 from gateway.settings import load_settings
-from gateway.synthesis import Outcome, Synthesis
+from gateway.synthesis.synthesis import Outcome, Synthesis
 from tests.gateway.processes import eventually
-from tests.gateway.test_relay import SEED, TEXT, Ear
+from tests.gateway.streams.test_relay import SEED, TEXT, Ear
 
 RATE = 24000
 

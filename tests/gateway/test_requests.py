@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gateway.errors import ApiError, from_validation
-from gateway.requests import MAX_SEED, TtsRequest, check_limits, parse_stream_request
+from gateway.requests import MAX_SEED, OpenAiSpeechRequest, TtsRequest, check_limits, parse_stream_request
 from gateway.settings import load_settings
 
 
@@ -131,3 +131,12 @@ def test_whatever_is_sent_it_is_a_request_or_a_named_error(message: object) -> N
     else:
         assert request.text.strip()
         assert request.format == "pcm"
+
+
+def test_figures_are_put_into_words_as_the_request_says() -> None:
+    assert TtsRequest(text="5").normalize == "auto"
+    assert TtsRequest(text="5", normalize="off").normalize == "off"
+    with pytest.raises(ValidationError, match="normalize"):
+        TtsRequest(text="5", normalize="maybe")
+    openai = OpenAiSpeechRequest(model="tts-1", input="5", normalize="on")
+    assert openai.to_tts_request(set(), ()).normalize == "on"

@@ -93,10 +93,10 @@ def test_a_secret_that_not_every_client_can_send_is_refused_by_name(
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VOXFLEET_ADMIN_TOKEN", "canary-1")
-    monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-2")
+    monkeypatch.setenv("VOXFLEET_ADMIN_TOKEN", "canary-1-of-twenty-one")
+    monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-2-of-twenty-one")
     settings = load_settings()
-    assert settings.admin_token.get_secret_value() == "canary-1"
+    assert settings.admin_token.get_secret_value() == "canary-1-of-twenty-one"
     assert "canary" not in repr(settings)
     assert "canary" not in settings.model_dump_json()
 

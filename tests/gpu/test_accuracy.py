@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks import gpu_accuracy
-from benchmarks.gpu_accuracy import GOLDEN, errors, golden_case, our_values
+from benchmarks.gpu import accuracy as gpu_accuracy
+from benchmarks.gpu.accuracy import GOLDEN, errors, golden_case, our_values
 from benchmarks.published import reason_missing
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.parity import load_golden

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.gpu_attention import conformance
+from benchmarks.gpu.kernels.attention import conformance
 from engine.attention.selection import BACKENDS
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 

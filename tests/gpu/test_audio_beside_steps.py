@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu_checkpoints import make_checkpoint
-from benchmarks.gpu_ours import Ours
+from benchmarks.gpu.checkpoints import make_checkpoint
+from benchmarks.gpu.ours import Ours
 from engine.staging import HostCopy
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions
-from models.voxcpm.programs.waveform_programs import DecodeShape, WaveformPrograms
+from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from tests.gpu.device import CUDA, DEVICE, RECORDED, needs_gpu
 
 pytestmark = needs_gpu
@@ -47,7 +47,7 @@ class Decodes:
         self._launch = WaveformPrograms.launch
         self._done: torch.cuda.Event | None = None
 
-    def launch(self, programs: WaveformPrograms, shape: DecodeShape, rows: int) -> HostCopy:
+    def launch(self, programs: WaveformPrograms, shape: PatchShape, rows: int) -> HostCopy:
         if not CUDA:
             return self._launch(programs, shape, rows)
         if self._done is not None:
@@ -58,9 +58,9 @@ class Decodes:
                 torch.cuda._sleep(BUSY_CYCLES)
         copy = self._launch(programs, shape, rows)
         with side.on():
-            self._done = torch.cuda.current_stream().record_event()
+            self._done = torch.cuda.current_stream(DEVICE).record_event()
         if not self._held_back:
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(DEVICE)
         return copy
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu_checkpoints import make_checkpoint
-from benchmarks.gpu_ours import Ours, graphs_against_eager, relative, request
-from benchmarks.gpu_work import Clip, clips
+from benchmarks.gpu.checkpoints import make_checkpoint
+from benchmarks.gpu.ours import Ours, graphs_against_eager, relative, request
+from benchmarks.gpu.work import Clip, clips
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine

@@ -18,7 +18,8 @@ STEPS = 50
 def keep_busy(cycles: int = BUSY_CYCLES) -> None:
     """The kernels' stream, for about a tenth of a second."""
     if CUDA:
-        torch.cuda._sleep(cycles)
+        with torch.cuda.device(DEVICE):
+            torch.cuda._sleep(cycles)
 
 
 def test_every_step_sees_its_inputs_and_yields_its_outputs() -> None:
@@ -47,7 +48,7 @@ def test_inputs_are_brought_while_the_device_computes() -> None:
     staging = Staging(torch.zeros(1 << 16, device=DEVICE))
     staging.send()
     keep_busy()
-    computed = torch.cuda.current_stream().record_event()
+    computed = torch.cuda.current_stream(DEVICE).record_event()
     for _ in range(2):
         staging.hosts[staging.take()][:] = 1.0
         staging.send()
@@ -59,7 +60,7 @@ def test_outputs_are_fetched_while_the_device_computes() -> None:
     readback = Readback(torch.ones(1 << 16, device=DEVICE))
     copy = readback.take(1 << 16)
     keep_busy()
-    computed = torch.cuda.current_stream().record_event()
+    computed = torch.cuda.current_stream(DEVICE).record_event()
     assert copy.wait().min() == 1.0
     assert not computed.query()
 
@@ -90,10 +91,10 @@ def test_what_is_handed_over_is_what_stood_there(slow: str) -> None:
 def test_the_current_stream_goes_on_while_the_side_is_busy() -> None:
     side = SideStream(DEVICE, "test")
     handed = HandOver(torch.zeros(4, 4, device=DEVICE), side)
-    torch.cuda.synchronize()
+    torch.cuda.synchronize(DEVICE)
     with side.on():
         keep_busy()
-        aside = torch.cuda.current_stream().record_event()
+        aside = torch.cuda.current_stream(DEVICE).record_event()
     handed.send(4)
-    torch.cuda.current_stream().record_event().synchronize()
+    torch.cuda.current_stream(DEVICE).record_event().synchronize()
     assert not aside.query()

@@ -28,7 +28,7 @@ Clip = tuple[np.ndarray, int]
 def worker() -> Iterator[WorkerProcess]:
     from tests.worker.harness import WorkerProcess
 
-    options = {"model": "bundled", "device": DEVICE.type, "slots": SLOTS, "step_ms": None}
+    options = {"model": "bundled", "device": str(DEVICE), "slots": SLOTS, "step_ms": None}
     process = WorkerProcess("cli", log_format="json", **options)
     try:
         status = process.wait_for(lambda status: status.state != "LOADING")

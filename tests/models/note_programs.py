@@ -25,7 +25,7 @@ from engine.attention import triton_paged
 from engine.cuda_graphs import Rehearsal
 from engine.kernels import launch
 from engine.kernels.ahead import noted
-from models.voxcpm import checkpoint, streaming_vae
+from models.voxcpm import checkpoint, waveform_streams
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.fused.vae import FusedDecoder
@@ -64,8 +64,7 @@ def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object) -> None:
 
 def take_other_steps(programs: StepPrograms) -> None:
     """As for requests with `inference_timesteps` of their own."""
-    decodes = [program for rows in programs._decodes.values() for _, program in rows]
-    for program in itertools.chain(decodes, *programs._chunks.values()):
+    for _, program in itertools.chain(*programs._patches.values()):
         for num_steps in OTHER_STEPS:
             program.compute(num_steps)
 
@@ -84,7 +83,7 @@ def main() -> None:
     with (
         decoder,
         mock.patch.object(checkpoint, "served", fused),
-        mock.patch.object(streaming_vae, "served", fused),
+        mock.patch.object(waveform_streams, "served", fused),
         mock.patch.object(launch, "pdl", fused),
         mock.patch.object(triton_paged.TritonBackend, "supports", mock.Mock(return_value=None)),
         mock.patch.object(VoxCPMRunner, "prepare", note),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,25 @@ def test_a_text_without_words_is_refused(voice: VoxCPM, text: str) -> None:
     with pytest.raises(RequestError, match="no words") as raised:
         voice.generate(text)
     assert raised.value.param == "text"
+
+
+@pytest.mark.parametrize("param", ["text", "prompt_text"])
+def test_half_a_surrogate_pair_is_refused(voice: VoxCPM, param: str) -> None:
+    words = {"text": "hello world", param: "hello \ud83d world"}
+    prompt = {} if param == "text" else {"prompt_audio": (np.zeros(1600, np.float32), 16000)}
+    with pytest.raises(RequestError, match="lone surrogate") as raised:
+        voice.generate(**words, **prompt)
+    assert raised.value.param == param
+
+
+def test_a_stream_that_nobody_iterates_is_cancelled(voice: VoxCPM) -> None:
+    stream = voice.generate("hello world again", min_seconds=60.0)
+    request_id = stream._stream.request_id
+    handed_over = voice._loop._streams[request_id]
+    del stream
+    gc.collect()
+    assert handed_over.cancelled and len(list(handed_over)) < 1000
+    assert request_id not in voice._loop._streams
 
 
 async def test_tasks_and_threads_share_one_engine(voice: VoxCPM) -> None:

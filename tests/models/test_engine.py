@@ -215,7 +215,7 @@ def test_a_number_of_the_wrong_kind_is_refused_before_it_fails_a_step(
     make_engine: Engines, param: str, value: object, wanted: str
 ) -> None:
     with pytest.raises(RequestError, match=f"{param} must be .*{wanted}") as caught:
-        make_engine().validate(replace(request("r"), **{param: value}))
+        make_engine().prepare(replace(request("r"), **{param: value}))
     assert caught.value.param == param
 
 
@@ -231,16 +231,16 @@ def test_a_limit_without_end_is_none(make_engine: Engines, endless: float) -> No
 def test_a_bad_field_is_refused_by_name(make_engine: Engines, param: str) -> None:
     engine = make_engine()
     with pytest.raises(RequestError) as caught:
-        engine.validate(BAD_REQUESTS[param])
+        engine.prepare(BAD_REQUESTS[param])
     assert caught.value.param == param
     assert not engine.has_unfinished()
 
 
 def test_text_beyond_the_model_or_the_limit_is_refused(make_engine: Engines) -> None:
     with pytest.raises(RequestError, match="the limit is 20"):
-        make_engine(max_text_characters=20).validate(request("r", "a" * 21))
+        make_engine(max_text_characters=20).prepare(request("r", "a" * 21))
     with pytest.raises(RequestError, match="the model has 16"):
-        make_engine(max_model_len=16).validate(request("r", "hello world again and again and again"))
+        make_engine(max_model_len=16).prepare(request("r", "hello world again and again and again"))
 
 
 def test_a_cache_smaller_than_the_model_bounds_clips_and_says_so_before_they_are_queued(
@@ -248,7 +248,7 @@ def test_a_cache_smaller_than_the_model_bounds_clips_and_says_so_before_they_are
 ) -> None:
     engine = make_engine(kv_blocks=2)
     with pytest.raises(RequestError, match="has 16") as caught:
-        engine.validate(request("r", "hello world again and again and again"))
+        engine.prepare(request("r", "hello world again and again and again"))
     assert caught.value.param == "text"
     whole = run(make_engine(), request("r"))["r"]
     outputs = run(engine, request("r"))["r"]
@@ -261,7 +261,7 @@ def test_the_first_generation_takes_no_reference_but_continues_a_prompt(first_ge
     engine = VoxCPMEngine(first_generation, EngineOptions(silence_guard=False))
     patches = np.zeros((3, 2, 16), dtype=np.float32)
     with pytest.raises(RequestError, match="no reference"):
-        engine.validate(SpeechRequest("r", "hello", seed=1, reference_latents=patches))
+        engine.prepare(SpeechRequest("r", "hello", seed=1, reference_latents=patches))
     with pytest.raises(RequestError, match="no reference"):
         engine.encode_audio(np.zeros(1000, np.float32), 16000, "reference")
     outputs = run(engine, SpeechRequest("r", "hello", seed=1, prompt_text="hi.", prompt_latents=patches))

@@ -20,8 +20,9 @@ from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
+from models.voxcpm.programs.language_program import LanguageRow
+from models.voxcpm.programs.patch_program import PatchRow
 from models.voxcpm.programs.runner import ProgramRunner
-from models.voxcpm.programs.step_program import ProgramRow
 from models.voxcpm.waveform_streams import WaveformStreams
 from tests.engine.fakes import check, digest, make_engine
 
@@ -80,7 +81,7 @@ def new_patch(values: list[bytes], last: bytes, num_steps: int, seed: int, index
 
 @dataclass
 class Device:
-    """Serves as all programs, too."""
+    """Computes language rows and patches when they are launched."""
 
     num_blocks: int
     block_size: int
@@ -88,7 +89,8 @@ class Device:
     num_steps: int = NUM_STEPS
     max_model_len: int = 1000
     store: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    rows: list[tuple[ProgramRow, bool]] = field(default_factory=list)
+    conditions: list[list[bytes]] = field(default_factory=list)
+    """What the rows that the last language program computed can see."""
     served_freely: int = 0
 
     def __post_init__(self) -> None:
@@ -101,29 +103,25 @@ class Device:
         self.streams.release(sequence)
         self.ahead.release(sequence)
 
-    def for_decodes(self, count: int, longest: int) -> Device:
-        return self
+    def for_decodes(self, count: int, longest: int) -> Languages:
+        return Languages(self, decodes=True)
+
+    def for_patches(self, count: int, begins: bool) -> Patches:
+        return Patches(self)
 
     def longest_chunk(self, has_audio: bool) -> int:
         return CHUNK_TOKENS - has_audio
 
-    def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[Device, int]]:
-        packed: list[tuple[Device, int]] = []
+    def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[Languages, int]]:
+        packed: list[tuple[Languages, int]] = []
         room = tokens = 0
         for length in lengths:
             if not packed or room == CHUNKS or tokens + length > self.longest_chunk(has_audio):
-                packed.append((self, 0))
+                packed.append((Languages(self, decodes=False), 0))
                 room = tokens = 0
             room, tokens = room + 1, tokens + length
-            packed[-1] = (self, room)
+            packed[-1] = (packed[-1][0], room)
         return packed
-
-    def fill(self, decodes: list[ProgramRow], chunks: list[ProgramRow] = []) -> None:  # noqa: B006
-        self.rows = [(row, True) for row in decodes] + [(row, False) for row in chunks]
-
-    def launch(self, num_steps: int) -> Any:
-        found = [self._compute(row, decode, num_steps) for row, decode in self.rows]
-        return type("Launched", (), {"results": lambda self: found})()
 
     def noise(self, state: State, index: int) -> tuple[int, int]:
         return state.seed, index
@@ -138,31 +136,84 @@ class Device:
         results: list[StepResult | None] = []
         for row in batch:
             keys, state = row.sequence.token_ids[row.start : row.start + row.count], row.sequence.payload
-            slot = self.streams.slots([row.sequence])[0] if row.samples else self.streams.spare_slot
-            noise = self.noise(state, state.index)
-            place = ProgramRow(row.start, keys, row.sequence.block_table, slot, noise)
-            found = self._compute(place, False, state.num_steps)
+            values = self.attend(row.start, keys, row.sequence.block_table)
+            if row.samples:
+                slot = self.streams.slots([row.sequence])[0]
+                noise = self.noise(state, state.index)
+                found = self.patch(values, PatchRow(slot, noise, 1.0), state.num_steps)
             results.append(self.result(state, found) if row.samples else None)
         return results
 
-    def _compute(self, row: ProgramRow, decode: bool, num_steps: int) -> Found:
+    def attend(self, start: int, keys: list[int | bytes], table: list[int]) -> list[bytes]:
+        """Stores the positions from `start` on; all that the last one can see."""
+        for position, key in enumerate(keys, start=start):
+            before = self._value(table, position - 1) if position else b""
+            self.store[self._place(table, position)] = digest(before, position, key)
+        return [self._value(table, position) for position in range(start + len(keys))]
+
+    def patch(self, values: list[bytes], row: PatchRow, num_steps: int) -> Found:
         if row.fresh:
             self.streams.begin(row.slot)
-        last = self.streams.last[row.slot]
-        for position, key in enumerate([last] if decode else row.keys, start=row.start):
-            before = self._value(row, position - 1) if position else b""
-            self.store[self._place(row, position)] = digest(before, position, key)
-        values = [self._value(row, position) for position in range(row.start + len(row.keys))]
-        patch = new_patch(values, last, num_steps, *(row.noise or (0, 0)))
+        patch = new_patch(values, self.streams.last[row.slot], num_steps, *row.noise)
         self.streams.last[row.slot] = patch
         self.streams.heard[row.slot] = [*self.streams.heard[row.slot], patch]
         return Found(patch, digest(self.streams.heard[row.slot]))
 
-    def _place(self, row: ProgramRow, position: int) -> tuple[int, int]:
-        return row.block_table[position // self.block_size], position % self.block_size
+    def _place(self, table: list[int], position: int) -> tuple[int, int]:
+        return table[position // self.block_size], position % self.block_size
 
-    def _value(self, row: ProgramRow, position: int) -> bytes:
-        return self.store.get(self._place(row, position), b"never written")
+    def _value(self, table: list[int], position: int) -> bytes:
+        return self.store.get(self._place(table, position), b"never written")
+
+
+@dataclass
+class Languages:
+    """A language program of decodes or of chunks."""
+
+    device: Device
+    decodes: bool
+
+    def fill(self, rows: list[LanguageRow]) -> None:
+        self.rows = rows
+
+    def launch(self) -> None:
+        last = self.device.streams.last
+        seen = [
+            (
+                self.device.attend(
+                    row.start, [last[row.slot]] if self.decodes else row.keys, row.block_table
+                ),
+                row,
+            )
+            for row in self.rows
+        ]
+        self.device.conditions = [values for values, row in seen if row.samples]
+
+    def mark(self) -> Landed:
+        return Landed([])
+
+
+@dataclass
+class Patches:
+    """A patch program."""
+
+    device: Device
+
+    def fill(self, rows: list[PatchRow]) -> None:
+        self.rows = rows
+
+    def launch(self, num_steps: int) -> Landed:
+        conditions = self.device.conditions[: len(self.rows)]
+        found = zip(conditions, self.rows, strict=True)
+        return Landed([self.device.patch(values, row, num_steps) for values, row in found])
+
+
+@dataclass
+class Landed:
+    found: list[Found]
+
+    def results(self) -> list[Found]:
+        return self.found
 
 
 def alone(prompt: list[int | bytes], state: State) -> list[tuple[bytes, bytes]]:

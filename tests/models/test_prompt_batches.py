@@ -11,7 +11,8 @@ import pytest
 
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.programs import step_programs
-from models.voxcpm.programs.step_program import StepProgram
+from models.voxcpm.programs.language_program import LanguageProgram
+from models.voxcpm.programs.patch_program import PatchProgram
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip
 
@@ -22,15 +23,28 @@ Engines = Callable[..., VoxCPMEngine]
 def chunk_launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, list[int]]]:
     """Of each launch with chunks: whether it has room for audio, and the lengths of its chunks."""
     launches: list[tuple[bool, list[int]]] = []
-    fill = StepProgram.fill
+    fill = LanguageProgram.fill
 
-    def noted(self: StepProgram, decodes: Any, chunks: Any = ()) -> None:
-        if chunks:
-            launches.append((self.shape.chunk_audio, [len(row.keys) for row in chunks]))
-        fill(self, decodes, chunks)
+    def noted(self: LanguageProgram, rows: Any) -> None:
+        if rows and self.shape.attention.num_chunks:
+            launches.append((self.shape.chunk_audio, [len(row.keys) for row in rows]))
+        fill(self, rows)
 
-    monkeypatch.setattr(StepProgram, "fill", noted)
+    monkeypatch.setattr(LanguageProgram, "fill", noted)
     return launches
+
+
+@pytest.fixture
+def solved_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of each launch of flow matching and VAE, for how many rows it is made."""
+    rows: list[int] = []
+    launch = PatchProgram.launch
+    monkeypatch.setattr(
+        PatchProgram,
+        "launch",
+        lambda self, num_steps: rows.append(self.shape.rows) or launch(self, num_steps),
+    )
+    return rows
 
 
 def prompts() -> list[Any]:
@@ -99,17 +113,37 @@ def lone_parts(engine: VoxCPMEngine, monkeypatch: pytest.MonkeyPatch) -> list[st
 
 @pytest.mark.parametrize("cut", [1, 5])
 def test_a_resumed_clip_that_is_alone_keeps_its_bits(
-    programs: Engines, chunk_launches: list[Any], monkeypatch: pytest.MonkeyPatch, cut: int
+    programs: Engines,
+    chunk_launches: list[Any],
+    solved_rows: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    cut: int,
 ) -> None:
-    """Its patches are computed again as decodes, and by the program that computed them first."""
+    """Its patches are computed again as decodes, and by the program that computed them first, but for flow
+    matching and VAE: what those make is known."""
     item = request("clip", "hello world", seed=4, min_seconds=0.12, max_seconds=0.12)
     spoken = run(programs(), item)["clip"]
+    assert solved_rows == [1] * 12
+    solved_rows.clear()
     engine = programs()
     monkeypatch.setattr(engine._runner, "_run_freely", lambda batch: pytest.fail("not by a program"))
     chunk_launches.clear()
     resumed = run(engine, replace(item, resume_latents=latents(spoken)[:cut]))["clip"]
     assert len(chunk_launches) == 1 and not chunk_launches[0][0]
     assert np.array_equal(latents(resumed), latents(spoken)[cut:])
+    assert solved_rows == [1] * (12 - cut)
+
+
+def test_only_the_end_of_a_prompt_is_solved_for_and_for_as_many_rows_as_it_has(
+    programs: Engines, solved_rows: list[int]
+) -> None:
+    """Its program has room for three chunks, and the part before the last needs no patch at all."""
+    engine = programs(max_num_batched_tokens=12)
+    engine._runner.prepare(step_programs.ProgramPlan(10, 3, 96, ((1, 4), (3, 12)), ((3, 12),)))
+    item = request("r", "hello world " * 5, max_seconds=0.01, min_seconds=0.01)
+    assert len(engine.prepare(item).token_ids) > 12
+    assert len(run(engine, item)["r"]) == 1
+    assert solved_rows == [1]
 
 
 def test_chunks_are_packed_into_the_fewest_launches_in_turn(programs: Engines) -> None:

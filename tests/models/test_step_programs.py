@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine.cuda_graphs import batch_sizes
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.programs import step_programs
-from models.voxcpm.programs.step_program import Launched, StepProgram
+from models.voxcpm.programs.patch_program import Launched, PatchProgram
 from models.voxcpm.waveform_streams import WaveformStreams
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip, varied_requests
@@ -94,10 +94,13 @@ def test_a_program_asks_the_device_for_nothing(programs: Engines, monkeypatch: p
         served.for_decodes(2, 40),
         served.for_chunks(2, 5, False),
         served.for_chunks(2, 5, True),
+        served.for_patches(2, False),
+        served.for_patches(2, True),
     ):
         with NoWordWithTheHost():
             program.compute()
-            program._waveforms.compute(program.shape.decode)
+            if isinstance(program, PatchProgram):
+                program._waveforms.compute(program.shape)
 
 
 def test_that_question_would_be_noticed() -> None:
@@ -112,9 +115,12 @@ def test_a_program_without_rows_harms_nobody(programs: Engines) -> None:
     engine.add_request(item)
     first = engine.step()
     before = engine._runner._streams.latents[:-1].clone()
-    program = engine._runner._programs._programs.for_decodes(2, 10)
-    program.fill([])
-    assert program.launch(10).results() == []
+    served = engine._runner._programs._programs
+    language, patch = served.for_decodes(2, 10), served.for_patches(2, False)
+    language.fill([])
+    language.launch()
+    patch.fill([])
+    assert patch.launch(10).results() == []
     torch.testing.assert_close(engine._runner._streams.latents[:-1], before)
     assert torch.isfinite(engine._runner._streams.latents).all()
     assert first[0].index == 0
@@ -131,8 +137,12 @@ def test_batch_sizes_waste_little() -> None:
 
 def test_there_are_not_too_many_programs() -> None:
     """Each takes part of a second to record."""
-    assert len(step_programs.ProgramPlan(10, 64, 4096).shapes()) <= 37
-    assert len(step_programs.ProgramPlan(10, 512, 8192).shapes()) <= 63
+    for plan, most in (
+        (step_programs.ProgramPlan(10, 64, 4096), 37),
+        (step_programs.ProgramPlan(10, 512, 8192), 63),
+    ):
+        assert len(plan.language_shapes()) <= most
+        assert len(plan.patch_shapes()) <= most - 10
 
 
 def test_many_short_streams_go_through_the_programs_of_long_ones(programs: Engines) -> None:
@@ -148,9 +158,9 @@ def test_a_step_is_launched_before_the_one_before_it_is_read(
     programs: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
-    launch, read = StepProgram.launch, Launched.results
+    launch, read = PatchProgram.launch, Launched.results
     monkeypatch.setattr(
-        StepProgram, "launch", lambda self, num_steps: events.append("launch") or launch(self, num_steps)
+        PatchProgram, "launch", lambda self, num_steps: events.append("launch") or launch(self, num_steps)
     )
     monkeypatch.setattr(Launched, "results", lambda self: events.append("read") or read(self))
     outputs = run(programs(), requests()[0])["zero-shot"]

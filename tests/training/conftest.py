@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 import torch
 
 from models.voxcpm.audio_vae import AudioVAE
-from models.voxcpm.training import synthesis
 from models.voxcpm.training.dataset import SpeechStore
+from models.voxcpm.training.flite import VOICES
 from models.voxcpm.training.recipe import Recipe, tiny_recipe
+from models.voxcpm.training.teachers import Speaker, Teachers
 from models.voxcpm.training.text import write_lines
 
 SENTENCES = [
@@ -42,24 +44,19 @@ def carry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def flite() -> synthesis.Flite:
-    return synthesis.Flite()
+def teachers() -> Teachers:
+    return Teachers()
 
 
 @pytest.fixture(scope="session")
-def gains(flite: synthesis.Flite) -> dict[str, float]:
-    return synthesis.voice_gains(flite)
-
-
-@pytest.fixture(scope="session")
-def speech(tmp_path_factory: pytest.TempPathFactory, flite: synthesis.Flite, gains: dict[str, float]) -> Path:
+def speech(tmp_path_factory: pytest.TempPathFactory, teachers: Teachers) -> Path:
     """A speech folder as the synthesis writes it: twelve sentences, three by each voice."""
     folder = tmp_path_factory.mktemp("speech")
-    written = 0
+    written, rng = 0, random.Random(0)
     with open(folder / "0.i16", "wb") as audio, open(folder / "0.tsv", "w") as table:
         for index, text in enumerate(SENTENCES[:12]):
-            voice = synthesis.VOICES[index % 4]
-            samples = synthesis.speak(flite, text, voice, gains)
+            voice = VOICES[index % 4]
+            samples = teachers.read(text, Speaker(voice), rng)
             audio.write(samples.tobytes())
             table.write(f"{written}\t{len(samples)}\t{voice}\tsentence\t{text}\n")
             written += len(samples)

@@ -21,13 +21,14 @@ from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training import export as export_module
 from models.voxcpm.training import pieces as pieces_module
 from models.voxcpm.training.export import export
+from models.voxcpm.training.flite import VOICES
 from models.voxcpm.training.lm_batches import LONGEST_REFERENCE, SHORTEST_REFERENCE
 from models.voxcpm.training.lm_loss import initialize
 from models.voxcpm.training.model_card import TrainingFacts
 from models.voxcpm.training.pieces import MOST_BYTES, gather, joined, split
 from models.voxcpm.training.progress import Progress
 from models.voxcpm.training.recipe import Recipe, voice_config
-from models.voxcpm.training.synthesis import VOICES, write_validation_speech
+from models.voxcpm.training.synthesis import write_validation_speech
 from models.voxcpm.training.train_lm import LMTrainer
 from models.voxcpm.training.train_vae import adopt, write_vae
 from models.voxcpm.training.warm_start import load_language_model, load_vae
@@ -117,14 +118,14 @@ def test_the_product_loads_what_was_exported_and_speaks(exported: Path, work: Pa
     outputs = []
     while engine.has_unfinished():
         outputs += engine.step()
-    assert sum(len(output.audio) for output in outputs) == 3 * 1280
+    assert sum(len(output.audio) for output in outputs) == 3 * 1920
 
 
 def test_each_voice_is_a_recording_of_a_length_that_training_has_seen(exported: Path) -> None:
     checkpoint = load_checkpoint(exported, "cpu")
     for voice in checkpoint.voices.values():
         assert voice.language == "en" and voice.description
-        assert soundfile.info(voice.audio).samplerate == 16000
+        assert soundfile.info(voice.audio).samplerate == 24000
         latents = AudioEncoder(checkpoint).encode_file(voice.audio, "reference")
         assert SHORTEST_REFERENCE <= len(latents) <= LONGEST_REFERENCE
 
@@ -139,8 +140,9 @@ def test_the_plain_decoder_can_be_chosen(pieces: Path, work: Path, tmp_path: Pat
 def test_the_card_says_what_the_voice_is_where_it_comes_from_and_what_it_cannot_do(exported: Path) -> None:
     card = (exported / "README.md").read_text()
     for statement in (
-        "synthetic English voices made\nfrom flite",
-        "demonstration and testing",
+        "synthetic English voices,\nlearnt from two small speech synthesisers",
+        "Apache-2.0",
+        "CC0",
         "12 hours",
         "700 steps",
         "Carnegie Mellon",
@@ -198,7 +200,7 @@ def test_training_goes_on_from_pieces_or_from_a_checkpoint(
 def test_a_warm_start_keeps_the_encoder_bit_for_bit(
     pieces: Path, exported: Path, work: Path, tmp_path: Path, recipe: Recipe
 ) -> None:
-    write_validation_speech(tmp_path, None, 1)
+    write_validation_speech(tmp_path, None, 1, recipe.validation_speakers[:2])
     adopt(exported, recipe, tmp_path, torch.device("cpu"), Progress(tmp_path, "vae"))
     gather(tmp_path, tmp_path, recipe.config)
     name = "vae-encoder.safetensors"

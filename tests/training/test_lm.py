@@ -14,6 +14,7 @@ from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.dataset import SpeechStore
 from models.voxcpm.training.generation import generate, waveforms
+from models.voxcpm.training.hearing import Hearing
 from models.voxcpm.training.latents import build_corpus, encode_speech, patches_of
 from models.voxcpm.training.lm_feeder import BatchFeeder
 from models.voxcpm.training.lm_loss import initialize
@@ -25,7 +26,7 @@ from models.voxcpm.training.train_lm import LMTrainer
 from models.voxcpm.training.training_common import MovingAverage, StageClock, cosine, warmup
 
 CPU = torch.device("cpu")
-PATCH_SAMPLES = 2 * 640
+PATCH_SAMPLES = 2 * 960
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_an_utterance_takes_its_patches_and_one_of_silence(
         padding = count * PATCH_SAMPLES - len(audio)
         assert PATCH_SAMPLES <= padding < 2 * PATCH_SAMPLES
         with torch.no_grad():
-            alone = vae.encode(torch.nn.functional.pad(audio, (0, padding))[None, None])[0]
+            alone = vae.encode(Hearing()(torch.nn.functional.pad(audio, (0, padding))[None, None]))[0]
         wanted = alone.T.unflatten(0, (-1, 2))
         torch.testing.assert_close(latents[first : first + count].float(), wanted, rtol=2e-3, atol=2e-3)
         first += count

@@ -15,6 +15,7 @@ from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_START
 from models.voxcpm.training.flat_attention import ROW_ATTENTIONS, flat_attention
 from models.voxcpm.training.lm_batches import (
     LONGEST_REFERENCE,
+    MOST_SILENCE_CUT,
     SHORTEST_REFERENCE,
     Batch,
     BatchMaker,
@@ -23,9 +24,9 @@ from models.voxcpm.training.lm_batches import (
 )
 from models.voxcpm.training.lm_feeder import BatchFeeder
 from models.voxcpm.training.recipe import DEFAULT_VOICE, Recipe
-from models.voxcpm.training.synthesis import VOICES
 
 UTTERANCES = 40
+VOICES = (DEFAULT_VOICE, "joe", "joe:1.1:1.4:1.0", "slt")
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +47,19 @@ def corpus() -> LatentCorpus:
 
 @dataclass
 class Document:
-    """One document read back from a batch: positions in the batch, corpus patches, the utterance spoken."""
+    """One document read back from a batch: positions in the batch, corpus patches, the utterances spoken.
+
+    first_target: position of the first patch that is learnt; prompt_utterance: None without a prompt.
+    """
 
     at: range
     reference: list[int]
     text: list[int]
+    prompt: list[int]
     target: list[int]
     first_target: int
     utterance: int
+    prompt_utterance: int | None
 
 
 def read_back(batch: Batch, corpus: LatentCorpus, recipe: Recipe) -> list[Document]:
@@ -72,11 +78,15 @@ def read_back(batch: Batch, corpus: LatentCorpus, recipe: Recipe) -> list[Docume
         marker = tokens.index(AUDIO_START)
         referenced = tokens[0] == REFERENCE_START
         begin = next(i for i, t in enumerate(tokens) if t == 104) + 1 if referenced else 0
-        target = [patch_at[p] for p in range(first + marker + 1, last)]
-        utterance = int(np.flatnonzero(corpus.first_patch == target[0])[0])
+        spoken = [patch_at[p] for p in range(first + marker + 1, last)]
+        utterance = owner(corpus, spoken[-1])
+        start = len(spoken) - int(corpus.num_patches[utterance])
+        prompt, target = spoken[:start], spoken[start:]
         reference = [patch_at[p] for p in range(first + 1, first + begin - 1)] if referenced else []
         text = tokens[begin:marker]
-        documents.append(Document(at, reference, text, target, first + marker + 1, utterance))
+        by = owner(corpus, prompt[0]) if prompt else None
+        first_target = first + marker + 1 + len(prompt)
+        documents.append(Document(at, reference, text, prompt, target, first_target, utterance, by))
     return documents
 
 
@@ -95,10 +105,15 @@ def test_every_document_is_what_the_prompt_builder_makes_of_its_utterance(
     patches = np.arange(corpus.num_patches.sum(), dtype=np.float32)[:, None, None]
     for document in read_back(batch, corpus, recipe):
         u = document.utterance
-        text = corpus.tokens[corpus.first_token[u] :][: corpus.num_tokens[u]]
+        text = corpus.tokens[corpus.first_token[u] :][: corpus.num_tokens[u]].tolist()
+        if document.prompt:
+            v = document.prompt_utterance
+            said = corpus.tokens[corpus.first_token[v] :][: corpus.num_tokens[v]].tolist()
+            text = [*said, recipe.lm.space_token, *text]
+        prompt = patches[document.prompt] if document.prompt else None
         reference = patches[document.reference] if document.reference else None
         speech = patches[corpus.first_patch[u] :][: corpus.num_patches[u]]
-        keys = build_sequence(text.tolist(), reference=reference, generated=speech)
+        keys = build_sequence(text, reference=reference, prompt=prompt, generated=speech)
         found = [int(t) for t in batch.token_ids[document.at]]
         audio = {p: i for i, p in enumerate(batch.audio_positions.tolist())}
         for key, token, position in zip(keys, found, document.at, strict=True):
@@ -118,13 +133,32 @@ def test_references_are_other_stretches_of_the_same_voice(
     for document in documents:
         voice = corpus.voice[document.utterance]
         if not document.reference:
-            assert VOICES[voice] == DEFAULT_VOICE
+            assert VOICES[voice] == DEFAULT_VOICE or document.prompt
             continue
         source = owner(corpus, document.reference[0])
         assert corpus.voice[source] == voice
         assert source == owner(corpus, document.reference[-1])
         assert SHORTEST_REFERENCE <= len(document.reference) <= LONGEST_REFERENCE
         assert document.reference == list(range(document.reference[0], document.reference[-1] + 1))
+
+
+def test_prompts_are_other_recordings_of_the_same_voice_from_their_beginning(
+    corpus: LatentCorpus, recipe: Recipe
+) -> None:
+    documents = [
+        document
+        for seed in range(6)
+        for document in read_back(BatchMaker(corpus, recipe.lm, seed).make(0.75), corpus, recipe)
+    ]
+    prompted = [document for document in documents if document.prompt]
+    assert 0.2 < len(prompted) / len(documents) < 0.8
+    assert any(d.reference for d in prompted) and not all(d.reference for d in prompted)
+    for document in prompted:
+        u, v = document.utterance, document.prompt_utterance
+        assert u != v and corpus.voice[u] == corpus.voice[v]
+        first, count = int(corpus.first_patch[v]), int(corpus.num_patches[v])
+        assert document.prompt == list(range(first, first + len(document.prompt)))
+        assert count - MOST_SILENCE_CUT <= len(document.prompt) <= count
 
 
 def test_the_stop_is_labelled_at_the_position_before_the_last_patch(
@@ -142,7 +176,7 @@ def test_a_flow_row_pairs_a_hidden_state_with_the_next_patch_and_the_one_before(
 ) -> None:
     expected = set()
     for document in read_back(batch, corpus, recipe):
-        before = [-1, *document.target[:-1]]
+        before = [document.prompt[-1] if document.prompt else -1, *document.target[:-1]]
         for offset, (patch, previous) in enumerate(zip(document.target, before, strict=True)):
             expected.add((document.first_target + offset - 1, patch, previous))
     known = np.append(batch.audio_patches, -1)
@@ -163,7 +197,8 @@ def test_noise_is_for_patches_that_are_fed_back_not_for_references(
     noise_at = dict(zip(batch.audio_positions.tolist(), batch.noise.tolist(), strict=True))
     for document in read_back(batch, corpus, recipe):
         references = range(document.at[0] + 1, document.at[0] + 1 + len(document.reference))
-        assert all(noise_at[p] == 0 for p in references)
+        prompts = range(document.first_target - len(document.prompt), document.first_target)
+        assert all(noise_at[p] == 0 for given in (references, prompts) for p in given)
         assert len({noise_at[p] for p in range(document.first_target, document.at[-1] + 1)}) == 1
     assert 0 < batch.noise.max() <= recipe.lm.most_feedback_noise
 

@@ -1,8 +1,10 @@
-"""Speech read aloud by flite: levels, silences, and the files that a reader follows while they grow."""
+"""Speech read aloud: levels, silences, and the files that a reader follows while they grow."""
 
 from __future__ import annotations
 
+import random
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,55 +13,79 @@ import torch
 
 from models.voxcpm.training import synthesis
 from models.voxcpm.training.dataset import SpeechStore
-from models.voxcpm.training.recipe import VOICE_WEIGHTS
+from models.voxcpm.training.flite import VOICES
+from models.voxcpm.training.recipe import Recipe
+from models.voxcpm.training.synthesis import UTTERANCES_OF_A_STRANGER, utterance_speakers
+from models.voxcpm.training.teachers import (
+    LEAD_SAMPLES,
+    SILENT_BELOW,
+    SPEECH_RATE,
+    TAIL_SAMPLES,
+    TARGET_RMS,
+    Speaker,
+    Teachers,
+    levelled,
+    shifted,
+    trim,
+)
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines, shingles
 
 TEXT = "The farmer saw the village at dawn."
 
 
-def test_every_voice_speaks_at_one_level_between_equal_silences(
-    flite: synthesis.Flite, gains: dict[str, float]
-) -> None:
+def test_every_voice_speaks_at_one_level_between_equal_silences(teachers: Teachers) -> None:
     levels = {}
-    for voice in synthesis.VOICES:
-        samples = synthesis.speak(flite, TEXT, voice, gains).astype(float)
-        loud = np.abs(samples) > 50
+    for voice in VOICES:
+        samples = teachers.read(TEXT, Speaker(voice), random.Random(0)).astype(float)
+        loud = np.abs(samples) > 0.05 * np.abs(samples).max()
         levels[voice] = np.sqrt(np.mean(samples[loud] ** 2))
-        edge = 250 * gains[voice]
-        assert np.abs(samples[: synthesis.LEAD_SAMPLES]).max() < edge
-        assert np.abs(samples[-synthesis.TAIL_SAMPLES :]).max() < edge
-    assert max(levels.values()) < 1.5 * min(levels.values())
-
-
-def test_a_text_takes_a_voice_the_same_time_twice_and_another_voice_another(flite: synthesis.Flite) -> None:
-    first, again, other = (flite.say(TEXT, voice) for voice in ("slt", "slt", "rms"))
-    assert len(first) == len(again) != len(other)
-    assert np.corrcoef(first, again)[0, 1] > 0.9  # its hiss is random
+        assert np.abs(samples[:LEAD_SAMPLES]).max() <= SILENT_BELOW
+        assert np.abs(samples[-TAIL_SAMPLES:]).max() <= SILENT_BELOW
+    assert max(levels.values()) < 1.1 * min(levels.values())
+    assert min(levels.values()) == pytest.approx(TARGET_RMS, rel=0.1)
 
 
 def test_silence_is_trimmed_and_nothing_but_silence_becomes_empty() -> None:
     samples = np.zeros(20_000, np.int16)
-    assert len(synthesis.trim(samples)) == 0
+    assert len(trim(samples, 200)) == len(levelled(samples.astype(np.float32))) == 0
     samples[[9_000, 9_999]] = 1000
-    assert len(synthesis.trim(samples)) == 1_000 + synthesis.LEAD_SAMPLES + synthesis.TAIL_SAMPLES
-    assert len(synthesis.trim(samples[9_000:10_000])) == len(synthesis.trim(samples))
+    assert len(trim(samples, 200)) == 1_000 + LEAD_SAMPLES + TAIL_SAMPLES
+    assert len(trim(samples[9_000:10_000], 200)) == len(trim(samples, 200))
 
 
-def test_processes_write_speech_that_the_store_reads_whole(carry: Path, tmp_path: Path) -> None:
-    speakers = synthesis.start(carry, tmp_path, 0.01, 2, time.time() + 60, VOICE_WEIGHTS)
+def test_playing_speech_faster_moves_formants_and_pitch_together() -> None:
+    tone = np.sin(2 * np.pi * 200 * np.arange(SPEECH_RATE) / SPEECH_RATE).astype(np.float32)
+    faster = shifted(tone, formants=1.25, pitch=1.25)
+    assert len(faster) == pytest.approx(SPEECH_RATE / 1.25, abs=2)
+    assert np.argmax(np.abs(np.fft.rfft(faster))) * SPEECH_RATE / len(faster) == pytest.approx(250, abs=2)
+    assert shifted(tone, formants=1.0, pitch=1.0) is tone
+
+
+def test_strangers_are_nobody_else_and_stay_for_a_while() -> None:
+    speakers = utterance_speakers(random.Random(0), {"heart": 0.5, "stranger of heart": 0.5})
+    names = [next(speakers).name for _ in range(2000)]
+    counts = Counter(names)
+    assert 800 < counts.pop("heart") < 1200
+    assert len(counts) > 50 and max(counts.values()) == UTTERANCES_OF_A_STRANGER
+
+
+def test_processes_write_speech_that_the_store_reads_whole(
+    carry: Path, tmp_path: Path, recipe: Recipe
+) -> None:
+    speakers = synthesis.start(carry, tmp_path, 0.01, 2, time.time() + 60, recipe.teacher_weights)
     for speaker in speakers:
         speaker.join(60)
     assert [speaker.exitcode for speaker in speakers] == [0, 0]
     store = SpeechStore(tmp_path, torch.device("cpu"), hours=0.1)
     store.refresh()
     assert store.filled == sum(path.stat().st_size for path in tmp_path.glob("*.i16")) // 2
-    assert store.filled >= 0.01 * 3600 * synthesis.SAMPLE_RATE and not store.full
+    assert store.filled >= 0.01 * 3600 * SPEECH_RATE and not store.full
     held_out = set().union(*map(shingles, read_lines(HELD_OUT_FILE)))
     starts = 0
     for utterance in store.utterances:
         assert utterance.start == starts
         starts += utterance.samples
-        assert utterance.voice in synthesis.VOICES and not shingles(utterance.text) & held_out
+        assert utterance.voice in VOICES and not shingles(utterance.text) & held_out
     assert {u.kind for u in store.utterances} <= {"sentence", "words", "template"}
 
 
@@ -74,7 +100,7 @@ def test_the_store_follows_growing_files_and_stops_when_it_is_full(speech: Path,
     store.refresh()
     store.refresh()
     last = store.utterances[-1]
-    assert 2 < len(store.utterances) < 12 and last.start + last.samples == store.filled <= 20 * 16000
+    assert 2 < len(store.utterances) < 12 and last.start + last.samples == store.filled <= 20 * 24000
     assert store.full
     everything = torch.from_numpy(np.frombuffer(audio, "<i2").copy())
     assert torch.equal(store.audio[: store.filled], everything[: store.filled])

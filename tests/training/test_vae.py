@@ -13,11 +13,13 @@ from models.voxcpm.audio_vae import AudioVAE, receptive_field_frames
 from models.voxcpm.training.channels_last import compute_as_images
 from models.voxcpm.training.dataset import SpeechStore
 from models.voxcpm.training.discriminators import Discriminators, discriminator_loss, generator_loss
+from models.voxcpm.training.hearing import Hearing
 from models.voxcpm.training.optimization import all_tensors
 from models.voxcpm.training.progress import Progress, last_report
 from models.voxcpm.training.ranks import Ranks
 from models.voxcpm.training.recipe import Recipe
 from models.voxcpm.training.synthesis import write_validation_speech
+from models.voxcpm.training.teachers import Speaker
 from models.voxcpm.training.train_decoder import DecoderTrainer
 from models.voxcpm.training.train_vae import Autoencoding, VAETrainer
 from models.voxcpm.training.vae_losses import WINDOWS_AND_BANDS, MelLoss, kl_divergence, mel_filters
@@ -30,7 +32,7 @@ CPU = torch.device("cpu")
 def work(tmp_path: Path, speech: Path) -> Path:
     """A run's folder with speech and validation speech."""
     (tmp_path / "speech").symlink_to(speech)
-    write_validation_speech(tmp_path, None, 1)
+    write_validation_speech(tmp_path, None, 1, (Speaker("rms"), Speaker("slt")))
     return tmp_path
 
 
@@ -83,7 +85,7 @@ def test_weight_norm_changes_no_output_and_folds_away_again(vae: AudioVAE, recip
 
 def test_whitening_keeps_what_is_decoded_and_evens_the_latents_out(vae: AudioVAE, store: SpeechStore) -> None:
     torch.manual_seed(1)
-    audio = store.crops(8, 64 * 640, 1.0, 1.0)
+    audio = Hearing()(store.crops(8, 64 * 960, 1.0, 1.0))
     with torch.no_grad():
         before = vae.decode(vae.encode(audio))
         whiten(vae, audio)
@@ -98,7 +100,7 @@ def test_whitening_keeps_what_is_decoded_and_evens_the_latents_out(vae: AudioVAE
 
 
 def test_the_variance_moves_with_the_mean_under_whitening(vae: AudioVAE, store: SpeechStore) -> None:
-    audio = store.crops(4, 64 * 640, 1.0, 1.0)
+    audio = Hearing()(store.crops(4, 64 * 960, 1.0, 1.0))
     with torch.no_grad():
         mean, log_variance = vae.encoder(audio)
         whiten(vae, audio)
@@ -140,9 +142,9 @@ def test_discriminators_learn_to_tell_noise_from_speech(store: SpeechStore) -> N
 
 
 def test_an_autoencoding_step_has_finite_losses_and_gradients(vae: AudioVAE, store: SpeechStore) -> None:
-    audio = store.crops(2, 8 * 640)
+    audio = store.crops(2, 8 * 960)
     compute_as_images(vae)
-    made, kl = Autoencoding(vae)(audio)
+    made, kl = Autoencoding(vae)(Hearing()(audio))
     (MelLoss()(made, audio) + kl).backward()
     assert made.shape == audio.shape
     assert all(p.grad is not None and p.grad.isfinite().all() for p in vae.parameters())

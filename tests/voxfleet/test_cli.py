@@ -24,6 +24,7 @@ CONTRACT = {
     "say": {"-o", "--voice", "--reference", "--prompt-audio", "--prompt-text", "--model", "--seed"},
     "bench": {"--url", "--concurrency", "--requests", "--text", "--json", "--api-key"},
     "doctor": {"--config"},
+    "detect": {"--json"},
 }
 GROUPS = {"sessions": {"clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--dry-run"}}}
 

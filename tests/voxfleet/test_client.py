@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
 from voxfleet.client import (
@@ -111,6 +112,25 @@ async def test_failures_are_typed_by_the_one_error_shape(gateway: GatewayProcess
         with pytest.raises(UnreachableError):
             async with client.live():
                 pass
+
+
+async def test_a_refusal_before_the_first_message_is_heard(
+    gateway: GatewayProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway refuses by the head of the request; its reason is heard although nothing can be sent."""
+    send = ClientConnection.send
+
+    async def send_late(socket: ClientConnection, message: str) -> None:
+        await socket.wait_closed()
+        await send(socket, message)
+
+    monkeypatch.setattr(ClientConnection, "send", send_late)
+    async with AsyncClient(gateway.url) as client:
+        with pytest.raises(AuthenticationError):
+            await anext(client.stream(TEXT))
+        async with client.live() as session:
+            with pytest.raises(AuthenticationError):
+                await anext(aiter(session))
 
 
 async def test_too_many_requests_at_once_say_when_to_come_back(gateway: GatewayProcess) -> None:

@@ -64,7 +64,7 @@ def test_only_a_failure_fails_the_command(
 
 def test_every_check_reports_exactly_once() -> None:
     findings = list(doctor.examine(ServeSettings(port=0)))
-    assert len({finding.subject for finding in findings}) == len(findings) == 10
+    assert len({finding.subject for finding in findings}) == len(findings) == 11
     console = Console(record=True, width=200)
     console.print(doctor.render(findings))
     text = console.export_text()

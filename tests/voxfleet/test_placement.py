@@ -23,35 +23,30 @@ def taken_port() -> Iterator[int]:
 
 
 def test_each_gpu_gets_a_worker_that_sees_it_alone() -> None:
-    assert place_workers("auto", "auto", ["2", "3"], 16) == [
+    assert place_workers("auto", "auto", ["2", "3"]) == [
         Placement("cuda", {"CUDA_VISIBLE_DEVICES": "2"}),
         Placement("cuda", {"CUDA_VISIBLE_DEVICES": "3"}),
     ]
 
 
 def test_more_workers_than_gpus_share_them_evenly() -> None:
-    placements = place_workers(3, "cuda", ["0", "1"], 16)
+    placements = place_workers(3, "cuda", ["0", "1"])
     assert [placement.environment["CUDA_VISIBLE_DEVICES"] for placement in placements] == ["0", "1", "0"]
 
 
 def test_without_a_gpu_there_is_one_worker_on_the_cpu() -> None:
-    assert place_workers("auto", "auto", [], 16) == [Placement("cpu")]
+    assert place_workers("auto", "auto", []) == [Placement("cpu")]
 
 
-def test_workers_on_the_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert place_workers(3, "auto", [], 8) == [Placement("cpu", {"OMP_NUM_THREADS": "2"})] * 3
-    assert place_workers(3, "cpu", ["0"], 2) == [Placement("cpu", {"OMP_NUM_THREADS": "1"})] * 3
-
-
-def test_a_thread_count_of_the_users_own_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    assert place_workers(2, "cpu", [], 8) == [Placement("cpu")] * 2
+def test_workers_on_the_cpu_are_told_how_many_share_it() -> None:
+    sharing = Placement("cpu", {"VOXFLEET_WORKER_WORKERS_ON_MACHINE": "3"})
+    assert place_workers(3, "auto", []) == [sharing] * 3
+    assert place_workers(3, "cpu", ["0"]) == [sharing] * 3
 
 
 def test_cuda_without_a_gpu_is_refused() -> None:
     with pytest.raises(DeviceError, match="no CUDA device"):
-        place_workers("auto", "cuda", [], 16)
+        place_workers("auto", "cuda", [])
 
 
 @pytest.mark.parametrize(

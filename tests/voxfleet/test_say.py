@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from gateway.audio.note import SOURCE_TYPE
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet.devices import visible_gpus
 from voxfleet.say import SayError, say, write
@@ -65,6 +66,16 @@ def test_the_text_can_come_from_standard_input(tmp_path: Path) -> None:
     result = run("-", "-o", str(output), "--model", str(TINY), text="Hello there.")
     assert result.returncode == 0, result.stderr
     assert output.stat().st_size > 44
+
+
+@pytest.mark.parametrize("format", ["wav", "flac", "ogg", "mp3", "aiff", "au"])
+def test_a_file_says_that_a_model_made_it_where_its_format_can(format: str, tmp_path: Path) -> None:
+    output = tmp_path / f"out.{format}"
+    write(output, np.sin(np.arange(16000) / 10, dtype=np.float32) / 4, 16000)
+    with soundfile.SoundFile(output) as file:
+        told, samples = file.copy_metadata(), len(file)
+    assert samples >= 15500
+    assert told.get("comment") == (None if format == "au" else SOURCE_TYPE)
 
 
 @pytest.mark.parametrize(("argument", "text"), [("-", b"caf\xe9"), (b"caf\xe9", b"")])
@@ -190,3 +201,15 @@ def test_a_model_that_cannot_continue_recordings_says_so(tmp_path: Path) -> None
     spoken = say("Hello there.", tmp_path / "a.wav", device="cpu", seed=1, **recording)
     assert spoken.note is not None and "--reference" in spoken.note
     assert say("Hello there.", tmp_path / "b.wav", model=str(TINY), device="cpu", **recording).note is None
+
+
+def test_figures_are_put_into_words_where_that_is_wanted(tmp_path: Path) -> None:
+    """The same seed and the same words are the same audio."""
+
+    def spoken(text: str, normalize: str) -> bytes:
+        output = tmp_path / "out.wav"
+        say(text, output, model=str(TINY), seed=3, normalize=normalize)
+        return output.read_bytes()
+
+    assert spoken("5 dogs.", "on") == spoken("five dogs.", "off")
+    assert spoken("5 dogs.", "off") != spoken("five dogs.", "off")

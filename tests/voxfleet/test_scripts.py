@@ -17,9 +17,15 @@ SYSTEM_PATH = "/usr/bin:/bin"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("start_all.sh", "run_tests.sh", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path / name)
+    copy_root(tmp_path)
     return tmp_path
+
+
+def copy_root(to: Path) -> None:
+    for name in ("start_all.sh", "run_tests.sh", "pyproject.toml"):
+        shutil.copy(ROOT / name, to / name)
+    shutil.copytree(ROOT / "locks", to / "locks")
+    shutil.copytree(ROOT / "scripts", to / "scripts")
 
 
 def program(path: Path, script: str) -> None:
@@ -32,7 +38,7 @@ def fake_venv(checkout: Path, extras: str = "") -> None:
     """A virtual environment that looks installed: its pip would fail, its `voxfleet` prints its arguments."""
     program(checkout / ".venv/bin/python", f'[ "$1" = -m ] && exit 9\nexec {sys.executable} "$@"')
     program(checkout / ".venv/bin/voxfleet", f'# by {checkout}/.venv/bin/python\necho "voxfleet $*"')
-    fingerprint = "cat pyproject.toml constraints.txt | cksum | tr -d ' '"
+    fingerprint = "cat pyproject.toml locks/*.txt | cksum | tr -d ' '"
     printed = subprocess.run(
         ["bash", "-c", fingerprint], cwd=checkout, capture_output=True, text=True, check=True
     )
@@ -101,7 +107,7 @@ def test_install_only_stops_before_serving(checkout: Path) -> None:
     assert "voxfleet serve" not in result.stdout
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "locks/base.txt"])
 def test_a_changed_dependency_file_installs_again(checkout: Path, name: str) -> None:
     fake_venv(checkout)
     with (checkout / name).open("a", encoding="utf-8") as file:
@@ -123,8 +129,7 @@ def test_an_extra_that_is_missing_installs_and_one_that_is_there_does_not(checko
 def test_a_folder_that_was_moved_is_installed_again(checkout: Path) -> None:
     old = checkout / "old"
     old.mkdir()
-    for name in ("start_all.sh", "pyproject.toml", "constraints.txt"):
-        shutil.copy(checkout / name, old / name)
+    copy_root(old)
     fake_venv(old)
     assert "Installed already" in run(old, "--install-only").stdout
     old.rename(checkout / "new")
@@ -135,7 +140,7 @@ def test_an_extra_that_does_not_exist_is_refused_with_those_that_do(checkout: Pa
     fake_venv(checkout)
     result = run(checkout, "--install-only", VOXFLEET_EXTRAS="test,tets")
     assert result.returncode == 1
-    assert "there is no extra 'tets', but flash, test." in result.stderr
+    assert "there is no extra 'tets', but flash, watermark, test." in result.stderr
     assert "Installing" not in result.stdout
 
 

@@ -59,6 +59,7 @@ class WorkerProcess:
         command = [sys.executable, "-m", "tests.worker.run_worker", engine, json.dumps(options)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path(), **(environment or {})}
+        self.secret = variables.get("VOXFLEET_WORKER_SECRET")
         self.log: list[str] = []
         self.process = subprocess.Popen(
             command,
@@ -95,7 +96,8 @@ class WorkerProcess:
         return httpx.request(method, self.url + path, timeout=PATIENCE_SECONDS, **options)
 
     def health(self) -> WorkerStatus:
-        response = self.request("GET", "/health")
+        headers = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
+        response = self.request("GET", "/health", headers=headers)
         response.raise_for_status()
         return WorkerStatus.model_validate_json(response.content)
 

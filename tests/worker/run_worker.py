@@ -1,6 +1,7 @@
 """A worker process for tests: `python -m tests.worker.run_worker ENGINE '{"slots": 2}'`.
 
-ENGINE is "cli" for the entry point that `voxfleet worker` calls, else one of the engines below: the synthetic
+ENGINE is "cli" for the entry point that `voxfleet worker` calls, "losing" for a real one whose device is lost
+at SIGUSR1, else one of the engines below: the synthetic
 one with a single fault. The port is in the first log line.
 """
 
@@ -13,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+from benchmarks.chaos import lost_device
 from models.speech import SpeechEngine, SpeechOutput
 from worker import cli
 from worker.engines import ReportProgress, load_engine
@@ -62,7 +64,13 @@ def load_faulty(settings: WorkerSettings, report: ReportProgress) -> SpeechEngin
     return FaultyEngine(settings.step_ms, settings.slots)
 
 
+def load_losing(settings: WorkerSettings, report: ReportProgress) -> SpeechEngine:
+    lost_device.arm()
+    return load_engine(settings, report)
+
+
 ENGINES = {
+    "losing": load_losing,
     "synthetic": load_engine,
     "gated": load_when_told,
     "unloadable": fail_to_load,
@@ -73,6 +81,8 @@ ENGINES = {
 def main(engine: str, options: dict[str, object]) -> int:
     if engine == "cli":
         return cli.run(**options)
+    if engine == "losing":
+        lost_device.listen()
     configure_logging("json")
     return serve(load_settings(**options), ENGINES[engine])
 

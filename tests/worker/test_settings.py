@@ -51,6 +51,9 @@ def test_a_variable_of_the_gateway_is_none_of_the_worker(monkeypatch: pytest.Mon
         {"log_format": "xml"},
         {"max_audio_seconds": float("inf")},
         {"prot": 1},
+        {"max_model_len": 0},
+        {"attention": "fast"},
+        {"slots": 9, "max_num_batched_tokens": 8},
         {"gateway_urls": "ftp://a"},
         {"gateway_urls": "http://a/path"},
         {"advertised_url": "here"},
@@ -94,15 +97,15 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_network_needs_a_secret_and_the_secret_stays_one() -> None:
-    settings = load_settings(host="0.0.0.0", secret="canary-secret")
-    assert "canary-secret" not in f"{settings!r} {settings.model_dump_json()}"
+    settings = load_settings(host="0.0.0.0", secret="canary-secret-0123")
+    assert "canary-secret-0123" not in f"{settings!r} {settings.model_dump_json()}"
 
 
 def test_errors_quote_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-secret")
+    monkeypatch.setenv("VOXFLEET_WORKER_SECRET", "canary-secret-0123")
     with pytest.raises(SettingsError) as caught:
         load_settings(slots=0)
-    assert "canary-secret" not in str(caught.value)
+    assert "canary-secret-0123" not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 

@@ -3,7 +3,7 @@
 A case is run on a cache whose unused slots, and on queries whose padding, hold NaN; block tables are
 shuffled. Outputs are compared with the SDPA backend in fp32 on the CPU (which other tests compare with
 attention written out), and the whole cache with what it should hold, bit for bit.
-`benchmarks/gpu_attention.py` runs the same functions on CUDA, where `check_replay` captures a real graph.
+`benchmarks.gpu.kernels.attention` runs them on CUDA, where `check_replay` captures a real graph.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Hopper:
 
 def main() -> None:
     driver.set_active(Hopper())
-    torch.cuda.synchronize = torch.cuda.get_device_name = lambda: "none"
+    torch.cuda.synchronize = torch.cuda.get_device_name = lambda device: "none"
     ahead.WORTH_PROCESSES = 1
     rehearsed: list[Any] = []
     reported: list[float] = []

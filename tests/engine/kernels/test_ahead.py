@@ -164,5 +164,5 @@ def test_what_cannot_be_rehearsed_is_compiled_where_it_is_used(
 
 
 def without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "_digest", lambda key: key)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(ahead, "_digest", lambda key, device: key)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)

@@ -1,0 +1,72 @@
+"""A short run of the load benchmark: all is answered and nothing stays behind. No figure is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.gateway.load import SCENARIOS, judge, run_scenario
+
+NOTHING = {"waiting": 0, "running": 0, "worker_slots_used": 0}
+
+
+async def measured(name: str) -> dict[str, Any]:
+    return (await run_scenario(name, quick=True))["measured"]
+
+
+def check_nothing_held(held: dict[str, int]) -> None:
+    assert {key: held[key] for key in NOTHING} == NOTHING
+
+
+async def test_every_stream_is_heard_to_its_end() -> None:
+    result = await measured("latency")
+    assert result["chunks"] > 0
+    assert (await measured("first_audio"))["requests"] == 5
+
+
+async def test_under_overload_every_rejection_says_when_to_come_back() -> None:
+    result = await measured("overload")
+    assert result["rejected"] > 0
+    assert result["rejected_with_retry_after"] == result["rejected"]
+    check_nothing_held(result["held_after"])
+
+
+async def test_tenants_and_bulk_are_served_side_by_side() -> None:
+    result = await measured("tenants")
+    assert result["audio_seconds"]["a"] > 0
+    assert result["audio_seconds"]["b"] > 0
+    assert {status.split()[1] for status in result["answers"]} <= {"200", "429"}
+    check_nothing_held(result["held_after"])
+
+
+async def test_who_leaves_is_gone_queued_or_streaming() -> None:
+    check_nothing_held((await measured("leaving"))["held_after"])
+
+
+async def test_waiting_connections_are_let_go() -> None:
+    result = await measured("memory")
+    for kind in ("websocket", "http"):
+        assert result[f"{kind}_waiting"] == 119  # one of 120 runs
+        check_nothing_held(result[f"{kind}_held_after"])
+
+
+async def test_a_soak_with_cuts_and_kills_leaks_no_slot_task_or_file() -> None:
+    result = await measured("soak")
+    assert result["completed"] + result["cut"] + result["refused"] == result["streams"] == 150
+    check_nothing_held(result["held_after"])
+    assert result["held_after"]["tasks"] <= result["held_before"]["tasks"] + 5
+    assert result["held_after"]["files"] <= result["held_before"]["files"] + 5
+
+
+async def test_a_deep_queue_empties() -> None:
+    result = await measured("queue")
+    assert result["waiting"] == 2000 - 60
+    assert result["left_over"] == 0
+
+
+@pytest.mark.parametrize(("figure", "met"), [(1.4, True), (1.5, True), (1.6, False), (float("nan"), False)])
+def test_a_goal_is_met_or_not(figure: float, met: bool) -> None:
+    goals = SCENARIOS["latency"].goals
+    verdict = judge({"added_ms_p50": figure, "added_ms_p99": 0.0}, goals)
+    assert verdict["added_ms_p50"]["met"] is met

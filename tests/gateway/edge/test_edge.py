@@ -1,0 +1,157 @@
+"""What surrounds every request: ids, the one error shape, bounded bodies, metrics by route."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from gateway.app import create_app
+from gateway.settings import load_settings
+from tests.gateway.administration import ADMIN, ADMIN_TOKEN
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    """Of a gateway whose only worker is not there; small bodies only."""
+    limits = {"max_body_bytes": 1000, "max_text_characters": 100, "body_timeout_seconds": 0.2}
+    limits |= {"admin_token": ADMIN_TOKEN, "expose_metrics": True}
+    app = create_app(load_settings(worker_urls="http://127.0.0.1:9", **limits))
+    app.state.broken = False
+
+    @app.get("/broken")
+    async def broken() -> None:
+        raise RuntimeError("canary in a traceback")
+
+    transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=ADMIN) as opened:
+        yield opened
+
+
+def check_shape(response: httpx.Response) -> dict[str, object]:
+    error = response.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["message"]
+    assert response.headers["X-Request-Id"]
+    if response.status_code in (429, 503):
+        assert int(response.headers["Retry-After"]) >= 1
+    return error
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status_code", "code"),
+    [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("GET", "/static/nothing.js", 404, "not_found"),
+        ("GET", "/tts", 405, "method_not_allowed"),
+        ("POST", "/health", 405, "method_not_allowed"),
+        ("POST", "/tts", 422, "invalid_body"),
+        ("GET", "/ready", 503, "not_ready"),
+        ("DELETE", "/api/queue/q_none", 404, "unknown_ticket"),
+        ("POST", "/api/workers/w9/drain", 404, "unknown_worker"),
+        ("GET", "/broken", 500, "internal_error"),
+    ],
+)
+async def test_every_error_has_the_one_shape(
+    client, method: str, path: str, status_code: int, code: str
+) -> None:
+    response = await client.request(method, path)
+    assert response.status_code == status_code
+    error = check_shape(response)
+    assert error["code"] == code
+    assert "canary" not in response.text
+
+
+async def test_a_wrong_method_is_told_which_are_right(client: httpx.AsyncClient) -> None:
+    assert "POST" in (await client.get("/tts")).headers["Allow"]
+
+
+async def test_a_body_that_is_no_json_is_400(client: httpx.AsyncClient) -> None:
+    response = await client.post("/tts", content=b"{nope", headers={"Content-Type": "application/json"})
+    assert response.status_code == 400
+    assert check_shape(response)["code"] == "invalid_json"
+
+
+@pytest.mark.parametrize("path, field", [("/tts", "text"), ("/v1/audio/speech", "input")])
+async def test_a_text_that_is_too_long_is_named_as_its_client_calls_it(client, path: str, field: str) -> None:
+    response = await client.post(path, json={field: "x" * 101, "model": "tts-1"})
+    assert response.status_code == 422
+    error = check_shape(response)
+    assert (error["code"], error["param"]) == ("text_too_long", field)
+
+
+@pytest.mark.parametrize("charset", ["undefined", "punycode"])
+async def test_a_form_whose_charset_cannot_be_read_is_400(client: httpx.AsyncClient, charset: str) -> None:
+    body = b'--x\r\nContent-Disposition: form-data; name="a.b"\r\n\r\nA\r\n--x--\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+    response = await client.post("/api/voices", content=body, headers=headers)
+    assert response.status_code == 400
+    assert check_shape(response)["code"] == "bad_request"
+
+
+async def test_a_large_body_is_413_whether_it_says_so_or_not(client: httpx.AsyncClient) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b" " * 100
+
+    headers = {"Content-Type": "application/json"}
+    for body in (b" " * 2000, chunks()):
+        response = await client.post("/tts", content=body, headers=headers)
+        assert response.status_code == 413
+        assert check_shape(response)["code"] == "body_too_large"
+
+
+async def test_a_body_that_stops_coming_is_408(client: httpx.AsyncClient) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    response = await client.post("/tts", content=chunks(), headers={"Content-Type": "application/json"})
+    assert response.status_code == 408
+    assert check_shape(response)["code"] == "body_timeout"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("abc-123_X", True),
+        ("x" * 64, True),
+        ("x" * 65, False),
+        ("a b", False),
+        ("a\n", False),
+        ("é", False),
+        ("", False),
+    ],
+)
+async def test_a_harmless_request_id_is_echoed_and_any_other_replaced(client, given: str, kept: bool) -> None:
+    response = await client.get("/health", headers=[("X-Request-Id", given.encode("latin-1"))])
+    assert (response.headers["X-Request-Id"] == given) is kept
+    assert response.headers["X-Request-Id"]
+
+
+async def test_metrics_are_labelled_by_route_and_not_by_address(client: httpx.AsyncClient) -> None:
+    for n in range(5):
+        await client.get(f"/nowhere/{n}")
+        await client.delete(f"/api/queue/q_{n}")
+    text = (await client.get("/metrics")).text
+    assert 'voxfleet_http_requests_total{method="GET",route="unmatched",status="404"} 5.0' in text
+    assert (
+        'voxfleet_http_requests_total{method="DELETE",route="/api/queue/{ticket}",status="404"} 5.0' in text
+    )
+    assert "voxfleet_build_info" in text
+
+
+async def test_health_says_nothing_of_workers_and_readiness_does(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/health")).json()["status"] == "ok"
+    assert (await client.get("/ready")).status_code == 503
+
+
+async def test_the_catalog_is_complete_before_any_worker_is_up(client: httpx.AsyncClient) -> None:
+    voices = (await client.get("/api/voices")).json()["voices"]
+    assert [voice["id"] for voice in voices] == ["default"]
+    config = (await client.get("/api/config")).json()
+    assert config["model"] is None
+    assert config["formats"] == ["wav", "pcm", "mp3", "flac", "opus", "aac"]
+    assert (await client.get("/v1/models")).json()["data"] == []

@@ -1,0 +1,65 @@
+"""What a client sends beside its body is bounded: nobody fills the memory of a gateway with header lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from gateway.cli import server_config
+from gateway.settings import load_settings
+from tests.gateway.edge.test_send_at_once import Server
+
+HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+LINE = b"X-Line: " + b"a" * 10_000 + b"\r\n"
+MAX_LINES = 1000
+"""More than sockets hold by themselves."""
+
+
+async def say_length(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the number of bytes in the body."""
+    body = await Request(scope, receive).body()
+    await PlainTextResponse(str(len(body)))(scope, receive, send)
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to a server with the gateway's bounds."""
+    config = server_config(load_settings(worker_urls="http://127.0.0.1:9", port=0), say_length)
+    config.lifespan = "off"
+    server = Server(config)
+    running = asyncio.create_task(server.serve())
+    reader, writer = await asyncio.open_connection("127.0.0.1", await server.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        server.should_exit = True
+        await running
+
+
+@pytest.mark.parametrize("before", [HEAD, CHUNKED + b"1\r\na\r\n0\r\n"], ids=["headers", "trailers"])
+async def test_who_does_not_cease_to_send_header_lines_is_cut(before: bytes) -> None:
+    async with connected() as (_, writer):
+        writer.write(before)
+        with pytest.raises(ConnectionError):
+            for _ in range(MAX_LINES):
+                writer.write(LINE)
+                await writer.drain()
+
+
+async def test_a_long_head_and_a_body_in_many_small_pieces_are_taken() -> None:
+    async with connected() as (reader, writer):
+        writer.write(CHUNKED.replace(b"Host", LINE * 4 + b"Host"))
+        for _ in range(20_000):
+            writer.write(b"1\r\na\r\n")
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"20000")

@@ -1,0 +1,286 @@
+"""The voice of a live session against workers that misbehave: each utterance is right, and who speaks it next
+is told what came before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError
+from gateway.live.continuity import take_over
+from gateway.live.messages import Start, parse_command, parse_start
+from gateway.live.session import LiveSession
+from gateway.live.speech import LiveSpeech
+from gateway.live.witness import LiveWitness
+from gateway.requests import TtsRequest
+from gateway.service import Gateway
+from gateway.slots.standing import Priority, Standing
+from gateway.slots.worker import Health, Worker
+from gateway.streams.conditioning import Conditioning
+from gateway.streams.relay import Clip
+from gateway.voices.resolution import Speaker
+from tests.gateway.fleet import describe_model, status
+from tests.gateway.processes import pcm_of
+from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.streams.test_relay import gateway_of, prefer_the_first
+from worker.protocol import ErrorDetail, Latents, StartRequest
+
+PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
+"""None of the faults here is a silence, and a busy machine must not be taken for one."""
+SENTENCES = ("This is the first sentence. ", "Here is the second one. ", "And that was the third.")
+
+
+class Client:
+    """The far end of a session."""
+
+    def __init__(self, gateway: Gateway, **start: Any) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.pcm = b""
+        self.session = LiveSession(gateway.settings, self)
+        options = Start(type="start", **{"seed": 7, **start})
+        self.speech = LiveSpeech(gateway, self.session, options, "r1", Standing(), LiveWitness(None))
+        self.session.voice = self.speech
+        self.on_audio = asyncio.Event()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self.messages.append(message)
+
+    def audio(self, pcm: bytes) -> None:
+        self.pcm += pcm
+        self.on_audio.set()
+
+    def drop_audio(self) -> int:
+        return 0
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message["type"] == kind]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The session runs; at the end of the block it is over, or will never be."""
+        task = asyncio.create_task(self.speech.run())
+        try:
+            yield
+            async with asyncio.timeout(30):
+                await task
+        finally:
+            task.cancel()
+
+    async def say_all(self, *texts: str) -> None:
+        async with self.running():
+            for text in texts:
+                self.session.append(text)
+            self.session.stop()
+
+
+def owed(*texts: str, seed: int = 7) -> bytes:
+    return b"".join(pcm_of(text, seed) for text in texts)
+
+
+def latents_of(text: str) -> bytes:
+    return b"".join(frame.latents for frame in frames_of(StartRequest(request_id="r", text=text, seed=7)))
+
+
+async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None:
+    worker = ScriptedWorker([Act()], features=("prompt",))
+    async with gateway_of(worker, **PATIENT) as gateway:
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+    assert client.pcm == owed(*SENTENCES)
+    first, second, third = worker.requests
+    assert first.prompt_text is None and first.prompt_latents is None
+    assert second.prompt_text == SENTENCES[0]
+    assert second.prompt_latents.data == latents_of(SENTENCES[0])
+    assert third.prompt_text == SENTENCES[1]
+    assert len({request.request_id for request in worker.requests}) == 3
+
+
+async def test_without_that_feature_each_sentence_begins_anew() -> None:
+    worker = ScriptedWorker([Act()], features=("reference",))
+    async with gateway_of(worker, **PATIENT) as gateway:
+        await Client(gateway).say_all(*SENTENCES)
+    assert [request.prompt_latents for request in worker.requests] == [None, None, None]
+
+
+def test_a_voice_with_a_prompt_of_its_own_keeps_it() -> None:
+    model = describe_model(features=("prompt",))
+    patch = bytes(4 * 4 * 64)
+    before = Clip(Start(type="start").request("Said before. "), 7, 60)
+    before.begin(model)
+    before.commit(patch, 3840)
+    before.end_part("stop")
+    own = Conditioning(
+        "default", None, "Words of the voice.", Latents(shape=(1, 4, 64), data=patch[:-1] + b"1")
+    )
+    told = take_over(own, before, model)
+    assert told.prompt_text == "Words of the voice. Said before. "
+    assert told.prompt_latents.shape == (2, 4, 64)
+    assert told.prompt_latents.data == own.prompt_latents.data + patch
+    assert take_over(own, before, describe_model("alpha", "another", features=("prompt",))) is own
+
+
+async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:
+    long = "A sentence that goes on and on without an end in sight, " * 4
+    worker = ScriptedWorker([Act()], features=("prompt",))
+    async with gateway_of(worker, **PATIENT) as gateway:
+        client = Client(gateway)
+        async with client.running():
+            client.session.append(long)
+            client.session.flush()
+            await client.on_audio.wait()
+            client.session.cancel(0)
+            client.session.append(long)
+            client.session.flush()
+            client.session.append(SENTENCES[0])
+            client.session.stop()
+    assert [request.prompt_latents for request in worker.requests] == [None] * len(worker.requests)
+
+
+@pytest.mark.parametrize("fault", ["cut", "leave", "hang", "corrupt", "failed"])
+async def test_an_utterance_whose_worker_fails_is_finished_by_another(fault: str) -> None:
+    faulty = ScriptedWorker([Act(), Act(3, fault)], features=("prompt",))
+    sound = ScriptedWorker([Act()], features=("prompt",))
+    async with gateway_of(faulty, sound, **PATIENT) as gateway:
+        prefer_the_first(gateway)
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+    assert client.pcm == owed(*SENTENCES)
+    assert sound.requests[0].resume_latents.shape[0] == 3
+    assert sound.requests[0].prompt_text == SENTENCES[0]
+    assert len(client.of_type("started")) == 1
+    assert [message["finish_reason"] for message in client.of_type("utterance_done")] == ["stop"] * 3
+    assert client.speech.migrations == 1
+
+
+class TunedSpeaker(Speaker):
+    """A voice that brings parameters."""
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__("default")
+        self._parameters = parameters
+
+    def fill_in(self, request: TtsRequest) -> TtsRequest:
+        return request.model_copy(update=self._parameters)
+
+
+async def say_with(speaker: Speaker, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> Client:
+    async def resolve(reference: str) -> Speaker:
+        return speaker
+
+    monkeypatch.setattr(gateway.voices, "resolve", resolve)
+    client = Client(gateway, seed=None)
+    await client.say_all(SENTENCES[0])
+    return client
+
+
+async def test_the_seed_that_is_told_is_the_one_of_the_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gateway_of(ScriptedWorker([Act()]), **PATIENT) as gateway:
+        client = await say_with(TunedSpeaker(seed=11), gateway, monkeypatch)
+    assert client.pcm == owed(SENTENCES[0], seed=11)
+    assert client.of_type("started")[0]["seed"] == client.speech.seed == 11
+
+
+async def test_no_other_model_speaks_than_the_one_that_the_voice_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with gateway_of(worker := ScriptedWorker([Act()]), **PATIENT) as gateway:
+        with pytest.raises(ApiError, match="there is no model 'beta'"):
+            await say_with(TunedSpeaker(model="beta"), gateway, monkeypatch)
+    assert not worker.requests
+
+
+async def test_text_that_a_worker_refuses_costs_that_utterance_alone() -> None:
+    refusal = ErrorDetail(
+        message="nothing that can be spoken", type="invalid_request_error", param="text", code="empty"
+    )
+    worker = ScriptedWorker([Act(), Act(refusal=refusal), Act()])
+    async with gateway_of(worker, **PATIENT) as gateway:
+        client = Client(gateway)
+        await client.say_all(*SENTENCES)
+    assert client.pcm == owed(SENTENCES[0], SENTENCES[2])
+    reasons = [message["finish_reason"] for message in client.of_type("utterance_done")]
+    assert reasons == ["stop", "refused", "stop"]
+    (complaint,) = client.of_type("error")
+    assert (complaint["fatal"], complaint["error"]["code"]) == (False, "empty")
+
+
+async def test_options_that_a_worker_refuses_end_the_session() -> None:
+    refusal = ErrorDetail(message="too much", type="invalid_request_error", param="cfg_value", code="range")
+    worker = ScriptedWorker([Act(refusal=refusal)])
+    async with gateway_of(worker, **PATIENT) as gateway:
+        with pytest.raises(ApiError, match="too much"):
+            await Client(gateway).say_all(*SENTENCES)
+
+
+async def test_leaving_gives_back_everything() -> None:
+    worker = ScriptedWorker([Act(3, "hang")])
+    async with gateway_of(worker, **PATIENT) as gateway:
+        client = Client(gateway)
+        task = asyncio.create_task(client.speech.run())
+        client.session.append("A sentence. And")
+        await client.on_audio.wait()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled() and client.session.ended
+
+
+def test_a_session_waits_in_the_highest_class_that_its_client_may_ask_for() -> None:
+    known, anonymous = Caller("key:shop", Priority.INTERACTIVE), Caller("127.0.0.1", Priority.DEFAULT)
+    assert known.standing_for(None, 5.0, known.highest).priority is Priority.INTERACTIVE
+    assert known.standing_for("bulk", 5.0, known.highest).priority is Priority.BULK
+    assert anonymous.standing_for(None, 5.0, anonymous.highest).priority is Priority.DEFAULT
+    with pytest.raises(ApiError, match="default at most"):
+        anonymous.standing_for("interactive", 5.0, anonymous.highest)
+
+
+def test_an_engine_that_stands_still_because_all_is_paused_does_not_hang() -> None:
+    worker = Worker("w0", "http://w0")
+    resting = status(slots=2, slots_used=1, step=7).model_copy(update={"slots_paused": 1})
+    worker.answered(resting)
+    worker.suspected("silence")
+    worker.answered(resting)
+    assert worker.health is Health.UP
+    working = status(slots=2, slots_used=2, step=7).model_copy(update={"slots_paused": 1})
+    worker.answered(working)
+    worker.suspected("silence")
+    worker.answered(working)
+    assert worker.health is Health.SUSPECT
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ('{"type":"append"}', "text"),
+        ('{"type":"append","text":1}', "text"),
+        ('{"type":"cancel","played_samples":-1}', "played_samples"),
+        ('{"type":"pause","now":true}', "now"),
+        ('{"type":"shout"}', "type"),
+        ("{}", "type"),
+    ],
+)
+def test_a_wrong_message_is_refused_by_the_name_of_its_field(message: str, param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_command(message)
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ('{"type":"append","text":"x"}', "type"),
+        ('{"type":"start","format":"wav"}', "format"),
+        ('{"type":"start","cfg_value":11}', "cfg_value"),
+        ("[]", None),
+        ("{", None),
+    ],
+)
+def test_a_wrong_start_is_refused_too(message: str, param: str | None) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_start(message)
+    assert caught.value.param == param

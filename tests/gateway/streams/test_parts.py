@@ -1,0 +1,89 @@
+"""Text is cut where it is written and spoken in words, the same way on every attempt."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.requests import StreamRequest
+from gateway.streams.parts import WORDS_ONLY, cut_text
+from gateway.streams.relay import Clip
+from gateway.streams.resume_token import ResumeTokens
+from models import speech
+from tests.gateway.fleet import describe_model
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.test_relay import Ear, gateway_of
+from tests.gateway.streams.test_relay import speak as speak_text
+from worker.protocol import ModelDescription
+
+TEXT = "It costs $5.20 on 3/4/2025. Call +1 415 555 2671 at 9:30 am, or 1,234,567 people will, by Nov. 5th."
+FIGURES = ("$5.20", "3/4/2025", "+1 415 555 2671", "9:30 am", "1,234,567", "Nov. 5th")
+
+
+def model(*features: str, part_characters: int | None = None, most: int = 500) -> ModelDescription:
+    described = describe_model(part_characters=part_characters)
+    return described.model_copy(update={"features": features, "max_text_characters": most})
+
+
+def test_a_model_that_reads_words_alone_is_given_words() -> None:
+    (part,) = cut_text("It is 5.", "auto", model(WORDS_ONLY))
+    assert (part.written, part.spoken) == ("It is 5.", "It is five.")
+
+
+@pytest.mark.parametrize(
+    ("normalize", "features", "spoken"),
+    [("auto", (), "It is 5."), ("off", (WORDS_ONLY,), "It is 5."), ("on", (), "It is five.")],
+)
+def test_a_request_decides_and_auto_asks_the_model(
+    normalize: str, features: tuple[str, ...], spoken: str
+) -> None:
+    assert [part.spoken for part in cut_text("It is 5.", normalize, model(*features))] == [spoken]
+
+
+@pytest.mark.parametrize("limit", [30, 60, 90, 160])
+def test_parts_fit_in_words_and_cut_no_figure(limit: int) -> None:
+    parts = cut_text(TEXT * 3, "on", model(part_characters=limit))
+    assert all(0 < len(part.spoken) <= limit for part in parts)
+    assert "".join(part.written for part in parts).replace(" ", "") == (TEXT * 3).replace(" ", "")
+    spoken = " ".join(part.spoken for part in parts)
+    assert spoken.count("five dollars and twenty cents") == 3
+    if limit >= 60:
+        assert all(any(figure in part.written for part in parts) for figure in FIGURES)
+
+
+def test_a_model_without_parts_is_given_no_more_than_it_takes() -> None:
+    parts = cut_text("1,234,567 " * 40, "on", model(most=500))
+    assert len(parts) > 1 and all(len(part.spoken) <= 500 for part in parts)
+    assert sum(part.spoken.count("one million") for part in parts) == 40
+
+
+async def test_the_worker_hears_words_and_the_clip_keeps_what_was_written() -> None:
+    worker = ScriptedWorker([Act()], features=(WORDS_ONLY,))
+    async with gateway_of(worker) as gateway:
+        assert (await speak_text(gateway, Ear(), "Pay $5.20.")).finish_reason == "stop"
+    assert [start.text for start in worker.requests] == ["Pay five dollars and twenty cents."]
+
+
+def test_a_resumed_clip_says_the_same_words() -> None:
+    described = model(WORDS_ONLY, part_characters=60)
+    clip = Clip(StreamRequest(text=TEXT), 7, 60.0)
+    clip.begin(described)
+    tokens = ResumeTokens(None, 60.0)
+    clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
+    clip.end_part("stop")
+    clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
+    resumed, _ = tokens.open(tokens.begin("client").extend(clip), "client")
+    assert resumed.start_request("r", 2).text == clip.start_request("r", 2).text
+    assert resumed.texts == clip.texts and clip.part == 1
+
+
+async def test_a_long_text_is_cut_the_same_in_a_thread() -> None:
+    described = model(WORDS_ONLY, part_characters=160)
+    one, other = (Clip(StreamRequest(text=TEXT * 20), 7, 60.0) for _ in range(2))
+    one.begin(described)
+    other.begin(described)
+    await one.prepare()
+    assert one.texts == other.texts and len(one.texts) > 10
+
+
+def test_gateway_and_models_mean_the_same_feature() -> None:
+    assert WORDS_ONLY == speech.WORDS_ONLY

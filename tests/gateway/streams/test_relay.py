@@ -1,0 +1,301 @@
+"""The relay against workers that misbehave: whatever happens on the wire, the clip is right or the error is
+explicit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from gateway.errors import ApiError
+from gateway.requests import TtsRequest
+from gateway.service import Gateway
+from gateway.settings import load_settings
+from gateway.slots.worker import Health
+from gateway.synthesis.synthesis import Outcome, Synthesis
+from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from worker.protocol import ErrorDetail, StartRequest
+
+TEXT = "Faults are planned for."
+SEED = 3
+PATCHES = len(frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
+CLIP = b"".join(frame.pcm for frame in frames_of(StartRequest(request_id="r", text=TEXT, seed=SEED)))
+FAULTS = (
+    "cut",
+    "close",
+    "leave",
+    "silence",
+    "hang",
+    "corrupt",
+    "truncated",
+    "gap",
+    "repeat",
+    "stale",
+    "other request",
+    "short latents",
+    "text",
+    "failed",
+    "cancelled",
+)
+QUICK = {
+    "frame_timeout_seconds": 0.3,
+    "stall_timeout_seconds": 0.3,
+    "accept_timeout_seconds": 0.3,
+    "health_retry_seconds": 0.02,
+    "failover_timeout_seconds": 5,
+}
+
+
+class Ear:
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.pcm = b""
+        self.starts: list[str] = []
+        self.on_audio = asyncio.Event()
+
+    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
+        """Waiting is of no interest here."""
+
+    def started(self, worker_id: str, sample_rate: int) -> None:
+        self.starts.append(worker_id)
+
+    def audio(self, pcm: bytes) -> None:
+        self.pcm += pcm
+        self.on_audio.set()
+
+
+@asynccontextmanager
+async def gateway_of(*workers: ScriptedWorker, **options: object) -> AsyncIterator[Gateway]:
+    """A running gateway whose workers are all up; nothing may be held when the block ends."""
+    async with AsyncExitStack() as stack:
+        for worker in workers:
+            await stack.enter_async_context(worker.running())
+        urls = ",".join(worker.url for worker in workers)
+        gateway = Gateway(load_settings(worker_urls=urls, **{**QUICK, **options}))
+        await stack.enter_async_context(gateway.running())
+        await all_serving(gateway)
+        yield gateway
+        assert not gateway.pool.tickets
+        assert not any(worker.leases for worker in gateway.pool.workers.values())
+
+
+async def all_serving(gateway: Gateway) -> None:
+    changed = asyncio.Event()
+    gateway.pool.on_change.append(changed.set)
+    async with asyncio.timeout(10):
+        while not all(worker.serving for worker in gateway.pool.workers.values()):
+            changed.clear()
+            await changed.wait()
+    gateway.pool.on_change.remove(changed.set)
+
+
+def prefer_the_first(gateway: Gateway) -> None:
+    """Hold the second worker back for a moment."""
+    gateway.pool.report_refused(gateway.pool.workers["w1"])
+
+
+async def speak(gateway: Gateway, ear: Ear, text: str = TEXT) -> Outcome:
+    async with asyncio.timeout(30):
+        return await Synthesis(gateway, TtsRequest(text=text, seed=SEED), "r1", ear).run()
+
+
+@pytest.mark.parametrize("patches", [1, 3])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_after_any_fault_the_clip_is_finished_by_another_worker(fault: str, patches: int) -> None:
+    faulty = ScriptedWorker([Act(patches, fault)])
+    sound = ScriptedWorker([Act()])
+    async with gateway_of(faulty, sound) as gateway:
+        prefer_the_first(gateway)
+        ear = Ear()
+        outcome = await speak(gateway, ear)
+    assert ear.pcm == CLIP
+    assert ear.starts == ["w0"]
+    assert (outcome.migrations, outcome.finish_reason) == (1, "stop")
+    resumed = sound.requests[0]
+    assert resumed.resume_latents.shape == (patches, 4, 64)
+    assert resumed.attempt == 2
+    assert resumed.request_id != faulty.requests[0].request_id
+
+
+@pytest.mark.parametrize("cut_after", range(PATCHES))
+async def test_a_cut_after_any_patch_leaves_no_seam(cut_after: int) -> None:
+    worker = ScriptedWorker([Act(cut_after, "cut"), Act()])
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        outcome = await speak(gateway, ear)
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 1
+
+
+async def test_a_clip_that_breaks_often_but_gets_on_is_finished_up_to_the_limit() -> None:
+    worker = ScriptedWorker([Act(1, "cut"), Act(1, "cut"), Act(1, "cut"), Act()])
+    async with gateway_of(worker, max_migrations=3) as gateway:
+        ear = Ear()
+        outcome = await speak(gateway, ear)
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 3
+
+
+async def test_beyond_the_limit_of_migrations_the_client_gets_an_error() -> None:
+    worker = ScriptedWorker([Act(1, "corrupt")])
+    async with gateway_of(worker, max_migrations=2) as gateway:
+        ear = Ear()
+        with pytest.raises(ApiError) as failed:
+            await speak(gateway, ear)
+    assert (failed.value.status_code, failed.value.code) == (500, "worker_failed")
+    assert len(worker.requests) == 3
+    assert CLIP.startswith(ear.pcm)
+
+
+@pytest.mark.parametrize("fault", ["cut", "failed", "hang"])
+async def test_a_request_that_ends_two_workers_without_a_patch_is_refused(fault: str) -> None:
+    workers = [ScriptedWorker([Act(0, fault)]) for _ in range(3)]
+    async with gateway_of(*workers) as gateway:
+        with pytest.raises(ApiError) as failed:
+            await speak(gateway, Ear())
+    assert failed.value.code == "worker_failed"
+    assert sum(len(worker.requests) for worker in workers) == 2
+
+
+async def test_a_begun_clip_is_not_continued_with_other_weights() -> None:
+    faulty = ScriptedWorker([Act(2, "cut")], revision="1")
+    other = ScriptedWorker([Act()], revision="2")
+    async with gateway_of(faulty, other, failover_timeout_seconds=0.3) as gateway:
+        prefer_the_first(gateway)
+        faulty.healthy = False
+        ear = Ear()
+        with pytest.raises(ApiError) as failed:
+            await speak(gateway, ear)
+    assert failed.value.status_code == 503
+    assert not other.requests
+    assert CLIP.startswith(ear.pcm)
+
+
+async def test_a_worker_that_does_not_accept_is_passed_over() -> None:
+    mute, sound = ScriptedWorker([Act(fault="mute")]), ScriptedWorker([Act()])
+    async with gateway_of(mute, sound) as gateway:
+        prefer_the_first(gateway)
+        outcome = await speak(gateway, ear := Ear())
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 0, "nothing had begun"
+
+
+async def test_a_worker_without_a_slot_is_asked_again_a_little_later() -> None:
+    busy = ErrorDetail(message="all slots are used", type="capacity_error", code="busy")
+    worker = ScriptedWorker([Act(refusal=busy), Act(refusal=busy), Act()])
+    async with gateway_of(worker) as gateway:
+        outcome = await speak(gateway, ear := Ear())
+        assert gateway.pool.workers["w0"].health is Health.UP
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 0
+    assert len(worker.requests) == 3
+
+
+async def test_what_a_worker_rejects_is_the_fault_of_the_request() -> None:
+    wrong = ErrorDetail(message="too long", type="invalid_request_error", param="text", code="text_too_long")
+    worker = ScriptedWorker([Act(refusal=wrong)])
+    async with gateway_of(worker) as gateway:
+        with pytest.raises(ApiError) as refused:
+            await speak(gateway, Ear())
+        assert gateway.pool.workers["w0"].health is Health.UP
+    assert (refused.value.status_code, refused.value.param) == (422, "text")
+    assert len(worker.requests) == 1
+
+
+async def test_connections_are_used_again_after_requests_that_ended_in_order() -> None:
+    worker = ScriptedWorker([Act()])
+    async with gateway_of(worker) as gateway:
+        for _ in range(5):
+            await speak(gateway, ear := Ear())
+            assert ear.pcm == CLIP
+    assert worker.connections == 1
+
+
+async def test_a_second_burst_finds_every_connection_of_the_first() -> None:
+    worker = ScriptedWorker([Act()] * 200, slots=100)
+    async with gateway_of(worker) as gateway:
+        for _ in range(2):
+            await asyncio.gather(*(speak(gateway, Ear()) for _ in range(100)))
+    assert worker.connections == 100
+
+
+async def test_a_connection_that_closed_while_idle_costs_the_request_nothing() -> None:
+    worker = ScriptedWorker([Act()])
+    async with gateway_of(worker) as gateway:
+        await speak(gateway, Ear())
+        for connection in gateway.clients["w0"]._idle:
+            connection.transport.abort()
+        outcome = await speak(gateway, ear := Ear())
+        assert gateway.pool.workers["w0"].health is Health.UP
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 0
+
+
+async def test_when_one_kept_connection_is_dead_the_others_are_not_tried() -> None:
+    """What drops idle connections without a word drops them all: a firewall, a partition."""
+    worker = ScriptedWorker([Act(), Act(), Act(fault="mute"), Act()])
+    async with gateway_of(worker) as gateway:
+        await asyncio.gather(speak(gateway, Ear()), speak(gateway, Ear()))
+        assert worker.connections == 2
+        await speak(gateway, ear := Ear())
+        assert ear.pcm == CLIP
+        assert worker.connections == 3
+
+
+async def test_cancelling_a_running_synthesis_frees_the_slot_even_when_the_worker_hangs() -> None:
+    worker = ScriptedWorker([Act(2, "silence")])
+    async with gateway_of(worker, frame_timeout_seconds=5, cancel_timeout_seconds=0.1) as gateway:
+        ear = Ear()
+        running = asyncio.create_task(speak(gateway, ear))
+        await ear.on_audio.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert running.cancelled()
+        assert not gateway.pool.workers["w0"].leases
+
+
+async def test_a_request_that_was_ended_is_not_tried_again_when_its_worker_fails() -> None:
+    worker = ScriptedWorker([Act(2, "silence"), Act(fault="mute")])
+    async with gateway_of(worker) as gateway:
+        speaking = asyncio.create_task(speak(gateway, ear := Ear()))
+        await ear.on_audio.wait()
+        (ticket_id,) = gateway.pool.tickets
+        gateway.pool.end(ticket_id, ApiError(409, "cancelled", "by hand"))
+        with pytest.raises(ApiError, match="by hand"):
+            await speaking
+        assert len(worker.requests) == 1
+
+
+async def test_a_worker_that_ends_in_order_hands_over_as_often_as_it_takes() -> None:
+    worker = ScriptedWorker([*[Act(1, "leave")] * (PATCHES - 1), Act()])
+    patience = dict.fromkeys(("frame_timeout_seconds", "stall_timeout_seconds", "accept_timeout_seconds"), 60)
+    async with gateway_of(worker, max_migrations=0, **patience) as gateway:
+        outcome = await speak(gateway, ear := Ear())
+    assert ear.pcm == CLIP
+    assert outcome.migrations == PATCHES - 1
+
+
+async def test_streams_leave_a_worker_that_is_emptied_when_there_is_room_elsewhere() -> None:
+    slow, other = ScriptedWorker([Act(2, "hang")]), ScriptedWorker([Act()])
+    async with gateway_of(slow, other, stall_timeout_seconds=60) as gateway:
+        prefer_the_first(gateway)
+        speaking = asyncio.create_task(speak(gateway, ear := Ear()))
+        await ear.on_audio.wait()
+        gateway.pool.workers["w0"].moving_out = True
+        outcome = await speaking
+    assert ear.pcm == CLIP
+    assert outcome.migrations == 1
+    assert other.requests[0].resume_latents is not None
+
+
+async def test_what_a_broken_stream_cost_its_listener_is_in_the_metrics() -> None:
+    worker = ScriptedWorker([Act(2, "cut"), Act()])
+    async with gateway_of(worker) as gateway:
+        await speak(gateway, Ear())
+        metrics = gateway.metrics.render().decode()
+    for name in ("migration_gap_seconds", "audible_gap_seconds", "client_lead_seconds"):
+        assert f"voxfleet_{name}_count 1.0" in metrics

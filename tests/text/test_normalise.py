@@ -1,0 +1,99 @@
+"""Normalisation keeps every word, knows the way back, and is quick whatever comes."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.text import FILES, cases
+from gateway.text import Spoken, normalise
+from gateway.text.rules import apply, rule
+from gateway.text.spoken import Edit
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from([case.written for name in FILES for case in cases(name)]),
+        st.text(max_size=8),
+        st.sampled_from(list("$€%#*_`[]()|<>=+-/\\:.,~^ \n0123456789年月点个第－")),
+    ),
+    max_size=6,
+)
+
+
+def ranges(spoken: Spoken) -> list[tuple[int, int]]:
+    return list(zip(spoken.starts, spoken.ends, strict=True))
+
+
+def test_every_character_knows_what_it_stands_for() -> None:
+    spoken = normalise("It costs $5.20 now.")
+    assert spoken.text == "It costs five dollars and twenty cents now."
+    five = spoken.text.index("five")
+    assert spoken.written_range(five, five + len("five dollars and twenty cents")) == (9, 14)
+    now = spoken.text.index("now")
+    assert spoken.written[slice(*spoken.written_range(now, now + 3))] == "now"
+    assert spoken.spoken_range(9, 14) == (five, now - 1)
+
+
+def test_progress_is_told_in_whole_figures() -> None:
+    spoken = normalise("Pay $5.20 now.")
+    assert spoken.to_written(spoken.text.index("twenty")) == 4
+    assert spoken.to_written(spoken.text.index(" now")) == 9
+    assert spoken.to_written(10_000) == len(spoken.written)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PIECES)
+def test_whatever_comes_the_way_back_is_in_order(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    spoken = normalise(text, "en")
+    found = ranges(spoken)
+    assert len(found) == len(spoken.text)
+    assert all(0 <= start < end <= len(text) for start, end in found)
+    assert all(one[0] <= other[0] and one[1] <= other[1] for one, other in pairwise(found))
+    assert normalise(text, "en") == spoken
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(["the", "quick", "fox", "said", "nothing", "你好", "世界", "again"])))
+def test_plain_words_are_left_alone(words: list[str]) -> None:
+    text = " ".join(words)
+    assert normalise(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["価格は100円です。", "Цена 5 рублей.", "가격은 5원입니다.", "السعر 5"],
+)
+def test_other_languages_stay_as_they_are(text: str) -> None:
+    assert normalise(text).text == text
+
+
+def test_a_language_that_is_given_and_not_known_is_left_alone() -> None:
+    assert normalise("Das kostet 5 Euro.", "de").text == "Das kostet 5 Euro."
+    assert normalise("105", "zh-CN").text == "一百零五"
+    assert normalise("105", "en-GB").text == "one hundred five"
+
+
+def test_text_of_marks_alone_is_not_emptied() -> None:
+    assert normalise("<b></b>").text == "<b></b>"
+
+
+def test_the_earlier_rule_has_its_way() -> None:
+    rules = (rule(r"b+", "B"), rule(r"ab|c", "X"))
+    assert apply(rules, "abb c") == [Edit(1, 3, "B"), Edit(4, 5, "X")]
+
+
+@pytest.mark.parametrize("piece", ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:"])
+def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
+    def seconds(count: int) -> float:
+        text = (piece * count)[:count]
+        began = time.process_time()
+        normalise(text, "en")
+        return time.process_time() - began
+
+    short = min(seconds(1_000) for _ in range(3))
+    assert min(seconds(8_000) for _ in range(2)) < 24 * short + 0.1
