@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.e2e.processes import free_port, server
+from tests.gateway.administration import ADMIN
 from tests.gateway.processes import (
     LONG_TEXT,
     TEXT,
@@ -50,7 +51,7 @@ async def test_a_restart_under_load_loses_nothing() -> None:
     url = f"http://127.0.0.1:{port}"
     arguments = ["serve", "--port", str(port), "--workers", "2", "--model", "synthetic"]
     with server(arguments, port, "/ready", {"VOXFLEET_WORKER_STEP_MS": "20"}):
-        async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http:
+        async with httpx.AsyncClient(base_url=url, headers=ADMIN, timeout=60, trust_env=False) as http:
 
             async def workers() -> dict[str, dict[str, Any]]:
                 return {w["id"]: w for w in (await http.get("/api/workers")).json()["workers"]}

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -107,7 +107,8 @@ class GatewayProcess:
     async def stream(self, **request: Any) -> AsyncIterator[Stream]:
         """A WebSocket with its request sent."""
         async with self.socket() as opened:
-            await opened.socket.send(json.dumps(request))
+            with suppress(ConnectionClosed):  # refused by the head: the caller reads why
+                await opened.socket.send(json.dumps(request))
             yield opened
 
     @asynccontextmanager

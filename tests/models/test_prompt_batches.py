@@ -140,7 +140,7 @@ def test_only_the_end_of_a_prompt_is_solved_for_and_for_as_many_rows_as_it_has(
     """Its program has room for three chunks, and the part before the last needs no patch at all."""
     engine = programs(max_num_batched_tokens=12)
     engine._runner.prepare(step_programs.ProgramPlan(10, 3, 96, ((1, 4), (3, 12)), ((3, 12),)))
-    item = request("r", "hello world " * 5, max_seconds=0.01, min_seconds=0.01)
+    item = request("r", "hello world " * 7, max_seconds=0.01, min_seconds=0.01)
     assert len(engine.prepare(item).token_ids) > 12
     assert len(run(engine, item)["r"]) == 1
     assert solved_rows == [1]
