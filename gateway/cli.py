@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from gateway.api.voices import UPLOAD_PATH, UPLOAD_SECONDS
 from gateway.app import create_app
+from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.edge.connections import http_protocol, websocket_protocol
 from gateway.edge.crowd import Crowd, raise_descriptor_limit
 from gateway.log import configure_logging
@@ -114,6 +115,12 @@ def run(
         message = "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
         print(f"voxfleet gateway: {message}", file=sys.stderr)
         return 2
+    if settings.watermark:
+        try:
+            networks()
+        except WatermarkMissingError as error:
+            print(f"voxfleet gateway: watermark: {error}", file=sys.stderr)
+            return 2
     return serve(settings)
 
 

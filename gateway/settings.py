@@ -129,6 +129,8 @@ class GatewaySettings(BaseSettings):
     """10^9 bytes of all sessions; beyond them the least recently used go. 0: any number."""
     provenance_note: bool = True
     """Files of generated speech, and HTTP answers with it, say who made it and that a model did."""
+    watermark: bool = False
+    """Mark all speech inaudibly (Perth); `voxfleet detect` finds it. Needs the extra `watermark`."""
     expose_openapi: bool = False
     """Serve /openapi.json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

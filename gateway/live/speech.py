@@ -13,7 +13,8 @@ import contextlib
 
 import structlog
 
-from gateway.audio.formats import Resampler, output_sample_rate
+from gateway.audio.formats import output_sample_rate
+from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.live.at_work import AtWork
 from gateway.live.continuity import take_over
@@ -72,7 +73,7 @@ class LiveSpeech:
         """The utterance that is being spoken."""
         self._before: Clip | None = None
         """The one before it."""
-        self._resampler: Resampler | None = None
+        self._output: Output | None = None
         self._at_work = AtWork(session.confirmed)
         self._changed = asyncio.Event()
         self._whole, self._hold, self._utterance = Interruption(), Interruption(), Interruption()
@@ -262,7 +263,7 @@ class LiveSpeech:
 
     def _end(self, clip: Clip, finish_reason: str) -> None:
         if clip.samples:
-            self._hand_out(self._resampler.process(b"", last=True))
+            self._hand_out(self._output.process(b"", last=True))
         self._clip, self._before = None, clip
         self._session.spoke(finish_reason)
         self._witness.ended(finish_reason)
@@ -272,7 +273,8 @@ class LiveSpeech:
         voice = await self._speaker.conditioning(worker, client)
         clip.conditioning = take_over(voice, self._before, worker.model)
         if not clip.begun:
-            self._resampler = Resampler(worker.model.sample_rate, self._sample_rate)
+            watermark = self._gateway.settings.watermark
+            self._output = Output(worker.model.sample_rate, self._sample_rate, watermark=watermark)
         while clip.finish_reason is None and not self._session.paused:
             await relay(
                 clip,
@@ -298,7 +300,7 @@ class LiveSpeech:
         seconds = len(pcm) / 2 / clip.model.sample_rate
         self._attempts.heard(seconds)
         self.audio_seconds += seconds
-        self._hand_out(self._resampler.process(pcm))
+        self._hand_out(self._output.process(pcm))
 
     def _hand_out(self, pcm: bytes) -> None:
         if pcm:

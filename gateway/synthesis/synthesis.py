@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 
 import structlog
 
-from gateway.audio.formats import Resampler, output_sample_rate
+from gateway.audio.formats import output_sample_rate
+from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
@@ -61,12 +63,14 @@ class Synthesis:
         self.clip = clip or Clip(request, seed, self._settings.max_audio_seconds)
         self._audio_seconds_before = self.clip.audio_seconds
         self._token = token
+        self._sealed: deque[tuple[str, int]] = deque()
+        """Pieces of the token, and the samples of the clip that each covers, until the listener has those."""
         self._speaker = Speaker(request.voice)
         self._began_at = time.monotonic()
         self._started_at: float | None = None
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
-        self._resampler: Resampler | None = None
+        self._output: Output | None = None
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
 
@@ -171,16 +175,20 @@ class Synthesis:
             self._metrics.queue_seconds.observe(self._started_at - self._began_at)
             model_rate = self.clip.model.sample_rate
             self.sample_rate = output_sample_rate(self._request.format, self._request.sample_rate, model_rate)
-            self._resampler = Resampler(model_rate, self.sample_rate)
+            watermark = self._settings.watermark
+            self._output = Output(model_rate, self.sample_rate, watermark=watermark)
             self._listener.started(lease.worker.id, self.sample_rate)
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate)
-        if ready := self._resampler.process(pcm, last):
+        if ready := self._output.process(pcm, last):
             self._listener.audio(ready)
         if self._token is not None and self.clip.finish_reason is None:
-            self._listener.resumable(self._token.extend(self.clip), self.clip.samples)
+            self._sealed.append((self._token.extend(self.clip), self.clip.samples))
+            heard = self.clip.samples - self._output.samples_behind
+            while self._sealed and self._sealed[0][1] <= heard:
+                self._listener.resumable(*self._sealed.popleft())
 
     # --------------------------------------------------------------------------------------------- accounting
 

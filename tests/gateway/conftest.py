@@ -1,12 +1,14 @@
-"""Requests that wait in a pool, and leave with the test."""
+"""Requests that wait in a pool, and leave with the test; networks for the watermark."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 
+import numpy as np
 import pytest
 
+from gateway.audio import perth
 from tests.gateway.fleet import Counterpart, Fleet, check_queue
 
 
@@ -24,3 +26,17 @@ async def one_slot() -> AsyncIterator[Counterpart]:
     for stack in counterpart.admissions.values():
         stack.close()
     check_queue(counterpart.fleet.pool.queue)
+
+
+@pytest.fixture
+def any_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers in the form of Perth's encoder that depend on neighbours as it does."""
+    generator = np.random.default_rng(0)
+
+    def layer(inputs: int, outputs: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        gain = 0.02 if outputs == perth.BANDS else 1.4  # a decibel or two in the end, as Perth's
+        weight = generator.normal(0, gain * (inputs * width) ** -0.5, (inputs * width, outputs))
+        return weight.astype(np.float32), np.zeros(outputs, np.float32)
+
+    layers = [layer(perth.BANDS, 16, 1), *(layer(16, 16, 7) for _ in range(5)), layer(16, perth.BANDS, 1)]
+    monkeypatch.setattr(perth, "networks", lambda: {"encoder.layers": layers})

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
+from gateway.audio.perth import WatermarkMissingError
 from gateway.cli import run
 from gateway.settings import GatewaySettings, load_settings
 
@@ -126,3 +127,15 @@ def test_the_command_says_what_is_wrong_and_exits_with_2(
 ) -> None:
     assert run(**options) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_watermark_without_its_package_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise WatermarkMissingError("the watermark needs its extra")
+
+    monkeypatch.setattr("gateway.cli.networks", missing)
+    monkeypatch.setenv("VOXFLEET_WATERMARK", "true")
+    assert run(workers="http://127.0.0.1:9") == 2
+    assert capsys.readouterr().err == "voxfleet gateway: watermark: the watermark needs its extra\n"

@@ -20,20 +20,6 @@ RATES = [8000, 16000, 22050, 24000, 44100, 48000]
 DELAY_SECONDS = 0.073
 
 
-@pytest.fixture
-def any_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers in the form of Perth's encoder that depend on neighbours as it does."""
-    generator = np.random.default_rng(0)
-
-    def layer(inputs: int, outputs: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        gain = 0.02 if outputs == perth.BANDS else 1.4  # a decibel or two in the end, as Perth's
-        weight = generator.normal(0, gain * (inputs * width) ** -0.5, (inputs * width, outputs))
-        return weight.astype(np.float32), np.zeros(outputs, np.float32)
-
-    layers = [layer(perth.BANDS, 16, 1), *(layer(16, 16, 7) for _ in range(5)), layer(16, perth.BANDS, 1)]
-    monkeypatch.setattr(perth, "networks", lambda: {"encoder.layers": layers})
-
-
 def speech(rate: int, seconds: float = 1.36) -> np.ndarray:
     time = np.arange(round(seconds * rate)) / rate
     return (9000 * np.sin(2 * np.pi * (150 + 60 * time) * time) * (np.sin(9 * time) > -0.5)).astype("<i2")
@@ -89,7 +75,7 @@ def test_without_its_extra_the_watermark_says_what_to_install() -> None:
 
 @pytest.mark.skipif(find_spec("perth") is None, reason="the extra watermark is not installed")
 def test_the_mark_is_found_in_marked_speech_alone() -> None:
-    samples, rate = soundfile.read(BUNDLED_DIRECTORY / "voices" / "slt.flac", dtype="int16")
+    samples, rate = soundfile.read(BUNDLED_DIRECTORY / "voices" / "ruth.flac", dtype="int16")
     samples = samples[: 3 * rate]
     marked = Watermark(rate).process(samples.tobytes(), last=True)
     compressed = encode_clip(marked, rate, "mp3", noted=False)

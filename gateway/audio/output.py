@@ -1,0 +1,31 @@
+"""What happens to a clip's samples between the model and its listener."""
+
+from __future__ import annotations
+
+from gateway.audio.formats import Resampler
+from gateway.audio.watermark import Watermark
+
+
+class Output:
+    """One clip at the model's rate in; out at the listener's, with the inaudible mark where it is wanted."""
+
+    def __init__(self, model_rate: int, listener_rate: int, *, watermark: bool) -> None:
+        """Rates in samples per second. Raises WatermarkMissingError."""
+        self._resampler = Resampler(model_rate, listener_rate)
+        self._watermark = Watermark(listener_rate) if watermark else None
+        self._ratio = model_rate / listener_rate
+        self._taken = self._given = 0
+
+    def process(self, pcm: bytes, last: bool = False) -> bytes:
+        """s16le samples in; out what is ready, with `last` all the rest."""
+        ready = self._resampler.process(pcm, last)
+        if self._watermark is not None:
+            ready = self._watermark.process(ready, last)
+        self._taken += len(pcm) // 2
+        self._given += len(ready) // 2
+        return ready
+
+    @property
+    def samples_behind(self) -> int:
+        """Samples of the model's rate that were taken and are not given out yet, rounded up to full ones."""
+        return max(0, self._taken - int(self._given * self._ratio))
