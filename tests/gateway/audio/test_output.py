@@ -28,7 +28,9 @@ class HoldingEar(Ear):
 
 @pytest.mark.parametrize("rate", [8000, 24000, 48000])
 @pytest.mark.parametrize("watermark", [False, True])
-def test_no_sample_is_lost_and_what_is_behind_is_counted(any_network: None, rate: int, watermark: bool) -> None:
+def test_no_sample_is_lost_and_what_is_behind_is_counted(
+    any_network: None, rate: int, watermark: bool
+) -> None:
     output, given = Output(24000, rate, watermark=watermark), 0
     for patch in range(10):
         given += len(output.process(np.full(1920, patch, "<i2").tobytes())) // 2
