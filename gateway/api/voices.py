@@ -1,14 +1,15 @@
 """`/api/voices`: the voices there are; making, changing and deleting one's own.
 
-Everybody sees and uses voices with consent. One without is seen by its owner and by administrators, who alone
-change and delete.
+Everybody who may use the service sees and uses voices with consent. One without is seen by its owner and by
+administrators. They alone change, delete, and hear the recording; others hear a sentence spoken with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -21,7 +22,7 @@ from gateway.audio.note import note_headers
 from gateway.database import Voice
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
-from gateway.synthesis.preview import built_in_preview
+from gateway.synthesis.preview import built_in_sample, custom_sample
 from gateway.voices import consent
 from gateway.voices.catalog import (
     built_in_voices,
@@ -29,6 +30,7 @@ from gateway.voices.catalog import (
     describe,
     describe_all,
     is_built_in,
+    is_of,
 )
 from gateway.voices.fields import VoiceChange, VoiceForm, read_form
 from gateway.voices.registry import unknown_voice
@@ -50,7 +52,7 @@ async def list_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
 
 @router.get("/v1/audio/voices")
 async def list_usable_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
-    """The voices that a request may name. Public: OpenAI's clients ask for them without a key."""
+    """The voices that a request may name. OpenAI's clients ask for them without a key."""
     voices = await _visible(request, gateway, admin=False)
     return {"voices": [voice for voice in voices if voice["usable"]]}
 
@@ -89,10 +91,10 @@ async def get_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str,
     """One voice; owners and administrators see its transcript and its consent too."""
     if is_built_in(gateway.pool, id):
         return next(voice for voice in built_in_voices(gateway.pool) if voice["id"] == id)
-    tenant, admin = _tenant_or_none(request, gateway), is_admin(request, gateway)
-    voice = await gateway.voices.get(id, tenant, admin)
-    show = describe_all if admin or voice.owner == tenant else describe
-    return show(gateway.pool, voice, tenant)
+    viewer = _viewer(request, gateway, is_admin(request, gateway))
+    voice = await gateway.voices.get(id, viewer.tenant, viewer.admin)
+    show = describe_all if viewer.hears_recording(voice) else describe
+    return show(gateway.pool, voice, viewer.tenant)
 
 
 @router.patch("/api/voices/{id}", dependencies=[mutation])
@@ -117,15 +119,22 @@ async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[s
 
 @router.get("/api/voices/{id}/preview", response_class=Response)
 async def preview_voice(id: str, request: Request, gateway: GatewayDep) -> Response:
-    """How a voice sounds: a custom one's recording; what a worker says with a built-in one."""
-    if not is_built_in(gateway.pool, id):
-        voice = await gateway.voices.get(id, _tenant_or_none(request, gateway), is_admin(request, gateway))
-        path = gateway.voices.store.path(voice.audio_sha256)
-        if not await asyncio.to_thread(path.is_file):
-            raise unknown_voice(id)
-        return RangedFileResponse(path, media_type="audio/wav")
+    """How a voice sounds: its recording to its owner and to administrators, a sentence of it to others."""
+    if is_built_in(gateway.pool, id):
+        return await _sample(built_in_sample(gateway, id, request), request, gateway)
+    viewer = _viewer(request, gateway, is_admin(request, gateway))
+    voice = await gateway.voices.get(id, viewer.tenant, viewer.admin)
+    if not viewer.hears_recording(voice):
+        return await _sample(custom_sample(gateway, voice, request), request, gateway)
+    path = gateway.voices.store.path(voice.audio_sha256)
+    if not await asyncio.to_thread(path.is_file):
+        raise unknown_voice(id)
+    return RangedFileResponse(path, media_type="audio/wav")
+
+
+async def _sample(making: Coroutine[Any, Any, bytes], request: Request, gateway: Gateway) -> Response:
     try:
-        clip = await while_connected(request, built_in_preview(gateway, id, request))
+        clip = await while_connected(request, making)
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
     return Response(clip, media_type="audio/wav", headers=note_headers(gateway.settings.provenance_note))
@@ -165,10 +174,35 @@ def _descriptor(upload: UploadFile) -> int:
     return file
 
 
+@dataclass(frozen=True)
+class _Viewer:
+    """Somebody who may use the service."""
+
+    tenant: str | None
+    """None: somebody who owns nothing."""
+    admin: bool
+
+    def hears_recording(self, voice: Voice) -> bool:
+        """Whether the audio that a voice was made of is theirs to hear."""
+        return self.admin or is_of(voice, self.tenant)
+
+
+def _viewer(request: Request, gateway: Gateway, admin: bool) -> _Viewer:
+    """Who asks. Raises ApiError 401 for who may not use the service and is no administrator."""
+    if not admin:
+        gateway.callers.identify(request)
+    return _Viewer(_tenant_or_none(request, gateway), admin)
+
+
 async def _visible(request: Request, gateway: Gateway, admin: bool) -> list[dict[str, Any]]:
-    tenant = _tenant_or_none(request, gateway)
-    rows = await gateway.voices.visible_to(tenant, admin)
-    return built_in_voices(gateway.pool) + custom_voices(gateway.pool, rows, tenant)
+    """The voices that the caller may see; who may not use the service sees those of the models alone."""
+    voices = built_in_voices(gateway.pool)
+    try:
+        viewer = _viewer(request, gateway, admin)
+    except ApiError:
+        return voices
+    rows = await gateway.voices.visible_to(viewer.tenant, viewer.admin)
+    return voices + custom_voices(gateway.pool, rows, viewer.tenant, admin=viewer.admin)
 
 
 async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]:
@@ -184,7 +218,7 @@ async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]
 
 
 def _tenant_or_none(request: Request, gateway: Gateway) -> str | None:
-    """Who asks; None for somebody who could not use the service, but may know what it offers."""
+    """Who asks; None for somebody who could own nothing."""
     try:
         return owner_of(request, gateway)
     except ApiError:

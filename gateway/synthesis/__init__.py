@@ -3,5 +3,5 @@
 synthesis.py   one clip
 attempts.py    one worker after the other until a piece of speech is done
 accounting.py  what is counted and logged at the end
-preview.py     how a built-in voice sounds
+preview.py     how a voice sounds
 """

@@ -1,17 +1,26 @@
-"""How a built-in voice sounds: one sentence, spoken by a worker when somebody first asks, then kept."""
+"""How a voice sounds: one sentence, spoken by a worker when somebody first asks, then kept.
+
+Whoever asks first waits in line for it, in the lowest class; those who ask meanwhile wait for the same clip.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 
 from starlette.requests import Request
 
 from gateway.audio.formats import encode_clip
+from gateway.database import Voice
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Priority
 from gateway.synthesis.synthesis import Synthesis
+from gateway.voices.clip_cache import ClipKey
+from gateway.voices.resolution import features_for
 from worker.protocol import ModelDescription
 
 _SENTENCES = {
@@ -37,28 +46,59 @@ class _Ear:
         self.pcm.append(pcm)
 
 
-async def built_in_preview(gateway: Gateway, name: str, request: Request) -> bytes:
-    """The clip of a built-in voice as wav, in the place in line of who asks first. Raises ApiError."""
-    model = _model_with(gateway, name)
-    previews, key = gateway.voices.previews, (model.revision, name)
-    async with previews.lock(key):
-        if (kept := previews.get(key)) is not None:
+async def built_in_sample(gateway: Gateway, name: str, request: Request) -> bytes:
+    """A sentence of a built-in voice as wav. Raises ApiError."""
+    model = _model_with(gateway, Requirement(voice=name))
+    order = _order(name, model, None, _SEED)
+    return await _made_once(gateway, ClipKey(model.revision, name), order, request)
+
+
+async def custom_sample(gateway: Gateway, voice: Voice, request: Request) -> bytes:
+    """A sentence of a custom voice as wav: its sound, and nothing of its recording. Raises ApiError.
+
+    404 for one that was deleted meanwhile, or whose consent was withdrawn.
+    """
+    model = _model_with(gateway, Requirement(voice.parameters.get("model"), features=features_for(voice)))
+    order = _order(voice.id, model, voice.language, voice.parameters.get("seed", _SEED))
+    clip = await _made_once(gateway, ClipKey(model.revision, voice.id, _version(voice)), order, request)
+    try:
+        await gateway.voices.get(voice.id, tenant=None)
+    except ApiError:
+        gateway.voices.samples.forget(voice.id)
+        raise
+    return clip
+
+
+async def _made_once(gateway: Gateway, key: ClipKey, order: TtsRequest, request: Request) -> bytes:
+    samples = gateway.voices.samples
+    async with samples.lock(key):
+        if (kept := samples.get(key)) is not None:
             return kept
-        language = model.languages[0] if model.languages else "en"
-        text = _SENTENCES.get(language, _SENTENCES["en"])
-        order = TtsRequest(text=text, voice=name, model=model.name, seed=_SEED)
         standing = gateway.callers.identify(request).standing(order)
         ear = _Ear()
         outcome = await Synthesis(gateway, order, request.state.request_id, ear, standing).run()
         noted = gateway.settings.provenance_note
         pcm = b"".join(ear.pcm)
         clip = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, "wav", noted=noted)
-        previews.keep(key, clip)
+        samples.keep(key, clip)
         return clip
 
 
-def _model_with(gateway: Gateway, name: str) -> ModelDescription:
-    needed = Requirement(voice=name)
+def _order(voice: str, model: ModelDescription, language: str | None, seed: int) -> TtsRequest:
+    """What is synthesised: in the voice's language where the model has it, else in the model's own."""
+    known = [language.partition("-")[0].lower()] if language else []
+    known = [one for one in known if one in model.languages or not model.languages] + list(model.languages)
+    text = next((_SENTENCES[one] for one in known if one in _SENTENCES), _SENTENCES["en"])
+    return TtsRequest(text=text, voice=voice, model=model.name, seed=seed, priority=Priority.BULK.value)
+
+
+def _version(voice: Voice) -> str:
+    """Changes with whatever changes the sound, at whichever gateway that was said."""
+    said = [voice.audio_sha256, voice.transcript, voice.language, voice.parameters]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _model_with(gateway: Gateway, needed: Requirement) -> ModelDescription:
     for worker in gateway.pool.workers.values():
         if worker.serving and worker.offers(needed):
             return worker.model

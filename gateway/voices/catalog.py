@@ -14,6 +14,9 @@ from gateway.slots.requirement import Requirement
 from gateway.voices import consent
 from gateway.voices.resolution import features_for
 
+RECORDING, SAMPLE = "recording", "sample"
+"""What a preview plays: the audio that a voice was made of, or a sentence that a worker speaks with it."""
+
 
 def served_models(pool: WorkerPool) -> set[str]:
     """Names of the models that workers serve."""
@@ -38,13 +41,15 @@ def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
     return sorted(voices.values(), key=lambda voice: (voice["id"] != "default", voice["id"]))
 
 
-def custom_voices(pool: WorkerPool, voices: Iterable[Voice], tenant: str | None) -> list[dict[str, Any]]:
-    """The rows as `tenant` sees them, by name."""
-    described = [describe(pool, voice, tenant) for voice in voices]
+def custom_voices(
+    pool: WorkerPool, voices: Iterable[Voice], tenant: str | None, *, admin: bool = False
+) -> list[dict[str, Any]]:
+    """The rows as `tenant`, or an administrator, sees them, by name."""
+    described = [describe(pool, voice, tenant, admin=admin) for voice in voices]
     return sorted(described, key=lambda voice: (voice["name"].casefold(), voice["id"]))
 
 
-def describe(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
+def describe(pool: WorkerPool, voice: Voice, tenant: str | None, *, admin: bool = False) -> dict[str, Any]:
     """A custom voice as everybody may see it."""
     return {
         "id": voice.id,
@@ -55,11 +60,17 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, An
         "tags": voice.tags,
         "has_transcript": voice.transcript is not None,
         "audio_seconds": round(voice.audio_seconds, 3),
-        "owner_is_me": tenant is not None and voice.owner == tenant,
+        "owner_is_me": is_of(voice, tenant),
         "usable": consent.is_given(voice) and _can_be_spoken(pool, voice),
         "preview_url": f"/api/voices/{voice.id}/preview",
+        "preview": RECORDING if admin or is_of(voice, tenant) else SAMPLE,
         "parameters": voice.parameters,
     }
+
+
+def is_of(voice: Voice, tenant: str | None) -> bool:
+    """Whether it belongs to who asks; None is nobody."""
+    return tenant is not None and voice.owner == tenant
 
 
 def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
@@ -73,7 +84,7 @@ def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str
             "sha256": voice.consent_sha256,
         }
     return {
-        **describe(pool, voice, tenant),
+        **describe(pool, voice, tenant, admin=True),
         "transcript": voice.transcript,
         "loudness_lufs": round(voice.loudness_lufs, 1),
         "audio_sha256": voice.audio_sha256,
@@ -103,5 +114,6 @@ def _built_in(id: str, name: str, language: str | None, description: str) -> dic
         "owner_is_me": False,
         "usable": True,
         "preview_url": f"/api/voices/{quote(id, safe='')}/preview",
+        "preview": SAMPLE,
         "parameters": {},
     }

@@ -49,7 +49,8 @@ class Voices:
         self.store = VoiceStore(directory)
         self._registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
         self.uploads = Uploads()
-        self.previews = ClipCache()
+        self.samples = ClipCache()
+        """What voices sound like to those who do not hear the recording."""
         self._decoder = Decoder()
         self._latents = LatentCache(self.store, directory / "latents")
         self._pool = pool
@@ -115,6 +116,7 @@ class Voices:
             self._check_name(change.name)
         columns = change.columns | _consent_columns(change, voice.audio_sha256)
         voice = await self._registry.change(voice.id, columns)
+        self.samples.forget(voice.id)
         self._prepare(voice)
         return voice
 
@@ -122,6 +124,7 @@ class Voices:
         """Delete a voice, and its audio when no other voice uses it. Raises ApiError: 404, 503."""
         async with self._files:
             unused = await self._registry.remove(id)
+            self.samples.forget(id)
             if unused is not None:
                 await self._delete_audio(unused)
 

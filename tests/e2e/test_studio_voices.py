@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -151,7 +154,9 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
         page.fill("#consent-by", "Grace Hopper")
         page.click("#voice-save")
         expect(page.locator(".voice-card", has_text="Grace")).to_contain_text("#calm")
-        page.get_by_role("button", name="Hear Grace").click()
+        hear = page.get_by_role("button", name="Hear Grace")
+        expect(hear).to_have_attribute("title", re.compile("Plays the recording of Grace"))
+        hear.click()
         expect(page.locator(".voice-preview use[href='#icon-stop']")).to_have_count(1)
         page.get_by_role("button", name="Edit Grace").click()
         page.click("#voice-delete")
@@ -159,6 +164,25 @@ def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, re
         expect(page.locator(".voice-card", has_text="Grace")).to_have_count(0)
         assert watched.complaints == []
     assert "Grace" not in names(fleet)
+
+
+def test_of_another_s_voice_a_sentence_is_heard(browser: Browser, recording: Path) -> None:
+    keys = {"ann": {"key": "the key of ann, long"}}
+    with fleet_with_data(VOXFLEET_API_KEYS=json.dumps(keys)) as edge:
+        with httpx.Client(base_url=edge.url, headers={"X-API-Key": keys["ann"]["key"]}, timeout=60) as ann:
+            fields = {"name": "Ann", "consent_by": "Ann", "consent_statement": "I agree."}
+            files = {"audio": recording.read_bytes()}
+            assert ann.post("/api/voices", files=files, data=fields).status_code == 201
+        with watched_page(browser, viewport=DESKTOP) as watched:
+            page = watched.page
+            page.goto(edge.url)
+            hear = page.get_by_role("button", name="Hear Ann")
+            expect(hear).to_have_attribute("title", re.compile("Plays a generated sentence"))
+            with page.expect_response("**/preview") as answered:
+                hear.click()
+            assert answered.value.headers["x-audio-provenance"]
+            expect(page.locator(".voice-preview use[href='#icon-stop']")).to_have_count(1)
+            assert watched.complaints == []
 
 
 def test_a_file_that_is_no_audio_is_refused(browser: Browser, fleet: Server, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ export default {
   "voices.language": "Language",
   "voices.allLanguages": "All",
   "voices.preview": "Hear {name}",
+  "voices.hearRecording": "Plays the recording of {name}. Only its owner and administrators hear it.",
+  "voices.hearSample": "Plays a generated sentence. Only its owner and administrators hear the recording of {name}.",
   "voices.edit": "Edit {name}",
   "voices.lacks": "cannot be used yet: needs consent",
   "voices.ready": "{name} is ready to speak.",

@@ -11,6 +11,8 @@ export default {
   "voices.language": "语言",
   "voices.allLanguages": "全部",
   "voices.preview": "试听 {name}",
+  "voices.hearRecording": "播放 {name} 的录音。只有所有者和管理员能听到。",
+  "voices.hearSample": "播放合成的一句话。{name} 的录音只有所有者和管理员能听到。",
   "voices.edit": "编辑 {name}",
   "voices.lacks": "暂不可用：需要同意",
   "voices.ready": "{name} 可以使用了。",

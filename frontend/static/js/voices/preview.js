@@ -15,10 +15,17 @@ export class Preview {
     for (const over of ["ended", "error"]) this.#audio.addEventListener(over, () => this.#stop());
   }
 
-  /** A button that plays the voice and stops it again. @param {{id: string, name?: string}} voice */
+  /**
+   * A button that plays the voice and stops it again: the recording to whom it belongs, else a generated sentence.
+   * @param {{id: string, name?: string, kind?: string, preview?: string}} voice
+   */
   button(voice) {
     const button = h("button", { class: "button-icon voice-preview", type: "button" }, icon("play"));
-    setLabel(button, "voices.preview", { name: voice.name || voice.id });
+    const name = voice.name || voice.id;
+    setLabel(button, "voices.preview", { name });
+    if (voice.kind === "custom") {
+      setLabel(button, voice.preview === "recording" ? "voices.hearRecording" : "voices.hearSample", { name }, "title");
+    }
     button.addEventListener("click", () => this.#toggle(button, voice.id));
     return button;
   }
