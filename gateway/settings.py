@@ -208,7 +208,7 @@ class GatewaySettings(BaseSettings):
     client_buffer_bytes: Bytes = 4 << 20
     """Audio held for a client that reads slower than it is generated; more ends the stream."""
     client_stall_seconds: Seconds = 30.0
-    """How long a client may leave unread what was written to it."""
+    """How long a client may leave unread what was written to it, or be out of reach while it waits."""
     shutdown_seconds: Seconds = 10.0
     """How long running requests may go on after SIGTERM."""
 

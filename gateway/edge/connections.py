@@ -5,7 +5,9 @@
 * One whose body takes too long is cut, and one that goes on sending a body after its answer.
 * One that is one too many (`crowd.py`) is answered 503 and closed.
 * One that sends header lines, or lines after its body, without end is cut: they would be kept in memory.
-* A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike.
+* A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike; so
+  is one that is gone without a word (`keepalive.py`), and what waits behind an answer is bounded
+  (`pipelining.py`).
 * A WebSocket that says too much, pings and empty fragments included, is closed with 1008.
 
 Cut means aborted: a polite close would wait for the very client that does not answer.
@@ -19,11 +21,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.frames import Frame
 from websockets.http11 import Request
 
 from gateway.edge.crowd import Crowd
+from gateway.edge.keepalive import notice_vanishing
+from gateway.edge.pipelining import PipeliningProtocol
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from sockets.at_once import AtOnceWebSocketProtocol, Deadline
@@ -99,7 +102,7 @@ class BoundedFlow(FlowControl):
             self._resumed = None
 
 
-class BoundedHttpProtocol(HttpToolsProtocol):
+class BoundedHttpProtocol(PipeliningProtocol):
     """HTTP/1.1; subclasses name the seconds."""
 
     head_seconds: float
@@ -119,6 +122,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = BoundedFlow(transport, self.stall_seconds)
         self._head.start(transport)
+        notice_vanishing(transport, self.stall_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.crowd.leave(self.transport)
@@ -130,7 +134,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             self._refuse(self._refusal)
             return
-        self._head_bytes += len(data)
+        self._head_bytes += 0 if self._deaf else len(data)
         super().data_received(data)
         if self._head_bytes > _LONGEST_HEAD:
             self.transport.abort()
@@ -146,6 +150,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         self._end_body()
+        if self._answering:
+            super().handle_websocket_upgrade()
+            return
         if self.scope["http_version"] != "1.1":
             self._refuse(ApiError(505, "http_version_not_supported", "WebSockets need HTTP/1.1"))
             return
@@ -153,13 +160,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.parser = None  # as after any connection: parser and protocol would hold each other
 
     def on_message_begin(self) -> None:
-        self._head.start(self.transport)
-        super().on_message_begin()
+        if not self._deaf:
+            self._head.start(self.transport)
+            super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head.stop()
         self._head_bytes = 0
         super().on_headers_complete()
+        if self._deaf:
+            return
         path = self.scope.get("path", "")
         self._expect_body(self.body_seconds_at.get(path, self.body_seconds) + _LATE_BODY_SECONDS)
 

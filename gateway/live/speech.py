@@ -97,7 +97,7 @@ class LiveSpeech:
             async with self._whole:
                 while not session.finished:
                     self._changed.clear()
-                    if session.wants_slot:
+                    if session.wants_slot and not session.paused:
                         await self._queue()
                     else:
                         await self._changed.wait()
@@ -120,8 +120,9 @@ class LiveSpeech:
                 async with self._hold:
                     if ticket.lease is None:
                         self._tell_position(ticket)
+                    self._attempts.rest(ticket, self._session.paused)
                     while not await self._attempts.next(ticket, self):
-                        pass
+                        self._attempts.rest(ticket, self._session.paused)
             except _LetGo:
                 logger.info("live session let go of its slot", request_id=self._request_id)
             finally:
@@ -139,6 +140,7 @@ class LiveSpeech:
         """Look what there is to do."""
         self._changed.set()
         if self._ticket is not None:
+            self._attempts.rest(self._ticket, self._session.paused)
             self._show_mode(self._ticket)
             if self._session.finished and self._ticket.waiting:
                 self.let_go()

@@ -12,5 +12,6 @@ admission.py    who is refused, and when to come back
 estimates.py    how long a place in line will wait; outlooks.py keeps the answers
 positions.py    tells tickets where they stand
 grace.py        patience while no worker can serve a requirement
+absence.py      how long a worker that restarts will be away
 figures.py      how a worker has served lately
 """

@@ -8,7 +8,8 @@ that it resumes go first, then it is first come, first served.
 
 Requests that need different workers (`Requirement`) stand in different lanes, so that a head that waits for
 one model blocks nobody else's, but a tenant has one share for all of them. A lane is a heap of shares whose
-keys only grow; an outdated key is replaced when it comes up. Every operation is O(log tenants).
+keys only grow; an outdated key is replaced when it comes up. Every operation is O(log tenants), except that a
+ticket which stepped out of line comes back in O(tenants).
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ class Lane:
             line = self.lines[share] = OrderedDict()
             heapq.heappush(self._heap, (share.turn, ticket.sequence, share))
         line[ticket.id] = self.tickets[ticket.id] = ticket
+
+    def add_first(self, ticket: Ticket, share: Share) -> None:
+        """Put before the others of the tenant, which takes O(tenants): the only key that may fall."""
+        self.add(ticket, share)
+        self.lines[share].move_to_end(ticket.id, last=False)
+        self._heap = [entry for entry in self._heap if entry[2] is not share]
+        self._heap.append((share.turn, ticket.sequence, share))
+        heapq.heapify(self._heap)
 
     def remove(self, ticket: Ticket, share: Share) -> None:
         """Take out, from anywhere."""
@@ -91,19 +100,36 @@ class FairLine:
 
     def add(self, ticket: Ticket) -> None:
         """Append the ticket to its tenant's line."""
+        share = self._share_of(ticket)
+        if ticket.begun and share.tickets:  # in its tenant's place, and not before other tenants
+            ticket.sequence = next(iter(share.tickets.values())).sequence
+        share.tickets[ticket.id] = ticket
+        self.lanes.setdefault(ticket.requirement, Lane()).add(ticket, share)
+        self._count(share, ticket)
+
+    def add_again(self, ticket: Ticket) -> None:
+        """Put a ticket that waited here before in front of its tenant's others, as early as it came."""
+        share = self._share_of(ticket)
+        if share.tickets:
+            ticket.sequence = min(ticket.sequence, next(iter(share.tickets.values())).sequence)
+        share.tickets[ticket.id] = ticket
+        share.tickets.move_to_end(ticket.id, last=False)
+        self.lanes.setdefault(ticket.requirement, Lane()).add_first(ticket, share)
+        self._count(share, ticket)
+
+    def _share_of(self, ticket: Ticket) -> Share:
         tenant = ticket.standing.tenant
         share = self._shares.get(tenant)
         if share is None:
             share = self._shares[tenant] = Share(tenant, self._turn)
         if not share.tickets:
             share.turn = max(share.turn, self._turn)
-        if ticket.begun and share.tickets:  # in its tenant's place, and not before other tenants
-            ticket.sequence = next(iter(share.tickets.values())).sequence
+        return share
+
+    def _count(self, share: Share, ticket: Ticket) -> None:
         ticket.share = share
-        self._by_length.move(share, len(share.tickets), len(share.tickets) + 1)
-        share.tickets[ticket.id] = ticket
         share.resumed += ticket.begun
-        self.lanes.setdefault(ticket.requirement, Lane()).add(ticket, share)
+        self._by_length.move(share, len(share.tickets) - 1, len(share.tickets))
         self._waiting += 1
 
     def remove(self, ticket: Ticket) -> None:

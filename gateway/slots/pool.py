@@ -163,6 +163,17 @@ class WorkerPool:
         self._changed()
         return True
 
+    def step_aside(self, ticket: Ticket) -> None:
+        """Pass over a waiting ticket until `step_back`: a slot would be of no use to it."""
+        self.queue.step_aside(ticket)
+        self._changed()
+
+    def step_back(self, ticket: Ticket) -> None:
+        """It has a use for a slot again, and takes its place."""
+        if self.queue.step_back(ticket):
+            self._dispatch()
+            self._grace.watch(ticket.requirement)
+
     def set_mode(self, ticket: Ticket, mode: str) -> None:
         """Say what the ticket's slot is used for."""
         ticket.mode = mode
@@ -269,6 +280,7 @@ class WorkerPool:
     def _health_changes(self, worker: Worker) -> Iterator[None]:
         was_serving = worker.serving
         yield
+        worker.absence.note(worker.serving, worker.boot_id, self._clock())
         self._outlooks.changed()
         self._dispatch()
         for requirement in self.queue.requirements:

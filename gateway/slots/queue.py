@@ -80,6 +80,24 @@ class TicketQueue:
         ticket.waiting = ticket.in_front = True
         bisect.insort(self._front, ticket, key=_front_order)
 
+    def step_aside(self, ticket: Ticket) -> None:
+        """Let a waiting ticket pass its turn until `step_back`."""
+        in_front = ticket.in_front
+        if self.remove(ticket):
+            ticket.aside, ticket.in_front = True, in_front
+
+    def step_back(self, ticket: Ticket) -> bool:
+        """Have it wait again, before everybody who came later. False when it had not stepped aside."""
+        if not ticket.aside:
+            return False
+        ticket.aside = False
+        if ticket.in_front:
+            self.push_front(ticket)
+        else:
+            ticket.waiting = True
+            self._classes[ticket.standing.priority].add_again(ticket)
+        return True
+
     def remove(self, ticket: Ticket) -> bool:
         """Take out, from anywhere. False when it is not waiting."""
         if not ticket.waiting:

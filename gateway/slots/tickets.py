@@ -79,6 +79,8 @@ class Ticket:
     begun: bool = False
     """A clip that was begun before it was admitted: a client resumes it."""
     waiting: bool = False
+    aside: bool = False
+    """Out of line for a while, and about to come back to its place."""
     in_front: bool = False
     """It waits ahead of all classes."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from gateway.slots.absence import Absence
 from gateway.slots.estimates import ServiceTime, SlotForecast
 from gateway.slots.figures import WorkerFigures
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
@@ -61,6 +62,7 @@ class Worker:
     leases: dict[str, UsedSlot] = field(default_factory=dict)
     service_time: ServiceTime = field(default_factory=ServiceTime)
     figures: WorkerFigures = field(default_factory=WorkerFigures)
+    absence: Absence = field(default_factory=Absence)
     failures: int = 0
     """Failed probes in a row."""
     last_failure: str | None = None
@@ -225,6 +227,19 @@ class Worker:
             for lease in self.leases.values()
         ]
         return busy + [SlotForecast(0.0, service)] * max(0, self.slots_total - len(busy))
+
+    @property
+    def expected(self) -> bool:
+        """Whether a process of it loads, or will be started by somebody."""
+        if self.restarting or self.state == WorkerState.LOADING:
+            return True
+        ended = self.health is Health.DOWN or self.state == WorkerState.ERROR
+        return ended and self.status is not None and self.status.supervised
+
+    def forecast_return(self, now: float) -> list[SlotForecast]:
+        """When its slots are free, as far as is known of a worker that is `expected`."""
+        back_in_seconds = self.absence.remaining(now)
+        return [SlotForecast(back_in_seconds, self.service_time.seconds)] * self.slots_total
 
     def describe(self) -> dict[str, Any]:
         """The worker as the admin API shows it; `slots_used` counts the leases of this gateway."""

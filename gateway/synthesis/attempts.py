@@ -64,6 +64,10 @@ class Attempts:
         self._queued_at = time.monotonic()
         self._patience_until: float | None = None
         """When a broken stream is given up; None while it flows."""
+        self._waiting: asyncio.Timeout | None = None
+        """The bound of the wait for a slot, while there is one."""
+        self._rested_at: float | None = None
+        """Since when the wait does not count: the work has no use for a slot."""
         self._silent: Lease | None = None
         """Of an attempt that has brought no audio yet."""
         self._migrations_before = 0
@@ -89,22 +93,50 @@ class Attempts:
     def queue_again(self) -> None:
         """Whoever waits for a slot from now on waits since now."""
         self._queued_at, self._patience_until = time.monotonic(), None
+        self._rested_at = None
+
+    def rest(self, ticket: Ticket, resting: bool) -> None:
+        """Let a waiting ticket pass its turns while its work has no use for a slot; it keeps its place, and
+        the time does not count as waited.
+        """
+        pool, now = self._gateway.pool, time.monotonic()
+        if resting and ticket.waiting:
+            self._rested_at = now
+            pool.step_aside(ticket)
+            self._bound_wait()
+        elif not resting and ticket.aside:
+            rested_seconds, self._rested_at = now - self._rested_at, None
+            self._queued_at += rested_seconds
+            if self._patience_until is not None:
+                self._patience_until += rested_seconds
+            pool.step_back(ticket)
+            self._bound_wait()
+
+    def _bound_wait(self) -> None:
+        """End the wait in time, if it is one that counts."""
+        if self._waiting is not None:
+            resting = self._rested_at is not None
+            when = None if resting else asyncio.get_running_loop().time() + self._wait_seconds()
+            self._waiting.reschedule(when)
 
     async def next(self, ticket: Ticket, work: Work) -> bool:
         """Wait for a slot and use it. False when its worker failed: then the ticket is queued again."""
         if ticket.ended_by is not None:  # while nobody listened: its worker was failing
             raise ticket.ended_by
         try:
-            async with (
-                asyncio.timeout(self._wait_seconds()) as waiting,
-                self._gateway.pool.lease(ticket) as lease,
-            ):
-                waiting.reschedule(None)
-                return await self._use(ticket, lease, work)
+            async with asyncio.timeout(None) as waiting:
+                self._waiting = waiting
+                self._bound_wait()
+                async with self._gateway.pool.lease(ticket) as lease:
+                    self._waiting = None
+                    waiting.reschedule(None)
+                    return await self._use(ticket, lease, work)
         except TimeoutError:
             if not waiting.expired():
                 raise
             raise self._waited_too_long() from None
+        finally:
+            self._waiting = None
 
     def _wait_seconds(self) -> float:
         """Until the request is given up for lack of a slot."""

@@ -1,9 +1,13 @@
-"""The slot of a live session that rests while things happen to its worker."""
+"""The slot of a live session that rests, and its place while it waits for one."""
 
 from __future__ import annotations
 
-from tests.gateway.fleet import status
-from tests.gateway.live.test_speech import PATIENT, SENTENCES, Client
+import asyncio
+from contextlib import ExitStack
+
+from gateway.slots.standing import Standing
+from tests.gateway.fleet import ANY, status
+from tests.gateway.live.test_speech import PATIENT, SENTENCES, Client, owed
 from tests.gateway.recordings import until
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.test_relay import gateway_of
@@ -28,3 +32,42 @@ async def test_a_slot_of_a_worker_that_was_started_again_is_leased_again() -> No
             assert len(worker.leases) == 1
             client.session.cancel(0)
             client.session.stop()
+
+
+async def test_a_session_that_pauses_while_it_waits_lets_others_pass_and_keeps_its_place() -> None:
+    async with gateway_of(ScriptedWorker([Act()], slots=1), **PATIENT) as gateway:
+        pool, client = gateway.pool, Client(gateway)
+        with ExitStack() as running, ExitStack() as later, ExitStack() as last:
+            running.enter_context(pool.admit("running", ANY))
+            async with client.running():
+                client.session.append(SENTENCES[0])
+                await until(lambda: len(pool.queue) == 1)
+                client.session.pause()
+                assert not len(pool.queue) and client.of_type("paused")
+                passing = later.enter_context(pool.admit("later", ANY, standing=Standing("another")))
+                running.close()
+                assert passing.lease is not None, "a slot went to a session that has no use for it"
+                behind = last.enter_context(pool.admit("last", ANY, standing=Standing("a third")))
+                client.session.resume()
+                later.close()
+                await until(lambda: bool(client.of_type("started")))
+                assert behind.lease is None
+                client.session.stop()
+    assert client.pcm == owed(SENTENCES[0])
+
+
+async def test_the_time_of_a_pause_does_not_count_as_waited() -> None:
+    options = {**PATIENT, "queue_timeout_seconds": 0.2}
+    async with gateway_of(ScriptedWorker([Act()], slots=1), **options) as gateway:
+        client = Client(gateway)
+        with ExitStack() as busy:
+            busy.enter_context(gateway.pool.admit("busy", ANY))
+            async with client.running():
+                client.session.append(SENTENCES[0])
+                await until(lambda: len(gateway.pool.queue) == 1)
+                client.session.pause()
+                await asyncio.sleep(0.3)
+                busy.close()
+                client.session.resume()
+                client.session.stop()
+    assert client.pcm == owed(SENTENCES[0])

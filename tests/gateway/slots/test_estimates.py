@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.slots.absence import FIRST_GUESS_SECONDS, Absence
 from gateway.slots.estimates import DEFAULT_SERVICE_SECONDS, Outlook, ServiceTime, SlotForecast
 
 slots = st.lists(st.builds(SlotForecast, st.floats(0, 60), st.floats(0.05, 60)), min_size=1, max_size=8)
@@ -58,3 +59,16 @@ def test_an_overdue_request_is_expected_to_need_a_share_of_the_average() -> None
     service.observe(8.0)
     assert service.remaining(3.0) == 5.0
     assert 0.0 < service.remaining(100.0) < 8.0
+
+
+def test_an_absence_is_guessed_and_then_known_from_the_last() -> None:
+    absence = Absence()
+    absence.note(False, None, 0.0)
+    absence.note(False, "boot-1", 2.0)
+    assert absence.remaining(5.0) == FIRST_GUESS_SECONDS - 5
+    absence.note(True, "boot-1", 8.0)
+    absence.note(False, "boot-1", 100.0)
+    assert absence.remaining(103.0) == 5.0
+    absence.note(True, "boot-1", 100.5)
+    absence.note(False, "boot-1", 200.0)
+    assert absence.remaining(200.0) == 8.0, "the same process was only out of reach"

@@ -147,7 +147,7 @@ async def test_without_any_worker_requests_are_refused_and_while_one_loads_they_
     assert "Retry-After" in refused.value.headers
     fleet.pool.report_status(fleet.workers[0], status(WorkerState.LOADING))
     ticket = open_tickets.enter_context(fleet.pool.admit("r", ANY))
-    assert fleet.pool.estimate_wait(ANY, ticket.position) is None
+    assert fleet.pool.estimate_wait(ANY, ticket.position) == 15.0
     fleet.pool.report_status(fleet.workers[0], status())
     assert worker_of(ticket) == "w0"
 
@@ -206,3 +206,43 @@ async def test_waiting_requests_hear_that_the_last_worker_is_gone(open_tickets) 
     open_tickets.enter_context(fleet.pool.admit("waiting", ANY, listen))
     fleet.pool.report_suspect(fleet.workers[0], "silence")
     assert heard == [None]
+
+
+async def test_who_waits_for_a_worker_that_restarts_is_told_how_long(open_tickets) -> None:
+    fleet = Fleet(2)
+    worker = fleet.workers[0]
+    for _ in range(2):
+        open_tickets.enter_context(fleet.pool.admit("running", ANY))
+    told: list[float | None] = []
+
+    def tell(ticket: Ticket) -> None:
+        told.append(fleet.pool.estimate_wait(ANY, ticket.position))
+
+    worker.restarting = True
+    fleet.pool.report_status(worker, status(WorkerState.DRAINING, slots=2))
+    waiting = open_tickets.enter_context(fleet.pool.admit("r", ANY, tell))
+    assert fleet.pool.estimate_wait(ANY, 1) == 15.0
+    fleet.clock.advance(4)
+    fleet.die(worker)
+    assert fleet.pool.estimate_wait(ANY, 1) == 11.0
+    fleet.pool.report_status(worker, status(WorkerState.LOADING, boot_id="boot-2", slots=2))
+    assert fleet.pool.estimate_wait(ANY, 3) == 16.0, "its slots serve two at a time"
+    fleet.clock.advance(2)
+    fleet.pool.report_status(worker, status(boot_id="boot-2", slots=2))
+    assert waiting.lease is not None
+    worker.restarting = True
+    fleet.pool.report_status(worker, status(WorkerState.DRAINING, boot_id="boot-2", slots=2))
+    assert fleet.pool.estimate_wait(ANY, 1) == 6.0, "as long as the last time"
+
+
+@pytest.mark.parametrize(("supervised", "known"), [(True, True), (False, False)])
+async def test_a_worker_that_died_is_expected_back_where_somebody_starts_it(
+    supervised: bool, known: bool
+) -> None:
+    fleet = Fleet(1)
+    worker = fleet.workers[0]
+    fleet.pool.report_status(worker, status().model_copy(update={"supervised": supervised}))
+    fleet.die(worker)
+    assert (fleet.pool.estimate_wait(ANY, 1) is not None) == known
+    fleet.pool.report_status(worker, status(WorkerState.DRAINING).model_copy(update={"supervised": True}))
+    assert fleet.pool.estimate_wait(ANY, 1) is None, "a drained worker comes back when somebody says so"

@@ -69,6 +69,8 @@ class PoolMachine(RuleBasedStateMachine):
         self.clients: list[Client] = []
         self.boots = [0 for _ in SLOTS]
         self.steps = 0
+        self.returned = 0
+        """Tickets that came back into line, where the bound for newcomers does not hold."""
         for index in range(len(SLOTS)):
             self.apply(lambda index=index: self.report(index))
 
@@ -208,6 +210,21 @@ class PoolMachine(RuleBasedStateMachine):
         self.apply(lambda: self.fleet.pool.end(client.ticket.id, reason))
         assert not waited or client.task.result() == "cancelled"
 
+    @precondition(lambda self: any(self.waits(client) for client in self.clients))
+    @rule(data=st.data())
+    def step_aside(self, data: st.DataObject) -> None:
+        client = data.draw(st.sampled_from([client for client in self.clients if self.waits(client)]))
+        self.apply(lambda: self.fleet.pool.step_aside(client.ticket))
+        assert client.ticket.aside and not self.waits(client)
+
+    @precondition(lambda self: any(client.ticket.aside for client in self.clients))
+    @rule(data=st.data())
+    def step_back(self, data: st.DataObject) -> None:
+        client = data.draw(st.sampled_from([client for client in self.clients if client.ticket.aside]))
+        self.returned += not client.ticket.attempts
+        self.apply(lambda: self.fleet.pool.step_back(client.ticket))
+        assert not client.ticket.aside
+
     @rule(index=st.sampled_from(range(len(SLOTS))))
     def worker_misses_a_probe(self, index: int) -> None:
         self.apply(lambda: self.fleet.pool.report_missed(self.fleet.workers[index], "timeout"))
@@ -284,7 +301,7 @@ class PoolMachine(RuleBasedStateMachine):
     def the_queue_is_bounded_and_agrees_with_itself(self) -> None:
         queue = self.fleet.pool.queue
         check_queue(queue)
-        assert sum(not ticket.attempts for ticket in queue) <= MAX_QUEUE
+        assert sum(not ticket.attempts for ticket in queue) <= MAX_QUEUE + self.returned
 
     @invariant()
     def no_tenant_has_more_than_it_may(self) -> None:
@@ -296,7 +313,8 @@ class PoolMachine(RuleBasedStateMachine):
     @invariant()
     def a_ticket_waits_or_runs(self) -> None:
         for ticket in self.fleet.pool.tickets.values():
-            assert (ticket in self.fleet.pool.queue) != (ticket.lease is not None)
+            states = ticket in self.fleet.pool.queue, ticket.lease is not None, ticket.aside
+            assert sum(states) == 1
 
 
 TestPool = PoolMachine.TestCase

@@ -218,3 +218,29 @@ async def test_who_leaves_in_the_moment_of_its_turn_is_not_charged(one_slot: Cou
     one_slot.admit("a3")
     one_slot.admit("b2")
     assert one_slot.serve(3) == "b1 a3 b2"
+
+
+async def test_who_steps_aside_is_passed_over_and_keeps_its_place(one_slot: Counterpart) -> None:
+    for name in ["a1", "b1", "c1", "d1"]:
+        one_slot.admit(name)
+    pool, stepped = one_slot.fleet.pool, one_slot.tickets["a1"]
+    pool.step_aside(stepped)
+    assert one_slot.serve(2) == "b1 c1"
+    one_slot.admit("a2")
+    one_slot.admit("e1")
+    pool.step_back(stepped)
+    assert one_slot.serve(4) == "a1 d1 e1 a2"
+    pool.step_back(stepped)
+    assert not stepped.waiting, "it is long over"
+
+
+async def test_nobody_saves_up_turns_by_stepping_aside(one_slot: Counterpart) -> None:
+    for name in ["a1", *(f"b{n}" for n in range(6))]:
+        one_slot.admit(name)
+    stepped = one_slot.tickets["a1"]
+    one_slot.fleet.pool.step_aside(stepped)
+    one_slot.serve(4)
+    for n in range(2, 5):
+        one_slot.admit(f"a{n}")
+    one_slot.fleet.pool.step_back(stepped)
+    assert one_slot.serve(6) == "a1 b4 a2 b5 a3 a4"
