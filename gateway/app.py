@@ -18,13 +18,14 @@ from gateway.api import (
     registration,
     sessions,
     stream,
-    tts,
     voices,
 )
 from gateway.api.permissions import check_sender
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.operations.page_gate import PageGate
+from gateway.protocols import native
+from gateway.protocols.openai import speech as openai_speech
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.version import VERSION
@@ -61,7 +62,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
             )
         },
     )
-    public = (tts, stream, live, catalog, health, pages, voices, sessions)
+    public = (native, openai_speech, stream, live, catalog, health, pages, voices, sessions)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)

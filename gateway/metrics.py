@@ -1,5 +1,5 @@
 """Every metric of the gateway, declared once. Labels come from fixed sets: routes, codes, worker ids,
-formats.
+formats, protocols.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Metrics:
         )
         self.requests = Counter(
             "voxfleet_requests_total", "Speech requests by outcome: a finish reason or an error code.",
-            ["outcome"], registry=registry,
+            ["outcome", "protocol"], registry=registry,
         )  # fmt: skip
         self.queue_seconds = Histogram(
             "voxfleet_queue_seconds", "Wait for the first slot.", buckets=_SECONDS, registry=registry
@@ -96,7 +96,7 @@ class Metrics:
         )  # fmt: skip
         self.live_sessions = Counter(
             "voxfleet_live_sessions_total", "Live sessions by outcome: stop, client_gone or an error code.",
-            ["outcome"], registry=registry,
+            ["outcome", "protocol"], registry=registry,
         )  # fmt: skip
         self.live_utterances = Counter(
             "voxfleet_live_utterances_total", "Utterances begun in live sessions.", registry=registry

@@ -1,5 +1,6 @@
-"""What a client may ask for: the body of `POST /tts`, the first message of `WS /ws/tts`, and OpenAI's speech
-form.
+"""What a client may ask for: the body of `POST /tts` and the first message of `WS /ws/tts`.
+
+`TtsRequest` is also what every protocol of `gateway/protocols/` is translated into.
 
 Types are strict (a number in quotes is refused), unknown fields are refused by name,
 and limits that belong to a deployment are checked by `check_limits` against its settings.
@@ -9,14 +10,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -29,13 +28,8 @@ from gateway.settings import GatewaySettings
 from models.sentences import has_words
 
 MAX_SEED = 2**63 - 1
-OPENAI_VOICES = frozenset(
-    (
-        *("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable"),
-        *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
-    )
-)
-OPENAI_PCM_RATE = 24_000
+NATIVE = "voxfleet"
+"""The name of our own protocol, in metrics and sessions."""
 _CHARACTERS_PER_SECOND = 15.0
 _SHORTEST_CLIP_SECONDS = 0.5
 
@@ -51,6 +45,8 @@ def _check_unicode(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Name = Annotated[Text, Field(min_length=1, max_length=128)]
+Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\z", max_length=16)]
+"""An ISO 639 code, maybe with a region."""
 
 
 class SpeechOptions(BaseModel):
@@ -67,6 +63,10 @@ class SpeechOptions(BaseModel):
     cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
     inference_timesteps: Annotated[int, Field(ge=2, le=100)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
+    """Of the speech, whose pitch stays: at 2 it takes half the time."""
+    language: Language | None = None
+    """Of the text: how its figures are read and where its sentences end. None: told from the text."""
     priority: Literal["interactive", "default", "bulk"] | None = None
     """Class in the queue; None: default for a clip, the highest that is allowed for a live session."""
     normalize: Literal["auto", "on", "off"] = "auto"
@@ -92,7 +92,7 @@ class TtsRequest(SpeechOptions):
 
     @model_validator(mode="after")
     def _rules_between_fields(self) -> Self:
-        if not has_words(self.text):
+        if not self.text.strip():
             raise FieldError("text", "empty_text", "text has no words")
         if (
             self.min_seconds is not None
@@ -105,14 +105,24 @@ class TtsRequest(SpeechOptions):
         return self
 
 
-class ClipRequest(TtsRequest):
+class _SaidRequest(TtsRequest):
+    """One of our own clients, who knows what it sends."""
+
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if not has_words(self.text):
+            raise FieldError("text", "empty_text", "text has no words")
+        return self
+
+
+class ClipRequest(_SaidRequest):
     """The body of `POST /tts`."""
 
     stream: bool = False
     """Send the file while it is generated, without knowing its length."""
 
 
-class StreamRequest(TtsRequest):
+class StreamRequest(_SaidRequest):
     """The first message of a WebSocket: as `TtsRequest`, always answered with raw PCM."""
 
     format: Literal["pcm"] = "pcm"
@@ -124,49 +134,10 @@ class StreamRequest(TtsRequest):
         if self.resume and self.sample_rate is not None:
             message = "a clip that can be resumed comes at the model's own rate: leave sample_rate out"
             raise FieldError("sample_rate", "invalid_value", message)
+        if self.resume and self.speed != 1:
+            message = "a clip that can be resumed comes at the model's own speed: leave speed out"
+            raise FieldError("speed", "invalid_value", message)
         return self
-
-
-def _voice_id(voice: Any) -> Any:
-    return voice["id"] if isinstance(voice, dict) and voice.keys() == {"id"} else voice
-
-
-class OpenAiSpeechRequest(BaseModel):
-    """`POST /v1/audio/speech`. `model` may be any of OpenAI's names and then means whichever is served."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    input: Text
-    model: Name
-    voice: Annotated[Name, BeforeValidator(_voice_id)] = "default"
-    """A name, or an object with the name as its `id`."""
-    instructions: Annotated[Text, Field(max_length=4096)] | None = None
-    """Taken and not followed, as OpenAI's tts-1 does: the model speaks as its voice does."""
-    response_format: AudioFormat = "mp3"
-    stream_format: Literal["audio", "sse"] = "audio"
-    speed: Annotated[float, Field(ge=1, le=1)] = 1.0
-    normalize: Literal["auto", "on", "off"] = "auto"
-    """Not OpenAI's: as in `SpeechOptions`."""
-
-    def to_tts_request(self, served_models: set[str], voices: Collection[str]) -> TtsRequest:
-        """The same as a `TtsRequest`; a model name that nobody serves is left out.
-
-        A voice of OpenAI's that is none of `voices` means the default one, since some clients know no others.
-        PCM has OpenAI's sample rate, which its clients take for granted. Raises ApiError.
-        """
-        fields = {
-            "text": self.input,
-            "voice": "default" if self.voice in OPENAI_VOICES and self.voice not in voices else self.voice,
-            "model": self.model if self.model in served_models else None,
-            "format": self.response_format,
-            "sample_rate": OPENAI_PCM_RATE if self.response_format == "pcm" else None,
-            "normalize": self.normalize,
-        }
-        try:
-            return TtsRequest.model_validate(fields)
-        except ValidationError as error:
-            problem = from_validation(error.errors())
-            raise ApiError(422, problem.code, problem.message, param="input") from error
 
 
 def parse_stream_request(message: str) -> StreamRequest:
@@ -193,10 +164,10 @@ def check_limits(request: TtsRequest, settings: GatewaySettings, text_field: str
 
 
 def expected_audio_seconds(request: TtsRequest) -> float:
-    """A guess at the length of the clip, which counts until the length is known."""
+    """A guess at how much is generated for the clip, which counts until that is known."""
     seconds = max(len(request.text) / _CHARACTERS_PER_SECOND, _SHORTEST_CLIP_SECONDS)
-    seconds = max(seconds, request.min_seconds or 0.0)
-    return min(seconds, request.max_seconds or seconds)
+    seconds = max(seconds, (request.min_seconds or 0.0) * request.speed)
+    return min(seconds, request.max_seconds * request.speed if request.max_seconds else seconds)
 
 
 def random_seed() -> int:

@@ -146,6 +146,8 @@ class GatewaySettings(BaseSettings):
     """Size of the audio file of a voice."""
     max_voices: Annotated[int, Field(ge=0)] = 1000
     """Custom voices that the service keeps."""
+    voice_aliases: dict[str, str] = Field(default_factory=dict)
+    """Further names of voices: `{alias: name or id}`, in the environment as JSON. Case does not matter."""
     max_voices_per_owner: Annotated[int, Field(ge=0)] = 100
     """Custom voices of one client."""
     body_timeout_seconds: Seconds = 10.0
@@ -252,6 +254,13 @@ class GatewaySettings(BaseSettings):
         if len({key.digest for key in keys.values()}) != len(keys):
             raise ValueError("two names have the same key")
         return keys
+
+    @field_validator("voice_aliases", mode="after")
+    @classmethod
+    def _distinct_aliases(cls, aliases: dict[str, str]) -> dict[str, str]:
+        if len({name.casefold() for name in aliases}) != len(aliases):
+            raise ValueError("two aliases differ in nothing but upper and lower case")
+        return aliases
 
     @field_validator("worker_secret", "admin_token", "metrics_token", "resume_secret", mode="after")
     @classmethod

@@ -31,7 +31,7 @@ ALLOWED = {
 GATEWAY_ROOMS = (
     *("version", "log", "errors", "slots", "settings", "kept_secrets", "metrics", "edge", "audio", "text"),
     *("requests", "workers", "callers", "streams", "database", "voices", "sessions", "operations"),
-    *("service", "synthesis", "live", "api", "app", "cli"),
+    *("service", "synthesis", "live", "api", "protocols", "app", "cli"),
 )
 """Folders and single files of `gateway/`; each imports only what stands before it here."""
 MAY_NOT_IMPORT = {

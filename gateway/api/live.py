@@ -33,6 +33,7 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.operations.playback import PlaybackReports
+from gateway.requests import NATIVE
 from gateway.slots.standing import Standing
 
 router = APIRouter()
@@ -187,7 +188,7 @@ class LiveConnection:
     def _account(self, outcome: str) -> None:
         """One line and one count per session. The text is nobody's business."""
         metrics, timeline = self._gateway.metrics, self._session.timeline
-        metrics.live_sessions.labels(outcome).inc()
+        metrics.live_sessions.labels(outcome, NATIVE).inc()
         self._gateway.operations.overload.note(outcome)
         self._witness.finish(outcome)
         if self._speech is None:

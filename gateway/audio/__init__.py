@@ -4,5 +4,7 @@ formats.py   a whole clip in the format that was asked for
 encoders.py  the same while the clip is generated
 wav.py       the header of a WAV file
 note.py      what a file says about itself: a model made it
+output.py    what happens to samples between model and listener
+tempo.py     speech at another speed
 watermark.py an inaudible mark in the samples; perth.py: its networks
 """

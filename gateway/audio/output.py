@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from gateway.audio.formats import Resampler
+from gateway.audio.tempo import Tempo
 from gateway.audio.watermark import Watermark
 
 
 class Output:
     """One clip at the model's rate in; out at the listener's, with the inaudible mark where it is wanted."""
 
-    def __init__(self, model_rate: int, listener_rate: int, *, watermark: bool) -> None:
-        """Rates in samples per second. Raises WatermarkMissingError."""
+    def __init__(
+        self, model_rate: int, listener_rate: int, *, speed: float = 1.0, watermark: bool = False
+    ) -> None:
+        """Rates in samples per second; `speed`: of the speech, whose pitch stays. Raises
+        WatermarkMissingError.
+        """
+        self._tempo = Tempo(model_rate, speed)
         self._resampler = Resampler(model_rate, listener_rate)
         self._watermark = Watermark(listener_rate) if watermark else None
-        self._ratio = model_rate / listener_rate
+        self._ratio = speed * model_rate / listener_rate
         self._taken = self._given = 0
 
     def process(self, pcm: bytes, last: bool = False) -> bytes:
         """s16le samples in; out what is ready, with `last` all the rest."""
-        ready = self._resampler.process(pcm, last)
+        ready = self._resampler.process(self._tempo.process(pcm, last), last)
         if self._watermark is not None:
             ready = self._watermark.process(ready, last)
         self._taken += len(pcm) // 2

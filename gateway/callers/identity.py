@@ -1,9 +1,10 @@
 """Who sends a request, and what that entitles it to.
 
-With an API key (`Authorization: Bearer KEY`, `X-API-Key: KEY`, or for browsers' WebSockets the subprotocol
-`voxfleet.key.KEY`) a caller is the key's name; without one it is its address, an IPv6 client its /64 network.
-Callers take turns (`gateway/slots/fairness.py`), may have so many requests at once, and may ask for classes
-up to their own: anybody may step back to bulk, and interactive is for keys that say so.
+With an API key (`Authorization: Bearer KEY`, `X-API-Key: KEY`, or what clients of other services send; for
+browsers' WebSockets the subprotocol `voxfleet.key.KEY`) a caller is the key's name; without one it is its
+address, an IPv6 client its /64 network. Callers take turns (`gateway/slots/fairness.py`), may have so many
+requests at once, and may ask for classes up to their own: anybody may step back to bulk, and interactive is
+for keys that say so.
 
 A gateway without keys looks at no key, since clients made for other services always send one.
 """
@@ -26,6 +27,9 @@ from gateway.slots.standing import Priority, Standing
 SUBPROTOCOL = "voxfleet"
 """What a WebSocket client offers beside its key, and gets back."""
 _KEY_PREFIX = "voxfleet.key."
+_SCHEMES = ("bearer", "token")
+_KEY_HEADERS = ("x-api-key", "api-key", "xi-api-key")
+"""Ours and Cartesia's, Azure's, ElevenLabs'."""
 ADMINISTRATOR = "admin"
 """The tenant of who shows the admin token."""
 
@@ -104,9 +108,9 @@ def given_key(connection: HTTPConnection) -> str | None:
     """The API key that came with a request; never one from its address, which ends up in logs."""
     headers: Headers = connection.headers
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
+    if scheme.lower() in _SCHEMES and token.strip():
         return token.strip()
-    if key := headers.get("x-api-key"):
+    if key := next((headers[name] for name in _KEY_HEADERS if headers.get(name)), None):
         return key
     offered: list[str] = connection.scope.get("subprotocols", [])
     return next((word.removeprefix(_KEY_PREFIX) for word in offered if word.startswith(_KEY_PREFIX)), None)

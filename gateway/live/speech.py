@@ -276,7 +276,9 @@ class LiveSpeech:
         clip.conditioning = take_over(voice, self._before, worker.model)
         if not clip.begun:
             watermark = self._gateway.settings.watermark
-            self._output = Output(worker.model.sample_rate, self._sample_rate, watermark=watermark)
+            self._output = Output(
+                worker.model.sample_rate, self._sample_rate, speed=self._start.speed, watermark=watermark
+            )
         while clip.finish_reason is None and not self._session.paused:
             await relay(
                 clip,
@@ -293,14 +295,16 @@ class LiveSpeech:
     def _speaking(self, clip: Clip, worker_id: str) -> None:
         self._witness.speaking(worker_id, clip.in_words)
         if clip is self._clip and clip.in_words:
-            self._session.timeline.say(normalise(clip.request.text, language_of(clip.model)))
+            self._session.timeline.say(
+                normalise(clip.request.text, language_of(clip.model, clip.request.language))
+            )
 
     def _deliver(self, clip: Clip, pcm: bytes) -> None:
         """Audio of the utterance, unless it was cut off meanwhile."""
         if clip is not self._clip:
             return
         seconds = len(pcm) / 2 / clip.model.sample_rate
-        self._attempts.heard(seconds)
+        self._attempts.heard(seconds / self._start.speed)
         self.audio_seconds += seconds
         self._hand_out(self._output.process(pcm))
 

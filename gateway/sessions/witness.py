@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.requests import TtsRequest
+from gateway.requests import NATIVE, TtsRequest
 from gateway.sessions.recorder import Recorder
 from gateway.sessions.recording import Recording
 from gateway.sessions.timeline import locate
@@ -10,7 +10,7 @@ from gateway.streams.listener import ResumableListener, Witness
 from gateway.streams.relay import Clip
 
 _PARAMETERS = (
-    "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds"
+    "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed"
 )  # fmt: skip
 
 
@@ -65,7 +65,8 @@ class ClipWitness(Witness):
             return
         if not self._sample_rate:
             self._begin(recording, clip, sample_rate)
-        sample = round(clip.samples * sample_rate / clip.model.sample_rate) - self._samples_before
+        ratio = sample_rate / clip.model.sample_rate / clip.request.speed
+        sample = round(clip.samples * ratio) - self._samples_before
         if worker_id != self._worker_id:
             if self._worker_id:
                 recording.event("moved", index=self._index, worker_id=worker_id, sample=sample)
@@ -100,7 +101,13 @@ class ClipWitness(Witness):
 
 
 def witness_clip(
-    recorder: Recorder, request: TtsRequest, owner: str, listener: ResumableListener, *, resumed: bool = False
+    recorder: Recorder,
+    request: TtsRequest,
+    owner: str,
+    listener: ResumableListener,
+    *,
+    resumed: bool = False,
+    protocol: str = NATIVE,
 ) -> ClipWitness:
     """What to give a synthesis as its listener and its witness.
 
@@ -109,4 +116,5 @@ def witness_clip(
     """
     asked = request.record and (recorder.enabled or not resumed)
     summary = request.model_dump(mode="json", include={"voice", "model", "format", "sample_rate", "priority"})
+    summary["protocol"] = protocol
     return ClipWitness(recorder.open("clip", summary, owner, asked=asked), listener)

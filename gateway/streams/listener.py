@@ -51,6 +51,9 @@ class Outcome:
 
     sample_rate: int
     audio_seconds: float
+    """Of what its client hears, at the speed that was asked for."""
+    patches: int
+    """Generated."""
     queue_seconds: float
     first_audio_seconds: float
     generation_seconds: float

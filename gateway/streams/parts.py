@@ -33,32 +33,42 @@ def wants_words(normalize: Normalize, model: ModelDescription) -> bool:
     return normalize == "on" or (normalize == "auto" and WORDS_ONLY in model.features)
 
 
-def language_of(model: ModelDescription) -> str | None:
-    """The language of a model that has one alone."""
+def language_of(model: ModelDescription, said: str | None = None) -> str | None:
+    """The language of a text: what was `said` of it, else that of a model that has one alone."""
+    if said is not None:
+        return said
     return model.languages[0] if len(model.languages) == 1 else None
 
 
-def cut_text(text: str, normalize: Normalize, model: ModelDescription) -> list[Part]:
+def cut_text(
+    text: str, normalize: Normalize, model: ModelDescription, language: str | None = None
+) -> list[Part]:
     """`text` in parts that `model` speaks well; without words it is one part all the same."""
+    languages = _languages(model, language)
     if not wants_words(normalize, model):
-        pieces = parts(text, model.part_characters, model.languages) or [text]
+        pieces = parts(text, model.part_characters, languages) or [text]
         return [Part(piece, piece) for piece in pieces]
     limit = model.part_characters or model.max_text_characters
-    pieces = parts(text, limit, model.languages) or [text]
-    return [part for piece in pieces for part in _in_words(piece, limit, model)]
+    pieces = parts(text, limit, languages) or [text]
+    return [part for piece in pieces for part in _in_words(piece, limit, model, language)]
 
 
-def _in_words(piece: str, limit: int, model: ModelDescription) -> list[Part]:
-    spoken = normalise(piece, language_of(model))
+def _languages(model: ModelDescription, language: str | None) -> list[str]:
+    """The first decides what is an abbreviation."""
+    return [*([language.partition("-")[0].lower()] if language else ()), *model.languages]
+
+
+def _in_words(piece: str, limit: int, model: ModelDescription, language: str | None) -> list[Part]:
+    spoken = normalise(piece, language_of(model, language))
     if len(spoken.text) <= limit:
         return [Part(piece, spoken.text)]
     shorter = len(piece) * limit // len(spoken.text)
     if shorter < min(_SHORTEST_PART, len(piece)):
         return _cut_words(spoken, limit)
-    smaller = parts(piece, shorter, model.languages)
+    smaller = parts(piece, shorter, _languages(model, language))
     if len(smaller) < 2:
         return _cut_words(spoken, limit)
-    return [part for each in smaller for part in _in_words(each, limit, model)]
+    return [part for each in smaller for part in _in_words(each, limit, model, language)]
 
 
 def _cut_words(spoken: Spoken, limit: int) -> list[Part]:

@@ -79,7 +79,8 @@ class Clip:
         if self._parts is None:
             if self.model is None:
                 return [Part(self.request.text, self.request.text)]
-            self._parts = cut_text(self.request.text, self.request.normalize, self.model)
+            request = self.request
+            self._parts = cut_text(request.text, request.normalize, self.model, request.language)
         return self._parts
 
     @property
@@ -123,7 +124,8 @@ class Clip:
 
     @property
     def _longest_seconds(self) -> float:
-        return self.request.max_seconds or self.max_audio_seconds
+        longest_seconds = self.request.max_seconds
+        return longest_seconds * self.request.speed if longest_seconds else self.max_audio_seconds
 
     def start_request(self, wire_id: str, attempt: int) -> StartRequest:
         """The message that makes a worker generate what is missing of the present part."""
@@ -131,6 +133,7 @@ class Clip:
         parts = self._cut()
         is_last = self.part + 1 == len(parts)
         before = self.part_start * self.model.patch_seconds if self.part_start else 0.0
+        shortest = request.min_seconds * request.speed if request.min_seconds else 0.0
         return StartRequest(
             request_id=wire_id,
             attempt=attempt,
@@ -143,7 +146,7 @@ class Clip:
             cfg_value=request.cfg_value,
             inference_timesteps=request.inference_timesteps,
             temperature=request.temperature,
-            min_seconds=max(request.min_seconds - before, 0.0) if request.min_seconds and is_last else None,
+            min_seconds=max(shortest - before, 0.0) if shortest and is_last else None,
             max_seconds=self._longest_seconds - before,
             resume_latents=self._resume_latents(),
         )

@@ -29,12 +29,13 @@ class Account:
     generation_seconds: float
     """Since its first worker took it; 0 when none did."""
     migrations: int
+    protocol: str
 
 
 def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     """One line of log and one count per request."""
     metrics = gateway.metrics
-    metrics.requests.labels(account.outcome).inc()
+    metrics.requests.labels(account.outcome, account.protocol).inc()
     metrics.audio_seconds.inc(account.audio_seconds)
     if account.first_audio_seconds is not None:
         metrics.first_audio_seconds.observe(account.first_audio_seconds)
@@ -45,6 +46,7 @@ def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     logger.info(
         "request",
         request_id=account.request_id,
+        protocol=account.protocol,
         outcome=account.outcome,
         voice=request.voice,
         characters=len(request.text),

@@ -17,7 +17,7 @@ import structlog
 from gateway.audio.formats import output_sample_rate
 from gateway.audio.output import Output
 from gateway.errors import ApiError
-from gateway.requests import TtsRequest, check_limits, random_seed
+from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
@@ -28,12 +28,15 @@ from gateway.streams.resume_token import TokenWriter
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
 from gateway.voices.resolution import Speaker
+from models.sentences import has_words
 
 __all__ = ["Listener", "Outcome", "Synthesis"]
 
 logger = structlog.get_logger(__name__)
 
 _NOBODY = Standing()
+_SILENCE_SECONDS = 0.1
+"""Of a text without words."""
 
 
 class Synthesis:
@@ -49,6 +52,7 @@ class Synthesis:
         clip: Clip | None = None,
         token: TokenWriter | None = None,
         witness: Witness = UNWITNESSED,
+        protocol: str = NATIVE,
     ) -> None:
         """`clip`: what there is of it already. `token`: told to the listener, a `ResumableListener`."""
         self._gateway = gateway
@@ -57,6 +61,7 @@ class Synthesis:
         self._listener = listener
         self._witness = witness
         self._standing = standing
+        self._protocol = protocol
         self._settings = gateway.settings
         self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
@@ -71,8 +76,15 @@ class Synthesis:
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
         self._output: Output | None = None
+        self._samples = 0
+        """That the listener got here."""
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
+
+    @property
+    def seed(self) -> int:
+        """That the clip is made with; final when the listener has heard `started`."""
+        return self.clip.seed
 
     async def run(self) -> Outcome:
         """Returns when the clip is complete. Raises ApiError."""
@@ -106,6 +118,8 @@ class Synthesis:
         self._speaker = await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
         requirement = self.same_model() or self._speaker.requirement(self._request.model)
+        if not has_words(self._request.text):
+            return self._silence(requirement)
         self._gateway.retry_budget.add_request()
         pool = self._gateway.pool
         with pool.admit(self._request_id, requirement, self._tell_position, self._standing) as ticket:
@@ -117,6 +131,24 @@ class Synthesis:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
         return self._outcome()
+
+    def _silence(self, requirement: Requirement) -> Outcome:
+        """A text without words needs no worker; protocols whose clients may send one answer with a moment
+        of silence. Raises ApiError.
+        """
+        pool = self._gateway.pool
+        models = (worker.model for worker in pool.workers.values() if worker.offers(requirement))
+        model = next((model for model in models if model is not None), None)
+        if model is None:
+            raise pool.why_unservable(requirement) or ApiError(503, "no_worker", "no worker is up yet")
+        self.clip.begin(model)
+        self._started_at = time.monotonic()
+        self._open_output("")
+        self._witness.speaking("", self.clip, self.sample_rate)
+        silence = bytes(2 * round(_SILENCE_SECONDS * self.sample_rate))
+        self._samples = len(silence) // 2
+        self._listener.audio(silence)
+        return Outcome(self.sample_rate, _SILENCE_SECONDS, 0, 0.0, 0.0, 0.0, "stop", self.seed, 0)
 
     # ------------------------------------------------------------------------------------ `attempts.Work`
 
@@ -173,16 +205,20 @@ class Synthesis:
         if self._started_at is None:
             self._started_at = time.monotonic()
             self._metrics.queue_seconds.observe(self._started_at - self._began_at)
-            model_rate = self.clip.model.sample_rate
-            self.sample_rate = output_sample_rate(self._request.format, self._request.sample_rate, model_rate)
-            watermark = self._settings.watermark
-            self._output = Output(model_rate, self.sample_rate, watermark=watermark)
-            self._listener.started(lease.worker.id, self.sample_rate)
+            self._open_output(lease.worker.id)
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
 
+    def _open_output(self, worker_id: str) -> None:
+        request, model_rate = self._request, self.clip.model.sample_rate
+        self.sample_rate = output_sample_rate(request.format, request.sample_rate, model_rate)
+        watermark = self._settings.watermark
+        self._output = Output(model_rate, self.sample_rate, speed=request.speed, watermark=watermark)
+        self._listener.started(worker_id, self.sample_rate)
+
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
-        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate)
+        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._request.speed)
         if ready := self._output.process(pcm, last):
+            self._samples += len(ready) // 2
             self._listener.audio(ready)
         if self._token is not None and self.clip.finish_reason is None:
             self._sealed.append((self._token.extend(self.clip), self.clip.samples))
@@ -195,7 +231,8 @@ class Synthesis:
     def _outcome(self) -> Outcome:
         return Outcome(
             sample_rate=self.sample_rate,
-            audio_seconds=self.clip.audio_seconds,
+            audio_seconds=self._audio_seconds_before + self._samples / self.sample_rate,
+            patches=len(self.clip.latents),
             queue_seconds=self._started_at - self._began_at,
             first_audio_seconds=self._attempts.hearing.first_audio_at - self._began_at,
             generation_seconds=time.monotonic() - self._started_at,
@@ -214,6 +251,7 @@ class Synthesis:
             first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
             generation_seconds=0.0 if self._started_at is None else now - self._started_at,
             migrations=self._attempts.migrations,
+            protocol=self._protocol,
         )
         settle(self._gateway, self._request, account)
         self._witness.ended(outcome)

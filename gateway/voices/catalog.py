@@ -25,8 +25,20 @@ def served_models(pool: WorkerPool) -> set[str]:
 
 def is_built_in(pool: WorkerPool, name: str) -> bool:
     """Whether the name is one that workers announce."""
+    return name in _built_in_names(pool)
+
+
+def built_in_name(pool: WorkerPool, reference: str) -> str | None:
+    """The voice that workers have by that name, in whichever case it is written; None for none."""
+    names = _built_in_names(pool)
+    if reference in names:
+        return reference
+    return min((name for name in names if name.casefold() == reference.casefold()), default=None)
+
+
+def _built_in_names(pool: WorkerPool) -> set[str]:
     models = (worker.model for worker in pool.workers.values())
-    return name == "default" or any(model is not None and name in model.voices for model in models)
+    return {"default"}.union(*(model.voices for model in models if model is not None))
 
 
 def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:

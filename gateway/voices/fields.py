@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gateway.errors import ApiError, FieldError, from_validation
-from gateway.requests import Name, TtsRequest
+from gateway.requests import Language, Name, TtsRequest
 
 MAX_TAGS = 10
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -39,7 +39,6 @@ def _words(text: str) -> str:
 
 
 VoiceName = Annotated[str, Field(max_length=80), AfterValidator(_one_line)]
-Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\z", max_length=16)]
 Description = Annotated[str, Field(max_length=500), AfterValidator(_many_lines)]
 Tag = Annotated[str, Field(max_length=32), AfterValidator(_one_line)]
 Transcript = Annotated[str, Field(max_length=2000), AfterValidator(_words)]

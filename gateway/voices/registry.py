@@ -41,11 +41,15 @@ class VoiceRegistry:
             return await rows.get(Voice, id)
 
     async def find(self, reference: str) -> list[Voice]:
-        """The voices that a request may mean: the one of that id, else those of that name."""
+        """The voices that a request may mean: the one of that id, else those of that name, else those of
+        that name in another case.
+        """
+        same_name = or_(Voice.name == reference, func.lower(Voice.name) == reference.lower())
         async with self._rows() as rows:
-            query = select(Voice).where(or_(Voice.id == reference, Voice.name == reference))
+            query = select(Voice).where(or_(Voice.id == reference, same_name))
             found = (await rows.scalars(query)).all()
-        return [voice for voice in found if voice.id == reference] or list(found)
+        by_id = [voice for voice in found if voice.id == reference]
+        return by_id or [voice for voice in found if voice.name == reference] or list(found)
 
     async def visible_to(self, tenant: str | None, everything: bool = False) -> Sequence[Voice]:
         """Voices with consent, and the tenant's own; all of them with `everything`."""

@@ -17,7 +17,7 @@ from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
 from gateway.voices import consent
-from gateway.voices.catalog import is_built_in
+from gateway.voices.catalog import built_in_name, is_built_in
 from gateway.voices.checks import Check, Checked, check
 from gateway.voices.clip_cache import ClipCache
 from gateway.voices.decoding import Decoder, Recording, warn_if_unconfined
@@ -54,6 +54,7 @@ class Voices:
         self._decoder = Decoder()
         self._latents = LatentCache(self.store, directory / "latents")
         self._pool = pool
+        self._aliases = {name.casefold(): voice for name, voice in settings.voice_aliases.items()}
         self._clients = clients
         self._files = asyncio.Lock()
         """Between looking whether a file is used and acting on it."""
@@ -62,13 +63,15 @@ class Voices:
     # ----------------------------------------------------------------------------------------------- requests
 
     async def resolve(self, reference: str) -> Speaker:
-        """The voice that a request means by name or id.
+        """The voice that a request means by name, in any case, by id or by an alias.
 
         Raises ApiError: 403 without consent, 404 for an id that is none, 422 when several voices have the
         name, 503. A name that nobody knows is left to the workers' answer: one that has it may be loading.
         """
-        if is_built_in(self._pool, reference) or not reference.isprintable():
-            return Speaker(reference)
+        reference = self._aliases.get(reference.casefold(), reference)
+        built_in = built_in_name(self._pool, reference)
+        if built_in is not None or not reference.isprintable():
+            return Speaker(built_in or reference)
         found = await self._registry.find(reference)
         if not found and is_id(reference):
             raise unknown_voice(reference)
@@ -80,6 +83,15 @@ class Voices:
             message = f"several voices are called {reference!r}: give the id of one"
             raise ApiError(422, "ambiguous_voice", message, param="voice")
         return CustomSpeaker(agreed[0], self._latents) if agreed else Speaker(reference)
+
+    async def knows(self, reference: str) -> bool:
+        """Whether `resolve` finds a voice of that name; not while custom voices cannot be reached."""
+        if reference.casefold() in self._aliases or built_in_name(self._pool, reference) is not None:
+            return True
+        try:
+            return bool(await self._registry.find(reference))
+        except ApiError:  # which is in the log
+            return False
 
     # ------------------------------------------------------------------------------------------- the registry
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -11,7 +10,6 @@ import httpx
 import pytest
 
 from tests.gateway.audio.test_encoders import decoded_seconds
-from tests.gateway.audio_files import wav_samples
 from tests.gateway.processes import (
     LONG_TEXT,
     TEXT,
@@ -25,21 +23,6 @@ from tests.gateway.processes import (
 )
 
 RATE = 24000
-OPENAI_VOICES = [
-    "alloy",
-    "ash",
-    "ballad",
-    "cedar",
-    "coral",
-    "echo",
-    "fable",
-    "marin",
-    "nova",
-    "onyx",
-    "sage",
-    "shimmer",
-    "verse",
-]  # as their clients know them
 
 
 @pytest.fixture(scope="module")
@@ -108,59 +91,12 @@ async def test_a_clip_that_breaks_off_does_not_end_as_if_it_were_whole(start: St
             with pytest.raises(httpx.RemoteProtocolError):
                 async for _ in pieces:
                     pass
-        events += [event async for event in reading]
+        with pytest.raises(httpx.RemoteProtocolError):
+            async for event in reading:
+                events.append(event)
     assert {event["type"] for event in events[:-1]} == {"speech.audio.delta"}
     assert events[-1]["type"] == "speech.audio.error"
     assert set(events[-1]["error"]) == {"message", "type", "param", "code"}
-
-
-async def test_events_bring_the_audio_and_what_it_took(fleet: GatewayProcess) -> None:
-    body = {
-        "model": "gpt-4o-mini-tts", "input": TEXT, "voice": {"id": "marin"}, "response_format": "pcm",
-        "stream_format": "sse", "instructions": "Speak like a sailor.", "speed": 1.0,
-    }  # fmt: skip
-    async with fleet.http() as http, http.stream("POST", "/v1/audio/speech", json=body) as response:
-        assert response.headers["Content-Type"] == "text/event-stream"
-        events = [event async for event in events_of(response)]
-    pcm = b"".join(base64.b64decode(event["audio"]) for event in events[:-1])
-    assert pcm == pcm_of(TEXT, int(response.headers["X-Seed"]))
-    usage = events[-1]["usage"]
-    assert events[-1]["type"] == "speech.audio.done"
-    assert usage["input_tokens"] == len(TEXT) and usage["output_tokens"] == len(pcm) // 2 // 3840
-    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-
-
-@pytest.mark.parametrize("voice", OPENAI_VOICES)
-async def test_every_voice_of_openai_means_the_default_one(fleet: GatewayProcess, voice: str) -> None:
-    body = {"model": "tts-1", "input": "Yes.", "voice": voice}
-    async with fleet.http() as http:
-        response = await http.post("/v1/audio/speech", json=body)
-    assert response.headers["Content-Type"] == "audio/mpeg"
-    assert decoded_seconds(response.content, "mp3", RATE) > 0.3
-
-
-async def test_a_wav_file_comes_whole_with_its_length(fleet: GatewayProcess) -> None:
-    body = {"model": "tts-1", "input": TEXT, "response_format": "wav"}
-    async with fleet.http() as http:
-        response = await http.post("/v1/audio/speech", json=body)
-    assert wav_samples(response.content)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("speed", 1.5),
-        ("stream_format", "fast"),
-        ("voice", {"name": "alloy"}),
-        ("voice", ["alloy"]),
-        ("instructions", "x" * 4097),
-        ("lang_code", "en"),
-    ],
-)
-async def test_what_is_not_understood_is_refused_by_name(fleet: GatewayProcess, field: str, value) -> None:
-    body = {"model": "tts-1", "input": TEXT, field: value}
-    async with fleet.http() as http:
-        assert check_error(await http.post("/v1/audio/speech", json=body), 422)["param"] == field
 
 
 async def test_voices_are_public_and_have_ids_and_names(start: StartFleet) -> None:

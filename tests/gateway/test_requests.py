@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gateway.errors import ApiError, from_validation
-from gateway.requests import MAX_SEED, OpenAiSpeechRequest, TtsRequest, check_limits, parse_stream_request
+from gateway.requests import MAX_SEED, ClipRequest, TtsRequest, check_limits, parse_stream_request
 from gateway.settings import load_settings
 
 
-def parse(**fields: object) -> TtsRequest:
+def parse(**fields: object) -> ClipRequest:
     """Raises ApiError as the HTTP interface would."""
     try:
-        return TtsRequest.model_validate(fields)
+        return ClipRequest.model_validate(fields)
     except ValidationError as error:
         raise from_validation(error.errors()) from error
 
@@ -28,6 +28,7 @@ def parse(**fields: object) -> TtsRequest:
         ("seed", 0, MAX_SEED, -1, MAX_SEED + 1),
         ("cfg_value", 0.1, 10, 0.0999, 10.001),
         ("inference_timesteps", 2, 100, 1, 101),
+        ("speed", 0.25, 4.0, 0.24, 4.01),
         ("temperature", 0, 2, -0.001, 2.001),
         ("sample_rate", 8000, 48000, 7999, 48001),
     ],
@@ -67,6 +68,7 @@ def test_limits_are_inclusive(field: str, lowest: float, highest: float, below: 
         ({"text": "hi", "max_seconds": 0}, "max_seconds", "invalid_value"),
         ({"text": "hi", "min_seconds": 3, "max_seconds": 2}, "min_seconds", "invalid_value"),
         ({"text": "hi", "format": "opus", "sample_rate": 44100}, "sample_rate", "invalid_value"),
+        ({"text": "hi", "language": "English please"}, "language", "invalid_value"),
         ({"text": "\ud800"}, "text", "invalid_value"),
         ({"text": "hi", "voice": "\ud800"}, "voice", "invalid_value"),
         ({"text": "hi", "\ud800": 1}, None, "invalid_body"),
@@ -138,5 +140,3 @@ def test_figures_are_put_into_words_as_the_request_says() -> None:
     assert TtsRequest(text="5", normalize="off").normalize == "off"
     with pytest.raises(ValidationError, match="normalize"):
         TtsRequest(text="5", normalize="maybe")
-    openai = OpenAiSpeechRequest(model="tts-1", input="5", normalize="on")
-    assert openai.to_tts_request(set(), ()).normalize == "on"

@@ -1,0 +1,11 @@
+"""The ways in which clients ask for speech and hear it: a protocol is a file or a folder.
+
+Each translates what its clients say into one internal request, `gateway.requests.TtsRequest`, and the one
+internal stream of pieces, `gateway.streams.listener.Listener`, into what they wait for. Everything between
+is shared: voices and aliases, keys, limits, queue, failover, sessions, metrics (with the label `protocol`).
+
+clip.py      a request becomes a clip; a clip as one whole file
+response.py  a clip in an HTTP response while it is generated, framed as the protocol wants it
+native.py    `/tts`, our own
+openai/      `/v1/audio/speech` and its neighbours
+"""

@@ -1,0 +1,98 @@
+"""A request for a clip, whichever protocol it came by: who asks, what is recorded, and the clip as a file."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.audio.formats import CONTENT_TYPES, encode_clip
+from gateway.audio.note import note_headers
+from gateway.requests import TtsRequest
+from gateway.service import Gateway
+from gateway.sessions.witness import witness_clip
+from gateway.streams.listener import Listener
+from gateway.synthesis.synthesis import Outcome, Synthesis
+
+
+def begin_clip(
+    request: Request, gateway: Gateway, order: TtsRequest, listener: Listener, protocol: str
+) -> tuple[Synthesis, dict[str, str]]:
+    """The synthesis of `order` for whoever sent `request`, and what the answer's headers say of it already.
+
+    Raises ApiError: who asks is not known, or asks for too much.
+    """
+    caller = gateway.callers.identify(request)
+    witness = witness_clip(gateway.recorder, order, caller.tenant, listener, protocol=protocol)
+    synthesis = Synthesis(
+        gateway, order, request.state.request_id, witness, caller.standing(order), witness=witness,
+        protocol=protocol,
+    )  # fmt: skip
+    headers = note_headers(gateway.settings.provenance_note)
+    if witness.session_id is not None:
+        headers["X-Session-Id"] = witness.session_id
+    return synthesis, headers
+
+
+class Collector:
+    """The listener of a clip that is sent whole."""
+
+    __slots__ = ("chunks",)
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+
+    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
+        """Nobody to tell: the client of a plain request hears the answer only."""
+
+    def started(self, worker_id: str, sample_rate: int) -> None:
+        """Nobody to tell."""
+
+    def audio(self, pcm: bytes) -> None:
+        """Kept until the clip is complete."""
+        self.chunks.append(pcm)
+
+    def resumable(self, token: str, samples: int) -> None:
+        """Nobody to tell."""
+
+
+async def whole_clip(
+    request: Request, gateway: Gateway, order: TtsRequest, protocol: str, headers: dict[str, str]
+) -> Response:
+    """A response with the whole file, whose headers say how it went; `headers` are added. Raises ApiError."""
+    collector = Collector()
+    synthesis, facts = begin_clip(request, gateway, order, collector, protocol)
+    try:
+        outcome = await while_connected(request, synthesis.run())
+    except ClientGoneError:
+        return Response(status_code=CLIENT_GONE)
+    began_at = time.monotonic()
+    pcm = b"".join(collector.chunks)
+    noted = gateway.settings.provenance_note
+    file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format, noted=noted)
+    gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
+    return Response(file, headers=_headers(outcome, order.format) | facts | headers)
+
+
+def _headers(outcome: Outcome, format: str) -> dict[str, str]:
+    return {
+        "Content-Type": content_type_of(format, outcome.sample_rate),
+        "Content-Disposition": f'inline; filename="speech.{format}"',
+        "X-Sample-Rate": str(outcome.sample_rate),
+        "X-Audio-Seconds": f"{outcome.audio_seconds:.6f}",
+        "X-Queue-Seconds": f"{outcome.queue_seconds:.6f}",
+        "X-First-Audio-Seconds": f"{outcome.first_audio_seconds:.6f}",
+        "X-Finish-Reason": outcome.finish_reason,
+        "X-Seed": str(outcome.seed),
+        "X-Migrations": str(outcome.migrations),
+    }
+
+
+def content_type_of(format: str, sample_rate: int) -> str:
+    """The media type; for PCM with what a player has to know."""
+    if format == "pcm":
+        return f"{CONTENT_TYPES[format]};rate={sample_rate};channels=1"
+    return CONTENT_TYPES[format]

@@ -1,0 +1,106 @@
+"""The body of `POST /v1/audio/speech`, with the fields of our own that many of its clients can send too."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+
+from gateway.audio.formats import AudioFormat
+from gateway.errors import ApiError, from_validation
+from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest
+
+OPENAI = "openai"
+"""The protocol's name, in metrics and sessions."""
+OPENAI_VOICES = frozenset(
+    (
+        *("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable"),
+        *("marin", "nova", "onyx", "sage", "shimmer", "verse"),
+    )
+)
+OPENAI_MODELS = frozenset(("tts-1", "tts-1-hd", "gpt-4o-mini-tts"))
+PCM_RATE = 24_000
+IGNORED_HEADER = "X-Ignored-Fields"
+_LANGUAGES = {
+    "": None,
+    "auto": None,
+    "chinese": "zh",
+    "english": "en",
+    "french": "fr",
+    "german": "de",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "portuguese": "pt",
+    "russian": "ru",
+    "spanish": "es",
+}
+"""Words that clients of other services send as `language`."""
+_MOST_NAMED = 20
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def _voice_id(voice: Any) -> Any:
+    return voice["id"] if isinstance(voice, dict) and voice.keys() == {"id"} else voice
+
+
+def _language_code(language: Any) -> Any:
+    return _LANGUAGES.get(language.strip().lower(), language) if isinstance(language, str) else language
+
+
+class OpenAiSpeechRequest(SpeechOptions):
+    """`model` may be any name: one that nobody serves means whichever is served."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+    input: Text
+    voice: Annotated[Name, BeforeValidator(_voice_id)] = "default"
+    """A name or id, or an object with it as its `id`."""
+    instructions: Annotated[Text, Field(max_length=4096)] | None = None
+    """Taken and not followed, as OpenAI's tts-1 does: the model speaks as its voice does."""
+    response_format: AudioFormat = "mp3"
+    stream_format: Literal["audio", "sse"] = "audio"
+    stream: bool | None = None
+    """Not OpenAI's: send the file while it is generated, or whole. None: as the format allows."""
+    language: Annotated[Language | None, BeforeValidator(_language_code)] = None
+    min_seconds: float | None = None
+    max_seconds: float | None = None
+
+    @property
+    def ignored(self) -> dict[str, str]:
+        """A header that names the fields which nothing was done with."""
+        names = sorted(name for name in self.model_extra if _NAME.fullmatch(name))[:_MOST_NAMED]
+        return {IGNORED_HEADER: ", ".join(names)} if names else {}
+
+    @property
+    def comes_whole(self) -> bool:
+        """Whether the file is sent when it is complete. A FLAC file is, unless a stream is asked for: without
+        its length in its header libsndfile cannot read it.
+        """
+        if self.stream_format == "sse":
+            return False
+        return self.response_format == "flac" if self.stream is None else not self.stream
+
+    def to_tts_request(self, served_models: set[str]) -> TtsRequest:
+        """The same as a `TtsRequest`; a model name that nobody serves is left out.
+
+        PCM has OpenAI's sample rate, which its clients take for granted. Raises ApiError.
+        """
+        shared = self.model_dump(include=set(SpeechOptions.model_fields), exclude_none=True)
+        rate = PCM_RATE if self.response_format == "pcm" else None
+        fields = {
+            **shared,
+            "text": self.input,
+            "model": self.model if self.model in served_models else None,
+            "format": self.response_format,
+            "sample_rate": self.sample_rate or rate,
+            "min_seconds": self.min_seconds,
+            "max_seconds": self.max_seconds,
+        }
+        try:
+            return TtsRequest.model_validate(fields)
+        except ValidationError as error:
+            problem = from_validation(error.errors())
+            param = "input" if problem.param == "text" else problem.param
+            raise ApiError(422, problem.code, problem.message, param=param) from error

@@ -1,0 +1,42 @@
+"""`POST /v1/audio/speech`, and the same on Azure's paths."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from gateway.protocols.clip import whole_clip
+from gateway.protocols.openai.events import Events
+from gateway.protocols.openai.request import OPENAI, OPENAI_VOICES, OpenAiSpeechRequest
+from gateway.protocols.response import SpeechResponse
+from gateway.requests import check_limits
+from gateway.service import Gateway, GatewayDep
+from gateway.voices.catalog import served_models
+
+router = APIRouter()
+
+
+@router.post("/v1/audio/speech", response_class=Response)
+@router.post("/openai/v1/audio/speech", response_class=Response)
+async def openai_speech(order: OpenAiSpeechRequest, request: Request, gateway: GatewayDep) -> Response:
+    """The audio comes while it is generated, as OpenAI's does."""
+    return await _speak(order, request, gateway)
+
+
+@router.post("/openai/deployments/{deployment}/audio/speech", response_class=Response)
+async def azure_speech(
+    deployment: str, order: OpenAiSpeechRequest, request: Request, gateway: GatewayDep
+) -> Response:
+    """Azure's form: the path names the model."""
+    order.model = order.model or deployment
+    return await _speak(order, request, gateway)
+
+
+async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway) -> Response:
+    translated = order.to_tts_request(served_models(gateway.pool))
+    check_limits(translated, gateway.settings, "input")
+    if order.voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(order.voice):
+        translated.voice = "default"  # some clients know no other names
+    if order.comes_whole:
+        return await whole_clip(request, gateway, translated, OPENAI, order.ignored)
+    framing = Events() if order.stream_format == "sse" else None
+    return SpeechResponse(request, gateway, translated, OPENAI, order.ignored, framing)
