@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.attention.selection import BACKENDS
 from models.speech import SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.programs import step_programs
+from tests.engine.attention.static import StaticBackend
 
 CHECKPOINTS = Path(__file__).parent.parent / "parity"
 
@@ -41,6 +43,7 @@ def programs(
 ) -> Callable[..., VoxCPMEngine]:
     """Engines that run programs, few and small ones."""
     monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+    monkeypatch.setitem(BACKENDS, "triton", StaticBackend)
 
     def make(**options: Any) -> VoxCPMEngine:
         settings = {"attention_backend": "triton", "graphs": "static", "max_num_seqs": 3, "max_model_len": 96}

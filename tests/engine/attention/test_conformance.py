@@ -10,6 +10,7 @@ from engine.attention.selection import BACKENDS, build_backend
 from engine.errors import EngineError
 from tests.engine.attention import conformance as rules
 from tests.engine.attention.conformance import Case
+from tests.engine.attention.static import StaticBackend
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 RUNNABLE = [
@@ -108,3 +109,14 @@ def test_what_cannot_be_captured_says_so() -> None:
     assert not backend.capturable
     with pytest.raises(EngineError, match="cannot be captured"):
         backend.buffers(StepShape(num_decodes=1))
+
+
+@pytest.mark.parametrize("case", list(rules.small_cases()), ids=str)
+def test_the_backend_that_stands_in_for_triton_equals_the_oracle(case: Case) -> None:
+    rules.check_step(StaticBackend(DEVICE, case.dtype, case.block_size), case, DEVICE)
+
+
+def test_its_buffers_serve_every_batch_that_fits() -> None:
+    case = Case("mixed", ())
+    backend = StaticBackend(DEVICE, case.dtype, case.block_size)
+    rules.check_replay(backend, case, rules.MIXED_BATCHES, rules.MIXED_SHAPE, DEVICE)
