@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 
 from gateway.api import (
     admin,
@@ -24,8 +25,7 @@ from gateway.api.permissions import check_sender
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.operations.page_gate import PageGate
-from gateway.protocols import native
-from gateway.protocols.openai import speech as openai_speech
+from gateway.protocols.registry import ROUTERS
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.version import VERSION
@@ -62,10 +62,27 @@ def create_app(settings: GatewaySettings) -> FastAPI:
             )
         },
     )
-    public = (native, openai_speech, stream, live, catalog, health, pages, voices, sessions)
+    if settings.allowed_origins:
+        _allow_pages(app, settings.allowed_origins)
+    for router in ROUTERS:
+        app.include_router(router)
+    public = (stream, live, catalog, health, pages, voices, sessions)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)
     app.include_router(operations.public)
     pages.mount_static_files(app, settings.frontend_dir)
     return app
+
+
+def _allow_pages(app: FastAPI, origins: list[str]) -> None:
+    """Pages of these origins may read the answers. Around everything, for they read errors too."""
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=["*"],
+        allow_private_network=True,
+        max_age=600,
+    )

@@ -81,6 +81,8 @@ class Gateway:
         self.operations = Operations(self.pool, self.database, tuning)
         secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
         self.resume_tokens = ResumeTokens(secret.encode(), settings.resume_seconds)
+        self.link_secret = secret.encode()
+        """What the keys of links are derived from."""
         self.successions = Successions()
         self.retry_budget = RetryBudget(settings.retry_ratio, self._slots_of_largest_worker)
 

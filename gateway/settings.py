@@ -107,7 +107,7 @@ class GatewaySettings(BaseSettings):
     trusted_proxies: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Networks of reverse proxies whose X-Forwarded-For tells one client from another."""
     allowed_origins: Annotated[list[str], NoDecode] = Field(default_factory=list)
-    """Further origins, such as https://example.org, whose pages may open WebSockets."""
+    """Further origins, such as https://example.org, whose pages may use the service."""
     allowed_hosts: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Host names under which the service is reached: `tts.example.org`, `*.example.org`, `*` for any.
     Addresses, localhost, names without a dot and this machine's name are always right.

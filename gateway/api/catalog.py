@@ -10,25 +10,8 @@ from fastapi import APIRouter
 
 from gateway.audio.formats import AUDIO_FORMATS
 from gateway.service import GatewayDep
-from gateway.voices.catalog import served_models
 
 router = APIRouter()
-
-
-@router.get("/v1/models")
-async def models(gateway: GatewayDep) -> dict[str, Any]:
-    """The models served, in OpenAI's form."""
-    names = sorted(served_models(gateway.pool))
-    return {
-        "object": "list",
-        "data": [{"id": name, "object": "model", "owned_by": "voxfleet"} for name in names],
-    }
-
-
-@router.get("/v1/audio/models")
-async def speech_models(gateway: GatewayDep) -> dict[str, Any]:
-    """The same as Open WebUI asks for it, without a key."""
-    return {"models": [{"id": name} for name in sorted(served_models(gateway.pool))]}
 
 
 @router.get("/api/config")

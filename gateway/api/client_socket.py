@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.callers.identity import SUBPROTOCOL
-from gateway.callers.origin import may_open_socket
+from gateway.callers.origin import is_welcome
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
 from gateway.service import Gateway
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 async def serve_socket(websocket: WebSocket, serve: Callable[[ClientSocket], Awaitable[None]]) -> None:
     """Accept, unless a page from elsewhere asks, and serve until that returns or the client has left."""
     gateway: Gateway = websocket.app.state.gateway
-    if not may_open_socket(websocket, gateway.settings.allowed_origins):
+    if not is_welcome(websocket.headers, gateway.settings.allowed_origins):
         await websocket.close(1008, "origin not allowed")
         return
     offered: list[str] = websocket.scope.get("subprotocols", [])

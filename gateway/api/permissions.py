@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from gateway.callers.identity import ADMINISTRATOR
-from gateway.callers.origin import is_local, is_same_origin
+from gateway.callers.origin import is_local, is_welcome
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from worker.protocol import REGISTRATION_PATH
@@ -100,9 +100,9 @@ def tenant_of_admin(connection: HTTPConnection, gateway: Gateway) -> str:
         return ADMINISTRATOR
 
 
-async def refuse_cross_site(connection: HTTPConnection) -> None:
-    """Dependency of what changes something. Raises ApiError for a request of another site's page."""
-    if not is_same_origin(connection.headers):
+async def refuse_cross_site(connection: HTTPConnection, gateway: GatewayDep) -> None:
+    """Dependency of what changes something. Raises ApiError for another site's page that is not allowed."""
+    if not is_welcome(connection.headers, gateway.settings.allowed_origins):
         raise ApiError(403, "cross_site", "another site's page may not do this")
 
 
@@ -114,7 +114,7 @@ def who_administers(connection: HTTPConnection, gateway: Gateway) -> str:
 def owns_ticket(connection: HTTPConnection, gateway: Gateway, ticket_id: str) -> bool:
     """Whether the ticket is of the same client, and the request is not another site's page's."""
     ticket = gateway.pool.tickets.get(ticket_id)
-    if ticket is None or not is_same_origin(connection.headers):
+    if ticket is None or not is_welcome(connection.headers, gateway.settings.allowed_origins):
         return False
     try:
         return gateway.callers.identify(connection).tenant == ticket.standing.tenant

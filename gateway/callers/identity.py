@@ -95,6 +95,18 @@ class Callers:
             return Caller(ADMINISTRATOR, Priority.INTERACTIVE)
         raise ApiError(401, "invalid_api_key", "there is no such API key")
 
+    def recall(self, tenant: str) -> Caller:
+        """The caller that a tenant was, by its present rights. Raises ApiError 403 for one that has none."""
+        kind, _, name = tenant.partition(":")
+        if kind == "key" and (key := self._settings.api_keys.get(name)):
+            return Caller(tenant, key.priority, key.weight, key.max_streams)
+        if tenant == ADMINISTRATOR:
+            return Caller(ADMINISTRATOR, Priority.INTERACTIVE)
+        if kind == "key" or not self._settings.anonymous:
+            raise ApiError(403, "caller_gone", "who asked for this may not use the service any more")
+        settings = self._settings
+        return Caller(tenant, settings.anonymous_priority, max_streams=settings.anonymous_max_streams)
+
     def credential(self, connection: HTTPConnection, given: str) -> Credential | None:
         """Which secret of ours was given. Raises ApiError 429 for an address that has guessed too often."""
         return self._doorkeeper.look(connection, self.client(connection).address, given)

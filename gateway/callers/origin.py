@@ -50,6 +50,6 @@ def is_same_origin(headers: Headers) -> bool:
         return False
 
 
-def may_open_socket(connection: HTTPConnection, allowed_origins: list[str]) -> bool:
-    """Whether a WebSocket is opened by no page, by a page of this host, or by one that is allowed by name."""
-    return connection.headers.get("origin") in allowed_origins or is_same_origin(connection.headers)
+def is_welcome(headers: Headers, allowed_origins: list[str]) -> bool:
+    """Whether a request is of no page, of a page of this host, or of one that is allowed by name."""
+    return headers.get("origin") in allowed_origins or is_same_origin(headers)

@@ -207,6 +207,6 @@ class _Exchange:
             headers = MutableHeaders(scope=message)
             headers["X-Request-Id"] = self._request_id
             for name, value in _SECURITY_HEADERS.items():
-                headers[name] = value
+                headers.setdefault(name, value)
             headers.setdefault("Cache-Control", "no-store")
         await self._send(message)

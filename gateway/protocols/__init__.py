@@ -6,6 +6,9 @@ is shared: voices and aliases, keys, limits, queue, failover, sessions, metrics 
 
 clip.py      a request becomes a clip; a clip as one whole file
 response.py  a clip in an HTTP response while it is generated, framed as the protocol wants it
-native.py    `/tts`, our own
+native.py    `POST /tts`, our own
+play.py      `GET /tts`, for players; links.py: the same for who has a signed link
+models.py    `/v1/models`, which means something else to each
+registry.py  all of them
 openai/      `/v1/audio/speech` and its neighbours
 """

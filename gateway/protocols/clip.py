@@ -11,6 +11,7 @@ from starlette.responses import Response
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.audio.formats import CONTENT_TYPES, encode_clip
 from gateway.audio.note import note_headers
+from gateway.callers.identity import Caller
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.sessions.witness import witness_clip
@@ -19,13 +20,19 @@ from gateway.synthesis.synthesis import Outcome, Synthesis
 
 
 def begin_clip(
-    request: Request, gateway: Gateway, order: TtsRequest, listener: Listener, protocol: str
+    request: Request,
+    gateway: Gateway,
+    order: TtsRequest,
+    listener: Listener,
+    protocol: str,
+    caller: Caller | None = None,
 ) -> tuple[Synthesis, dict[str, str]]:
-    """The synthesis of `order` for whoever sent `request`, and what the answer's headers say of it already.
+    """The synthesis of `order`, and what the answer's headers say of it already.
 
-    Raises ApiError: who asks is not known, or asks for too much.
+    `caller`: whose clip it is; None for whoever sent `request`. Raises ApiError: who asks is not known, or
+    asks for too much.
     """
-    caller = gateway.callers.identify(request)
+    caller = caller or gateway.callers.identify(request)
     witness = witness_clip(gateway.recorder, order, caller.tenant, listener, protocol=protocol)
     synthesis = Synthesis(
         gateway, order, request.state.request_id, witness, caller.standing(order), witness=witness,
@@ -60,11 +67,16 @@ class Collector:
 
 
 async def whole_clip(
-    request: Request, gateway: Gateway, order: TtsRequest, protocol: str, headers: dict[str, str]
+    request: Request,
+    gateway: Gateway,
+    order: TtsRequest,
+    protocol: str,
+    headers: dict[str, str],
+    caller: Caller | None = None,
 ) -> Response:
     """A response with the whole file, whose headers say how it went; `headers` are added. Raises ApiError."""
     collector = Collector()
-    synthesis, facts = begin_clip(request, gateway, order, collector, protocol)
+    synthesis, facts = begin_clip(request, gateway, order, collector, protocol, caller)
     try:
         outcome = await while_connected(request, synthesis.run())
     except ClientGoneError:

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.api.connection import ClientGoneError, while_connected
 from gateway.audio.encoders import Encoder, stream_encoder
+from gateway.callers.identity import Caller
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
 from gateway.protocols.clip import begin_clip, content_type_of
@@ -59,8 +60,9 @@ class SpeechResponse(Response):
         protocol: str,
         headers: dict[str, str],
         framing: Framing | None = None,
+        caller: Caller | None = None,
     ) -> None:
-        """`headers` are added to those that say what the clip is."""
+        """`headers` are added to those that say what the clip is. `caller`: None for who sent `request`."""
         super().__init__()
         self._request = request
         self._order = order
@@ -76,7 +78,7 @@ class SpeechResponse(Response):
         self._sample_rate = 0
         self._send: Send | None = None
         self._begun = False
-        self._synthesis, facts = begin_clip(request, gateway, order, self, protocol)
+        self._synthesis, facts = begin_clip(request, gateway, order, self, protocol, caller)
         self._facts = facts | headers
 
     # ------------------------------------------------------------------------------------------ what is heard

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import httpx
 import pytest
 from fastapi import FastAPI
-from starlette.requests import HTTPConnection
+from starlette.datastructures import Headers
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import create_app
-from gateway.callers.origin import may_open_socket
+from gateway.callers.origin import is_welcome
 from gateway.settings import load_settings
 
 TOKEN = "correct-horse-battery-staple"
@@ -35,9 +35,15 @@ PUBLIC = {
     ("GET", "/v1/audio/models"),
     ("GET", "/v1/audio/voices"),
     ("GET", "/v1/models"),
+    ("GET", "/v1/models/{id:path}"),
+    ("GET", "/tts"),
+    ("GET", "/tts/links/{token}"),
     ("GET", "/version"),
     ("MOUNT", "/static"),
+    ("POST", "/openai/deployments/{deployment}/audio/speech"),
+    ("POST", "/openai/v1/audio/speech"),
     ("POST", "/tts"),
+    ("POST", "/tts/links"),
     ("POST", "/v1/audio/speech"),
     ("WEBSOCKET", "/ws/live"),
     ("WEBSOCKET", "/ws/tts"),
@@ -176,7 +182,7 @@ async def test_a_proxy_that_says_nothing_is_known_by_its_http() -> None:
 
 def test_a_page_whose_origin_is_no_address_opens_no_socket() -> None:
     headers = [(b"host", b"127.0.0.1:8006"), (b"origin", b"http://[")]
-    assert not may_open_socket(HTTPConnection({"type": "websocket", "headers": headers}), [])
+    assert not is_welcome(Headers(raw=headers), [])
 
 
 @admin_routes

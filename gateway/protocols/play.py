@@ -1,0 +1,67 @@
+"""`GET /tts?text=...`: a clip for players that are given an address.
+
+A browser loads such an address for a page without asking the page's rights first, so one of another site is
+refused unless it stands in `allowed_origins`. Such pages, and everybody else, may use links (`links.py`).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
+from starlette.datastructures import Headers
+
+from gateway.callers.identity import Caller
+from gateway.callers.origin import is_same_origin
+from gateway.errors import ApiError, from_validation
+from gateway.protocols.clip import content_type_of, whole_clip
+from gateway.protocols.response import SpeechResponse
+from gateway.requests import NATIVE, ClipRequest
+from gateway.service import Gateway, GatewayDep
+
+router = APIRouter()
+
+_FOR_ANY_PAGE = {"Cross-Origin-Resource-Policy": "cross-origin"}
+
+
+@router.get("/tts", response_class=Response)
+@router.head("/tts", include_in_schema=False)
+async def play_clip(request: Request, gateway: GatewayDep) -> Response:
+    """The fields of `POST /tts` as a query; mp3 that comes while it is generated where it says nothing."""
+    if not _may_play(request.headers, gateway.settings.allowed_origins):
+        raise ApiError(403, "cross_site", "another site's page may not do this without a link")
+    order = _order(request)
+    return await play(request, gateway, order, gateway.callers.identify(request))
+
+
+async def play(request: Request, gateway: Gateway, order: ClipRequest, caller: Caller) -> Response:
+    """The clip as `caller`'s, for a player on any page; nothing is spoken for a HEAD."""
+    if request.method == "HEAD":
+        return Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
+    if order.stream:
+        return SpeechResponse(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
+    return await whole_clip(request, gateway, order, NATIVE, _FOR_ANY_PAGE, caller=caller)
+
+
+def _order(request: Request) -> ClipRequest:
+    """Raises ApiError, also for a field that is given twice."""
+    given = request.query_params
+    for name in given:
+        if len(given.getlist(name)) > 1:
+            raise ApiError(422, "invalid_value", f"{name[:64]}: give it once", param=name[:64])
+    try:
+        return ClipRequest.model_validate({"format": "mp3", "stream": True, **given}, strict=False)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from error
+
+
+def _may_play(headers: Headers, allowed_origins: list[str]) -> bool:
+    """Whether no page asks, one of this host, or one that is allowed by name: players name it as Referer."""
+    if is_same_origin(headers) or headers.get("origin") in allowed_origins:
+        return True
+    try:
+        page = urlsplit(headers.get("referer", ""))
+    except ValueError:
+        return False
+    return f"{page.scheme}://{page.netloc}" in allowed_origins
