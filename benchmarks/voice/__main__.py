@@ -1,8 +1,8 @@
-"""`python -m benchmarks.voice`: see `benchmarks.voice.judge`."""
+"""`python -m benchmarks.voice`: see `benchmarks.voice.run`."""
 
 import sys
 
-from benchmarks.voice.judge import main
+from benchmarks.voice.run import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,12 +1,12 @@
 """Does a sentence sound better when it continues from the one before, or when it begins anew?
 
-    python -m benchmarks.voice.continuity --voice default slt --groups 12 --json continuity.json
+    python -m benchmarks.voice.continuity --voice default walter --groups 12 --json continuity.json
 
 Held-out sentences are spoken in groups of three, as a live session or a long text would: each by itself, and
 each with the text and the latents of the one before as its prompt, beside the voice's own reference. Reported
-of the second and third sentence of each group: word error rate by pocketsphinx, share of clips that ran away,
-length against the first form, how far the median pitch and the loudness move from sentence to sentence.
-Needs `pip install pocketsphinx jiwer`.
+of the second and third sentence of each group: opinion score by DistillMOS, word error rate by Whisper, share of
+clips that ran away, length, how far the median pitch and the loudness move from sentence to sentence.
+`benchmarks/voice/judges.py` tells what to install.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def figures(groups: list[list[Sentence]]) -> dict[str, Any]:
     levels = [[_level_db(sentence.samples) for sentence in group] for group in groups]
     return {
         "clips": len(later),
+        "mos": float(np.mean([judges.opinion_score(sentence.samples) for sentence in later])),
         "word_error_rate": word_error_rate([sentence.text for sentence in later], heard),
         "ran_away": sum(sentence.finish_reason != "stop" for sentence in later) / len(later),
         "seconds": sum(spoken_seconds(sentence.samples) for sentence in later),

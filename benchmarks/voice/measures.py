@@ -1,7 +1,6 @@
 """What can be measured of a spoken clip: wrong words, pitch, length, the largest jump of the waveform.
 
-Clips are float32 [samples] in [-1, 1] at 16 kHz. `benchmarks/voice/judge.py` puts the figures of a model
-beside those of its teacher.
+Clips are float32 [samples] in [-1, 1] at 16 kHz.
 """
 
 from __future__ import annotations
@@ -11,15 +10,25 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from gateway.text import normalise
 from models.voxcpm.training.teachers import SILENT_BELOW, trim
 
 SAMPLE_RATE = 16_000
 VOICED_CORRELATION = 0.6
+LOUD_END = 0.25
+"""Of the clip's own level: speech that is this loud in the last moment did not end there."""
+SLOWEST, SLOWEST_START = 0.2, 1.5
+"""Seconds a character, and besides: whoever needs more than both babbles or has fallen silent."""
 
 
 def plain_words(text: str) -> str:
-    """Lower-case words alone, as both sides of a comparison are written."""
-    return " ".join(re.sub(r"[^a-z' ]", " ", text.lower().replace("-", " ")).split())
+    """Lower-case words alone, as both sides of a comparison are written.
+
+    Figures and abbreviations are put into words, since a listener writes "20" for "twenty". Letters that are
+    spelt stand together: "U.S.A.", "u s a" and "USA" are one word.
+    """
+    words = re.sub(r"[^a-z' ]", " ", normalise(text, "en").text.lower().replace("-", " "))
+    return re.sub(r"\b(?:[a-z] )+[a-z]\b", lambda found: found[0].replace(" ", ""), " ".join(words.split()))
 
 
 def transcribe(clips: Sequence[np.ndarray]) -> list[str]:
@@ -81,3 +90,31 @@ def largest_jump(samples: np.ndarray) -> float:
 def spoken_seconds(samples: np.ndarray) -> float:
     """Length without the silence before and after."""
     return len(trim(32768 * samples, SILENT_BELOW, 0, 0)) / SAMPLE_RATE
+
+
+def longest_pause(samples: np.ndarray) -> float:
+    """Seconds of the longest silence between two sounds."""
+    loud = np.flatnonzero(np.abs(samples) > SILENT_BELOW / 32768)
+    return float(np.diff(loud).max()) / SAMPLE_RATE if len(loud) > 1 else 0.0
+
+
+def is_silent(samples: np.ndarray) -> bool:
+    """Whether there is less than a tenth of a second of sound."""
+    return int((np.abs(samples) > SILENT_BELOW / 32768).sum()) < 0.02 * SAMPLE_RATE or (
+        spoken_seconds(samples) < 0.1
+    )
+
+
+def is_cut(samples: np.ndarray) -> bool:
+    """Whether a clip ends in the middle of a sound: its last 30 ms are nearly as loud as its speech."""
+    spoken, end = samples[np.abs(samples) > 0.02], samples[-int(0.03 * SAMPLE_RATE) :]
+    return bool(len(spoken)) and _level(end) > LOUD_END * _level(spoken)
+
+
+def _level(samples: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
+
+
+def is_too_long(text: str, samples: np.ndarray) -> bool:
+    """Whether a clip takes far longer than anybody takes for its text."""
+    return len(samples) / SAMPLE_RATE > SLOWEST_START + SLOWEST * len(text)

@@ -9,25 +9,28 @@ import numpy as np
 import pytest
 import soundfile
 
-from benchmarks.voice.judge import (
-    Clip,
-    ModelReader,
-    TeacherReader,
-    goals,
-    judge,
-    reference_pitch,
-    worst_clips,
-)
+from benchmarks.voice import report, speed, story
+from benchmarks.voice.continuing import jump_percent
+from benchmarks.voice.hard import hard_texts
+from benchmarks.voice.judge import described, endings, goals, judge, reference_pitch, worst_first
 from benchmarks.voice.measures import (
     SAMPLE_RATE,
+    is_cut,
+    is_silent,
+    is_too_long,
     largest_jump,
+    longest_pause,
     median_pitch,
     plain_words,
     spoken_seconds,
     transcribe,
     word_error_rate,
 )
+from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
+from benchmarks.voice.spectrograms import spectrogram, write_spectrograms
 from models.voxcpm import VoxCPM
+from models.voxcpm.training.teachers import Speaker
+from models.voxcpm.training.tokenizer_file import CHARACTERS
 
 TEXT = "How many people do you think will come to the meeting on Monday?"
 CHECKPOINTS = Path(__file__).parent.parent / "parity"
@@ -65,8 +68,29 @@ def test_words_are_compared_without_case_and_signs() -> None:
     assert word_error_rate(["One two, three four."], ["one two free four"]) == 0.25
 
 
+def test_figures_abbreviations_and_spelled_letters_are_heard_as_they_are_said() -> None:
+    assert plain_words("It was $20 in 1984, Dr. Smith.") == plain_words(
+        "it was twenty dollars in nineteen eighty-four doctor smith"
+    )
+    assert plain_words("The U.S.A. and T V.") == plain_words("the usa and tv") == "the usa and tv"
+    assert plain_words("I am a man.") == "i am a man"
+
+
+def test_a_clip_that_is_silent_cut_paused_or_endless_is_noticed() -> None:
+    tone = 0.3 * np.sin(np.arange(SAMPLE_RATE)).astype(np.float32)
+    quiet = np.zeros(SAMPLE_RATE // 2, np.float32)
+    whole = np.concatenate([quiet, tone, quiet])
+    assert not is_silent(whole) and not is_cut(whole)
+    assert is_silent(quiet) and is_silent(np.zeros(0, np.float32)) and not is_cut(quiet)
+    assert is_cut(np.concatenate([quiet, tone]))
+    assert longest_pause(np.concatenate([tone, quiet, tone])) == pytest.approx(0.5, abs=0.01)
+    assert is_too_long("Hi.", np.tile(whole, 2)) and not is_too_long(TEXT, whole)
+    figures = endings([Clip(TEXT, whole), Clip(TEXT, quiet, finish_reason="runaway")])
+    assert (figures["stop_rate"], figures["runaway"], figures["silent"]) == (0.5, 1, 1)
+
+
 def test_flite_is_understood_and_silence_is_heard_as_nothing() -> None:
-    heard = transcribe([TeacherReader().read(TEXT, "rms").samples, np.zeros(0, np.float32)])
+    heard = transcribe([TeacherReader().read(TEXT, Speaker("rms")).samples, np.zeros(0, np.float32)])
     assert word_error_rate([TEXT], heard[:1]) < 0.3 and heard[1] == ""
 
 
@@ -82,8 +106,9 @@ class Ears:
 
 def test_a_teacher_judged_by_itself_meets_every_goal_and_another_voice_does_not() -> None:
     teacher = TeacherReader("rms")
-    assert (teacher.counterpart("slt"), teacher.counterpart("walter")) == ("slt", "rms")
-    rms, slt = teacher.read(TEXT, "rms"), teacher.read(TEXT, "slt")
+    assert teacher.counterpart("slt").name == "slt" and teacher.counterpart("default").name == "rms"
+    assert teacher.counterpart("walter") == Speaker("joe")
+    rms, slt = (teacher.read(TEXT, Speaker(name)) for name in ("rms", "slt"))
 
     def figures(clip: Clip) -> dict:
         return {**judge([clip], [rms], Ears()), "reference_pitch_hz": None}
@@ -93,7 +118,10 @@ def test_a_teacher_judged_by_itself_meets_every_goal_and_another_voice_does_not(
     cut = Clip(TEXT, rms.samples[: len(rms.samples) // 2], finish_reason="length")
     missed = {rule for rule, met in goals("rms", figures(cut)).items() if not met}
     assert len(missed) >= 4 and "every clip stops by itself" in missed
-    assert worst_clips(figures(cut)) == [f"2.00  {TEXT} (heard: How)"]
+    assert [described(clip) for clip in worst_first(figures(cut))] == [f"2.00  {TEXT} (heard: How)"]
+    results = {"voices": {"rms": {**figures(cut), "goals": goals("rms", figures(cut))}}}
+    written = report.text(results, {})
+    assert f"2.00  {TEXT} (heard: How)" in written and "missed: rms: every clip stops by itself" in written
 
 
 def test_the_pitch_of_a_named_voice_is_that_of_its_recording(tmp_path: Path) -> None:
@@ -101,7 +129,7 @@ def test_the_pitch_of_a_named_voice_is_that_of_its_recording(tmp_path: Path) -> 
     entries = {voice: {"audio": f"{voice}.wav"} for voice in ("slt", "rms")}
     (tmp_path / "voices" / "voices.json").write_text(json.dumps(entries))
     for voice in entries:
-        clip = TeacherReader().read(TEXT, voice)
+        clip = TeacherReader().read(TEXT, Speaker(voice))
         soundfile.write(tmp_path / "voices" / f"{voice}.wav", clip.samples, SAMPLE_RATE)
     man, woman = (reference_pitch(tmp_path, voice) for voice in ("rms", "slt"))
     assert 80 < man < 125 < 150 < woman < 200
@@ -111,8 +139,49 @@ def test_the_pitch_of_a_named_voice_is_that_of_its_recording(tmp_path: Path) -> 
 def test_a_model_reads_several_sentences_at_once_with_its_finish_reasons() -> None:
     with VoxCPM.from_pretrained(str(CHECKPOINTS / "tiny_v2"), "cpu", max_num_seqs=3) as model:
         reader = ModelReader(model, 3, {"max_seconds": 0.05})
-        clips, seconds = reader.read_all(["One.", "Two."], "default", seeds=2)
-        alone = reader.alone(["One."], "default")
+        jobs = [{"text": text, "seed": seed} for seed in range(2) for text in ("One.", "Two.")]
+        clips = reader.read_all(jobs)
+        figures = speed.measure(model, ["One."] * speed.EIGHT, {"max_seconds": 0.05})
     assert [(clip.text, clip.seed) for clip in clips] == [("One.", 0), ("Two.", 0), ("One.", 1), ("Two.", 1)]
     assert all(clip.finish_reason in ("stop", "length") and len(clip.samples) for clip in clips)
-    assert seconds > 0 and alone["rtf_alone"] > 0 and alone["first_audio_ms"] > 0
+    assert all(figure > 0 for figure in figures.values())
+    assert figures["rtf_of_eight_worst"] >= figures["rtf_of_eight"]
+
+
+def test_a_story_is_cut_in_its_pauses_and_a_voice_that_rises_is_noticed() -> None:
+    time = np.arange(19 * SAMPLE_RATE) / SAMPLE_RATE
+    gap = np.zeros(SAMPLE_RATE, np.float32)
+    tones = [
+        np.sin(2 * np.pi * hertz * time).astype(np.float32) / 4 + np.sin(4 * np.pi * hertz * time) / 4
+        for hertz in (150, 150, 180)
+    ]
+    samples = np.concatenate([part for tone in tones for part in (tone, gap)]).astype(np.float32)
+    pieces = story.windows(samples)
+    assert len(pieces) == 3 and sum(map(len, pieces)) == len(samples)
+    assert [round(median_pitch(piece)) for piece in pieces] == pytest.approx([150, 150, 180], rel=0.02)
+
+    class OneReader:
+        def read(self, text: str, voice: str) -> Clip:
+            return Clip(text, samples)
+
+    figures = story.measure(OneReader(), Ears(), most=100)
+    assert figures["worst_drift_percent"] == pytest.approx(20, abs=2)
+    missed = [rule for rule, met in story.goals(figures).items() if not met]
+    assert any("within 6 % of the first" in rule for rule in missed)
+    assert jump_percent([Clip("", pieces[1])], [Clip("", pieces[2])]) == pytest.approx(20, abs=2)
+
+
+def test_every_hard_text_is_of_letters_that_the_voice_knows() -> None:
+    kinds = {kind for kind, _ in hard_texts()}
+    assert len(kinds) == 7 and all(set(text.lower()) <= set(CHARACTERS) for _, text in hard_texts())
+    assert all(290 <= len(text) <= 330 for kind, text in hard_texts() if kind == "300 characters")
+
+
+def test_a_spectrogram_shows_where_the_sound_is(tmp_path: Path) -> None:
+    tone = 0.3 * np.sin(2 * np.pi * 2000 * np.arange(SAMPLE_RATE) / SAMPLE_RATE).astype(np.float32)
+    picture = spectrogram(tone).sum(axis=(1, 2))
+    assert picture.argmax() == pytest.approx(255 - 2000 / 8000 * 256, abs=2)
+    write_spectrograms(tmp_path, "rms", [(Clip(TEXT, tone), Clip(TEXT, tone[:8000]))])
+    (written,) = tmp_path.iterdir()
+    assert written.name == "rms-01-how-many-people-do-you-think-wil.png"
+    assert written.read_bytes().startswith(b"\x89PNG")
