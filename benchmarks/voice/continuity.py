@@ -4,8 +4,8 @@
 
 Held-out sentences are spoken in groups of three, as a live session or a long text would: each by itself, and
 each with the text and the latents of the one before as its prompt, beside the voice's own reference. Reported
-of the second and third sentence of each group: opinion score by DistillMOS, word error rate by Whisper, share of
-clips that ran away, length, how far the median pitch and the loudness move from sentence to sentence.
+of the second and third sentence of each group: opinion score by DistillMOS, word error rate by Whisper, share
+of clips that ran away, length, how far the median pitch and the loudness move from sentence to sentence.
 `benchmarks/voice/judges.py` tells what to install.
 """
 

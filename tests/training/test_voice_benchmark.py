@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import soundfile
 
-from benchmarks.voice import report, speed, story
+from benchmarks.voice import plot, report, speed, story
 from benchmarks.voice.continuing import jump_percent
 from benchmarks.voice.hard import hard_texts
 from benchmarks.voice.judge import described, endings, goals, judge, reference_pitch, worst_first
@@ -185,3 +186,13 @@ def test_a_spectrogram_shows_where_the_sound_is(tmp_path: Path) -> None:
     (written,) = tmp_path.iterdir()
     assert written.name == "rms-01-how-many-people-do-you-think-wil.png"
     assert written.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_drawing_shows_voices_and_story_and_is_well_formed() -> None:
+    voice = {"mos": 4.2, "mos_worst": 3.1, "teacher_mos": 4.5, "teacher_mos_worst": 4.1}
+    voice |= {"word_error_rate": 0.03, "teacher_word_error_rate": 0.01}
+    drawing = plot.svg({"voices": {"<b>": voice}, "story": {"drift_percent": [0, 3, -13]} | voice})
+    root = ElementTree.fromstring(drawing)
+    circles = [float(e.get("cy")) for e in root.iter("{http://www.w3.org/2000/svg}circle")]
+    assert len(circles) == 4 and circles[2] < circles[0] < circles[3] < circles[1]
+    assert len(root.findall(".//{http://www.w3.org/2000/svg}polyline")) == 1 and "<b>" not in drawing
