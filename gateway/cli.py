@@ -111,7 +111,7 @@ def run(
     except (OSError, ValueError, yaml.YAMLError) as error:
         print(f"voxfleet gateway: {error}", file=sys.stderr)
         return 2
-    if not settings.worker_urls and settings.worker_secret is None:
+    if not settings.worker_urls and settings.worker_secret is None and not settings.worker_secrets:
         message = "no workers; give --workers URL,URL, or VOXFLEET_WORKER_SECRET for workers that dial in"
         print(f"voxfleet gateway: {message}", file=sys.stderr)
         return 2

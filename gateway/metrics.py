@@ -24,11 +24,16 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120
 _RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
 
 
+_MAX_OUTCOMES = 100
+"""Different ones that are counted each by itself: some are codes of workers."""
+
+
 class Metrics:
     """One registry per gateway; `render()` is what /metrics answers."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.registry = registry = CollectorRegistry()
+        self._outcomes: set[str] = set()
         registry.register(_PoolCollector(pool))
         ProcessCollector(registry=registry)
         build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
@@ -118,6 +123,13 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
+
+    def count_request(self, outcome: str, protocol: str) -> None:
+        """A request ended; `outcome` is a finish reason or an error code, "other" when there are too many."""
+        if outcome not in self._outcomes and len(self._outcomes) >= _MAX_OUTCOMES:
+            outcome = "other"
+        self._outcomes.add(outcome)
+        self.requests.labels(outcome, protocol).inc()
 
     def render(self) -> bytes:
         """The Prometheus text format."""

@@ -13,11 +13,19 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import structlog
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
@@ -31,6 +39,9 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 REPOSITORY = Path(__file__).resolve().parent.parent
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+PRIVATE_NETWORKS = ("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+"""Loopback, RFC 1918, RFC 4193."""
+_WORKER_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 DATABASE_FILE = "voxfleet.db"
 """In `data_dir`, where no other database is named."""
 
@@ -90,6 +101,14 @@ class GatewaySettings(BaseSettings):
     """Base URLs of the workers; a comma-separated string is split."""
     worker_secret: HeaderSecret | None = None
     """Sent to workers as a bearer token."""
+    worker_secrets: dict[str, HeaderSecret] = Field(default_factory=dict)
+    """Secrets of single workers that dial in, `{id: secret}`, in the environment as JSON. Each is good for
+    its own id alone, and nothing else is good for that id.
+    """
+    worker_networks: Annotated[list[str], NoDecode] = Field(default_factory=lambda: list(PRIVATE_NETWORKS))
+    """Networks from which workers dial in, and in which the addresses lie that they give: by default loopback
+    and private ones.
+    """
     admin_token: HeaderSecret | None = None
     """What the admin API asks for. None: a token that is made at the first start and kept in `data_dir`."""
     metrics_token: HeaderSecret | None = None
@@ -223,7 +242,10 @@ class GatewaySettings(BaseSettings):
     max_resume_bytes: Bytes = 8 << 20
     """Size of a resume token; ten minutes of speech fit."""
 
-    @field_validator("worker_urls", "allowed_origins", "allowed_hosts", "trusted_proxies", mode="before")
+    @field_validator(
+        *("worker_urls", "worker_networks", "allowed_origins", "allowed_hosts", "trusted_proxies"),
+        mode="before",
+    )
     @classmethod
     def _split_commas(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -243,7 +265,7 @@ class GatewaySettings(BaseSettings):
             raise ValueError("a worker is named twice")
         return cleaned
 
-    @field_validator("trusted_proxies", mode="after")
+    @field_validator("trusted_proxies", "worker_networks", mode="after")
     @classmethod
     def _networks(cls, networks: list[str]) -> list[str]:
         return [str(ipaddress.ip_network(network, strict=False)) for network in networks]
@@ -261,6 +283,24 @@ class GatewaySettings(BaseSettings):
         if len({name.casefold() for name in aliases}) != len(aliases):
             raise ValueError("two aliases differ in nothing but upper and lower case")
         return aliases
+
+    @field_validator("worker_secrets", mode="after")
+    @classmethod
+    def _one_secret_per_worker(cls, secrets: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for worker_id, secret in secrets.items():
+            if not _WORKER_ID.fullmatch(worker_id):
+                raise ValueError("the id of a worker has 1 to 64 characters of A-Z, a-z, 0-9, _, . and -")
+            check_secret(secret.get_secret_value())
+        if len({secret.get_secret_value() for secret in secrets.values()}) != len(secrets):
+            raise ValueError("two workers have the same secret")
+        return secrets
+
+    @model_validator(mode="after")
+    def _no_worker_has_the_shared_secret(self) -> Self:
+        shared = self.worker_secret and self.worker_secret.get_secret_value()
+        if shared and any(secret.get_secret_value() == shared for secret in self.worker_secrets.values()):
+            raise ValueError("worker_secrets: a worker's own secret is the shared worker_secret")
+        return self
 
     @field_validator("worker_secret", "admin_token", "metrics_token", "resume_secret", mode="after")
     @classmethod

@@ -43,6 +43,7 @@ class Serving:
 
     engine: SpeechEngine
     loop: EngineLoop
+    model: ModelDescription
 
 
 class Slot:
@@ -143,7 +144,6 @@ class Worker:
     def status(self) -> WorkerStatus:
         """What `GET /health` answers."""
         serving, state = self._serving, self.state
-        model = None if serving is None else ModelDescription.model_validate(serving.engine.info.to_dict())
         device = getattr(None if serving is None else serving.engine, "device", self.settings.device)
         return WorkerStatus(
             worker_id=self.worker_id,
@@ -152,7 +152,7 @@ class Worker:
             slots_total=self.settings.slots,
             slots_used=self._slots_used,
             slots_paused=self._slots_paused,
-            model=model,
+            model=None if serving is None else serving.model,
             device=str(device),
             pid=os.getpid(),
             step=self.step,
@@ -248,6 +248,7 @@ class Worker:
         started_at = time.monotonic()
         try:
             engine = self._engine_factory(self.settings, self._report)
+            model = ModelDescription.model_validate(engine.info.to_dict())
             loop = EngineLoop(engine)
             loop.start()
         except RefusedError as error:
@@ -260,6 +261,6 @@ class Worker:
             return
         gc.collect()
         gc.freeze()  # hundreds of thousands of objects stay; to look through them would hold up all audio
-        self._serving = Serving(engine, loop)
+        self._serving = Serving(engine, loop, model)
         seconds = round(time.monotonic() - started_at, 2)
         logger.info("ready", model=engine.info.name, revision=engine.info.revision, seconds=seconds)

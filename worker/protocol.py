@@ -34,6 +34,7 @@ from pydantic import (
     ValidationError,
 )
 
+from worker.bounds import MAX_ANSWER_BYTES, MAX_STATUS_BYTES, Code, Id, Name, SampleRate, Seconds, Words, cut
 from worker.frames import (
     FINISH_REASONS,
     HEADER_BYTES,
@@ -67,8 +68,10 @@ __all__ = [
     "GENERATE_PATH",
     "HEADER_BYTES",
     "HEARTBEAT_SECONDS",
+    "MAX_ANSWER_BYTES",
     "MAX_FRAME_BYTES",
     "MAX_REQUEST_BYTES",
+    "MAX_STATUS_BYTES",
     "PROTOCOL_VERSION",
     "REGISTRATION_LEASE_SECONDS",
     "REGISTRATION_PATH",
@@ -99,6 +102,7 @@ __all__ = [
     "WorkerState",
     "WorkerStatus",
     "check_base_url",
+    "cut",
     "decode_client_message",
     "decode_frame",
     "decode_server_message",
@@ -134,10 +138,10 @@ class ErrorCode(StrEnum):
 class ErrorDetail(BaseModel):
     """The one error shape: `{"error": {...}}` over HTTP, `ErrorMessage` on a socket."""
 
-    message: str
+    message: Words
     type: Literal["invalid_request_error", "authentication_error", "capacity_error", "server_error"]
-    param: str | None = None
-    code: str
+    param: Words | None = None
+    code: Code
 
 
 class EncodeResponse(BaseModel):
@@ -145,8 +149,8 @@ class EncodeResponse(BaseModel):
 
     role: Literal["reference", "prompt"]
     latents: Latents
-    audio_seconds: float
-    model_revision: str
+    audio_seconds: Seconds
+    model_revision: Name
     """Of the model whose latents they are."""
 
 
@@ -207,28 +211,28 @@ class Accepted(BaseModel):
     """A slot was taken; frames follow."""
 
     type: Literal["accepted"] = "accepted"
-    request_id: str
-    attempt: int
-    worker_id: str
-    boot_id: str
-    model_revision: str
-    sample_rate: int
+    request_id: Id
+    attempt: Unsigned32
+    worker_id: Id
+    boot_id: Id
+    model_revision: Name
+    sample_rate: SampleRate
 
 
 class Paused(BaseModel):
     """No patch follows before `Resumed`."""
 
     type: Literal["paused"] = "paused"
-    request_id: str
-    attempt: int
+    request_id: Id
+    attempt: Unsigned32
 
 
 class Resumed(BaseModel):
     """Patches follow again."""
 
     type: Literal["resumed"] = "resumed"
-    request_id: str
-    attempt: int
+    request_id: Id
+    attempt: Unsigned32
 
 
 class ErrorMessage(BaseModel):
@@ -238,8 +242,8 @@ class ErrorMessage(BaseModel):
     """
 
     type: Literal["error"] = "error"
-    request_id: str | None = None
-    attempt: int | None = None
+    request_id: Id | None = None
+    attempt: Unsigned32 | None = None
     error: ErrorDetail
 
 
@@ -278,6 +282,8 @@ def decode_client_message(text: str) -> ClientMessage:
 
 def decode_server_message(text: str) -> ServerMessage:
     """Parse a text message of the worker. Raises ProtocolError."""
+    if len(text) > MAX_ANSWER_BYTES:
+        raise ProtocolError(f"a message of {len(text)} characters is not one of a worker")
     try:
         return _server_messages.validate_json(text)
     except ValidationError as error:

@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 from sockets.guesses import check_secret
+from worker.bounds import MAX_SLOTS
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -54,7 +55,7 @@ class WorkerSettings(BaseSettings):
     """"bundled", "synthetic", a directory, or a repository id of the Hugging Face hub."""
     device: str = "auto"
     """"cpu", "cuda", "cuda:1" for the second GPU and so on, or "auto"."""
-    slots: Annotated[int, Field(ge=1, le=4096)] = 4
+    slots: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 4
     """Requests served at the same time."""
     workers_on_machine: Annotated[int, Field(ge=1, le=4096)] = 1
     """Workers that share the CPUs of this machine; each computes with its part of them."""

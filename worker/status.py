@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from worker.bounds import MAX_VOICES, Count, Id, Label, Name, SampleRate, Seconds, Slots, Step, Words
+from worker.frames import HEADER_BYTES, MAX_FRAME_BYTES
 
 REGISTRATION_PATH = "/api/registrations"
 REGISTRATION_SECONDS = 1.0
@@ -38,20 +41,27 @@ class ModelDescription(BaseModel):
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
 
-    name: str
-    revision: str
-    sample_rate: int
-    patch_samples: int
-    patch_size: int
-    latent_dim: int
-    reference_sample_rate: int
-    languages: tuple[str, ...] = ()
-    voices: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    max_text_characters: int
-    part_characters: int | None = None
-    default_cfg_value: float
-    default_inference_timesteps: int
+    name: Name
+    revision: Name
+    sample_rate: SampleRate
+    patch_samples: Annotated[int, Field(ge=1, le=MAX_FRAME_BYTES)]
+    patch_size: Annotated[int, Field(ge=1, le=MAX_FRAME_BYTES)]
+    latent_dim: Annotated[int, Field(ge=1, le=MAX_FRAME_BYTES)]
+    reference_sample_rate: SampleRate
+    languages: Annotated[tuple[Label, ...], Field(max_length=256)] = ()
+    voices: Annotated[tuple[Name, ...], Field(max_length=MAX_VOICES)] = ()
+    features: Annotated[tuple[Label, ...], Field(max_length=64)] = ()
+    max_text_characters: Annotated[int, Field(ge=1, le=10**7)]
+    part_characters: Annotated[int, Field(ge=1, le=10**7)] | None = None
+    default_cfg_value: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+    default_inference_timesteps: Annotated[int, Field(ge=0, le=10_000)]
+
+    @model_validator(mode="after")
+    def _patch_fits_into_a_frame(self) -> Self:
+        frame_bytes = HEADER_BYTES + 2 * self.patch_samples + 4 * self.patch_size * self.latent_dim
+        if frame_bytes > MAX_FRAME_BYTES:
+            raise ValueError(f"a patch takes {frame_bytes} bytes, at most {MAX_FRAME_BYTES} are allowed")
+        return self
 
     @property
     def patch_seconds(self) -> float:
@@ -62,44 +72,44 @@ class ModelDescription(BaseModel):
 class Counters(BaseModel):
     """Totals since the process started."""
 
-    requests: int = 0
-    patches: int = 0
-    audio_seconds: float = 0.0
-    errors: int = 0
-    cancelled: int = 0
+    requests: Count = 0
+    patches: Count = 0
+    audio_seconds: Seconds = 0.0
+    errors: Count = 0
+    cancelled: Count = 0
 
 
 class LoadingProgress(BaseModel):
     """How far loading is; `progress` runs from 0 to 1 within the stage."""
 
-    stage: str
-    progress: float
+    stage: Words
+    progress: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class WorkerStatus(BaseModel):
     """`GET /health`, and the answer of `POST /drain` and `POST /resume`."""
 
-    worker_id: str
-    boot_id: str
+    worker_id: Id
+    boot_id: Id
     """New for every process: tells a restarted worker from one that was only unreachable."""
     state: WorkerState
-    slots_total: int
-    slots_used: int
-    slots_paused: int = 0
+    slots_total: Slots
+    slots_used: Slots
+    slots_paused: Slots = 0
     """Of the used ones, those whose request is paused: an engine with nothing else stands still rightly."""
     model: ModelDescription | None = None
-    device: str
-    pid: int
-    step: int
+    device: Name
+    pid: Count
+    step: Step
     """Engine steps so far. Standing still while an open request is not paused means that the engine hangs."""
-    uptime_seconds: float
-    memory_bytes: int
-    device_memory_bytes: int | None = None
+    uptime_seconds: Seconds
+    memory_bytes: Count
+    device_memory_bytes: Count | None = None
     counters: Counters = Field(default_factory=Counters)
     supervised: bool = False
     """Somebody starts it again when it ends."""
     loading: LoadingProgress | None = None
-    error: str | None = None
+    error: Words | None = None
 
 
 def is_loopback(host: str) -> bool:
@@ -126,7 +136,7 @@ def check_base_url(url: str) -> str:
 class Registration(BaseModel):
     """`POST /api/registrations` at a gateway: here I am, at `url`. The answer is a `RegistrationLease`."""
 
-    url: Annotated[str, AfterValidator(check_base_url)]
+    url: Annotated[str, Field(max_length=300), AfterValidator(check_base_url)]
     """Where the gateway reaches this worker."""
     status: WorkerStatus
     leaving: bool = False

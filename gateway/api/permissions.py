@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.callers.identity import ADMINISTRATOR
 from gateway.callers.origin import is_local, is_welcome
+from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from worker.protocol import REGISTRATION_PATH
@@ -43,17 +44,28 @@ async def require_metrics(connection: HTTPConnection, gateway: GatewayDep) -> No
         raise ApiError(401, "invalid_metrics_token", "/metrics needs the metrics token or the admin token")
 
 
-def check_worker(connection: HTTPConnection, gateway: Gateway) -> None:
-    """Raises ApiError: 401 for a wrong secret; 403, without a secret, from another machine; 429."""
-    if gateway.settings.worker_secret is None:
+def check_worker(connection: HTTPConnection, gateway: Gateway) -> str | None:
+    """The id whose own secret a worker shows; None for the shared secret, or for none on this machine.
+
+    Raises ApiError: 401 for a wrong secret, 403 from another network or, without one, another machine; 429.
+    """
+    settings = gateway.settings
+    client = gateway.callers.client(connection)
+    if not client.known:
+        message = "where this comes from cannot be told: name the proxy in trusted_proxies, or use no proxy"
+        raise ApiError(403, "client_unknown", message)
+    if client.host not in Networks(settings.worker_networks):
+        raise ApiError(403, "worker_network", "workers dial in from the networks of worker_networks alone")
+    if settings.worker_secret is None and not settings.worker_secrets:
         if not is_local(connection):
             message = "without VOXFLEET_WORKER_SECRET only workers on this machine may dial in"
             raise ApiError(403, "worker_local_only", message)
-        return
+        return None
     given = _bearer(connection.headers)
     found = gateway.callers.credential(connection, given) if given else None
     if found is None or found.kind != "worker":
-        raise ApiError(401, "invalid_worker_secret", "the shared secret is missing or wrong")
+        raise ApiError(401, "invalid_worker_secret", "the secret of workers is missing or wrong")
+    return found.name or None
 
 
 def check_sender(connection: HTTPConnection, gateway: Gateway) -> None:

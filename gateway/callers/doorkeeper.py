@@ -27,6 +27,7 @@ class Credential:
 
     kind: Literal["key", "admin", "worker", "metrics"]
     name: str = ""
+    """Of the key; empty for a secret that several share."""
     key: ApiKey | None = None
 
 
@@ -37,14 +38,19 @@ class Doorkeeper:
         self._known: dict[str, Credential] = {}
         self._learn(settings.metrics_token, "metrics")
         self._learn(settings.worker_secret, "worker")
+        for worker_id, secret in settings.worker_secrets.items():
+            self._learn(secret, "worker", worker_id)
         self._learn(SecretStr(admin_token) if admin_token else None, "admin")
         for name, key in settings.api_keys.items():
             self._known[key.digest] = Credential("key", name, key)
         self._guesses = Guesses()
 
-    def _learn(self, secret: SecretStr | None, kind: Literal["admin", "worker", "metrics"]) -> None:
+    def _learn(
+        self, secret: SecretStr | None, kind: Literal["admin", "worker", "metrics"], name: str = ""
+    ) -> None:
         if secret is not None:
-            self._known[hashlib.sha256(secret.get_secret_value().encode()).hexdigest()] = Credential(kind)
+            digest = hashlib.sha256(secret.get_secret_value().encode()).hexdigest()
+            self._known[digest] = Credential(kind, name)
 
     def look(self, connection: HTTPConnection, address: str, given: str) -> Credential | None:
         """Whose secret it is; None for nobody's. Raises ApiError 429 when `address` has guessed too often."""

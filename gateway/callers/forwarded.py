@@ -28,13 +28,15 @@ class Client:
     """An IPv4 address or an IPv6 network; of the last proxy, where the client behind it is not known."""
     known: bool
     """The address is one client's, as far as can be told, so that it may own something."""
+    host: str
+    """The address itself, also where it is one of an IPv6 network."""
 
 
 def client_of(connection: HTTPConnection, proxies: Networks) -> Client:
     """The client behind the trusted `proxies`."""
     peer = connection.client.host if connection.client else ""
     if peer not in proxies:
-        return Client(network(peer), known=bool(peer) and not was_forwarded(connection))
+        return Client(network(peer), bool(peer) and not was_forwarded(connection), peer)
     headers = connection.headers
     chains = []
     if lines := headers.getlist("x-forwarded-for"):
@@ -43,7 +45,9 @@ def client_of(connection: HTTPConnection, proxies: Networks) -> Client:
         chains.append(_forwarded_for(",".join(lines)))
     named = {_nearest_client(chain, proxies) for chain in chains}
     client = named.pop() if len(named) == 1 else None  # two that differ: one of them is the client's own word
-    return Client(network(peer), known=False) if client is None else Client(network(client), known=True)
+    if client is None:
+        return Client(network(peer), known=False, host=peer)
+    return Client(network(client), known=True, host=client)
 
 
 def _nearest_client(chain: list[str], proxies: Networks) -> str | None:

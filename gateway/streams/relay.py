@@ -123,6 +123,11 @@ class Clip:
             self.finish_reason = finish_reason
 
     @property
+    def is_too_long(self) -> bool:
+        """Whether there is more than was asked for, by more than the last patch may overshoot."""
+        return self.audio_seconds > self._longest_seconds + 2 * self.model.patch_seconds
+
+    @property
     def _longest_seconds(self) -> float:
         longest_seconds = self.request.max_seconds
         return longest_seconds * self.request.speed if longest_seconds else self.max_audio_seconds
@@ -241,8 +246,10 @@ def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream
 def _take(clip: Clip, frame: Frame, stream: FrameStream, deliver: Callable[[bytes], None]) -> None:
     """Commit, then forward. Who hears the last patch knows already that it is the last."""
     if frame.pcm:
-        if len(frame.latents) != clip.latent_bytes:
-            raise StreamBroken("corrupt", "a patch has latents of another shape")
+        if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
+            raise StreamBroken("corrupt", "a patch has latents or samples of another shape")
+        if clip.is_too_long:
+            raise StreamBroken("corrupt", "the worker speaks for longer than it was told")
         clip.commit(frame.latents, frame.samples)
     if frame.last:
         _finish(clip, frame.finish_reason, stream)

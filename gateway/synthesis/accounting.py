@@ -35,7 +35,7 @@ class Account:
 def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     """One line of log and one count per request."""
     metrics = gateway.metrics
-    metrics.requests.labels(account.outcome, account.protocol).inc()
+    metrics.count_request(account.outcome, account.protocol)
     metrics.audio_seconds.inc(account.audio_seconds)
     if account.first_audio_seconds is not None:
         metrics.first_audio_seconds.observe(account.first_audio_seconds)

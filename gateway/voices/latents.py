@@ -100,10 +100,10 @@ class LatentCache:
         path = self._path(key)
         latents = await asyncio.to_thread(_load, path, key, model)
         if latents is None:
-            latents = await self._encode(key, path, client)
+            latents = await self._encode(key, path, model, client)
         return self._hold(key, latents)
 
-    async def _encode(self, key: Key, path: Path, client: WorkerClient) -> Latents:
+    async def _encode(self, key: Key, path: Path, model: ModelDescription, client: WorkerClient) -> Latents:
         _, audio_sha256, role = key
         audio = await asyncio.to_thread(self._store.read, audio_sha256)
         if audio is None:
@@ -112,6 +112,10 @@ class LatentCache:
         if encoded.model_revision != key[0]:
             raise WorkerUnreachable("the worker changed its model")
         latents = encoded.latents
+        try:
+            _check(latents, model)
+        except ValueError as error:
+            raise WorkerUnreachable(f"the worker's latents cannot be used: {error}") from error
         try:
             await asyncio.to_thread(self._write, path, key, latents)
         except OSError as error:
@@ -186,9 +190,14 @@ def _unpack(raw: bytes, key: Key, model: ModelDescription) -> Latents:
     latents = Latents(shape=head["shape"], data=data)
     if head != _head(key, latents.shape, data):
         raise ValueError("it holds something else")
+    _check(latents, model)
+    return latents
+
+
+def _check(latents: Latents, model: ModelDescription) -> None:
+    """Raises ValueError for what the model could not have made."""
     patches, *shape = latents.shape
     if not patches or shape != [model.patch_size, model.latent_dim]:
         raise ValueError("its shape is not the model's")
-    if not np.isfinite(np.frombuffer(data, "<f4")).all():
+    if not np.isfinite(np.frombuffer(latents.data, "<f4")).all():
         raise ValueError("it has values that are no numbers")
-    return latents

@@ -3,17 +3,18 @@
 `async with client.generate(start) as stream` opens a request and yields its frames. Leaving the block early
 asks the worker to cancel and waits a moment for its word, so that the slot is free there too when the lease
 is given back here. A connection whose request ended in order is kept for the next one; any other is cut,
-never closed politely, because the closing handshake of a worker that hangs would take seconds.
+never closed politely, because the closing handshake of a worker that hangs would take seconds. A worker is
+believed within bounds: its answers are read up to a limit, as they are sent, and its redirects not followed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 from pydantic import ValidationError
@@ -32,9 +33,12 @@ from gateway.workers.frame_stream import (
     WorkerUnreachable,
 )
 from gateway.workers.metronome import Metronome
+from gateway.workers.whereabouts import Endpoint, NoAddressError, NotAllowedError, Whereabouts
 from worker.protocol import (
     GENERATE_PATH,
     MAX_FRAME_BYTES,
+    MAX_REQUEST_BYTES,
+    MAX_STATUS_BYTES,
     EncodeResponse,
     ErrorDetail,
     ProtocolError,
@@ -55,6 +59,14 @@ _ENCODE_SECONDS = 60.0
 """Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
 
 
+class _Connect(connect):
+    """A worker is where it said: nobody follows it elsewhere."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        """The error as it is."""
+        return exc
+
+
 def _renamed(request: StartRequest, tries: int) -> StartRequest:
     if not tries:
         return request
@@ -65,19 +77,20 @@ class WorkerClient:
     """Everything the gateway says to one worker."""
 
     def __init__(
-        self, url: str, settings: GatewaySettings, http: httpx.AsyncClient, metronome: Metronome
+        self,
+        url: str,
+        settings: GatewaySettings,
+        http: httpx.AsyncClient,
+        metronome: Metronome,
+        whereabouts: Whereabouts | None = None,
     ) -> None:
-        self._url = url
+        """`whereabouts`: its URL with the networks in which it may be and the secret that it is shown."""
         self._settings = settings
         self._http = http
         self._metronome = metronome
+        self._whereabouts = whereabouts or Whereabouts(url, secret=settings.worker_secret)
         self._idle: list[WorkerConnection] = []
         """Never more than the worker has slots; those that it has closed are found out when they are used."""
-        secret = settings.worker_secret
-        self._headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
-        parts = urlsplit(url)
-        scheme = "wss" if parts.scheme == "https" else "ws"
-        self._socket_url = urlunsplit((scheme, parts.netloc, GENERATE_PATH, "", ""))
 
     @asynccontextmanager
     async def generate(self, request: StartRequest) -> AsyncIterator[FrameStream]:
@@ -132,19 +145,29 @@ class WorkerClient:
 
     async def _connect(self) -> WorkerConnection:
         limit_seconds = self._settings.connect_timeout_seconds
+        where = await self._endpoint()
+        scheme = "wss" if where.url.startswith("https:") else "ws"
         try:
-            return await connect(
-                self._socket_url,
-                additional_headers=self._headers,
+            return await _Connect(
+                f"{scheme}://{where.host}{GENERATE_PATH}",
+                additional_headers=self._whereabouts.headers,
                 open_timeout=limit_seconds + self._metronome.allowance(limit_seconds),
                 ping_interval=None,
                 compression=None,
                 max_size=MAX_FRAME_BYTES,
                 proxy=None,
                 create_connection=WorkerConnection,
+                **({} if where.address is None else {"host": where.address}),
             )
         except (OSError, TimeoutError, InvalidHandshake) as error:
+            self._whereabouts.look_again()
             raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+
+    async def _endpoint(self) -> Endpoint:
+        try:
+            return await self._whereabouts.endpoint()
+        except (NotAllowedError, NoAddressError) as error:
+            raise WorkerUnreachable(str(error)) from error
 
     def _give_back(self, connection: WorkerConnection, *, reusable: bool) -> None:
         connection.listener = None
@@ -174,21 +197,14 @@ class WorkerClient:
 
     async def encode(self, audio: bytes, role: Literal["reference", "prompt"]) -> EncodeResponse:
         """`POST /encode` of an audio file. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
+        is_success, answer = await self._ask(
+            *("POST", f"/encode?role={role}", _ENCODE_SECONDS, MAX_REQUEST_BYTES), content=audio
+        )
         try:
-            async with asyncio.timeout(_ENCODE_SECONDS):
-                response = await self._http.post(
-                    f"{self._url}/encode",
-                    params={"role": role},
-                    content=audio,
-                    headers=self._headers,
-                    timeout=_ENCODE_SECONDS,
-                )
-            if response.is_success:
-                return EncodeResponse.model_validate_json(response.content)
-            detail = ErrorDetail.model_validate(response.json()["error"])
-        except (httpx.HTTPError, TimeoutError) as error:
-            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
-        except (ValueError, TypeError, KeyError) as error:
+            if is_success:
+                return EncodeResponse.model_validate_json(answer)
+            detail = ErrorDetail.model_validate(json.loads(answer)["error"])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise WorkerUnreachable("not a worker's answer") from error
         if detail.code in NO_SLOT:
             raise WorkerRefused(detail.message)
@@ -201,12 +217,49 @@ class WorkerClient:
         return await self._control("POST", f"/shutdown?wait_seconds={wait_seconds:g}")
 
     async def _control(self, method: str, path: str) -> WorkerStatus:
+        limit_seconds = self._settings.health_timeout_seconds
+        is_success, answer = await self._ask(method, path, limit_seconds, MAX_STATUS_BYTES)
+        if not is_success:
+            raise WorkerUnreachable("the worker answers with an error")
         try:
-            async with asyncio.timeout(self._settings.health_timeout_seconds):
-                response = await self._http.request(method, self._url + path, headers=self._headers)
-            response.raise_for_status()
-            return WorkerStatus.model_validate_json(response.content)
-        except (httpx.HTTPError, TimeoutError) as error:
-            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+            return WorkerStatus.model_validate_json(answer)
         except ValidationError as error:
-            raise WorkerUnreachable(f"not a worker's status: {error.errors()[0]['msg']}") from error
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            raise WorkerUnreachable(f"not a worker's status: {field}: {first['msg']}") from error
+
+    async def _ask(
+        self, method: str, path: str, limit_seconds: float, max_bytes: int, content: bytes | None = None
+    ) -> tuple[bool, bytes]:
+        """Whether the worker agreed, and its answer of `max_bytes` at most. Raises WorkerUnreachable."""
+        try:
+            async with asyncio.timeout(limit_seconds):
+                where = await self._endpoint()
+                request = self._http.build_request(
+                    method,
+                    where.url + path,
+                    content=content,
+                    headers={**self._whereabouts.headers, "Host": where.host, "Accept-Encoding": "identity"},
+                    timeout=limit_seconds,
+                    extensions={"sni_hostname": where.name},
+                )
+                response = await self._http.send(request, stream=True, follow_redirects=False)
+                try:
+                    return response.is_success, await _read(response, max_bytes)
+                finally:
+                    await response.aclose()
+        except (httpx.HTTPError, TimeoutError) as error:
+            self._whereabouts.look_again()
+            raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
+
+
+async def _read(response: httpx.Response, max_bytes: int) -> bytes:
+    """The body as it was sent: nothing is unpacked. Raises WorkerUnreachable for one that is too long."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise WorkerUnreachable("the worker packs its answer, which it was asked not to do")
+    body = bytearray()
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) > max_bytes:
+            raise WorkerUnreachable(f"the worker's answer has more than {max_bytes} bytes")
+    return bytes(body)

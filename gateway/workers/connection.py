@@ -16,8 +16,10 @@ from websockets.frames import DATA_OPCODES, Opcode
 from websockets.frames import Frame as WebSocketFrame
 from websockets.protocol import OPEN
 
-from worker.protocol import MAX_FRAME_BYTES
+from worker.protocol import MAX_FRAME_BYTES, MAX_REQUEST_BYTES
 
+_MAX_UNREAD_BYTES = MAX_REQUEST_BYTES + (1 << 20)
+"""Of what a worker was sent: a whole request, and more pongs than anybody needs."""
 _FIN = 0x80
 _WHOLE_BINARY = _FIN | Opcode.BINARY
 _WHOLE_TEXT = _FIN | Opcode.TEXT
@@ -72,6 +74,8 @@ class WorkerConnection(ClientConnection):
         """Called by websockets for the answer to the handshake, then for each frame that it was left."""
         if isinstance(event, WebSocketFrame) and event.opcode in DATA_OPCODES:
             self.transport.abort()  # a worker sends whole messages, and only when asked
+        elif self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            self.transport.abort()  # it asks for pongs and does not read them
         else:
             super().process_event(event)
 

@@ -30,16 +30,25 @@ from worker.protocol import (
     Resumed,
     ResumeRequest,
     StartRequest,
+    cut,
     decode_frame,
     decode_server_message,
 )
 
 _SECOND_LOOK_SECONDS = 0.05
+_LONGEST_REASON = 300
+_MAX_WAITING_BYTES = 4 << 20
+"""Of messages that nobody takes: those between the answer to a request and the first look at its frames."""
+_MESSAGE_BYTES = 100
+"""What a message takes beside its content."""
 NO_SLOT = (ErrorCode.BUSY, ErrorCode.LOADING, ErrorCode.DRAINING)
 
 
 class WorkerUnreachable(Exception):
     """No answer to a request or a probe: refused, timed out, not authorised, or not of this protocol."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(cut(reason, _LONGEST_REASON))
 
 
 class WorkerRefused(Exception):
@@ -90,6 +99,7 @@ class FrameStream:
         self._answer: asyncio.Future[str | bytes] = self._loop.create_future()
         self._waiting: deque[str | bytes] = deque()
         """Messages that arrived while nobody took frames."""
+        self._waiting_bytes = 0
         self._lost: ConnectionClosed | None = None
         self._take: Callable[[Frame], None] | None = None
         self._end: asyncio.Future[None] | None = None
@@ -123,7 +133,9 @@ class FrameStream:
         self._end, self._take = self._loop.create_future(), take
         try:
             while self._waiting and not self._end.done():
-                self._handle(self._waiting.popleft())
+                message = self._waiting.popleft()
+                self._waiting_bytes -= len(message) + _MESSAGE_BYTES
+                self._handle(message)
             if self._lost is not None:
                 self._break_off(_as_broken(self._lost))
             self._silence.start(self._fell_silent)
@@ -162,9 +174,17 @@ class FrameStream:
         if not self._answer.done():
             self._answer.set_result(message)
         elif self._take is None or self._end.done():
-            self._waiting.append(message)
+            self._keep(message)
         else:
             self._handle(message)
+
+    def _keep(self, message: str | bytes) -> None:
+        """For whoever looks next. A worker that says more than a request can need is cut off."""
+        self._waiting_bytes += len(message) + _MESSAGE_BYTES
+        if self._waiting_bytes > _MAX_WAITING_BYTES:
+            self._connection.transport.abort()
+            return
+        self._waiting.append(message)
 
     def lost(self, error: ConnectionClosed) -> None:
         """From the connection."""

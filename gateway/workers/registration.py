@@ -1,9 +1,11 @@
 """Workers that dial in: each has a lease of three seconds on its place in the pool, renewed once a second.
 
 A registration makes a worker known and never makes it routable: that takes a probe of ours that it answers,
-so an address that only the worker itself can reach gets no request. When the lease runs out, or the worker
-says that it leaves, it is down at once; after a minute without a word it is forgotten. A worker of the static
-list may dial in too. It is recognised by its address or its boot id, and just probed sooner.
+so an address that only the worker itself can reach gets no request. The address lies in `worker_networks`. A
+worker with a secret of its own speaks for its own id alone, and no other worker does so. When the lease runs
+out, or the worker says that it leaves, it is down at once; after a minute without a word it is forgotten. A
+worker of the static list may dial in too. It is recognised by its address or its boot id, and just probed
+sooner.
 """
 
 from __future__ import annotations
@@ -12,22 +14,24 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 import structlog
 
+from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.estimates import EtaTuning, ServiceTime
 from gateway.slots.pool import WorkerPool
 from gateway.slots.worker import Health, Worker
 from gateway.workers.roster import Roster
-from worker.protocol import REGISTRATION_LEASE_SECONDS, Registration, RegistrationLease, is_loopback
+from gateway.workers.whereabouts import NoAddressError, NotAllowedError, Whereabouts
+from worker.protocol import REGISTRATION_LEASE_SECONDS, Registration, RegistrationLease
 
 logger = structlog.get_logger(__name__)
 
 MAX_REGISTERED = 1024
 FORGET_SECONDS = 60.0
+LOOPBACK_NETWORKS = ("127.0.0.0/8", "::1/128")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -44,20 +48,45 @@ class Registry:
         self._settings = settings
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Per registered worker: the end of its lease or, after that, the moment to forget it."""
+        self._own_ids: dict[str, str | None] = {}
+        """Per registered worker: the id whose own secret it showed, None for the one that all share."""
+        nobody_knows_a_secret = settings.worker_secret is None and not settings.worker_secrets
+        self._networks = Networks(LOOPBACK_NETWORKS if nobody_knows_a_secret else settings.worker_networks)
 
-    def register(self, registration: Registration) -> RegistrationLease:
-        """Take in or renew. Raises ApiError when there are too many workers, or the address is refused."""
-        self._check_address(registration.url)
-        worker = self._known(registration)
+    async def check(self, registration: Registration, own_id: str | None) -> None:
+        """Whether a worker may say this. `own_id`: see `register`. Raises ApiError 403, 409, 422."""
+        said = registration.status.worker_id
+        if own_id is not None and said != own_id:
+            message = f"this secret is worker {own_id}'s, and good for no other id"
+            raise ApiError(403, "not_its_id", message, param="status.worker_id")
+        if own_id is None and said in self._settings.worker_secrets:
+            message = "this id has a secret of its own (worker_secrets)"
+            raise ApiError(403, "not_its_id", message, param="status.worker_id")
+        if registration.leaving or self._known(registration, own_id) is not None:
+            return
+        if own_id is not None and any(
+            self._own_ids.get(worker.id) == own_id and worker.health is not Health.DOWN
+            for worker in self._pool.workers.values()
+        ):
+            message = f"a worker with the secret of {own_id} is there already, at another address"
+            raise ApiError(409, "worker_id_taken", message, param="status.worker_id")
+        await self._check_address(registration.url)
+
+    def register(self, registration: Registration, own_id: str | None = None) -> RegistrationLease:
+        """Take in or renew what was checked. Raises ApiError when there are too many workers.
+
+        `own_id`: the id whose own secret the worker showed; None for the shared one, or none.
+        """
+        worker = self._known(registration, own_id)
         if worker is None and registration.leaving:  # of a worker that there never was, nothing is left
             return _lease(registration.status.worker_id)
-        worker = worker or self._add(registration)
+        worker = worker or self._add(registration, own_id)
         if worker.id in self._timers:
             if registration.leaving:
                 self._end(worker, "the worker left")
             else:
                 self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
-                self._roster.watch(worker)
+                self._roster.watch(worker, self._whereabouts(worker.url, own_id))
         self._take_news(worker, registration)
         return _lease(worker.id)
 
@@ -67,30 +96,34 @@ class Registry:
             timer.cancel()
         self._timers.clear()
 
-    def _known(self, registration: Registration) -> Worker | None:
+    def _known(self, registration: Registration, own_id: str | None) -> Worker | None:
+        """The worker that speaks, if it is known: nobody speaks for one that showed another secret."""
         boot_id = registration.status.boot_id
         for worker in self._pool.workers.values():
+            if self._own_ids.get(worker.id) != own_id:
+                continue
             if worker.url == registration.url:
                 return worker
             if worker.status is not None and worker.status.boot_id == boot_id:
                 return worker
         return None
 
-    def _add(self, registration: Registration) -> Worker:
+    def _add(self, registration: Registration, own_id: str | None) -> Worker:
         if len(self._timers) >= MAX_REGISTERED:
             raise ApiError(503, "too_many_workers", f"{MAX_REGISTERED} workers have dialled in already")
         worker = Worker(
-            self._free_id(registration),
+            self._free_id(registration, own_id),
             registration.url,
             self._settings.health_failures_down,
             service_time=ServiceTime(self._tuning),
         )
         logger.info("worker dialled in", id=worker.id, url=worker.url)
+        self._own_ids[worker.id] = own_id
         self._schedule(worker, REGISTRATION_LEASE_SECONDS, lambda: self._expire(worker))
         self._pool.add_worker(worker)
         return worker
 
-    def _free_id(self, registration: Registration) -> str:
+    def _free_id(self, registration: Registration, own_id: str | None) -> str:
         """Its own id. One that came back at another address takes it over from what it was before."""
         wanted = registration.status.worker_id
         former = self._pool.workers.get(wanted)
@@ -99,13 +132,26 @@ class Registry:
             self._forget(former)
         if _ID.fullmatch(wanted) and wanted not in self._pool.workers:
             return wanted
-        return f"worker-{hashlib.sha256(registration.url.encode()).hexdigest()[:12]}"
+        unique = f"{own_id or ''} {registration.url}"
+        return f"worker-{hashlib.sha256(unique.encode()).hexdigest()[:12]}"
 
-    def _check_address(self, url: str) -> None:
-        """Without a shared secret, this machine's workers alone are believed, and only about themselves."""
-        if self._settings.worker_secret is None and not is_loopback(urlsplit(url).hostname or ""):
-            message = "without a worker secret, workers on this machine alone may dial in"
-            raise ApiError(403, "worker_not_local", message, param="url")
+    def _whereabouts(self, url: str, own_id: str | None) -> Whereabouts:
+        """It is shown the secret that it showed, so that no worker gets another one's."""
+        settings = self._settings
+        secret = settings.worker_secret if own_id is None else settings.worker_secrets[own_id]
+        return Whereabouts(url, self._networks, secret)
+
+    async def _check_address(self, url: str) -> None:
+        """Raises ApiError for an address that workers may not have. Each connection looks at it again."""
+        try:
+            await self._whereabouts(url, None).endpoint()
+        except NotAllowedError:
+            message = "url: the address of a worker lies within worker_networks"
+            if self._settings.worker_secret is None and not self._settings.worker_secrets:
+                message = "url: without a worker secret, workers on this machine alone may dial in"
+            raise ApiError(403, "worker_address", message, param="url") from None
+        except NoAddressError as error:
+            raise ApiError(422, "worker_address", f"url: {error}", param="url") from error
 
     def _take_news(self, worker: Worker, registration: Registration) -> None:
         """What a worker says of itself counts once a probe has shown that it can be reached."""
@@ -131,6 +177,7 @@ class Registry:
             return
         logger.info("worker forgotten", id=worker.id)
         self._timers.pop(worker.id).cancel()
+        self._own_ids.pop(worker.id, None)
         self._roster.forget(worker.id)
         self._pool.remove_worker(worker)
 

@@ -18,6 +18,7 @@ from gateway.slots.worker import Worker
 from gateway.workers.client import WorkerClient
 from gateway.workers.health import HealthMonitor
 from gateway.workers.metronome import Metronome
+from gateway.workers.whereabouts import Whereabouts
 
 _NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 """Workers that hang would otherwise use up the connections with which others are probed."""
@@ -51,12 +52,16 @@ class Roster:
                     self.forget(worker_id)
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    def watch(self, worker: Worker) -> None:
-        """Have a worker probed, from now on and now. Does nothing for one that is being watched."""
+    def watch(self, worker: Worker, whereabouts: Whereabouts | None = None) -> None:
+        """Have a worker probed, from now on and now. Does nothing for one that is being watched.
+
+        `whereabouts`: of one that dialled in; those of the static list are where their URL says.
+        """
         if worker.id in self._tasks:
             return
         if worker.id not in self.clients:
-            client = WorkerClient(worker.url, self._settings, self._http, self._metronome)
+            where = whereabouts or Whereabouts(worker.url, secret=self._settings.worker_secret)
+            client = WorkerClient(worker.url, self._settings, self._http, self._metronome, where)
             self.clients[worker.id] = client
             self._monitors[worker.id] = HealthMonitor(worker, client, self._pool, self._settings)
         self._tasks[worker.id] = asyncio.create_task(self._monitors[worker.id].run())

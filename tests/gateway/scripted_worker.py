@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import http
+import itertools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -146,6 +147,13 @@ class ScriptedWorker:
             await socket.send(encode_frame(replace(frame, request_id="other")))
         elif fault == "short latents":
             await socket.send(encode_frame(replace(frame, latents=frame.latents[:-4])))
+        elif fault == "long patch":
+            await socket.send(encode_frame(replace(frame, pcm=2 * frame.pcm)))
+        elif fault == "endless":
+            for number in itertools.count(frame.sequence):
+                await socket.send(
+                    encode_frame(replace(frame, sequence=number, last=False, finish_reason=None))
+                )
         elif fault == "text":
             await socket.send("not a message")
         elif fault == "failed":

@@ -36,6 +36,7 @@ FAULTS = (
     "stale",
     "other request",
     "short latents",
+    "long patch",
     "text",
     "failed",
     "cancelled",

@@ -1,0 +1,208 @@
+"""What a worker says and sends is believed within bounds: no worker takes the gateway's memory or time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from gateway.errors import ApiError
+from gateway.metrics import Metrics
+from gateway.requests import TtsRequest
+from gateway.settings import load_settings
+from gateway.synthesis.synthesis import Synthesis
+from gateway.voices.latents import LatentCache
+from gateway.voices.store import VoiceStore
+from gateway.workers.client import WorkerUnreachable
+from gateway.workers.frame_stream import FrameStream
+from gateway.workers.metronome import Metronome
+from tests.gateway.fleet import Fleet, describe_model
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.test_relay import Ear, gateway_of
+from tests.security.registrar import SHARED, client_of, registrar, said
+from worker.protocol import (
+    EncodeResponse,
+    Latents,
+    ProtocolError,
+    StartRequest,
+    WorkerStatus,
+    decode_server_message,
+)
+
+TOO_MUCH: dict[str, dict[str, Any]] = {
+    "slots without end": {"slots_total": 20_000_000},
+    "fewer slots than none": {"slots_total": -1},
+    "used slots": {"slots_used": 10**9},
+    "paused slots": {"slots_paused": -5},
+    "step": {"step": 2**64},
+    "memory": {"memory_bytes": 10**400},
+    "uptime": {"uptime_seconds": 1e300},
+    "counter": {"counters": {"requests": -1}},
+    "time counted": {"counters": {"audio_seconds": float("nan")}},
+    "progress": {"loading": {"stage": "weights", "progress": 1e9}},
+    "id": {"worker_id": "w" * 65},
+    "id that forges a line": {"worker_id": "w\n12:00 [info] forged"},
+    "boot id": {"boot_id": ""},
+    "device": {"device": "cpu\x1b[2J"},
+    "voices": {"model": {"voices": ["v"] * 1001}},
+    "name of a voice": {"model": {"voices": ["v" * 257]}},
+    "languages": {"model": {"languages": ["l"] * 300}},
+    "features": {"model": {"features": ["f" * 65]}},
+    "name of the model": {"model": {"name": "m" * 300}},
+    "revision": {"model": {"revision": ""}},
+    "no sample rate": {"model": {"sample_rate": 0}},
+    "sample rate": {"model": {"sample_rate": 10**9}},
+    "patch that fits into no frame": {"model": {"patch_samples": 1 << 20}},
+    "latents that fit into no frame": {"model": {"patch_size": 1 << 10, "latent_dim": 1 << 10}},
+    "text": {"model": {"max_text_characters": 10**12}},
+    "guidance": {"model": {"default_cfg_value": float("inf")}},
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_a_status_beyond_the_bounds_is_none(what: str) -> None:
+    assert WorkerStatus.model_validate_json(json.dumps(said()))
+    with pytest.raises(ValidationError):
+        WorkerStatus.model_validate_json(json.dumps(said(**TOO_MUCH[what])))
+
+
+async def test_such_a_registration_is_refused_with_its_field() -> None:
+    async with registrar(worker_secret=SHARED) as register:
+        response = await register(SHARED, status=said(slots_total=20_000_000))
+        assert (response.status_code, response.json()["error"]["param"]) == (422, "status.slots_total")
+        response = await register(SHARED, url=f"http://{'w' * 300}:1")
+        assert (response.status_code, response.json()["error"]["param"]) == (422, "url")
+
+
+def test_long_reasons_are_cut_and_none_is_lost() -> None:
+    assert len(WorkerStatus.model_validate(said(error="e" * 10**6)).error) == 1000
+    error = {"message": "m" * 5000, "type": "server_error", "code": "engine_failed"}
+    answer = decode_server_message(json.dumps({"type": "error", "error": error}))
+    assert len(answer.error.message) == 1000
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "error", "error": {"message": "", "type": "server_error", "code": "c" * 65}},
+        {"type": "error", "error": {"message": "", "type": "server_error", "code": "Ä\n"}},
+        {"type": "paused", "request_id": "r" * 65, "attempt": 1},
+        {"type": "paused", "request_id": "r", "attempt": 2**32},
+        {"type": "error", "error": {"message": "m" * (1 << 16), "type": "server_error", "code": "c"}},
+    ],
+)
+def test_messages_beyond_the_bounds_are_none(message: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolError):
+        decode_server_message(json.dumps(message))
+
+
+async def test_codes_of_workers_make_no_metric_without_end() -> None:
+    metrics = Metrics(Fleet().pool)
+    for number in range(1000):
+        metrics.count_request(f"code_{number}", "native")
+    assert metrics.render().count(b"voxfleet_requests_total{") == 101
+    assert b'voxfleet_requests_total{outcome="other",protocol="native"} 900.0' in metrics.render()
+
+
+@asynccontextmanager
+async def answering(*pieces: bytes, repeat: int = 1) -> AsyncIterator[str]:
+    """A server that answers every request with these bytes; its URL."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):  # the gateway has had enough
+            await reader.readuntil(b"\r\n\r\n")
+            for piece in (*pieces[:1], *pieces[1:] * repeat):
+                writer.write(piece)
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_an_answer_is_read_up_to_a_limit() -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\n\r\n", bytes(1 << 16), repeat=1000) as url:
+        async with client_of(url) as client:
+            with pytest.raises(WorkerUnreachable, match="more than 65536 bytes"):
+                await client.status()
+            with pytest.raises(WorkerUnreachable, match="more than 8388608 bytes"):
+                await client.encode(b"audio", "reference")
+
+
+async def test_a_packed_answer_is_not_unpacked() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n"
+    async with answering(head, b"bomb") as url, client_of(url) as client:
+        with pytest.raises(WorkerUnreachable, match="packs"):
+            await client.status()
+
+
+async def test_nobody_follows_a_worker_elsewhere() -> None:
+    visits = []
+
+    async def visited(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visits.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
+
+    async with await asyncio.start_server(visited, "127.0.0.1", 0) as elsewhere:
+        target = f"http://127.0.0.1:{elsewhere.sockets[0].getsockname()[1]}/inside"
+        head = f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+        async with answering(head) as url, client_of(url) as client:
+            with pytest.raises(WorkerUnreachable):
+                await client.status()
+            with pytest.raises(WorkerUnreachable):
+                async with client.generate(StartRequest(request_id="r", text="Hi.", seed=1)):
+                    pass
+        async with answering(head.replace(b"http:", b"ws:")) as url, client_of(url) as client:
+            with pytest.raises(WorkerUnreachable):
+                async with client.generate(StartRequest(request_id="r", text="Hi.", seed=1)):
+                    pass
+    assert visits == []
+
+
+async def test_a_worker_that_speaks_without_end_is_cut_off() -> None:
+    worker, ear = ScriptedWorker([Act(0, "endless")]), Ear()
+    async with gateway_of(worker, max_migrations=0) as gateway:
+        with pytest.raises(ApiError):
+            order = TtsRequest(text="On and on.", seed=1, max_seconds=1.0)
+            async with asyncio.timeout(20):
+                await Synthesis(gateway, order, "r1", ear).run()
+        assert len(ear.pcm) / 48_000 < 1.0 + 4 * 0.16
+
+
+async def test_messages_that_nobody_takes_are_bounded() -> None:
+    aborted = asyncio.Event()
+    connection = SimpleNamespace(listener=None, transport=SimpleNamespace(abort=aborted.set))
+    stream = FrameStream(
+        connection, StartRequest(request_id="r", text="", seed=1), load_settings(), Metronome()
+    )
+    stream.received("the answer")
+    for _ in range(4):
+        stream.received(bytes(1 << 20))
+    assert aborted.is_set()
+    assert sum(map(len, stream._waiting)) < 4 << 20
+
+
+@pytest.mark.parametrize("case", ["shape", "empty", "not finite"])
+async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str, tmp_path: Path) -> None:
+    shape = {"shape": (3, 4, 32), "empty": (0, 4, 64), "not finite": (3, 4, 64)}[case]
+    values = np.full(shape, np.nan if case == "not finite" else 0.5, "<f4")
+    latents = Latents(shape=shape, data=values.tobytes())
+
+    class Client:
+        async def encode(self, audio: bytes, role: str) -> EncodeResponse:
+            return EncodeResponse(role=role, latents=latents, audio_seconds=1, model_revision="1")
+
+    store = VoiceStore(tmp_path)
+    await store.save(b"audio", "a" * 64)
+    cache = LatentCache(store, tmp_path / "latents")
+    with pytest.raises(WorkerUnreachable, match="cannot be used"):
+        await cache.get("a" * 64, "reference", describe_model(), Client())
+    assert not await asyncio.to_thread(lambda: list(tmp_path.rglob("*.latents")))

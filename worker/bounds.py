@@ -1,0 +1,46 @@
+"""What a worker says is believed within these bounds, and no further.
+
+Ids and figures beyond them are refused. Words for people are cut, so that a long reason never hides that
+there is one. Imported through `worker.protocol`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+MAX_SLOTS = 4096
+"""Of one worker."""
+MAX_STATUS_BYTES = 1 << 16
+"""No status is larger as JSON."""
+MAX_ANSWER_BYTES = 1 << 16
+"""No message of a worker in words is larger; frames of audio have `MAX_FRAME_BYTES`."""
+MAX_VOICES = 1000
+_MAX_WORDS = 1000
+_MAX_RATE = 384_000
+
+
+def cut(value: object, length: int = _MAX_WORDS) -> object:
+    """The first `length` characters of a text; anything else as it is."""
+    return value[:length] if isinstance(value, str) else value
+
+
+def _in_one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("holds line breaks or control characters")
+    return text
+
+
+Id = Annotated[str, Field(pattern=r"^[!-~]{1,64}\z")]
+Name = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_in_one_line)]
+"""Of a model, a voice, a device."""
+Label = Annotated[str, Field(max_length=64), AfterValidator(_in_one_line)]
+Words = Annotated[str, BeforeValidator(cut)]
+"""For people to read."""
+Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}\z")]
+Slots = Annotated[int, Field(ge=0, le=MAX_SLOTS)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Step = Annotated[int, Field(ge=0, le=2**64 - 1)]
+Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+SampleRate = Annotated[int, Field(ge=1, le=_MAX_RATE)]
