@@ -17,6 +17,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.callers.identity import Callers
 from gateway.database import Database
+from gateway.disk import Disk
 from gateway.errors import ApiError
 from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
 from gateway.metrics import Metrics
@@ -70,13 +71,14 @@ class Gateway:
         )
         self.callers = Callers(settings, _kept(settings.admin_token, settings, ADMIN_TOKEN))
         self.database = Database(settings.database)
+        self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))
         self.metrics = Metrics(self.pool)
-        self.recorder = Recorder(settings, self.database, self.metrics)
+        self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
         self._leaving: set[str] = set()
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
         self.roster = Roster(self.pool, settings)
-        self.voices = Voices(settings, self.database, self.pool, self.roster.clients)
+        self.voices = Voices(settings, self.database, self.pool, self.roster.clients, self.disk)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
         self.operations = Operations(self.pool, self.database, tuning)
         secret = _kept(settings.resume_secret, settings, RESUME_SECRET)

@@ -142,10 +142,14 @@ class GatewaySettings(BaseSettings):
     """postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///PATH. None: a SQLite file in `data_dir`."""
     record_sessions: Literal["off", "ask", "all"] = "ask"
     """Whose sessions are recorded: nobody's, theirs who ask with `record`, or everybody's."""
-    session_retention_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    session_retention_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 90
     """How long a session is kept from its beginning on; 0: for ever."""
-    session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20
     """10^9 bytes of all sessions; beyond them the least recently used go. 0: any number."""
+    session_max_owner_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
+    """The same of one owner's, an API key or an address."""
+    min_free_disk_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1
+    """10^9 bytes that recordings and voices leave free where `data_dir` is; 0: none."""
     provenance_note: bool = True
     """Files of generated speech, and HTTP answers with it, say who made it and that a model did."""
     watermark: bool = False

@@ -29,7 +29,19 @@ ALLOWED = {
     "voxfleet": set(PACKAGES),
 }
 GATEWAY_ROOMS = (
-    *("version", "log", "errors", "slots", "settings", "kept_secrets", "metrics", "edge", "audio", "text"),
+    *(
+        "version",
+        "log",
+        "errors",
+        "slots",
+        "settings",
+        "disk",
+        "kept_secrets",
+        "metrics",
+        "edge",
+        "audio",
+        "text",
+    ),
     *("requests", "workers", "callers", "streams", "database", "voices", "sessions", "operations"),
     *("service", "synthesis", "live", "api", "protocols", "app", "cli"),
 )

@@ -288,6 +288,9 @@ def clean_sessions(
     max_storage_gb: Annotated[
         float | None, typer.Option(min=0, help="Then the least recently used until so much is left; 0: any.")
     ] = None,
+    max_owner_gb: Annotated[
+        float | None, typer.Option(min=0, help="The same of each owner's, before that; 0: any.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -296,7 +299,7 @@ def clean_sessions(
     from voxfleet.sessions import clean_sessions as clean
 
     try:
-        removed = clean(data_dir, retention_days, max_storage_gb, config, dry_run)
+        removed = clean(data_dir, retention_days, max_storage_gb, config, dry_run, max_owner_gb)
     except CleanError as error:
         fail(error)
     for session in removed:

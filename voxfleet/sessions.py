@@ -25,6 +25,7 @@ def clean_sessions(
     max_storage_gb: float | None,
     config: Path | None = None,
     dry_run: bool = False,
+    max_owner_gb: float | None = None,
 ) -> list[Removed]:
     """Remove what exceeds the limits; what was removed, or would be.
 
@@ -36,6 +37,7 @@ def clean_sessions(
             data_dir=data_dir,
             session_retention_days=retention_days,
             session_max_storage_gb=max_storage_gb,
+            session_max_owner_gb=max_owner_gb,
         )
     except (ValidationError, ValueError, OSError) as error:
         raise CleanError(f"a setting cannot be used: {_first_line(error)}") from error

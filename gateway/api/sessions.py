@@ -74,16 +74,24 @@ async def list_sessions(
 
 @router.get("/storage", dependencies=[Depends(require_admin)])
 async def storage(gateway: GatewayDep) -> dict[str, Any]:
-    """How many sessions there are, what they take up and what they are limited to."""
+    """How many sessions there are, what they, voices and others take up, and what the limits are."""
     count, active, size_bytes = await gateway.recorder.index.totals()
     settings = gateway.settings
+    voices_bytes, free_bytes = await asyncio.to_thread(
+        lambda: (gateway.voices.store.size_bytes, gateway.disk.free_bytes)
+    )
     return {
         "count": count,
         "active": active,
         "bytes": size_bytes,
+        "largest_owner_bytes": await gateway.recorder.index.largest_owner_bytes(),
+        "voices_bytes": voices_bytes,
+        "free_bytes": free_bytes,
         "record_sessions": settings.record_sessions,
         "limits": {
             "max_storage_gb": settings.session_max_storage_gb or None,
+            "max_owner_gb": settings.session_max_owner_gb or None,
+            "min_free_disk_gb": settings.min_free_disk_gb or None,
             "retention_days": settings.session_retention_days or None,
         },
     }

@@ -1,7 +1,8 @@
 """Removing sessions: those older than the retention, then the least recently used until the rest fits.
 
-A session that is being recorded is never removed. A folder without a row, which a crash or another database
-can leave, has the age and the last use that its files have.
+An owner with too much loses their own; only then everybody's are looked at. A session that is being recorded
+is never removed. A folder without a row, which a crash or another database can leave, has the age and the
+last use that its files have.
 """
 
 from __future__ import annotations
@@ -29,19 +30,29 @@ class Limits:
     """Since the session began."""
     size_bytes: int | None = None
     """Of all sessions together."""
+    owner_bytes: int | None = None
+    """Of one owner's."""
 
     @classmethod
     def of(cls, settings: GatewaySettings) -> Self:
         """The settings, where 0 means no limit."""
-        return cls.from_numbers(settings.session_retention_days, settings.session_max_storage_gb)
+        return cls.from_numbers(
+            settings.session_retention_days, settings.session_max_storage_gb, settings.session_max_owner_gb
+        )
 
     @classmethod
-    def from_numbers(cls, retention_days: float, max_storage_gb: float) -> Self:
+    def from_numbers(cls, retention_days: float, max_storage_gb: float, max_owner_gb: float = 0) -> Self:
         """Days, and units of 10^9 bytes; 0 means no limit."""
         return cls(
             timedelta(days=min(retention_days, _LONGEST_DAYS)) if retention_days else None,
             round(max_storage_gb * _BYTES_PER_GB) if max_storage_gb else None,
+            round(max_owner_gb * _BYTES_PER_GB) if max_owner_gb else None,
         )
+
+    def are_exceeded(self, size_bytes: int, largest_owner_bytes: int) -> bool:
+        """Whether there is more of all sessions, or of one owner's, than may be kept."""
+        too_much = self.size_bytes is not None and size_bytes > self.size_bytes
+        return too_much or (self.owner_bytes is not None and largest_owner_bytes > self.owner_bytes)
 
 
 @dataclass(frozen=True)
@@ -54,11 +65,13 @@ class Stored:
     size_bytes: int
     active: bool
     indexed: bool
+    owner: str | None = None
+    """None: nobody knows any more."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A session that was removed, or would be, and why: "age" or "capacity"."""
+    """A session that was removed, or would be, and why: "age", "owner" or "capacity"."""
 
     session_id: str
     reason: str
@@ -70,7 +83,7 @@ async def clean(index: SessionIndex, folder: Path, limits: Limits, *, dry_run: b
 
     Raises OSError, DatabaseError and SQLAlchemyError; what was removed until then stays removed.
     """
-    if limits.age is None and limits.size_bytes is None:
+    if limits == Limits():
         return []
     stored = await _all_sessions(index, folder)
     indexed = {session.session_id: session.indexed for session in stored}
@@ -88,19 +101,41 @@ def choose(stored: list[Stored], limits: Limits, now: datetime) -> list[Removed]
     if limits.age is not None:
         old = [session for session in kept if not session.active and session.created_at < now - limits.age]
         chosen += [Removed(session.session_id, "age", session.size_bytes) for session in old]
-        kept = [session for session in kept if session not in old]
-    excess = 0 if limits.size_bytes is None else sum(s.size_bytes for s in kept) - limits.size_bytes
-    for session in kept:
-        if excess > 0 and not session.active:
-            chosen.append(Removed(session.session_id, "capacity", session.size_bytes))
-            excess -= session.size_bytes
+        kept = _without(kept, old)
+    if limits.owner_bytes is not None:
+        by_owner: dict[str, list[Stored]] = {}
+        for session in kept:
+            if session.owner is not None:
+                by_owner.setdefault(session.owner, []).append(session)
+        too_much = [each for owned in by_owner.values() for each in _excess(owned, limits.owner_bytes)]
+        chosen += [Removed(session.session_id, "owner", session.size_bytes) for session in too_much]
+        kept = _without(kept, too_much)
+    if limits.size_bytes is not None:
+        too_much = _excess(kept, limits.size_bytes)
+        chosen += [Removed(session.session_id, "capacity", session.size_bytes) for session in too_much]
     return chosen
+
+
+def _without(sessions: list[Stored], gone: list[Stored]) -> list[Stored]:
+    ids = {session.session_id for session in gone}
+    return [session for session in sessions if session.session_id not in ids]
+
+
+def _excess(sessions: list[Stored], limit_bytes: int) -> list[Stored]:
+    """The first of them that have to go for the others to fit; active ones stay."""
+    excess = sum(session.size_bytes for session in sessions) - limit_bytes
+    gone = []
+    for session in sessions:
+        if excess > 0 and not session.active:
+            gone.append(session)
+            excess -= session.size_bytes
+    return gone
 
 
 async def _all_sessions(index: SessionIndex, folder: Path) -> list[Stored]:
     rows = await index.least_recently_used()
     found = [
-        Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state == "active", True)
+        Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state == "active", True, row.owner)
         for row in rows
     ]
     return found + await asyncio.to_thread(_orphans, folder, {row.id for row in rows})

@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 
 from gateway.database import Database
+from gateway.disk import Disk
 from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.sessions.index import SessionIndex
@@ -39,17 +40,22 @@ _SETTLE_SECONDS = 5.0
 class Recorder:
     """Makes recordings; `running()` brackets its life, inside that of the database."""
 
-    def __init__(self, settings: GatewaySettings, database: Database, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: GatewaySettings, database: Database, metrics: Metrics, disk: Disk | None = None
+    ) -> None:
+        """`disk`: has a floor of free space. None: there is none."""
+        self._disk = disk or Disk(settings.data_dir, 0)
         self.folder = settings.data_dir.absolute() / "sessions"
         self.index = SessionIndex(database)
-        self.upkeep = Upkeep(self.index, self.folder, settings, metrics)
+        self.upkeep = Upkeep(self.index, self.folder, settings, metrics, self._disk)
         self._mode = settings.record_sessions
         self._noted = settings.provenance_note
         self._metrics = metrics
         self._writer = Writer(_MAX_PENDING_BYTES)
 
     def open(self, kind: str, request: dict[str, Any], owner: str, *, asked: bool) -> Recording | None:
-        """A recording for a session of `kind` "clip" or "live"; None when it is not to be recorded.
+        """A recording for a session of `kind` "clip" or "live"; None when it is not to be recorded, or the
+        disk has no room for more.
 
         `request` is kept as it is: plain JSON values, without the text. Raises ApiError when the client
         `asked` for what this gateway does not do.
@@ -57,10 +63,12 @@ class Recorder:
         self.check(asked)
         if self._mode == "off" or not (asked or self._mode == "all"):
             return None
-        on_begin = self.upkeep.expect
-        return Recording(
-            self.folder, kind, request, owner, self._writer, on_begin, self._changed, noted=self._noted
-        )
+        if self._disk.is_full:
+            self._metrics.recording_failures.labels("disk_full").inc()
+            return None
+        how = {"noted": self._noted, "disk": self._disk}
+        on_begin, on_change = self.upkeep.expect, self._changed
+        return Recording(self.folder, kind, request, owner, self._writer, on_begin, on_change, **how)
 
     @property
     def enabled(self) -> bool:

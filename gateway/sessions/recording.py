@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from gateway.disk import Disk
 from gateway.sessions import files
 from gateway.sessions.recording_files import Facts, RecordingFiles, reason_of
 from gateway.sessions.writer import Writer
@@ -47,8 +48,9 @@ class Recording:
         on_change: Callable[[Recording, Stage], None],
         *,
         noted: bool,
+        disk: Disk,
     ) -> None:
-        """`noted`: its files say that a model made them.
+        """`noted`: its files say that a model made them. `disk`: must have room for them.
 
         Both are called on the event loop: `on_begin` with the first utterance, `on_change` by files.
         """
@@ -79,7 +81,7 @@ class Recording:
         self._on_begin = on_begin
         self._on_change = on_change
         folder = files.session_folder(sessions, self.session_id)
-        self._files = RecordingFiles(folder, noted=noted)
+        self._files = RecordingFiles(folder, noted=noted, disk=disk)
         self._early: list[dict[str, Any]] = []
         self._samples: list[int] = []
         self._rates: list[int] = []

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gateway.disk import Disk
 from gateway.sessions import files, timeline, wav
 
+_CHECK_BYTES = 1 << 20
 _META_FIELDS = ("id", "kind", "created_at")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -29,9 +31,12 @@ class Facts:
 class RecordingFiles:
     """Written by one thread. Everything raises OSError; what was written before stays readable."""
 
-    def __init__(self, folder: Path, *, noted: bool) -> None:
-        """`noted`: the files of audio say that a model made them."""
+    def __init__(self, folder: Path, *, noted: bool, disk: Disk | None = None) -> None:
+        """`noted`: the files of audio say that a model made them. `disk`: if given, it must have room."""
         self.folder = folder
+        self._disk = disk
+        self._unchecked_bytes = 0
+        """Written since the disk was asked."""
         self._noted = noted
         self._journal: files.Journal | None = None
         self._utterance: wav.WavFile | None = None
@@ -40,6 +45,7 @@ class RecordingFiles:
 
     def begin(self, first_line: dict[str, Any]) -> None:
         """Make the folder. `first_line`: id, kind, created_at (ISO 8601) and the request."""
+        self._check_room(_CHECK_BYTES)
         self.folder.mkdir(parents=True, mode=0o700)
         (self.folder / files.AUDIO).mkdir()
         self._journal = files.Journal(self.folder / files.JOURNAL)
@@ -54,12 +60,20 @@ class RecordingFiles:
 
     def audio(self, line: dict[str, Any], pcm: bytes, sample_rate: int) -> None:
         """The next samples (s16le, mono) of utterance `line["index"]`, then their line."""
+        self._check_room(2 * len(pcm))
         if line["index"] != self._index:
             self._begin_utterance(line["index"], sample_rate)
         self._utterance.append(pcm)
         if self._merged is not None:
             self._merged.append(pcm)
         self.write(line)
+
+    def _check_room(self, size_bytes: int) -> None:
+        """Before so much is written. Asks the disk once in a megabyte."""
+        self._unchecked_bytes += size_bytes
+        if self._disk is not None and self._unchecked_bytes >= _CHECK_BYTES:
+            self._unchecked_bytes = 0
+            self._disk.check()
 
     def _begin_utterance(self, index: int, sample_rate: int) -> None:
         """merged.wav is the first utterance by another name until there is a second one."""

@@ -18,6 +18,7 @@ import structlog
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from gateway.database import DatabaseError, Session
+from gateway.disk import Disk
 from gateway.metrics import Metrics
 from gateway.sessions import files
 from gateway.sessions.cleanup import Limits, clean
@@ -40,7 +41,12 @@ class Upkeep:
     """Owns the tasks; `running()` brackets them."""
 
     def __init__(
-        self, index: SessionIndex, folder: Path, settings: GatewaySettings, metrics: Metrics
+        self,
+        index: SessionIndex,
+        folder: Path,
+        settings: GatewaySettings,
+        metrics: Metrics,
+        disk: Disk,
     ) -> None:
         self.recordings: dict[str, Recording] = {}
         """Begun here, and not yet wholly in the database."""
@@ -48,6 +54,7 @@ class Upkeep:
         self._index = index
         self._folder = folder
         self._metrics = metrics
+        self._disk = disk
         self._changed: dict[str, Recording] = {}
         self._wake = asyncio.Event()
 
@@ -133,10 +140,20 @@ class Upkeep:
     # ----------------------------------------------------------------------- what others left behind
 
     async def sweep(self) -> None:
-        """Bring sessions in order whose gateway is gone, and count what all of them take up."""
+        """Bring sessions in order whose gateway is gone, and count what all of them, and the disk, hold."""
         await interrupt_dead(self._index, self._folder, but=self.recordings)
+        await self._look_at_disk()
         _, _, size_bytes = await self._index.totals()
         self._metrics.session_bytes.set(size_bytes)
+        if self.limits.are_exceeded(size_bytes, await self._index.largest_owner_bytes()):
+            await self._clean()
+
+    async def _look_at_disk(self) -> None:
+        was_full = self._disk.is_full
+        has_room = await asyncio.to_thread(self._disk.look)
+        if was_full == has_room:
+            said = "there is room for recordings again" if has_room else "the disk is too full for recordings"
+            logger.warning(said)
 
     async def _clean(self) -> None:
         removed = await clean(self._index, self._folder, self.limits)

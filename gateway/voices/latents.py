@@ -20,7 +20,7 @@ import numpy as np
 import structlog
 
 from gateway.errors import ApiError
-from gateway.voices.store import VoiceStore, write_atomically
+from gateway.voices.store import VoiceStore
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from worker.protocol import Latents, ModelDescription
 
@@ -123,7 +123,7 @@ class LatentCache:
         return latents
 
     def _write(self, path: Path, key: Key, latents: Latents) -> None:
-        write_atomically(path, _pack(key, latents))
+        self._store.write(path, _pack(key, latents))
         if not self._store.path(key[1]).exists():  # the voice was deleted meanwhile
             path.unlink(missing_ok=True)
 

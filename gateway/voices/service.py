@@ -13,6 +13,7 @@ import structlog
 
 from gateway.database import Database, Voice
 from gateway.database.tables import now
+from gateway.disk import Disk
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
@@ -44,9 +45,10 @@ class Voices:
         database: Database,
         pool: WorkerPool,
         clients: dict[str, WorkerClient],
+        disk: Disk | None = None,
     ) -> None:
         directory = settings.data_dir / "voices"
-        self.store = VoiceStore(directory)
+        self.store = VoiceStore(directory, disk)
         self._registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
         self.uploads = Uploads()
         self.samples = ClipCache()

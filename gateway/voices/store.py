@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import tempfile
 import time
 from pathlib import Path
+
+from gateway.disk import Disk
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = ".new-"
@@ -16,8 +19,19 @@ _UNFINISHED = ".new-"
 class VoiceStore:
     """Files `DIRECTORY/<sha256>.wav`. Methods other than `save` and `delete` block."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, disk: Disk | None = None) -> None:
+        """`disk`: has a floor of free space. None: there is none."""
         self._directory = directory
+        self._disk = disk
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all files, those that were made of the audio too."""
+        sizes = []
+        for path in self._directory.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(path.lstat().st_size if path.is_file() else 0)
+        return sum(sizes)
 
     def path(self, sha256: str) -> Path:
         """Where the file with that content is, if there is one. Raises ValueError for what is no hash."""
@@ -52,7 +66,13 @@ class VoiceStore:
 
     def _save(self, content: bytes, path: Path) -> None:
         if not path.exists():
-            write_atomically(path, content)
+            self.write(path, content)
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write a file whole or not at all, as long as the disk has room. Raises OSError."""
+        if self._disk is not None:
+            self._disk.check()
+        write_atomically(path, content)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -274,7 +274,15 @@ test("a voice is described by what an operator asks of it", () => {
 });
 
 test("storage without limits has none to show", () => {
-  assert.deepEqual(storageFigures({ count: 3, bytes: 10 }), { count: 3, used: 10, limit: null, days: null });
+  const none = { voices: null, free: null, limit: null, ownerLimit: null, floor: null, days: null };
+  assert.deepEqual(storageFigures({ count: 3, bytes: 10 }), { count: 3, used: 10, ...none });
+});
+
+test("storage tells all limits, and what voices and others take", () => {
+  const limits = { max_storage_gb: 20, max_owner_gb: 5, min_free_disk_gb: 1, retention_days: 90 };
+  const figures = storageFigures({ count: 0, bytes: 0, voices_bytes: 7, free_bytes: 8, limits });
+  const expected = { voices: 7, free: 8, limit: 20e9, ownerLimit: 5e9, floor: 1e9, days: 90 };
+  assert.deepEqual(figures, { count: 0, used: 0, ...expected });
 });
 
 describe("EventLines", () => {

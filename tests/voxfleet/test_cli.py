@@ -26,7 +26,11 @@ CONTRACT = {
     "doctor": {"--config"},
     "detect": {"--json"},
 }
-GROUPS = {"sessions": {"clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--dry-run"}}}
+GROUPS = {
+    "sessions": {
+        "clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--max-owner-gb", "--dry-run"}
+    }
+}
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -274,7 +274,14 @@ async def test_storage_is_the_administrators(clients: Clients) -> None:
         stored = (await me.get("/api/sessions/storage", headers=ADMIN)).json()
     assert (stored["count"], stored["active"], stored["record_sessions"]) == (1, 0, "ask")
     assert stored["bytes"] > len(PCM)
-    assert stored["limits"] == {"max_storage_gb": None, "retention_days": None}
+    assert stored["largest_owner_bytes"] == stored["bytes"]
+    assert stored["voices_bytes"] == 0 < stored["free_bytes"]
+    assert stored["limits"] == {
+        "max_storage_gb": 20,
+        "max_owner_gb": 5,
+        "min_free_disk_gb": 1,
+        "retention_days": 90,
+    }
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,12 @@ export default {
   "admin.storageCount": ({ count: sessions }) => `in ${count(sessions, "recording")}`,
   "admin.storageUsed": "Storage used",
   "admin.storageLimit": "at most {size}, the least recently used go first",
+  "admin.storageOwner": "{size} for each owner",
   "admin.storageDays": "kept for {time}",
+  "admin.storageVoices": "voices take {size}",
+  "admin.storageFree": "{size} of the disk are free",
+  "admin.storageFloor": "{size} stay free",
+  "admin.storageFull": "nothing is recorded while less than {size} are free",
   "admin.storageUnlimited": "No limit is set: recordings are kept until somebody deletes them.",
   "admin.openSessions": "Open the sessions",
 

@@ -100,7 +100,12 @@ export default {
   "admin.storageCount": "共 {count} 段录音",
   "admin.storageUsed": "已用存储",
   "admin.storageLimit": "上限 {size}，最久未使用的先清理",
+  "admin.storageOwner": "每位所有者 {size}",
   "admin.storageDays": "保留 {time}",
+  "admin.storageVoices": "音色占用 {size}",
+  "admin.storageFree": "磁盘剩余 {size}",
+  "admin.storageFloor": "至少保留 {size} 空闲",
+  "admin.storageFull": "磁盘空闲不足 {size}，暂停录制",
   "admin.storageUnlimited": "未设上限：录音会一直保留到有人删除。",
   "admin.openSessions": "打开会话",
 
