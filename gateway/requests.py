@@ -25,6 +25,7 @@ from pydantic import (
 from gateway.audio.formats import AudioFormat, sample_rate_problem
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
+from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
 from models.sentences import has_words
 
 MAX_SEED = 2**63 - 1
@@ -49,6 +50,10 @@ Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\z",
 """An ISO 639 code, maybe with a region."""
 
 
+def _check_lexicon(entries: dict[str, str]) -> dict[str, str]:
+    return check_entries(entries, MOST_REQUEST_ENTRIES)
+
+
 class SpeechOptions(BaseModel):
     """How to speak, whatever is said: in a clip and in a live session. None leaves a choice to the model."""
 
@@ -71,6 +76,8 @@ class SpeechOptions(BaseModel):
     """Class in the queue; None: default for a clip, the highest that is allowed for a live session."""
     normalize: Literal["auto", "on", "off"] = "auto"
     """Put figures, signs and abbreviations into words; auto: where the model reads words alone."""
+    lexicon: Annotated[dict[str, str], AfterValidator(_check_lexicon)] = Field(default_factory=dict)
+    """Words and how they are said, before the owner's and the service's lexicon."""
     record: bool = False
     """Keep text and audio as a session, where the gateway does that for those who ask."""
 

@@ -4,14 +4,21 @@
 
 Sentences are found by sentencex (its rules know abbreviations and some 300 languages). Whole sentences share
 a part as long as they fit; a sentence that doesn't fit is cut after a comma or the like, else between words.
+
+`kept` are ranges of the text, in order, that are never cut: words that hold spaces and full stops, such as
+names in a lexicon.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 from sentencex import segment
+
+Ranges = Sequence[tuple[int, int]]
+"""Begin and end of each, in order; they do not overlap."""
 
 _PAUSE = re.compile(r"[,;:](?!\d)\s*|[)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
 _SPACE_IN_WORDS = re.compile(r"(?<![\d$€£¥+№.])\s+(?![\d$€£¥+])")
@@ -25,7 +32,9 @@ def has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def parts(text: str, most_characters: int | None, languages: Sequence[str] = ()) -> list[str]:
+def parts(
+    text: str, most_characters: int | None, languages: Sequence[str] = (), kept: Ranges = ()
+) -> list[str]:
     """`text` in order, in parts of at most `most_characters` without space around them; all of it if None.
 
     languages: ISO 639 codes of the model, of which the first decides what is an abbreviation; English if
@@ -34,8 +43,8 @@ def parts(text: str, most_characters: int | None, languages: Sequence[str] = ())
     if most_characters is None or len(text) <= most_characters:
         return [text] if text.strip() else []
     found: list[str] = []
-    for sentence in segment(languages[0] if languages else "en", text):
-        for piece in _pieces(sentence.strip(), most_characters):
+    for start, end in _sentences(text, languages, kept):
+        for piece in _pieces(text[start:end], most_characters, _within(kept, start, end)):
             if found and len(found[-1]) + 1 + len(piece) <= most_characters:
                 found[-1] = f"{found[-1]} {piece}"
             else:
@@ -43,7 +52,7 @@ def parts(text: str, most_characters: int | None, languages: Sequence[str] = ())
     return found
 
 
-def complete(text: str, languages: Sequence[str] = ()) -> list[str]:
+def complete(text: str, languages: Sequence[str] = (), kept: Ranges = ()) -> list[str]:
     """The sentences of a text that is still growing, as far as they are complete; the rest is not returned.
 
         complete("It was Dr. Smith. He sat d") == ["It was Dr. Smith. "]
@@ -51,9 +60,9 @@ def complete(text: str, languages: Sequence[str] = ()) -> list[str]:
     A sentence is complete once the next one has begun: only then it is known that its full stop was none of
     an abbreviation or a number. The parts keep their white space, so that together they begin `text`.
     """
-    sentences = list(segment(languages[0] if languages else "en", text))
     found: list[str] = []
-    for sentence in sentences:
+    for start, end in _sentences(text, languages, kept):
+        sentence = text[start:end]
         if found and not has_words(sentence):
             found[-1] += sentence
         else:
@@ -61,38 +70,61 @@ def complete(text: str, languages: Sequence[str] = ()) -> list[str]:
     return found[:-1]
 
 
+def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tuple[int, int]]:
+    """Where the sentences stand; none ends within what is kept."""
+    start = end = 0
+    for sentence in segment(languages[0] if languages else "en", text):
+        end += len(sentence)
+        if not _divides(kept, end):
+            yield start, end
+            start = end
+    if start < end:
+        yield start, end
+
+
+def _divides(kept: Ranges, at: int) -> bool:
+    """Whether a cut there would divide a range."""
+    place = bisect_left(kept, (at,)) - 1
+    return place >= 0 and at < kept[place][1]
+
+
+def _within(kept: Ranges, start: int, end: int) -> Ranges:
+    """The ranges of a piece of the text, counted from its beginning."""
+    return [(first - start, last - start) for first, last in kept if first >= start and last <= end]
+
+
 def seems_complete(text: str) -> bool:
     """Whether a text that has stopped growing for a moment ends like a sentence; "It costs $5." may go on."""
     return _END.search(text) is not None
 
 
-def cut(text: str, most_characters: int) -> int:
-    """Where a text without a full stop is best cut, so that at most `most_characters` come before it."""
-    return _cut(text, most_characters)
+def cut(text: str, most_characters: int, kept: Ranges = ()) -> int:
+    """Where a text without a full stop is best cut, so that at most `most_characters` come before it.
 
-
-def _pieces(sentence: str, most_characters: int) -> list[str]:
-    """A sentence cut into pieces that fit."""
-    pieces = []
-    while len(sentence) > most_characters:
-        cut = _cut(sentence, most_characters)
-        pieces.append(sentence[:cut].rstrip())
-        sentence = sentence[cut:].lstrip()
-    return [piece for piece in (*pieces, sentence) if piece]
-
-
-def _cut(sentence: str, most_characters: int) -> int:
-    """Where to cut: after the last pause of the later two thirds, else after the last space, else here."""
-    head = sentence[: most_characters + 1]
+    After the last pause of the later two thirds, else after the last space, else there.
+    """
+    head = text[: most_characters + 1]
     for boundary in (_PAUSE, _SPACE_IN_WORDS, _SPACE):
         ends = [
             match.end()
             for match in boundary.finditer(head)
-            if len(head[: match.end()].rstrip()) <= most_characters
+            if len(head[: match.end()].rstrip()) <= most_characters and not _divides(kept, match.end())
         ]
         if ends and ends[-1] >= most_characters // 3:
             return ends[-1]
-    return _before_number(sentence, most_characters)
+    before = next((first for first, last in kept if first < most_characters < last), 0)
+    return before or _before_number(text, most_characters)
+
+
+def _pieces(sentence: str, most_characters: int, kept: Ranges) -> list[str]:
+    """A sentence cut into pieces that fit."""
+    pieces, start = [], len(sentence) - len(sentence.lstrip())
+    end = len(sentence.rstrip())
+    while end - start > most_characters:
+        at = start + cut(sentence[start:end], most_characters, _within(kept, start, end))
+        pieces.append(sentence[start:at].rstrip())
+        start = at + len(sentence[at:]) - len(sentence[at:].lstrip())
+    return [piece for piece in (*pieces, sentence[start:end]) if piece]
 
 
 def _before_number(sentence: str, at: int) -> int:

@@ -92,7 +92,7 @@ class LiveConnection:
         standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
         self._check_sessions(standing)
         recorder = gateway.recorder
-        facts = start.model_dump(exclude={"type", "record", "priority"}, exclude_none=True)
+        facts = start.model_dump(exclude={"type", "record", "priority", "lexicon"}, exclude_none=True)
         self._witness = LiveWitness(recorder.open("live", facts, caller.tenant, asked=start.record))
         request_id = self._socket.request_id
         self._speech = LiveSpeech(gateway, self._session, start, request_id, standing, self._witness)

@@ -34,7 +34,7 @@ class Start(SpeechOptions):
 
     def request(self, text: str) -> TtsRequest:
         """One sentence of the session as a request of its own."""
-        fields = self.model_dump(exclude={"type"}, exclude_none=True)
+        fields = self.model_dump(exclude={"type", "lexicon"}, exclude_none=True)
         return TtsRequest.model_validate({**fields, "text": text, "format": "pcm"})
 
 

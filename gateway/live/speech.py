@@ -27,10 +27,9 @@ from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.interruption import Interruption
-from gateway.streams.parts import language_of
 from gateway.streams.relay import Clip, relay
 from gateway.synthesis.attempts import Attempts, as_api_error
-from gateway.text import normalise
+from gateway.text import Lexicon
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerRefused
 
@@ -67,6 +66,7 @@ class LiveSpeech:
         self._witness = witness
         self._attempts = Attempts(gateway, request_id)
         self._speaker = Speaker(start.voice)
+        self._lexicon = session.splitter.lexicon = Lexicon.of(start.lexicon)
         self._model: str | None = None
         self._ticket: Ticket | None = None
         self._clip: Clip | None = None
@@ -255,6 +255,7 @@ class LiveSpeech:
             return None
         request = self._speaker.fill_in(self._start.request(utterance.text))
         self._clip = Clip(request, self.seed, self._settings.max_audio_seconds, number=utterance.index)
+        self._clip.say_with(self._lexicon)
         self._gateway.retry_budget.add_request()
         self._attempts.renew()
         if self._ticket is not None:
@@ -293,11 +294,9 @@ class LiveSpeech:
             self._at_work.part_ended()
 
     def _speaking(self, clip: Clip, worker_id: str) -> None:
-        self._witness.speaking(worker_id, clip.in_words)
-        if clip is self._clip and clip.in_words:
-            self._session.timeline.say(
-                normalise(clip.request.text, language_of(clip.model, clip.request.language))
-            )
+        self._witness.speaking(worker_id, clip)
+        if clip is self._clip and not clip.reading.as_written:
+            self._session.timeline.say(clip.reading.read(clip.request.text))
 
     def _deliver(self, clip: Clip, pcm: bytes) -> None:
         """Audio of the utterance, unless it was cut off meanwhile."""

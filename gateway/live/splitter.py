@@ -6,13 +6,15 @@
     splitter.flush()                    # ["How are"]
 
 However the text is cut into pieces, the sentences put together are the text. Each has something to speak, but
-for one that `flush` ends: white space and signs alone go with the sentence after them.
+for one that `flush` ends: white space and signs alone go with the sentence after them. No word of the lexicon
+is in two sentences, though it has spaces and full stops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gateway.text import NO_LEXICON
 from models.sentences import complete, cut, seems_complete
 
 MOST_CHARACTERS = 400
@@ -25,6 +27,7 @@ class SentenceSplitter:
     def __init__(self, languages: Sequence[str] = (), most_characters: int = MOST_CHARACTERS) -> None:
         """languages: ISO 639 codes; the first decides what is an abbreviation."""
         self.languages = languages
+        self.lexicon = NO_LEXICON
         self.rest = ""
         """What waits for its end."""
         self._most_characters = most_characters
@@ -32,18 +35,22 @@ class SentenceSplitter:
     @property
     def seems_complete(self) -> bool:
         """Whether the rest ends like a sentence, as far as one can tell without the next word."""
-        return seems_complete(self.rest)
+        kept = self._kept()
+        return seems_complete(self.rest) and not (kept and kept[-1][1] > len(self.rest))
 
     def push(self, text: str) -> list[str]:
         """Take in the next piece; the sentences that are complete now."""
         self.rest += text
-        found = complete(self.rest, self.languages)
+        found = complete(self.rest, self.languages, self._kept())
         self.rest = self.rest[sum(map(len, found)) :]
         while len(self.rest) > self._most_characters:
-            at = cut(self.rest, self._most_characters)
+            at = cut(self.rest, self._most_characters, self._kept())
             found.append(self.rest[:at])
             self.rest = self.rest[at:]
         return found
+
+    def _kept(self) -> list[tuple[int, int]]:
+        return self.lexicon.ranges(self.rest, growing=True)
 
     def flush(self) -> list[str]:
         """What is left, complete or not."""

@@ -9,7 +9,8 @@ sample 30,000, with these utterances of its epoch,
 
 all of the first and a share of the second was heard. The share is that of the characters, as far as the
 length of the second can be told, brought back to the end of a word: an estimate, and marked as one. Where
-figures are put into words, the characters of those count, and `spoken_text` is told as it was appended.
+words are respelt or figures put into words, the characters of those count, and `spoken_text` is told as it
+was appended.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.requests import TtsRequest
 from gateway.sessions import Recording
+from gateway.streams.relay import Clip
 
 CUT_OFF = "cancelled"
 _PARAMETERS = ("voice", "cfg_value", "inference_timesteps", "temperature")
@@ -20,6 +21,7 @@ class LiveWitness:
         self._characters = 0
         """Of the utterance."""
         self._in_words = False
+        self._respelt: dict[str, str] = {}
 
     @property
     def session_id(self) -> str | None:
@@ -38,9 +40,9 @@ class LiveWitness:
             self._index = self._recording.utterance(request.text, {**parameters, "seed": seed})
             self._characters = len(request.text)
 
-    def speaking(self, worker_id: str, in_words: bool) -> None:
-        """A worker speaks it, or goes on with it. `in_words`: with its figures in words."""
-        self._in_words = in_words
+    def speaking(self, worker_id: str, clip: Clip) -> None:
+        """A worker speaks it, or goes on with it."""
+        self._in_words, self._respelt = clip.in_words, clip.respelt
         if self._recording is not None:
             self._recording.worker(self._index, worker_id)
 
@@ -57,7 +59,9 @@ class LiveWitness:
         """The utterance is over. Of one that was cut off it is not known which of its text was spoken."""
         if self._recording is not None:
             if outcome != CUT_OFF:
-                self._recording.spoken(self._index, 0, self._characters, 0, in_words=self._in_words)
+                self._recording.spoken(
+                    self._index, 0, self._characters, 0, in_words=self._in_words, respelt=self._respelt
+                )
             self._recording.utterance_done(self._index, outcome)
 
     def finish(self, outcome: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -114,14 +115,16 @@ class Recording:
         end_sample: int | None = None,
         *,
         in_words: bool = False,
+        respelt: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Characters [start, end) of the utterance's text are its audio from `first_sample` on.
 
         They end at `end_sample`, or where the next part begins. May be told before the audio comes.
-        `in_words`: figures were put into words, see `gateway.text`.
+        `in_words`: figures were put into words, see `gateway.text`. `respelt`: words and how they were said.
         """
         line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
-        self._line("spoken", **line, end_sample=end_sample, **({"in_words": True} if in_words else {}))
+        said = {"in_words": in_words, "respelt": dict(respelt)}
+        self._line("spoken", **line, end_sample=end_sample, **{name: it for name, it in said.items() if it})
 
     def audio(self, index: int, pcm: bytes, sample_rate: int) -> None:
         """The next s16le mono samples of the utterance. All of a session have one rate."""

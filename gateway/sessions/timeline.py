@@ -4,7 +4,8 @@
      "audio_seconds", "wall_seconds",
      "utterances": [{"index", "text", "parameters", "at", "ended_at", "sample_rate", "first_sample",
                      "samples", "audio": "audio/0000.wav", "outcome", "workers": ["w0"], "migrations",
-                     "parts": [{"start", "end", "first_sample", "end_sample", "in_words"}],
+                     "parts": [{"start", "end", "first_sample", "end_sample", "in_words",
+                                "respelt": {}}],
                      "words": [{"start", "end", "first_sample", "end_sample", "estimated": true}],
                      "chunks": [{"at", "first_sample", "samples"}]}],
      "events": [{"at", "kind", ...}]}
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, zip_longest
 from typing import Any
 
-from gateway.text import normalise
+from gateway.text import Lexicon, normalise
 
 VERSION = 1
 _IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -65,6 +66,7 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
     elif kind == "spoken":
         part = {name: line[name] for name in ("start", "end", "first_sample")}
         part |= {"end_sample": line.get("end_sample"), "in_words": line.get("in_words", False)}
+        part["respelt"] = line.get("respelt", {})
         utterance["parts"].append(part)
     elif kind == "worker":
         utterance["migrations"] += bool(utterance["workers"])
@@ -106,7 +108,7 @@ def estimate_words(text: str, part: dict[str, Any]) -> list[dict[str, Any]]:
     A character of a script without spaces is a word. "$5.20" takes the time of its five words.
     """
     words = [match.span() for match in _WORD.finditer(text, part["start"], part["end"])]
-    spoken = _said_up_to(text[part["start"] : part["end"]]) if part.get("in_words") else None
+    spoken = _said_up_to(text[part["start"] : part["end"]], part)
     samples = part["end_sample"] - part["first_sample"]
     lengths = [
         end - start if spoken is None else spoken[end - part["start"]] - spoken[start - part["start"]]
@@ -124,9 +126,14 @@ def estimate_words(text: str, part: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _said_up_to(text: str) -> list[float]:
-    """How many characters are said of `text[:n]`, for every n; what stands for a figure is shared out."""
-    spoken = normalise(text)
+def _said_up_to(text: str, part: dict[str, Any]) -> list[float] | None:
+    """How many characters are said of `text[:n]`, for every n; what stands for a figure is shared out. None
+    where the text is said as it is written.
+    """
+    if not part.get("in_words") and not part.get("respelt"):
+        return None
+    lexicon = Lexicon.of(part.get("respelt", {}))
+    spoken = normalise(text, lexicon=lexicon) if part.get("in_words") else lexicon.respell(text)[0]
     said = [0.0] * (len(text) + 1)
     for character, start, end in zip(spoken.text, spoken.starts, spoken.ends, strict=True):
         if not character.isspace():

@@ -75,7 +75,7 @@ class ClipWitness(Witness):
         if clip.part != self._part:
             self._part = clip.part
             start, end = locate(clip.request.text, clip.texts)[clip.part]
-            recording.spoken(self._index, start, end, sample, in_words=clip.in_words)
+            recording.spoken(self._index, start, end, sample, in_words=clip.in_words, respelt=clip.respelt)
 
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:
         self._sample_rate = sample_rate

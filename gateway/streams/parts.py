@@ -1,7 +1,7 @@
 """The text of a clip in the parts that are spoken one after the other, each as written and as spoken.
 
-A text is cut where it is written, so that no figure is cut in two; each part is then put into words where
-that is wanted. A part whose words are too many is cut again.
+A text is cut where it is written, so that no figure and no word of the lexicon is cut in two; each part is
+then respelt, and put into words where that is wanted. A part whose words are too many is cut again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.text import Spoken, normalise
+from gateway.text import NO_LEXICON, Lexicon, Spoken, normalise
 from models.sentences import cut, parts
 from worker.protocol import ModelDescription
 
@@ -40,35 +40,60 @@ def language_of(model: ModelDescription, said: str | None = None) -> str | None:
     return model.languages[0] if len(model.languages) == 1 else None
 
 
-def cut_text(
-    text: str, normalize: Normalize, model: ModelDescription, language: str | None = None
-) -> list[Part]:
-    """`text` in parts that `model` speaks well; without words it is one part all the same."""
-    languages = _languages(model, language)
-    if not wants_words(normalize, model):
-        pieces = parts(text, model.part_characters, languages) or [text]
-        return [Part(piece, piece) for piece in pieces]
-    limit = model.part_characters or model.max_text_characters
-    pieces = parts(text, limit, languages) or [text]
-    return [part for piece in pieces for part in _in_words(piece, limit, model, language)]
+@dataclass(frozen=True)
+class Reading:
+    """How a text is read to a model: the same for the same text, wherever it is done."""
+
+    model: ModelDescription
+    normalize: Normalize = "auto"
+    language: str | None = None
+    """ISO 639 code of the text, where it is known."""
+    lexicon: Lexicon = NO_LEXICON
+
+    @property
+    def in_words(self) -> bool:
+        """Whether figures are put into words."""
+        return wants_words(self.normalize, self.model)
+
+    @property
+    def as_written(self) -> bool:
+        """Whether every text is spoken as it is written."""
+        return not self.in_words and not self.lexicon
+
+    def read(self, text: str) -> Spoken:
+        """`text` as it is spoken."""
+        if not self.in_words:
+            return self.lexicon.respell(text)[0]
+        return normalise(text, language_of(self.model, self.language), self.lexicon)
+
+    def cut(self, text: str) -> list[Part]:
+        """`text` in parts that the model speaks well; without words it is one part all the same."""
+        if self.as_written:
+            pieces = self._pieces(text, self.model.part_characters) or [text]
+            return [Part(piece, piece) for piece in pieces]
+        limit = self.model.part_characters or self.model.max_text_characters
+        pieces = self._pieces(text, limit) or [text]
+        return [part for piece in pieces for part in self._parts(piece, limit)]
+
+    def _pieces(self, text: str, limit: int | None) -> list[str]:
+        return parts(text, limit, _languages(self.model, self.language), self.lexicon.ranges(text))
+
+    def _parts(self, piece: str, limit: int) -> list[Part]:
+        spoken = self.read(piece)
+        if len(spoken.text) <= limit:
+            return [Part(piece, spoken.text)]
+        shorter = len(piece) * limit // len(spoken.text)
+        if shorter < min(_SHORTEST_PART, len(piece)):
+            return _cut_words(spoken, limit)
+        smaller = self._pieces(piece, shorter)
+        if len(smaller) < 2:
+            return _cut_words(spoken, limit)
+        return [part for each in smaller for part in self._parts(each, limit)]
 
 
 def _languages(model: ModelDescription, language: str | None) -> list[str]:
     """The first decides what is an abbreviation."""
     return [*([language.partition("-")[0].lower()] if language else ()), *model.languages]
-
-
-def _in_words(piece: str, limit: int, model: ModelDescription, language: str | None) -> list[Part]:
-    spoken = normalise(piece, language_of(model, language))
-    if len(spoken.text) <= limit:
-        return [Part(piece, spoken.text)]
-    shorter = len(piece) * limit // len(spoken.text)
-    if shorter < min(_SHORTEST_PART, len(piece)):
-        return _cut_words(spoken, limit)
-    smaller = parts(piece, shorter, _languages(model, language))
-    if len(smaller) < 2:
-        return _cut_words(spoken, limit)
-    return [part for each in smaller for part in _in_words(each, limit, model, language)]
 
 
 def _cut_words(spoken: Spoken, limit: int) -> list[Part]:

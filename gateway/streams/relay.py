@@ -7,7 +7,7 @@ patch and the next attempt starts with `clip.start_request(...)`. The listener h
 lost, sent twice, or made by a worker that lost its lease.
 
 A text longer than the model speaks in one breath is several requests to the worker, one part after the other
-on one lease. To everyone else it is one clip. Where the model reads words alone, figures are put into words.
+on one lease. To everyone else it is one clip. How its text is read is in `gateway/streams/parts.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import Lease
 from gateway.streams.conditioning import Conditioning
-from gateway.streams.parts import Part, cut_text, wants_words
+from gateway.streams.parts import Part, Reading
+from gateway.text import Lexicon
 from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
 from worker.protocol import Frame, FrameKind, Latents, ModelDescription, StartRequest
 
@@ -54,6 +55,8 @@ class Clip:
         """Its first patch."""
         self.conditioning = Conditioning(request.voice)
         """What makes the worker speak with the voice."""
+        self.respelt: dict[str, str] = {}
+        """Words of the text that are said otherwise: a clip keeps them when the lexicon changes."""
         self._parts: list[Part] | None = None
 
     def adopt(self, request: TtsRequest) -> TtsRequest:
@@ -62,6 +65,12 @@ class Clip:
             self.request = request
             self.seed = self.seed if request.seed is None else request.seed
         return self.request
+
+    def say_with(self, lexicon: Lexicon) -> None:
+        """Have its words said as `lexicon` says, unless the clip was begun."""
+        if self.model is None:
+            self.respelt = lexicon.used_in(self.request.text)
+            self._parts = None
 
     def begin(self, model: ModelDescription) -> None:
         """Say which model speaks, as soon as that is known."""
@@ -72,21 +81,30 @@ class Clip:
 
     async def prepare(self) -> None:
         """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
-        if self.in_words and len(self.request.text) > _SHORT_CHARACTERS:
+        reading = self.reading
+        if reading is not None and not reading.as_written and len(self.request.text) > _SHORT_CHARACTERS:
             await asyncio.to_thread(self._cut)
 
     def _cut(self) -> list[Part]:
         if self._parts is None:
-            if self.model is None:
+            reading = self.reading
+            if reading is None:
                 return [Part(self.request.text, self.request.text)]
-            request = self.request
-            self._parts = cut_text(request.text, request.normalize, self.model, request.language)
+            self._parts = reading.cut(self.request.text)
         return self._parts
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the text is read; None as long as no model is known."""
+        if self.model is None:
+            return None
+        request = self.request
+        return Reading(self.model, request.normalize, request.language, Lexicon.of(self.respelt))
 
     @property
     def in_words(self) -> bool:
         """Whether figures are put into words."""
-        return self.model is not None and wants_words(self.request.normalize, self.model)
+        return self.reading is not None and self.reading.in_words
 
     @property
     def begun(self) -> bool:

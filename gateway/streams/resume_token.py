@@ -149,12 +149,14 @@ def _pack_request(clip: Clip) -> bytes:
     request = clip.request.model_dump(mode="json", exclude_defaults=True)
     model = clip.model.model_dump(mode="json")
     limit = clip.max_audio_seconds
-    return json.dumps({"request": request, "model": model, "seed": clip.seed, "limit": limit}).encode()
+    fields = {"request": request, "model": model, "seed": clip.seed, "limit": limit, "respelt": clip.respelt}
+    return json.dumps(fields).encode()
 
 
 def _unpack_request(plain: bytes) -> Clip:
     fields = json.loads(plain)
     clip = Clip(StreamRequest.model_validate(fields["request"]), fields["seed"], fields["limit"])
+    clip.respelt = fields.get("respelt", {})
     clip.begin(ModelDescription.model_validate(fields["model"]))
     return clip
 

@@ -27,6 +27,7 @@ from gateway.streams.relay import Clip, relay
 from gateway.streams.resume_token import TokenWriter
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
+from gateway.text import Lexicon
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
 
@@ -117,6 +118,7 @@ class Synthesis:
         check_limits(self._request, self._settings)
         self._speaker = await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
+        self.clip.say_with(Lexicon.of(self._request.lexicon))
         requirement = self.same_model() or self._speaker.requirement(self._request.model)
         if not has_words(self._request.text):
             return self._silence(requirement)

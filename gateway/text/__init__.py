@@ -4,6 +4,7 @@
 
 normaliser.py  `normalise`: which language a sentence is in, and what is done in which order
 spoken.py      `Spoken`: the result, with the way back to what was written
+lexicon.py     `Lexicon`: words that are said otherwise than they are written
 rules.py       what a rule is, and which of two rules has its way
 marks.py       Markdown and emoji
 addresses.py   URLs, e-mail addresses, file names
@@ -11,7 +12,8 @@ english/       rules for English
 chinese.py     rules for Chinese, before the grammars of wetext
 """
 
+from gateway.text.lexicon import NO_LEXICON, Lexicon
 from gateway.text.normaliser import LANGUAGES, normalise
 from gateway.text.spoken import Spoken
 
-__all__ = ["LANGUAGES", "Spoken", "normalise"]
+__all__ = ["LANGUAGES", "NO_LEXICON", "Lexicon", "Spoken", "normalise"]

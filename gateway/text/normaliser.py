@@ -1,13 +1,14 @@
-"""`normalise(text, language)`: figures, signs and abbreviations in words, with the way back."""
+"""`normalise(text, language, lexicon)`: figures, signs and abbreviations in words, with the way back."""
 
 from __future__ import annotations
 
 import re
 
 from gateway.text import chinese, english
+from gateway.text.lexicon import NO_LEXICON, Lexicon
 from gateway.text.marks import MARKS
 from gateway.text.rules import apply
-from gateway.text.spoken import Spoken, is_ideogram
+from gateway.text.spoken import Spoken, is_ideogram, ranges_within
 from models.sentences import has_words
 
 _SENTENCE = re.compile(r".+?(?:[。！？\n]+|[!?]+(?=\s|$)|$)|.+", re.DOTALL)
@@ -22,28 +23,34 @@ LANGUAGES = ("en", "zh")
 """What can be normalised."""
 
 
-def normalise(text: str, language: str | None = None) -> Spoken:
+def normalise(text: str, language: str | None = None, lexicon: Lexicon = NO_LEXICON) -> Spoken:
     """`text` as it is spoken. The same text gives the same result everywhere.
 
     language: ISO 639 code of the text where it is known. It decides for a text of figures alone; otherwise
     each sentence is read in the language whose script it is in. Text of other languages stays as it is.
+    lexicon: what it says of a word is said first, and nothing changes it afterwards.
     """
-    as_written = Spoken.of(text)
+    respelt, kept = lexicon.respell(text)
     if language is not None and language.split("-")[0].lower() not in LANGUAGES:
-        return as_written
-    unmarked = as_written.edited(apply(MARKS, text))
-    sentences = (_sentence(match[0], language) for match in _SENTENCE.finditer(unmarked.text))
+        return respelt
+    marked = Spoken.of(respelt.text)
+    unmarked = marked.edited(apply(MARKS, marked.text, kept))
+    kept = [unmarked.spoken_range(*place) for place in kept]
+    sentences = (
+        _sentence(match[0], language, ranges_within(kept, *match.span()))
+        for match in _SENTENCE.finditer(unmarked.text)
+    )
     spoken = unmarked.then(Spoken.joined(sentences))
-    return spoken if has_words(spoken.text) else as_written
+    return respelt.then(spoken) if has_words(spoken.text) else respelt
 
 
-def _sentence(sentence: str, language: str | None) -> Spoken:
+def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]]) -> Spoken:
     as_written = Spoken.of(sentence)
     if not _TELLING.search(sentence) or _OTHER_SCRIPT.search(sentence):
         return as_written
     if _is_chinese(sentence, language):
-        return chinese.normalise(sentence)
-    return as_written.edited(apply(english.RULES, sentence))
+        return chinese.normalise(sentence, kept)
+    return as_written.edited(apply(english.RULES, sentence, kept))
 
 
 def _is_chinese(sentence: str, language: str | None) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gateway.text.spoken import Edit
 
+_KEPT = "kept"
 Say = Callable[[re.Match[str]], "str | None"]
 
 
@@ -34,9 +35,12 @@ def rule(pattern: str, say: Say | str, flags: int = 0) -> Rule:
     return Rule(re.compile(pattern, flags), answer)
 
 
-def apply(rules: Sequence[Rule], text: str) -> list[Edit]:
-    """The edits of all rules in the order of the text. Where two overlap, the earlier rule has its way."""
-    taken: list[tuple[int, int, str]] = []
+def apply(rules: Sequence[Rule], text: str, kept: Sequence[tuple[int, int]] = ()) -> list[Edit]:
+    """The edits of all rules in the order of the text. Where two overlap, the earlier rule has its way.
+
+    kept: ranges of the text, in order, that no rule may change.
+    """
+    taken: list[tuple[int, int, str]] = [(start, end, _KEPT) for start, end in kept]
     for each in rules:
         for edit in each.edits(text):
             place = bisect_left(taken, (edit.start, edit.end, ""))
@@ -44,4 +48,4 @@ def apply(rules: Sequence[Rule], text: str) -> list[Edit]:
             after = taken[place] if place < len(taken) else (len(text) + 1, 0, "")
             if before[1] <= edit.start and edit.end <= after[0]:
                 insort(taken, (edit.start, edit.end, edit.spoken))
-    return [Edit(*edit) for edit in taken]
+    return [Edit(*edit) for edit in taken if edit[2] is not _KEPT]

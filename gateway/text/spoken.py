@@ -10,6 +10,7 @@ were left alone stand for themselves.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -97,8 +98,17 @@ class Spoken:
 
     def spoken_range(self, start: int, end: int) -> tuple[int, int]:
         """The characters of `text` that stand for something in `written[start:end]`; empty if none does."""
-        found = [at for at in range(len(self.text)) if self.starts[at] < end and self.ends[at] > start]
-        return (found[0], found[-1] + 1) if found else (0, 0)
+        first, last = bisect_right(self.ends, start), bisect_left(self.starts, end)
+        return (first, last) if first < last else (0, 0)
+
+
+def ranges_within(ranges: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """What of `ranges` is in a piece of the text, counted from the beginning of the piece."""
+    return [
+        (max(first, start) - start, min(last, end) - start)
+        for first, last in ranges
+        if first < end and last > start
+    ]
 
 
 def _touch(left: str, right: str) -> bool:

@@ -7,6 +7,8 @@ rules.py    what the grammars get wrong
 grammar.py  the grammars, which are loaded with the first figure
 """
 
+from collections.abc import Sequence
+
 from gateway.text.chinese.grammar import by_grammar
 from gateway.text.chinese.rules import RULES
 from gateway.text.rules import apply
@@ -15,7 +17,7 @@ from gateway.text.spoken import Spoken
 __all__ = ["normalise"]
 
 
-def normalise(sentence: str) -> Spoken:
-    """A Chinese sentence as it is spoken."""
-    first = Spoken.of(sentence).edited(apply(RULES, sentence))
-    return first.edited(by_grammar(first.text))
+def normalise(sentence: str, kept: Sequence[tuple[int, int]] = ()) -> Spoken:
+    """A Chinese sentence as it is spoken; nothing changes the ranges that are `kept`."""
+    first = Spoken.of(sentence).edited(apply(RULES, sentence, kept))
+    return first.edited(by_grammar(first.text, [first.spoken_range(*place) for place in kept]))

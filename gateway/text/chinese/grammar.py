@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
@@ -32,14 +32,16 @@ _MOST_CHARACTERS = 200
 _CLAUSE = re.compile(r"[^，,。；;！!？?：:\n、]+(?:,(?=\d)[^，,。；;！!？?：:\n、]+)*")
 
 
-def by_grammar(text: str) -> list[Edit]:
-    """Every clause with a figure in it, as the grammars say it."""
+def by_grammar(text: str, kept: Sequence[tuple[int, int]] = ()) -> list[Edit]:
+    """Every clause with a figure in it, as the grammars say it; ranges that are `kept` end a clause."""
     found: list[Edit] = []
-    for match in _CLAUSE.finditer(text):
-        if re.search(r"\d", match[0]):
-            found += (
-                Edit(match.start() + e.start, match.start() + e.end, e.spoken) for e in _clause(match[0])
-            )
+    edges = [0, *(edge for place in kept for edge in place), len(text)]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        for match in _CLAUSE.finditer(text, start, end):
+            if re.search(r"\d", match[0]):
+                found += (
+                    Edit(match.start() + e.start, match.start() + e.end, e.spoken) for e in _clause(match[0])
+                )
     return found
 
 

@@ -284,3 +284,15 @@ def test_a_wrong_start_is_refused_too(message: str, param: str | None) -> None:
     with pytest.raises(ApiError) as caught:
         parse_start(message)
     assert caught.value.param == param
+
+
+async def test_a_lexicon_holds_for_the_session_and_divides_no_word() -> None:
+    worker = ScriptedWorker([Act()])
+    async with gateway_of(worker, **PATIENT) as gateway:
+        client = Client(gateway, lexicon={"Yahoo! Inc.": "yah hoo ink"})
+        async with client.running():
+            for piece in ("Meet Yah", "oo", "! ", "Inc", ". Then go.", " Bye."):
+                client.session.append(piece)
+            client.session.stop()
+    assert [start.text for start in worker.requests] == ["Meet yah hoo ink ", "Then go. ", "Bye."]
+    assert client.of_type("utterance")[0]["text"] == "Meet Yahoo! Inc. "

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.live.splitter import SentenceSplitter
 from gateway.live.timeline import Timeline
-from gateway.text import normalise
+from gateway.text import Lexicon, normalise
 
 words = st.sampled_from(
     [
@@ -187,3 +187,15 @@ def test_a_figure_is_never_cut_whatever_its_tokens(figure: str) -> None:
             found += splitter.flush()
             assert "".join(found) == text
             assert any(figure in sentence for sentence in found), (most, size, found)
+
+
+def test_what_was_heard_of_a_respelt_word_is_told_as_it_was_appended() -> None:
+    timeline = Timeline()
+    text = "One Xy two."
+    timeline.add(text)
+    timeline.begin()
+    timeline.say(Lexicon.of({"Xy": "ten letters long"}).respell(text)[0])
+    said = len("One ten letters long two.")
+    timeline.heard(100 * said)
+    timeline.end("stop")
+    assert timeline.cancel(100 * len("One ten lett"), 0, 0, 24_000).text == "One"

@@ -60,3 +60,17 @@ def test_a_journal_says_which_parts_were_put_into_words() -> None:
     (utterance,) = build(lines)["utterances"]
     assert utterance["parts"][0]["in_words"] is True
     assert utterance["words"][1]["end_sample"] == pytest.approx(2800, abs=1)
+
+
+def test_a_word_takes_the_time_of_its_respelling() -> None:
+    text = "See Xy now"
+    respelt = {"Xy": "tenletters"}
+    lines = [
+        {"type": "utterance", "at": 0, "index": 0, "text": text, "parameters": {}},
+        {"type": "spoken", "at": 0, "index": 0, "start": 0, "end": 10, "first_sample": 0, "respelt": respelt},
+        {"type": "audio", "at": 1, "index": 0, "samples": 1600, "sample_rate": RATE},
+    ]
+    (utterance,) = build(lines)["utterances"]
+    ends = [word["end_sample"] for word in utterance["words"]]
+    assert ends == [300, 1300, 1600]
+    assert [text[word["start"] : word["end"]] for word in utterance["words"]] == ["See", "Xy", "now"]

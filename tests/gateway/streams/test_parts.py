@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.requests import StreamRequest
-from gateway.streams.parts import WORDS_ONLY, cut_text
+from gateway.requests import StreamRequest, TtsRequest
+from gateway.streams.parts import WORDS_ONLY, Part, Reading
 from gateway.streams.relay import Clip
 from gateway.streams.resume_token import ResumeTokens
+from gateway.synthesis.synthesis import Synthesis
+from gateway.text import Lexicon
 from models import speech
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker
@@ -22,6 +24,10 @@ FIGURES = ("$5.20", "3/4/2025", "+1 415 555 2671", "9:30 am", "1,234,567", "Nov.
 def model(*features: str, part_characters: int | None = None, most: int = 500) -> ModelDescription:
     described = describe_model(part_characters=part_characters)
     return described.model_copy(update={"features": features, "max_text_characters": most})
+
+
+def cut_text(text: str, normalize: str, described: ModelDescription) -> list[Part]:
+    return Reading(described, normalize).cut(text)
 
 
 def test_a_model_that_reads_words_alone_is_given_words() -> None:
@@ -87,3 +93,33 @@ async def test_a_long_text_is_cut_the_same_in_a_thread() -> None:
 
 def test_gateway_and_models_mean_the_same_feature() -> None:
     assert WORDS_ONLY == speech.WORDS_ONLY
+
+
+async def test_the_worker_hears_respellings_also_where_figures_stay() -> None:
+    worker = ScriptedWorker([Act()], features=())
+    async with gateway_of(worker) as gateway:
+        request = TtsRequest(text="Pay Nguyen $5.", seed=3, lexicon={"Nguyen": "Nwin"})
+        assert (await Synthesis(gateway, request, "r1", Ear()).run()).finish_reason == "stop"
+    assert [start.text for start in worker.requests] == ["Pay Nwin $5."]
+
+
+def test_a_resumed_clip_keeps_its_respellings() -> None:
+    described = model(WORDS_ONLY, part_characters=60)
+    clip = Clip(StreamRequest(text=TEXT, lexicon={"people": "peeple"}), 7, 60.0)
+    clip.say_with(Lexicon.of({"people": "peeple", "call": "kawl", "unused": "never"}))
+    clip.begin(described)
+    clip.say_with(Lexicon.of({"call": "too late"}))
+    clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
+    tokens = ResumeTokens(None, 60.0)
+    resumed, _ = tokens.open(tokens.begin("client").extend(clip), "client")
+    assert resumed.respelt == clip.respelt == {"Call": "kawl", "people": "peeple"}
+    assert resumed.spoken_text == clip.spoken_text
+    assert resumed.texts == clip.texts
+
+
+def test_a_part_ends_in_no_word_of_the_lexicon() -> None:
+    text = "We met at Yahoo! Inc. yesterday. " * 4
+    reading = Reading(model(part_characters=24), "off", lexicon=Lexicon.of({"Yahoo! Inc.": "Yahoo ink"}))
+    cut = reading.cut(text)
+    assert sum("Yahoo! Inc." in part.written and "Yahoo ink" in part.spoken for part in cut) == 4
+    assert all(len(part.spoken) <= 24 for part in cut)

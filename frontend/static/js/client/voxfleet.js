@@ -73,7 +73,7 @@ export class VoxFleet {
     return new SpeechStream(this.#sockets("/ws/tts"), { text, ...options }, this.#opener());
   }
 
-  /** A live session. @param {object} [options] voice, model, seed, cfg_value, inference_timesteps, temperature, normalize, record */
+  /** A live session. @param {object} [options] voice, model, seed, cfg_value, inference_timesteps, temperature, normalize, lexicon, record */
   live(options = {}) {
     return new LiveSession(this.#sockets("/ws/live")[0], options, this.#opener());
   }
