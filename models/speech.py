@@ -47,6 +47,8 @@ class ModelInfo:
     """Of one request to the engine."""
     part_characters: int | None = None
     """Longer text is spoken in parts of at most this many characters (`models.sentences`); None: never."""
+    max_prompt_seconds: float | None = None
+    """The longest prompt that the model continues well; None: any that leaves room for the speech."""
     default_cfg_value: float = 2.0
     default_inference_timesteps: int = 10
 

@@ -8,6 +8,7 @@ worker that falls silent is out after three seconds. Imported through `worker.pr
 from __future__ import annotations
 
 import ipaddress
+import math
 from enum import StrEnum
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -53,6 +54,7 @@ class ModelDescription(BaseModel):
     features: Annotated[tuple[Label, ...], Field(max_length=64)] = ()
     max_text_characters: Annotated[int, Field(ge=1, le=10**7)]
     part_characters: Annotated[int, Field(ge=1, le=10**7)] | None = None
+    max_prompt_seconds: Seconds | None = None
     default_cfg_value: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
     default_inference_timesteps: Annotated[int, Field(ge=0, le=10_000)]
 
@@ -67,6 +69,10 @@ class ModelDescription(BaseModel):
     def patch_seconds(self) -> float:
         """Seconds of audio per patch."""
         return self.patch_samples / self.sample_rate
+
+    def continues(self, seconds: float) -> bool:
+        """Whether the model takes a prompt of this length."""
+        return "prompt" in self.features and seconds <= (self.max_prompt_seconds or math.inf)
 
 
 class Counters(BaseModel):

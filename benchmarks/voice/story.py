@@ -56,7 +56,6 @@ def measure(reader: ModelReader, judges: Judges, voice: str = "default", most: i
         "worst_drift_percent": max(map(abs, drift)),
         "pace": [round(pace, 1) for pace in paces],
         "worst_pace_percent": max(100 * abs(pace / np.mean(paces) - 1) for pace in paces),
-        "opinion_scores": [round(judges.opinion_score(piece), 2) for piece in pieces],
         "heard": heard,
     }
 

@@ -86,7 +86,8 @@ class CustomSpeaker(Speaker):
         reference = prompt = None
         if REFERENCE in model.features:
             reference = await get(voice.audio_sha256, REFERENCE, model, client)
-        if voice.transcript and PROMPT in model.features:
+        too_long = reference is not None and not model.continues(voice.audio_seconds)
+        if voice.transcript and PROMPT in model.features and not too_long:
             prompt = await get(voice.audio_sha256, PROMPT, model, client)
         return Conditioning(self.name, reference, _prompt_text(voice.transcript) if prompt else None, prompt)
 

@@ -1,7 +1,9 @@
 """Reference and prompt audio to latent patches, with the padding the model was trained with.
 
 A prompt is padded on the left, so that its last patch ends where the speech ends and generation joins
-it; a reference is padded on the right. Encoded files are cached by content.
+it; a reference is padded on the right. Of a reference that is longer than those the model was trained with
+(`max_reference_seconds` of its generation_config.json) the part with the most speech is taken. Encoded files
+are cached by content.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from models.speech import AudioRole
 from models.voxcpm.checkpoint import Checkpoint
 
 CACHE_ENTRIES = 64
+SPEECH_LEVEL = 0.1
+"""Of the loudest 20 ms of a recording: what is quieter is a pause."""
+FRAME_SECONDS = 0.02
 
 
 class AudioEncoder:
@@ -29,6 +34,7 @@ class AudioEncoder:
         self._vae = checkpoint.vae
         self._config = checkpoint.config
         self._device = checkpoint.device
+        self._longest_reference: float | None = checkpoint.generation.get("max_reference_seconds")
         self._cache: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
         self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
@@ -49,6 +55,8 @@ class AudioEncoder:
             raise RequestError(f"{role} audio must be mono and not empty", param=role)
         if not np.isfinite(samples).all():
             raise RequestError(f"{role} audio has values that are not finite", param=role)
+        if role == "reference" and self._longest_reference is not None:
+            samples = most_speech(samples, self.sample_rate, self._longest_reference)
         with torch.cuda.stream(self._stream):
             audio = upload(self.pad(samples, role), self._device)
             latents = self._vae.encode(audio[None, None])[0]
@@ -79,6 +87,19 @@ class AudioEncoder:
             while len(self._cache) > CACHE_ENTRIES:
                 self._cache.popitem(last=False)
         return patches
+
+
+def most_speech(samples: np.ndarray, sample_rate: int, longest_seconds: float) -> np.ndarray:
+    """The first stretch of at most `longest_seconds` that has the fewest pauses: float32 [samples]."""
+    frame = round(FRAME_SECONDS * sample_rate)
+    wanted = max(int(longest_seconds * sample_rate) // frame, 1)
+    frames = len(samples) // frame
+    if frames <= wanted:
+        return samples
+    levels = np.square(samples[: frames * frame].reshape(frames, frame), dtype=np.float64).mean(axis=1)
+    loud = np.cumsum(np.concatenate([[0], levels > SPEECH_LEVEL**2 * levels.max()]))
+    start = int(np.argmax(loud[wanted:] - loud[:-wanted])) * frame
+    return samples[start : start + wanted * frame]
 
 
 def read_audio(path: Path) -> tuple[np.ndarray, int]:

@@ -202,6 +202,7 @@ class VoxCPMEngine:
                 generation.get("max_text_characters", self.options.max_text_characters),
             ),
             part_characters=self.options.part_characters or generation.get("part_characters"),
+            max_prompt_seconds=generation.get("max_prompt_seconds"),
             default_cfg_value=self._defaults["cfg_value"],
             default_inference_timesteps=self._defaults["inference_timesteps"],
         )

@@ -30,6 +30,23 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
         assert watched.complaints == []
 
 
+def test_a_newcomer_hears_the_voice_with_one_click_and_a_draft_stays_as_it_is(
+    page: Page, fleet: Server
+) -> None:
+    page.goto(fleet.url)
+    field, first = page.locator("#text"), page.locator("#samples button").first
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    text = field.input_value()
+    page.click("#generate")
+    expect_state(page, "done")
+    expect(page.locator(".clip[data-shown] .clip-text")).to_have_text(text)
+    page.fill("#text", "")
+    page.reload()
+    expect(field).to_have_value("")
+    first.click()
+    expect(field).to_have_value(text)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [("", "Write something first."), ("word " * 80, f"The text is {400 - 1 - LIMIT} characters too long.")],

@@ -50,6 +50,7 @@ def describe_model(
     voices: tuple[str, ...] = (),
     part_characters: int | None = None,
     features: tuple[str, ...] = (),
+    max_prompt_seconds: float | None = None,
 ) -> ModelDescription:
     return ModelDescription(
         name=name,
@@ -62,6 +63,7 @@ def describe_model(
         voices=("default", *voices),
         max_text_characters=4096,
         part_characters=part_characters,
+        max_prompt_seconds=max_prompt_seconds,
         features=features,
         default_cfg_value=2.0,
         default_inference_timesteps=10,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from engine.errors import RequestError, WeightError
 from engine.layers.packed import PackedLinear, pack_layers
 from engine.threads import OneThreadLinear
-from models.voxcpm.audio_encoding import AudioEncoder
+from models.voxcpm.audio_encoding import AudioEncoder, most_speech
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.config_fields import ConfigError
@@ -204,6 +205,18 @@ def test_prompts_are_padded_on_the_left_and_references_on_the_right(checkpoint: 
     left, right = encoder.pad(samples, "prompt"), encoder.pad(samples, "reference")
     assert len(left) == len(right) == 320
     assert left[:150].max() == 0 and left[150:].min() == 1 and np.array_equal(right, left[::-1])
+
+
+def test_of_a_long_reference_the_stretch_with_most_speech_is_taken(checkpoint: Checkpoint) -> None:
+    rate = checkpoint.config.audio_vae_config.sample_rate
+    quiet, loud = np.full(rate, 1e-3, np.float32), np.full(rate, 0.5, np.float32)
+    samples = np.concatenate([quiet, loud, quiet, quiet, loud, loud, quiet])
+    assert np.array_equal(most_speech(samples, rate, 2.0), np.concatenate([loud, loud]))
+    assert most_speech(samples, rate, 7.0) is samples
+    limited = replace(checkpoint, generation={"max_reference_seconds": 2.0})
+    whole, cut = (AudioEncoder(each).encode(samples, rate, "reference") for each in (checkpoint, limited))
+    assert len(whole) == pytest.approx(3.5 * len(cut), abs=1)
+    assert len(AudioEncoder(limited).encode(samples, rate, "prompt")) == len(whole)
 
 
 def test_audio_files_are_read_mixed_down_resampled_and_encoded_once(

@@ -15,12 +15,12 @@ from engine.errors import WeightError
 from models.speech import SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.audio_vae import AudioVAE
-from models.voxcpm.checkpoint import load_checkpoint
+from models.voxcpm.checkpoint import BUNDLED_DIRECTORY, load_checkpoint
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training import export as export_module
 from models.voxcpm.training import pieces as pieces_module
-from models.voxcpm.training.export import export
+from models.voxcpm.training.export import FEATURES, export, longest_audio
 from models.voxcpm.training.flite import VOICES
 from models.voxcpm.training.lm_batches import LONGEST_REFERENCE, SHORTEST_REFERENCE
 from models.voxcpm.training.lm_loss import initialize
@@ -128,6 +128,12 @@ def test_each_voice_is_a_recording_of_a_length_that_training_has_seen(exported: 
         assert soundfile.info(voice.audio).samplerate == 24000
         latents = AudioEncoder(checkpoint).encode_file(voice.audio, "reference")
         assert SHORTEST_REFERENCE <= len(latents) <= LONGEST_REFERENCE
+
+
+def test_the_bundled_voice_says_how_long_a_recording_its_training_has_seen() -> None:
+    generation = json.loads((BUNDLED_DIRECTORY / "generation_config.json").read_text())
+    assert longest_audio(Recipe()).items() <= generation.items()
+    assert generation["features"] == FEATURES
 
 
 def test_the_plain_decoder_can_be_chosen(pieces: Path, work: Path, tmp_path: Path) -> None:

@@ -17,14 +17,16 @@ import soundfile
 from safetensors.torch import save_file
 from torch import Tensor
 
+from .lm_batches import LONGEST_REFERENCE
 from .model_card import DEFAULTS, TrainingFacts, model_card
 from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
-from .recipe import recipe_named
+from .recipe import Recipe, recipe_named
 from .teachers import SPEECH_RATE, Speaker, Teachers
 from .tokenizer_file import write_tokenizer
 
 REFERENCE_TEXT = "A gentle breeze moved the leaves along the river."
 MOST_BYTES = 40 * 2**20
+FEATURES = ["reference", "prompt", "words_only"]
 
 
 def write_voices(folder: Path, voices: dict[str, tuple[Speaker, str]], carry: Path | None) -> None:
@@ -80,6 +82,13 @@ def export(
     return size
 
 
+def longest_audio(recipe: Recipe) -> dict[str, float]:
+    """The longest reference and prompt that training shows, in seconds."""
+    patch_seconds = recipe.config.patch_seconds
+    patches = {"max_reference_seconds": LONGEST_REFERENCE, "max_prompt_seconds": recipe.lm.longest_prompt}
+    return {name: round(count * patch_seconds, 3) for name, count in patches.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pieces", type=Path, required=True, help="output folder of the pipeline")
@@ -100,8 +109,8 @@ def main() -> None:
         "--part-characters", type=int, default=160, help="longer text is spoken in parts of this length"
     )
     args = parser.parse_args()
-    generation = {"name": args.name, "languages": ["en"], "features": ["reference", "words_only"]}
-    generation |= {name: getattr(args, name) for name in DEFAULTS}
+    generation = {"name": args.name, "languages": ["en"], "features": FEATURES}
+    generation |= {name: getattr(args, name) for name in DEFAULTS} | longest_audio(recipe_named(args.recipe))
     size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
     print(f"{args.out}: {size / 2**20:.2f} MiB")
 

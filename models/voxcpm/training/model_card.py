@@ -12,6 +12,7 @@ from torch import Tensor
 from models.voxcpm.config import VoxCPMConfig
 
 DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters", "part_characters")
+LIMITS = ("max_reference_seconds", "max_prompt_seconds")
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
 A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices,
@@ -58,8 +59,9 @@ dates, money, short replies). No text is part of the checkpoint.
 
 * No language but English, and only the letters, digits and signs of its tokenizer.
 * No sentence much over 20 seconds (about 300 characters) in one breath: longer text is spoken in parts.
-* No cloning worth the name: a recording of a person gives a voice of similar pitch and kind at best.
-* No continuation of a prompt: it was trained with prompts, but not judged with them.
+* No cloning worth the name: a recording of a person gives a voice of similar pitch and kind at best. Of a
+  recording longer than `max_reference_seconds`, the longest of its training, what has most speech counts.
+* No prompt longer than `max_prompt_seconds`; shorter ones it continues.
 * No emotion, no style instructions. The teachers' accent and reading errors are the model's too.
 * Words in capitals are not spelt out, since the tokenizer drops case.
 """
@@ -109,5 +111,7 @@ def model_card(
         patch_ms=1000 * config.patch_seconds,
         vocabulary=lm.vocab_size,
         max_length=config.max_length,
-        defaults=", ".join(f"{name} {generation[name]}" for name in DEFAULTS if name in generation),
+        defaults=", ".join(
+            f"{name} {generation[name]}" for name in (*DEFAULTS, *LIMITS) if name in generation
+        ),
     )

@@ -108,8 +108,9 @@ async def test_without_that_feature_each_sentence_begins_anew() -> None:
     assert [request.prompt_latents for request in worker.requests] == [None, None, None]
 
 
-def test_a_voice_with_a_prompt_of_its_own_keeps_it() -> None:
-    model = describe_model(features=("prompt",))
+@pytest.mark.parametrize("longest", [None, 0.32])
+def test_a_voice_with_a_prompt_of_its_own_keeps_it(longest: float | None) -> None:
+    model = describe_model(features=("prompt",), max_prompt_seconds=longest)
     patch = bytes(4 * 4 * 64)
     before = Clip(Start(type="start").request("Said before. "), 7, 60)
     before.begin(model)
@@ -123,6 +124,19 @@ def test_a_voice_with_a_prompt_of_its_own_keeps_it() -> None:
     assert told.prompt_latents.shape == (2, 4, 64)
     assert told.prompt_latents.data == own.prompt_latents.data + patch
     assert take_over(own, before, describe_model("alpha", "another", features=("prompt",))) is own
+
+
+@pytest.mark.parametrize(("longest", "words"), [(0.2, "Said before. "), (0.1, "Words of the voice.")])
+def test_what_is_longer_than_the_model_continues_is_left_out(longest: float, words: str) -> None:
+    model = describe_model(features=("prompt",), max_prompt_seconds=longest)
+    patch = bytes(4 * 4 * 64)
+    before = Clip(Start(type="start").request("Said before. "), 7, 60)
+    before.begin(model)
+    before.commit(patch, 3840)
+    before.end_part("stop")
+    own = Conditioning("default", None, "Words of the voice.", Latents(shape=(1, 4, 64), data=patch))
+    told = take_over(own, before, model)
+    assert told.prompt_text == words and told.prompt_latents.shape == (1, 4, 64)
 
 
 async def test_nothing_is_taken_over_of_what_is_long_or_was_cut_off() -> None:

@@ -183,25 +183,33 @@ def test_only_hashes_name_files(sha256: str, store: VoiceStore) -> None:
 async def test_the_words_of_a_prompt_do_not_run_into_the_text(
     transcript: str, said: str, cache: LatentCache
 ) -> None:
-    speaker = CustomSpeaker(Voice(audio_sha256=SHA, transcript=transcript, parameters={}), cache)
+    voice = Voice(audio_sha256=SHA, audio_seconds=8.0, transcript=transcript, parameters={})
+    speaker = CustomSpeaker(voice, cache)
     assert (await speaker.encode(MODEL, CountingClient())).prompt_text == said
 
 
 @pytest.mark.parametrize(
-    ("features", "transcript", "roles"),
+    ("features", "most_seconds", "transcript", "roles"),
     [
-        (("reference", "prompt"), None, ["reference"]),
-        (("reference", "prompt"), "Hello.", ["reference", "prompt"]),
-        (("reference",), "Hello.", ["reference"]),
-        (("prompt",), "Hello.", ["prompt"]),
+        (("reference", "prompt"), None, None, ["reference"]),
+        (("reference", "prompt"), None, "Hello.", ["reference", "prompt"]),
+        (("reference", "prompt"), 8.0, "Hello.", ["reference", "prompt"]),
+        (("reference", "prompt"), 7.9, "Hello.", ["reference"]),
+        (("reference",), None, "Hello.", ["reference"]),
+        (("prompt",), 7.9, "Hello.", ["prompt"]),
     ],
 )
 async def test_a_transcript_makes_the_audio_a_prompt_where_the_model_takes_one(
-    features: tuple[str, ...], transcript: str | None, roles: list[str], cache: LatentCache
+    features: tuple[str, ...],
+    most_seconds: float | None,
+    transcript: str | None,
+    roles: list[str],
+    cache: LatentCache,
 ) -> None:
     client = CountingClient()
-    speaker = CustomSpeaker(Voice(audio_sha256=SHA, transcript=transcript, parameters={}), cache)
-    made = await speaker.encode(describe_model(features=features), client)
+    voice = Voice(audio_sha256=SHA, audio_seconds=8.0, transcript=transcript, parameters={})
+    speaker = CustomSpeaker(voice, cache)
+    made = await speaker.encode(describe_model(features=features, max_prompt_seconds=most_seconds), client)
     assert client.asked == roles
     assert (made.reference_latents is not None) == ("reference" in roles)
     assert (made.prompt_latents is not None) == ("prompt" in roles)

@@ -50,6 +50,7 @@ export default {
   "text.label": "Text to speak",
   "text.placeholder": "Write something worth hearing.",
   "text.samples": "Sample texts",
+  "text.sample.welcome": "Welcome",
   "text.sample.pangram": "Pangram",
   "text.sample.harbour": "Harbour",
   "text.sample.numbers": "Numbers",

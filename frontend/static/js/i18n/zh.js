@@ -48,6 +48,7 @@ export default {
   "text.label": "要朗读的文本",
   "text.placeholder": "写点值得一听的文字。",
   "text.samples": "示例文本",
+  "text.sample.welcome": "欢迎",
   "text.sample.pangram": "全字母句",
   "text.sample.harbour": "港湾",
   "text.sample.numbers": "数字",

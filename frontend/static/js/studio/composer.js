@@ -1,5 +1,6 @@
 /**
- * The text being written: counter, sample texts, and the draft kept over a reload.
+ * The text being written: counter, sample texts, and the draft kept over a reload. Who comes for the first time
+ * finds the first sample, so that one click speaks.
  */
 import { h, setText } from "../shared/dom.js";
 import { clock, integer } from "../shared/format.js";
@@ -9,6 +10,10 @@ import { characterCount, estimateSeconds } from "./estimate.js";
 const NEARLY_FULL = 0.9;
 
 const SAMPLES = [
+  {
+    name: "welcome",
+    text: "Good morning. The kettle is on, the sun is coming in at the window, and there is nowhere you have to be today.",
+  },
   { name: "pangram", text: "The quick brown fox jumps over the lazy dog." },
   {
     name: "harbour",
@@ -27,7 +32,7 @@ export class Composer extends EventTarget {
   #complaint;
   #limit = Infinity;
 
-  constructor({ area, counter, samples, problem }, draft = "") {
+  constructor({ area, counter, samples, problem }, draft = SAMPLES[0].text) {
     super();
     this.#area = area;
     this.#counter = counter;
