@@ -25,7 +25,7 @@ from gateway.api.permissions import check_sender
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.operations.page_gate import PageGate
-from gateway.protocols.registry import ROUTERS
+from gateway.protocols.registry import ROUTERS, error_shape_of
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.version import VERSION
@@ -56,6 +56,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         metrics=gateway.metrics,
         settings=settings,
         check_sender=lambda connection: check_sender(connection, gateway),
+        error_shape_of=error_shape_of,
         body_limits={
             voices.UPLOAD_PATH: BodyLimit(
                 settings.max_voice_bytes + settings.max_body_bytes, voices.UPLOAD_SECONDS

@@ -1,19 +1,22 @@
 """The one error of the API and its one shape.
 
 Whatever goes wrong for a client, over HTTP or WebSocket, reaches it as `{"error": {"message", "type",
-"param", "code"}}`. Code anywhere in the gateway raises `ApiError`; the handlers that `install_error_handlers`
-adds map it, FastAPI's own validation errors and Starlette's 404 and 405 to that shape.
+"param", "code"}}`, unless its protocol has another shape. Code anywhere in the gateway raises `ApiError`; the
+handlers that `install_error_handlers` adds map it, FastAPI's own validation errors and Starlette's 404 and
+405 to that shape.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.types import Scope
 
 from worker.protocol import ErrorDetail
 
@@ -104,9 +107,15 @@ class FieldError(ValueError):
         super().__init__(message)
 
 
-def error_response(error: ApiError) -> JSONResponse:
-    """The ApiError as an HTTP response."""
-    return JSONResponse(error.to_dict(), error.status_code, headers=error.headers)
+ErrorShape = Callable[[ApiError], dict[str, Any]]
+ERROR_SHAPE = "error_shape"
+"""Where the `state` of a request may have another shape, that of its protocol."""
+
+
+def error_response(error: ApiError, scope: Scope) -> JSONResponse:
+    """The ApiError as the answer to a request, in the shape that its protocol has."""
+    shape: ErrorShape = scope.get("state", {}).get(ERROR_SHAPE, ApiError.to_dict)
+    return JSONResponse(shape(error), error.status_code, headers=error.headers)
 
 
 async def _answer_http_error(request: Request, error: HTTPException) -> JSONResponse:
@@ -116,11 +125,11 @@ async def _answer_http_error(request: Request, error: HTTPException) -> JSONResp
             error.status_code, _HTTP_CODES.get(error.status_code, "http_error"), str(error.detail)
         )
         error.headers = {**headers, **(error.headers or {})}
-    return error_response(error)
+    return error_response(error, request.scope)
 
 
 async def _answer_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-    return error_response(from_validation(list(error.errors())))
+    return error_response(from_validation(list(error.errors())), request.scope)
 
 
 def install_error_handlers(app: FastAPI) -> None:

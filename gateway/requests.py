@@ -87,6 +87,8 @@ class TtsRequest(SpeechOptions):
 
     text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
     format: AudioFormat = "wav"
+    bit_rate: Annotated[int, Field(ge=8000, le=256_000)] | None = None
+    """Of mp3, opus and aac, in bits per second."""
     min_seconds: Annotated[float, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(gt=0)] | None = None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 import structlog
@@ -18,6 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.edge.connections import LIVE_PATH
 from gateway.errors import ApiError
+from gateway.live.hosted import HostedSession
 from gateway.live.messages import (
     Append,
     Cancel,
@@ -29,18 +29,11 @@ from gateway.live.messages import (
     parse_command,
     parse_start,
 )
-from gateway.live.session import LiveSession
-from gateway.live.speech import LiveSpeech
-from gateway.live.witness import LiveWitness
 from gateway.operations.playback import PlaybackReports
 from gateway.requests import NATIVE
-from gateway.slots.standing import Standing
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
-
-_EXPECTED_SECONDS = 5.0
-"""Of audio that a session is charged when it gets a slot; corrected by what it was served."""
 
 
 async def live(websocket: WebSocket) -> None:
@@ -58,11 +51,9 @@ class LiveConnection:
         self._socket = socket
         self._gateway = gateway = socket.gateway
         self._outbox = socket.outbox
-        self._session = LiveSession(gateway.settings, self)
-        self._witness = LiveWitness(None)
+        self._hosted = HostedSession(gateway, self, socket.request_id, NATIVE)
+        self._session = self._hosted.session
         self._playback = PlaybackReports(gateway.metrics)
-        self._speech: LiveSpeech | None = None
-        self._began_at = time.monotonic()
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
@@ -78,7 +69,7 @@ class LiveConnection:
             logger.exception("unhandled error", request_id=self._socket.request_id)
             outcome, problem = "internal_error", ApiError(500, "internal_error", "an internal error occurred")
         finally:
-            self._account(outcome)  # before the last word: who has heard it finds the recording complete
+            self._hosted.settle(outcome)  # before the last word: who has heard it finds the recording whole
         if problem is None:
             await self._socket.end(self._summary())
         else:
@@ -89,32 +80,14 @@ class LiveConnection:
         gateway.check_open()
         caller = gateway.callers.identify(self._socket.connection)
         start = parse_start(await self._socket.first(self._socket.receive_text()))
-        standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
-        self._check_sessions(standing)
-        recorder = gateway.recorder
-        facts = start.model_dump(exclude={"type", "record", "priority", "lexicon"}, exclude_none=True)
-        self._witness = LiveWitness(recorder.open("live", facts, caller.tenant, asked=start.record))
-        request_id = self._socket.request_id
-        self._speech = LiveSpeech(gateway, self._session, start, request_id, standing, self._witness)
-        self._session.voice = self._speech
-        self._session.tenant = standing.tenant
-        gateway.live_sessions.add(self._session)
+        self._hosted.open(start, caller)
         reader = asyncio.create_task(self._read_commands())
         try:
             async with self._socket.interruption:
-                await self._socket.flushed(self._speech.run())
+                await self._socket.flushed(self._hosted.run())
         finally:
-            gateway.live_sessions.discard(self._session)
             reader.cancel()
             self._outbox.drop()
-
-    def _check_sessions(self, standing: Standing) -> None:
-        """A session counts against `max_streams` while it rests, too."""
-        sessions = self._gateway.live_sessions
-        open_sessions = sum(session.tenant == standing.tenant for session in sessions)
-        if 0 < standing.max_streams <= open_sessions:
-            message = f"{open_sessions} live sessions of this client are open, and no more may be"
-            raise ApiError(429, "too_many_streams", message)
 
     # ----------------------------------------------------------------------------------------- what is heard
 
@@ -155,13 +128,13 @@ class LiveConnection:
             case Flush():
                 session.flush()
             case Cancel():
-                self._witness.event("cancel", played_samples=command.played_samples)
+                self._hosted.witness.event("cancel", played_samples=command.played_samples)
                 session.cancel(command.played_samples)
             case Pause():
-                self._witness.event("pause")
+                self._hosted.witness.event("pause")
                 session.pause()
             case Resume():
-                self._witness.event("resume")
+                self._hosted.witness.event("resume")
                 session.resume()
             case Stats():
                 sent_samples = session.timeline.samples
@@ -172,32 +145,15 @@ class LiveConnection:
     # --------------------------------------------------------------------------------------------- accounting
 
     def _summary(self) -> dict[str, Any]:
-        timeline = self._session.timeline
+        timeline, speech = self._session.timeline, self._hosted.speech
         return {
             "type": "done",
             "epoch": timeline.epoch,
             "utterances": timeline.utterances,
             "samples": timeline.samples,
-            "audio_seconds": round(self._speech.audio_seconds, 6),
-            "seconds": round(time.monotonic() - self._began_at, 3),
-            "migrations": self._speech.migrations,
-            "seed": self._speech.seed,
-            "session_id": self._witness.session_id,
+            "audio_seconds": round(speech.audio_seconds, 6),
+            "seconds": round(self._hosted.seconds, 3),
+            "migrations": speech.migrations,
+            "seed": speech.seed,
+            "session_id": self._hosted.witness.session_id,
         }
-
-    def _account(self, outcome: str) -> None:
-        """One line and one count per session. The text is nobody's business."""
-        metrics, timeline = self._gateway.metrics, self._session.timeline
-        metrics.live_sessions.labels(outcome, NATIVE).inc()
-        self._gateway.operations.overload.note(outcome)
-        self._witness.finish(outcome)
-        if self._speech is None:
-            return
-        metrics.live_utterances.inc(timeline.utterances)
-        metrics.audio_seconds.inc(self._speech.audio_seconds)
-        logger.info(
-            "live session", request_id=self._socket.request_id, outcome=outcome,
-            utterances=timeline.utterances, cancellations=timeline.epoch,
-            audio_seconds=round(self._speech.audio_seconds, 3),
-            seconds=round(time.monotonic() - self._began_at, 3), migrations=self._speech.migrations,
-        )  # fmt: skip

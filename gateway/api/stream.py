@@ -19,6 +19,7 @@ from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.errors import ApiError
 from gateway.operations.playback import PlaybackReports
 from gateway.sessions.witness import witness_clip
+from gateway.streams.listener import Listener
 from gateway.streams.opening import Opening, read_opening
 from gateway.synthesis.synthesis import Outcome, Synthesis
 
@@ -38,8 +39,8 @@ class CancelledByClient(Exception):
     """The client asked for the end of its request."""
 
 
-class StreamSession:
-    """One connection; also the `ResumableListener` of its synthesis."""
+class StreamSession(Listener):
+    """One connection; also the `Listener` of its synthesis."""
 
     def __init__(self, socket: ClientSocket) -> None:
         self._socket = socket

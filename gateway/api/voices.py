@@ -47,13 +47,13 @@ _MAX_FIELD_BYTES = 1 << 16
 @router.get("/api/voices")
 async def list_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """The voices that the caller may see: built-in ones first."""
-    return {"voices": await _visible(request, gateway, is_admin(request, gateway))}
+    return {"voices": await visible_voices(request, gateway, is_admin(request, gateway))}
 
 
 @router.get("/v1/audio/voices")
 async def list_usable_voices(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """The voices that a request may name. OpenAI's clients ask for them without a key."""
-    voices = await _visible(request, gateway, admin=False)
+    voices = await visible_voices(request, gateway, admin=False)
     return {"voices": [voice for voice in voices if voice["usable"]]}
 
 
@@ -194,7 +194,7 @@ def _viewer(request: Request, gateway: Gateway, admin: bool) -> _Viewer:
     return _Viewer(_tenant_or_none(request, gateway), admin)
 
 
-async def _visible(request: Request, gateway: Gateway, admin: bool) -> list[dict[str, Any]]:
+async def visible_voices(request: Request, gateway: Gateway, admin: bool) -> list[dict[str, Any]]:
     """The voices that the caller may see; who may not use the service sees those of the models alone."""
     voices = built_in_voices(gateway.pool)
     try:

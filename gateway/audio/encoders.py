@@ -17,7 +17,7 @@ from typing import Protocol
 import av
 import numpy as np
 
-from gateway.audio.formats import CODECS, bit_rate, note_options
+from gateway.audio.formats import CODECS, note_options, usual_bit_rate
 from gateway.audio.note import TAGS
 from gateway.audio.wav import UNKNOWN_BYTES, wav_header
 
@@ -36,8 +36,8 @@ class Encoder(Protocol):
         """The end of the file."""
 
 
-def stream_encoder(format: str, sample_rate: int, *, noted: bool) -> Encoder:
-    """An encoder for one clip; `noted`: the file says that a model made it.
+def stream_encoder(format: str, sample_rate: int, *, noted: bool, bit_rate: int | None = None) -> Encoder:
+    """An encoder for one clip; `noted`: the file says that a model made it. `bit_rate`: as in `encode_clip`.
 
     Its methods take a millisecond or so: not for an event loop.
     """
@@ -45,7 +45,7 @@ def stream_encoder(format: str, sample_rate: int, *, noted: bool) -> Encoder:
         return _Plain(b"")
     if format == "wav":
         return _Plain(wav_header(sample_rate, UNKNOWN_BYTES, noted=noted))
-    return _Compressed(format, sample_rate, noted)
+    return _Compressed(format, sample_rate, noted, bit_rate)
 
 
 class _Plain:
@@ -65,7 +65,7 @@ class _Plain:
 class _Compressed:
     """A codec in its container, by FFmpeg."""
 
-    def __init__(self, format: str, sample_rate: int, noted: bool) -> None:
+    def __init__(self, format: str, sample_rate: int, noted: bool, bit_rate: int | None) -> None:
         container, codec, options = CODECS.get(format, _FLAC)
         self._sample_rate = sample_rate
         self._samples = 0
@@ -76,7 +76,7 @@ class _Compressed:
         self._stream = self._container.add_stream(codec, rate=sample_rate)
         self._stream.layout = "mono"
         if format in CODECS:
-            self._stream.bit_rate = bit_rate(sample_rate)
+            self._stream.bit_rate = bit_rate or usual_bit_rate(sample_rate)
 
     def encode(self, pcm: bytes) -> bytes:
         if not pcm:

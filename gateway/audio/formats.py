@@ -20,9 +20,14 @@ import soxr
 from gateway.audio.note import SOFTWARE, SOURCE_TYPE, TAGS
 from gateway.audio.wav import wav_header
 
-AudioFormat = Literal["wav", "pcm", "mp3", "flac", "opus", "aac"]
-AUDIO_FORMATS: tuple[str, ...] = get_args(AudioFormat)
+FileFormat = Literal["wav", "pcm", "mp3", "flac", "opus", "aac"]
+AudioFormat = Literal[FileFormat, "ulaw", "alaw"]
+"""The last two are telephony's: eight bits a sample, without a header (G.711)."""
+AUDIO_FORMATS: tuple[str, ...] = get_args(FileFormat)
+"""What is offered for files."""
 CONTENT_TYPES = {
+    "ulaw": "audio/basic",
+    "alaw": "audio/x-alaw-basic",
     "wav": "audio/wav",
     "pcm": "audio/pcm",
     "mp3": "audio/mpeg",
@@ -36,7 +41,10 @@ _RATES = {
     "aac": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
 }
 """Sample rates that a codec has; the others take any."""
+_USUAL_RATES = {"ulaw": 8000, "alaw": 8000}
 CODECS = {
+    "ulaw": ("mulaw", "pcm_mulaw", {}),
+    "alaw": ("alaw", "pcm_alaw", {}),
     "mp3": ("mp3", "libmp3lame", {}),
     "opus": ("ogg", "libopus", {"page_duration": "20000"}),
     "aac": ("adts", "aac", {}),
@@ -61,9 +69,9 @@ def sample_rate_problem(format: str, sample_rate: int | None) -> str | None:
 
 
 def output_sample_rate(format: str, asked: int | None, model_rate: int) -> int:
-    """What was asked for, else the model's rate or the codec's next higher one."""
-    if asked is not None:
-        return asked
+    """What was asked for, else telephony's, the model's, or the codec's next higher one."""
+    if asked is not None or format in _USUAL_RATES:
+        return asked or _USUAL_RATES[format]
     rates = _RATES.get(format, (model_rate,))
     return min((rate for rate in rates if rate >= model_rate), default=rates[-1])
 
@@ -83,8 +91,8 @@ class Resampler:
         return self._stream.resample_chunk(np.frombuffer(pcm, dtype="<i2"), last=last).astype("<i2").tobytes()
 
 
-def bit_rate(sample_rate: int) -> int:
-    """Of compressed audio, in bits per second."""
+def usual_bit_rate(sample_rate: int) -> int:
+    """Of compressed audio for which no other is asked, in bits per second."""
     return min(sample_rate * _BITS_PER_SAMPLE, _MAX_BIT_RATE)
 
 
@@ -98,10 +106,13 @@ def note_sound_file(file: soundfile.SoundFile) -> None:
     file.software, file.comment = SOFTWARE, SOURCE_TYPE
 
 
-def encode_clip(pcm: bytes, sample_rate: int, format: str, *, noted: bool) -> bytes:
+def encode_clip(
+    pcm: bytes, sample_rate: int, format: str, *, noted: bool, bit_rate: int | None = None
+) -> bytes:
     """A whole file of s16le mono PCM, with true sizes in its header; `noted`: it says that a model made it.
 
-    Takes milliseconds per second of audio: not for an event loop.
+    `bit_rate`: of mp3, opus and aac, in bits per second. Takes milliseconds per second of audio: not for an
+    event loop.
     """
     if format == "pcm":
         return pcm
@@ -111,7 +122,7 @@ def encode_clip(pcm: bytes, sample_rate: int, format: str, *, noted: bool) -> by
     if format == "flac":
         _write_flac(buffer, pcm, sample_rate, noted)
     else:
-        _write_compressed(buffer, pcm, sample_rate, format, noted)
+        _write_compressed(buffer, pcm, sample_rate, format, noted, bit_rate)
     return buffer.getvalue()
 
 
@@ -122,14 +133,16 @@ def _write_flac(buffer: io.BytesIO, pcm: bytes, sample_rate: int, noted: bool) -
         file.write(np.frombuffer(pcm, dtype="<i2"))
 
 
-def _write_compressed(buffer: io.BytesIO, pcm: bytes, sample_rate: int, format: str, noted: bool) -> None:
+def _write_compressed(
+    buffer: io.BytesIO, pcm: bytes, sample_rate: int, format: str, noted: bool, bit_rate: int | None
+) -> None:
     container_name, codec, options = CODECS[format]
     options = options | note_options(format, noted)
     with av.open(buffer, "w", format=container_name, options=options) as container:
         container.metadata.update(TAGS if noted else {})
         stream = container.add_stream(codec, rate=sample_rate)
         stream.layout = "mono"
-        stream.bit_rate = bit_rate(sample_rate)
+        stream.bit_rate = bit_rate or usual_bit_rate(sample_rate)
         frame = av.AudioFrame.from_ndarray(
             np.frombuffer(pcm, dtype="<i2")[np.newaxis], format="s16", layout="mono"
         )

@@ -72,10 +72,13 @@ class Callers:
         self._doorkeeper = Doorkeeper(settings, admin_token)
         self._proxies = Networks(settings.trusted_proxies)
 
-    def identify(self, connection: HTTPConnection) -> Caller:
-        """The caller. Raises ApiError: 401 for an unknown key, or none where one is needed; 429."""
+    def identify(self, connection: HTTPConnection, said: str | None = None) -> Caller:
+        """The caller. Raises ApiError: 401 for an unknown key, or none where one is needed; 429.
+
+        `said`: a key that came in another way, for a connection whose head has none.
+        """
         settings = self._settings
-        key = given_key(connection) if settings.api_keys or not settings.anonymous else None
+        key = given_key(connection) or said if settings.api_keys or not settings.anonymous else None
         if key is not None:
             return self._by_key(connection, key)
         if not settings.anonymous:

@@ -32,7 +32,8 @@ from gateway.settings import GatewaySettings
 from sockets.at_once import AtOnceWebSocketProtocol, Deadline
 
 LIVE_PATH = "/ws/live"
-"""Where text may come token by token, so that more messages a second are allowed."""
+_TEXT_PATHS = (LIVE_PATH, "/stream-input", "/multi-stream-input")
+"""Ends of paths where text may come token by token, so that more messages a second are allowed."""
 
 _LONGEST_HEAD = 1 << 16
 """Bytes of header lines; as many as fit into one read of the socket may be more."""
@@ -214,7 +215,7 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         super().connection_lost(exc)
 
     def handle_connect(self, event: Request) -> None:
-        if event.path.partition("?")[0] == LIVE_PATH:
+        if event.path.partition("?")[0].endswith(_TEXT_PATHS):
             self._rate = MessageRate(self.live_messages_per_second)
         super().handle_connect(event)
 

@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.edge.hosts import AllowedHosts
-from gateway.errors import ApiError, error_response
+from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 
@@ -78,9 +78,11 @@ class EdgeMiddleware:
         metrics: Metrics,
         settings: GatewaySettings,
         check_sender: Callable[[HTTPConnection], None],
+        error_shape_of: Callable[[Scope], ErrorShape | None] = lambda scope: None,
         body_limits: Mapping[str, BodyLimit] = MappingProxyType({}),
     ) -> None:
         """`check_sender` raises ApiError for a head whose sender may not send a body.
+        `error_shape_of`: the shape of errors for a request, where it is not the one of `gateway.errors`.
 
         `body_limits`: of certain paths; elsewhere `max_body_bytes` and `body_timeout_seconds` hold.
         """
@@ -88,6 +90,7 @@ class EdgeMiddleware:
         self._metrics = metrics
         self._hosts = AllowedHosts(settings.allowed_hosts)
         self._check_sender = check_sender
+        self._error_shape_of = error_shape_of
         self._silence_seconds = settings.body_timeout_seconds
         self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
         self._body_limits = body_limits
@@ -98,6 +101,8 @@ class EdgeMiddleware:
             return
         request_id = request_id_of(Headers(scope=scope))
         scope.setdefault("state", {})["request_id"] = request_id
+        if (shape := self._error_shape_of(scope)) is not None:
+            scope["state"][ERROR_SHAPE] = shape
         if scope["type"] == "websocket":
             await self._open_socket(scope, receive, send)
             return
@@ -114,7 +119,7 @@ class EdgeMiddleware:
             if not isinstance(error, ApiError):
                 logger.exception("unhandled error", request_id=request_id)
                 error = ApiError(500, "internal_error", "an internal error occurred")
-            await error_response(error)(scope, receive, exchange.send)
+            await error_response(error, scope)(scope, receive, exchange.send)
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
@@ -135,7 +140,7 @@ class EdgeMiddleware:
             self._hosts.check(scope)
         except ApiError as error:
             await receive()
-            await error_response(error)(scope, receive, send)
+            await error_response(error, scope)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

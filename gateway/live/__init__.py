@@ -5,11 +5,12 @@
     messages.py   what a client may say
     states.py     the states of a session, and who it talks to
     timers.py     what happens when nothing happens
+    hosted.py     a session with all that belongs to it, for any protocol
     session.py    one session, without sockets and workers
     speech.py     the session's slot: sentence after sentence, paused, cut off, moved to another worker
     at_work.py    the worker that speaks, told to rest or to go on
     witness.py    what is recorded
     continuity.py what a sentence takes over from the one before
 
-`gateway/api/live.py` is the socket before it.
+`gateway/api/live.py` is the socket before it; for other protocols `gateway/protocols/dialogue.py`.
 """

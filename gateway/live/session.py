@@ -119,6 +119,10 @@ class LiveSession:
             share = _COMPLETE_SHARE if self.splitter.seems_complete else 1.0
             self._flush.set(share * self._settings.live_flush_seconds, self.flush)
 
+    def keep_alive(self) -> None:
+        """The client is there, and says nothing."""
+        self._idle.touch()
+
     def flush(self) -> None:
         """What is incomplete is complete."""
         self._flush.clear()

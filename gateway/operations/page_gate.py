@@ -50,11 +50,11 @@ class PageGate:
                 return
             owner = api_of(scope["method"], scope["path"])
             if owner is not None and not pages.is_on(owner):
-                await error_response(page_disabled(owner))(scope, receive, send)
+                await error_response(page_disabled(owner), scope)(scope, receive, send)
                 return
             if scope["path"] == "/" and not pages.is_on("studio"):
                 problem = ApiError(404, "page_disabled", "this gateway serves no studio page")
-                await error_response(problem)(scope, receive, send)
+                await error_response(problem, scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -44,26 +44,36 @@ def begin_clip(
     return synthesis, headers
 
 
-class Collector:
+class Collector(Listener):
     """The listener of a clip that is sent whole."""
-
-    __slots__ = ("chunks",)
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
-
-    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """Nobody to tell: the client of a plain request hears the answer only."""
-
-    def started(self, worker_id: str, sample_rate: int) -> None:
-        """Nobody to tell."""
 
     def audio(self, pcm: bytes) -> None:
         """Kept until the clip is complete."""
         self.chunks.append(pcm)
 
-    def resumable(self, token: str, samples: int) -> None:
-        """Nobody to tell."""
+
+async def finished_clip(
+    request: Request,
+    gateway: Gateway,
+    order: TtsRequest,
+    collector: Collector,
+    protocol: str,
+    caller: Caller | None = None,
+) -> tuple[Outcome, bytes, dict[str, str]]:
+    """How it went, the whole file, and headers of the answer. Raises ApiError, ClientGoneError."""
+    synthesis, facts = begin_clip(request, gateway, order, collector, protocol, caller)
+    outcome = await while_connected(request, synthesis.run())
+    began_at = time.monotonic()
+    pcm = b"".join(collector.chunks)
+    noted = gateway.settings.provenance_note
+    file = await asyncio.to_thread(
+        encode_clip, pcm, outcome.sample_rate, order.format, noted=noted, bit_rate=order.bit_rate
+    )
+    gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
+    return outcome, file, facts
 
 
 async def whole_clip(
@@ -75,17 +85,10 @@ async def whole_clip(
     caller: Caller | None = None,
 ) -> Response:
     """A response with the whole file, whose headers say how it went; `headers` are added. Raises ApiError."""
-    collector = Collector()
-    synthesis, facts = begin_clip(request, gateway, order, collector, protocol, caller)
     try:
-        outcome = await while_connected(request, synthesis.run())
+        outcome, file, facts = await finished_clip(request, gateway, order, Collector(), protocol, caller)
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
-    began_at = time.monotonic()
-    pcm = b"".join(collector.chunks)
-    noted = gateway.settings.provenance_note
-    file = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, order.format, noted=noted)
-    gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
     return Response(file, headers=_headers(outcome, order.format) | facts | headers)
 
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
+from starlette.types import Scope
 
+from gateway.errors import ErrorShape
 from gateway.protocols import links, models, native, play
+from gateway.protocols.elevenlabs import catalog as elevenlabs_catalog
+from gateway.protocols.elevenlabs import errors as elevenlabs_errors
+from gateway.protocols.elevenlabs import socket as elevenlabs_socket
+from gateway.protocols.elevenlabs import speech as elevenlabs_speech
 from gateway.protocols.openai import models as openai_models
 from gateway.protocols.openai import speech as openai_speech
 
 ROUTERS: tuple[APIRouter, ...] = (
     *(native.router, play.router, links.router, models.router),
     *(openai_speech.router, openai_models.router),
+    *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
 )
+
+
+def error_shape_of(scope: Scope) -> ErrorShape | None:
+    """How errors are told to who sends this request; None: in our own shape."""
+    return elevenlabs_errors.shape_of(scope)

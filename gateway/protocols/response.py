@@ -25,6 +25,7 @@ from gateway.protocols.clip import begin_clip, content_type_of
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
+from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome
 
 _UNCOMPRESSED = ("pcm", "wav")
@@ -35,6 +36,12 @@ class Framing:
 
     media_type: str | None = None
     """None: the file's."""
+
+    def part(self, text: str) -> None:
+        """The audio that follows is of this part of the text."""
+
+    def heard(self, seconds: float) -> None:
+        """So much more audio goes into the file."""
 
     def audio(self, data: bytes) -> bytes:
         """The next bytes of the file."""
@@ -49,7 +56,7 @@ class Framing:
         return b""
 
 
-class SpeechResponse(Response):
+class SpeechResponse(Response, Listener):
     """Runs the synthesis of `order`, and is its listener. Raises ApiError for who may not ask for it."""
 
     def __init__(
@@ -71,7 +78,7 @@ class SpeechResponse(Response):
         self._framing = framing or Framing()
         self._interruption = Interruption()
         self._outbox = Outbox(
-            self._send_pcm, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
+            self._take, gateway.settings.client_buffer_bytes, on_failure=self._interruption.end_with
         )
         self._encoder: Encoder | None = None
         self._encode_seconds = 0.0
@@ -83,19 +90,17 @@ class SpeechResponse(Response):
 
     # ------------------------------------------------------------------------------------------ what is heard
 
-    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """Nobody to tell: the response has not begun."""
-
     def started(self, worker_id: str, sample_rate: int) -> None:
         """The rate of the file is known."""
         self._sample_rate = sample_rate
 
+    def part(self, text: str) -> None:
+        """For the frames, in its place between the audio."""
+        self._outbox.put(text)
+
     def audio(self, pcm: bytes) -> None:
         """Into the file, and out."""
         self._outbox.put(pcm)
-
-    def resumable(self, token: str, samples: int) -> None:
-        """Nobody to tell."""
 
     # --------------------------------------------------------------------------------------------- the answer
 
@@ -121,10 +126,17 @@ class SpeechResponse(Response):
         finally:
             self._outbox.drop()
 
-    async def _send_pcm(self, pcm: str | bytes) -> None:
+    async def _take(self, piece: str | bytes) -> None:
+        """The text of the part that begins, or audio."""
+        if isinstance(piece, str):
+            self._framing.part(piece)
+            return
         if self._encoder is None:
-            self._encoder = stream_encoder(self._order.format, self._sample_rate, noted=self._noted)
-        await self._send_piece(await self._encoded(self._encoder.encode, pcm))
+            self._encoder = stream_encoder(
+                self._order.format, self._sample_rate, noted=self._noted, bit_rate=self._order.bit_rate
+            )
+        self._framing.heard(len(piece) / 2 / self._sample_rate)
+        await self._send_piece(await self._encoded(self._encoder.encode, piece))
 
     async def _finish(self, outcome: Outcome) -> None:
         await self._send_piece(await self._encoded(self._encoder.finish))

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from gateway.text import Lexicon, normalise
+from gateway.text.pace import said_up_to
 
 VERSION = 1
 _IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -127,19 +128,12 @@ def estimate_words(text: str, part: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _said_up_to(text: str, part: dict[str, Any]) -> list[float] | None:
-    """How many characters are said of `text[:n]`, for every n; what stands for a figure is shared out. None
-    where the text is said as it is written.
-    """
+    """How many characters are said of `text[:n]`, for every n. None where it is said as it is written."""
     if not part.get("in_words") and not part.get("respelt"):
         return None
     lexicon = Lexicon.of(part.get("respelt", {}))
     spoken = normalise(text, lexicon=lexicon) if part.get("in_words") else lexicon.respell(text)[0]
-    said = [0.0] * (len(text) + 1)
-    for character, start, end in zip(spoken.text, spoken.starts, spoken.ends, strict=True):
-        if not character.isspace():
-            for place in range(start, end):
-                said[place + 1] += 1 / (end - start)
-    return list(accumulate(said))
+    return said_up_to(spoken)
 
 
 def locate(text: str, pieces: Sequence[str]) -> list[tuple[int, int]]:

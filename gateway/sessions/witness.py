@@ -6,7 +6,7 @@ from gateway.requests import NATIVE, TtsRequest
 from gateway.sessions.recorder import Recorder
 from gateway.sessions.recording import Recording
 from gateway.sessions.timeline import locate
-from gateway.streams.listener import ResumableListener, Witness
+from gateway.streams.listener import Listener, Witness
 from gateway.streams.relay import Clip
 
 _PARAMETERS = (
@@ -14,10 +14,10 @@ _PARAMETERS = (
 )  # fmt: skip
 
 
-class ClipWitness(Witness):
+class ClipWitness(Witness, Listener):
     """The listener and the witness of one clip, which is a session of one utterance."""
 
-    def __init__(self, recording: Recording | None, listener: ResumableListener) -> None:
+    def __init__(self, recording: Recording | None, listener: Listener) -> None:
         """`recording`: None for a clip that is not recorded; then everything just passes."""
         self._recording = recording
         self._listener = listener
@@ -45,6 +45,10 @@ class ClipWitness(Witness):
     def started(self, worker_id: str, sample_rate: int) -> None:
         """Told before `speaking`, which writes it down."""
         self._listener.started(worker_id, sample_rate)
+
+    def part(self, text: str) -> None:
+        """Told before `speaking`, too."""
+        self._listener.part(text)
 
     def audio(self, pcm: bytes) -> None:
         """First the client: what it does not get is not in the recording either."""
@@ -104,7 +108,7 @@ def witness_clip(
     recorder: Recorder,
     request: TtsRequest,
     owner: str,
-    listener: ResumableListener,
+    listener: Listener,
     *,
     resumed: bool = False,
     protocol: str = NATIVE,

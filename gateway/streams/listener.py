@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.streams.relay import Clip
 
 
-class Listener(Protocol):
-    """What a request's client hears of it."""
+class Listener:
+    """What a request's client hears of it, whichever protocol it speaks; this one forgets it.
+
+    The calls come in the order of the pieces and never wait. The end is that of `Synthesis.run`: an `Outcome`
+    or an ApiError.
+    """
 
     def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
         """The request waits; called again whenever its position changes."""
@@ -18,15 +22,17 @@ class Listener(Protocol):
     def started(self, worker_id: str, sample_rate: int) -> None:
         """A worker took it. Called once, also when other workers go on with it later."""
 
+    def part(self, text: str) -> None:
+        """The audio that follows is of the next part of the text, in the words that were written."""
+
     def audio(self, pcm: bytes) -> None:
         """The next s16le samples. May raise ApiError to end the request."""
 
-
-class ResumableListener(Listener, Protocol):
-    """The same for a client that wants to be able to resume."""
-
     def resumable(self, token: str, samples: int) -> None:
-        """Appended to what came before, `token` covers the clip up to `samples`, which were heard already."""
+        """Appended to what came before, `token` covers the clip up to `samples`, which were heard already.
+
+        Told to clients that want to be able to resume.
+        """
 
 
 class Witness:

@@ -18,6 +18,7 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Priority
+from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Synthesis
 from gateway.voices.clip_cache import ClipKey
 from gateway.voices.resolution import features_for
@@ -30,17 +31,11 @@ _SENTENCES = {
 _SEED = 1
 
 
-class _Ear:
-    """A listener that keeps the audio."""
+class _Ear(Listener):
+    """Keeps the audio."""
 
     def __init__(self) -> None:
         self.pcm: list[bytes] = []
-
-    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """Nobody to tell."""
-
-    def started(self, worker_id: str, sample_rate: int) -> None:
-        """Nobody to tell."""
 
     def audio(self, pcm: bytes) -> None:
         self.pcm.append(pcm)

@@ -19,6 +19,7 @@ from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
+from gateway.sessions.timeline import locate
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
@@ -55,7 +56,7 @@ class Synthesis:
         witness: Witness = UNWITNESSED,
         protocol: str = NATIVE,
     ) -> None:
-        """`clip`: what there is of it already. `token`: told to the listener, a `ResumableListener`."""
+        """`clip`: what there is of it already. `token`: told to the listener."""
         self._gateway = gateway
         self._request = request
         self._request_id = request_id
@@ -79,6 +80,8 @@ class Synthesis:
         self._output: Output | None = None
         self._samples = 0
         """That the listener got here."""
+        self._part = -1
+        """Of which it was told last."""
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
 
@@ -147,6 +150,7 @@ class Synthesis:
         self._started_at = time.monotonic()
         self._open_output("")
         self._witness.speaking("", self.clip, self.sample_rate)
+        self._listener.part(self._request.text)
         silence = bytes(2 * round(_SILENCE_SECONDS * self.sample_rate))
         self._samples = len(silence) // 2
         self._listener.audio(silence)
@@ -208,7 +212,16 @@ class Synthesis:
             self._started_at = time.monotonic()
             self._metrics.queue_seconds.observe(self._started_at - self._began_at)
             self._open_output(lease.worker.id)
+        if self._part != self.clip.part:
+            self._part = self.clip.part
+            self._listener.part(self._written_part())
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
+
+    def _written_part(self) -> str:
+        """The present part with the white space before it, so that all parts together are the text."""
+        text, ranges = self._request.text, locate(self._request.text, self.clip.texts)
+        start = ranges[self._part - 1][1] if self._part else 0
+        return text[start : len(text) if self._part + 1 == len(ranges) else ranges[self._part][1]]
 
     def _open_output(self, worker_id: str) -> None:
         request, model_rate = self._request, self.clip.model.sample_rate

@@ -6,6 +6,7 @@ normaliser.py  `normalise`: which language a sentence is in, and what is done in
 spoken.py      `Spoken`: the result, with the way back to what was written
 lexicon.py     `Lexicon`: words that are said otherwise than they are written
 rules.py       what a rule is, and which of two rules has its way
+pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
 addresses.py   URLs, e-mail addresses, file names
 english/       rules for English

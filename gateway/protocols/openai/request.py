@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from gateway.audio.formats import AudioFormat
 from gateway.errors import ApiError, from_validation
+from gateway.protocols.ignored import ignored_fields
 from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest
 
 OPENAI = "openai"
@@ -21,7 +21,6 @@ OPENAI_VOICES = frozenset(
 )
 OPENAI_MODELS = frozenset(("tts-1", "tts-1-hd", "gpt-4o-mini-tts"))
 PCM_RATE = 24_000
-IGNORED_HEADER = "X-Ignored-Fields"
 _LANGUAGES = {
     "": None,
     "auto": None,
@@ -37,8 +36,6 @@ _LANGUAGES = {
     "spanish": "es",
 }
 """Words that clients of other services send as `language`."""
-_MOST_NAMED = 20
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def _voice_id(voice: Any) -> Any:
@@ -70,8 +67,7 @@ class OpenAiSpeechRequest(SpeechOptions):
     @property
     def ignored(self) -> dict[str, str]:
         """A header that names the fields which nothing was done with."""
-        names = sorted(name for name in self.model_extra if _NAME.fullmatch(name))[:_MOST_NAMED]
-        return {IGNORED_HEADER: ", ".join(names)} if names else {}
+        return ignored_fields(self.model_extra)
 
     @property
     def comes_whole(self) -> bool:

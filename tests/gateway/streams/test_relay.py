@@ -15,6 +15,7 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.settings import load_settings
 from gateway.slots.worker import Health
+from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from worker.protocol import ErrorDetail, StartRequest
@@ -50,16 +51,13 @@ QUICK = {
 }
 
 
-class Ear:
-    """A listener that keeps what it hears."""
+class Ear(Listener):
+    """Keeps what it hears."""
 
     def __init__(self) -> None:
         self.pcm = b""
         self.starts: list[str] = []
         self.on_audio = asyncio.Event()
-
-    def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
-        """Waiting is of no interest here."""
 
     def started(self, worker_id: str, sample_rate: int) -> None:
         self.starts.append(worker_id)

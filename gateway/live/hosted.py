@@ -1,0 +1,86 @@
+"""A live session with its speech, its recording and its account, for whichever protocol it is held."""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError
+from gateway.live.messages import Start
+from gateway.live.session import LiveSession
+from gateway.live.speech import LiveSpeech
+from gateway.live.states import Outlet
+from gateway.live.witness import LiveWitness
+from gateway.service import Gateway
+from gateway.slots.standing import Standing
+
+logger = structlog.get_logger(__name__)
+
+_EXPECTED_SECONDS = 5.0
+"""Of audio that a session is charged when it gets a slot; corrected by what it was served."""
+
+
+class HostedSession:
+    """`open`, then `run`, and in any case `settle`, each once."""
+
+    def __init__(self, gateway: Gateway, outlet: Outlet, request_id: str, protocol: str) -> None:
+        self.session = LiveSession(gateway.settings, outlet)
+        self.witness = LiveWitness(None)
+        self.speech: LiveSpeech | None = None
+        self._gateway = gateway
+        self._request_id = request_id
+        self._protocol = protocol
+        self._began_at = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since the session was asked for."""
+        return time.monotonic() - self._began_at
+
+    def open(self, start: Start, caller: Caller) -> None:
+        """What holds for the session, and whose it is. Raises ApiError for what the caller may not have."""
+        gateway = self._gateway
+        gateway.check_open()
+        standing = caller.standing_for(start.priority, _EXPECTED_SECONDS, otherwise=caller.highest)
+        self._check_sessions(standing)
+        facts = start.model_dump(exclude={"type", "record", "priority", "lexicon"}, exclude_none=True)
+        facts["protocol"] = self._protocol
+        self.witness = LiveWitness(gateway.recorder.open("live", facts, caller.tenant, asked=start.record))
+        self.speech = LiveSpeech(gateway, self.session, start, self._request_id, standing, self.witness)
+        self.session.voice = self.speech
+        self.session.tenant = standing.tenant
+
+    def _check_sessions(self, standing: Standing) -> None:
+        """A session counts against `max_streams` while it rests, too."""
+        sessions = self._gateway.live_sessions
+        open_sessions = sum(session.tenant == standing.tenant for session in sessions)
+        if 0 < standing.max_streams <= open_sessions:
+            message = f"{open_sessions} live sessions of this client are open, and no more may be"
+            raise ApiError(429, "too_many_streams", message)
+
+    async def run(self) -> None:
+        """Returns when the client asked for the end and all is said. Raises ApiError."""
+        self._gateway.live_sessions.add(self.session)
+        try:
+            await self.speech.run()
+        finally:
+            self._gateway.live_sessions.discard(self.session)
+
+    def settle(self, outcome: str) -> None:
+        """One line and one count per session. The text is nobody's business."""
+        metrics, timeline = self._gateway.metrics, self.session.timeline
+        metrics.live_sessions.labels(outcome, self._protocol).inc()
+        self._gateway.operations.overload.note(outcome)
+        self.witness.finish(outcome)
+        if self.speech is None:
+            return
+        metrics.live_utterances.inc(timeline.utterances)
+        metrics.audio_seconds.inc(self.speech.audio_seconds)
+        logger.info(
+            "live session", request_id=self._request_id, protocol=self._protocol, outcome=outcome,
+            utterances=timeline.utterances, cancellations=timeline.epoch,
+            audio_seconds=round(self.speech.audio_seconds, 3),
+            seconds=round(self.seconds, 3), migrations=self.speech.migrations,
+        )  # fmt: skip

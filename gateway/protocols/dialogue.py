@@ -1,0 +1,183 @@
+"""Text that comes in pieces and is spoken meanwhile, for protocols over a socket: a live session of its own.
+
+    dialogue = Dialogue(gateway, request_id, start, "elevenlabs", listener)
+    dialogue.open(caller)
+    task = asyncio.create_task(dialogue.run())
+    dialogue.append("Good morn")
+    dialogue.append("ing. ")
+    dialogue.finish()
+    await task              # all is said
+
+The listener hears the same pieces as that of a clip, and when what was flushed is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError
+from gateway.live.hosted import HostedSession
+from gateway.live.messages import Start
+from gateway.service import Gateway
+from gateway.streams.interruption import Interruption
+from gateway.streams.listener import Listener
+from models.sentences import has_words
+
+logger = structlog.get_logger(__name__)
+
+_SILENCE_SECONDS = 0.1
+"""Of text without words: some clients wait for audio after any text."""
+_SILENCE_RATE = 24_000
+"""Where no worker has said another."""
+
+
+class DialogueListener(Listener):
+    """What is heard of a dialogue beside its audio."""
+
+    def flushed(self) -> None:
+        """All that was appended before a flush is on its way; told once for each."""
+
+    def refused(self, error: dict[str, Any]) -> None:
+        """A sentence was not spoken; the dialogue goes on."""
+
+    def drop_audio(self) -> int:
+        """Forget audio that has not left yet; its bytes."""
+        return 0
+
+
+class Dialogue:
+    """One stretch of speech; also the `Outlet` of its session."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        request_id: str,
+        start: Start,
+        protocol: str,
+        listener: DialogueListener,
+    ) -> None:
+        self._start = start
+        self._listener = listener
+        self._hosted = HostedSession(gateway, self, request_id, protocol)
+        self._session = self._hosted.session
+        self._interruption = Interruption()
+        self._request_id = request_id
+        self._appended = ""
+        """From the first character on that is not spoken yet."""
+        self._spoken = 0
+        """Characters before that."""
+        self._ends: dict[int, int] = {}
+        """Where the utterances end that are being spoken, by index."""
+        self._flushes: list[int] = []
+        """Where they were asked for, in characters."""
+        self._audible = False
+        self.has_text = self.finishing = self.cancelled = False
+
+    def open(self, caller: Caller) -> None:
+        """Before anything else. Raises ApiError for what the caller may not have; then it is over."""
+        try:
+            self._hosted.open(self._start, caller)
+        except ApiError as error:
+            self._hosted.settle(error.code)
+            raise
+
+    async def run(self) -> None:
+        """Returns when `finish` was called and all is said, or after `cancel`. Raises ApiError."""
+        outcome = "client_gone"
+        try:
+            async with self._interruption:
+                if not self.cancelled:
+                    await self._hosted.run()
+            outcome = "cancelled" if self.cancelled else "stop"
+        except _Cancelled:
+            outcome = "cancelled"
+        except ApiError as error:
+            outcome = error.code
+            raise
+        except Exception:
+            outcome = "internal_error"
+            logger.exception("unhandled error", request_id=self._request_id)
+            raise ApiError(500, "internal_error", "an internal error occurred") from None
+        finally:
+            self._hosted.settle(outcome)
+        if outcome == "stop" and self.has_text and not self._audible:
+            self._be_silent()
+
+    def _be_silent(self) -> None:
+        rate = self._start.sample_rate or _SILENCE_RATE
+        self._listener.started("", rate)
+        self._listener.audio(bytes(2 * round(_SILENCE_SECONDS * rate)))
+
+    # ---------------------------------------------------------------------------------------- from the client
+
+    def append(self, text: str) -> None:
+        """More text. Raises ApiError when too much waits already; the dialogue goes on."""
+        self._session.append(text)
+        self._appended += text
+        self.has_text |= bool(text.strip())
+
+    def flush(self) -> None:
+        """Speak what is incomplete."""
+        self._flushes.append(self._spoken + len(self._appended))
+        self._session.flush()
+        self._tell_flushed()
+
+    def finish(self) -> None:
+        """Speak what was appended, then end."""
+        self.finishing = True
+        self._session.stop()
+
+    def cancel(self) -> None:
+        """End now: nothing of it is heard any more."""
+        self.cancelled = True
+        self._listener.drop_audio()
+        self._interruption.end_with(_Cancelled())
+
+    def clear(self) -> None:
+        """Speak nothing of what was appended any more, and go on with what comes."""
+        self._session.cancel(0)
+        self._spoken, self._appended = self._spoken + len(self._appended), ""
+        self._ends.clear()
+        self._flushes.clear()
+
+    def keep_alive(self) -> None:
+        """The client is there, and says nothing."""
+        self._session.keep_alive()
+
+    # ------------------------------------------------------------------------------------- `states.Outlet`
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """A message of the session."""
+        match message["type"]:
+            case "started":
+                self._listener.started(message["worker_id"], message["sample_rate"])
+            case "utterance":
+                self._ends[message["index"]] = message["end"]
+                self._listener.part(message["text"])
+            case "utterance_done":
+                end = self._ends.pop(message["index"], self._spoken)
+                self._appended, self._spoken = self._appended[end - self._spoken :], end
+                self._tell_flushed()
+            case "error":
+                self._listener.refused(message["error"])
+
+    def audio(self, pcm: bytes) -> None:
+        """Its next samples. Raises ApiError when the client leaves too much unread."""
+        self._audible = True
+        self._listener.audio(pcm)
+
+    def drop_audio(self) -> int:
+        """What has not left yet will not."""
+        return self._listener.drop_audio()
+
+    def _tell_flushed(self) -> None:
+        while self._flushes and not has_words(self._appended[: self._flushes[0] - self._spoken]):
+            self._flushes.pop(0)
+            self._listener.flushed()
+
+
+class _Cancelled(Exception):
+    """The client wants no more of it."""

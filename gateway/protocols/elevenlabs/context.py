@@ -1,0 +1,127 @@
+"""One stretch of speech over a socket: text in, encoded audio with the times of its characters out."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+from gateway.audio.encoders import Encoder, stream_encoder
+from gateway.edge.outbox import Outbox
+from gateway.errors import ApiError
+from gateway.live.messages import Start
+from gateway.protocols.dialogue import Dialogue, DialogueListener
+from gateway.protocols.elevenlabs.formats import OutputFormat
+from gateway.protocols.elevenlabs.request import ELEVENLABS
+from gateway.protocols.elevenlabs.timing import in_milliseconds
+from gateway.service import Gateway
+from gateway.streams.character_times import CharacterTimes, Timed
+
+_INLINE = ("pcm", "ulaw", "alaw")
+"""Formats that are made quickly enough for the event loop."""
+
+
+class Context(DialogueListener):
+    """A dialogue, and what its client hears of it."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        request_id: str,
+        id: str | None,
+        start: Start,
+        output: OutputFormat,
+        send: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """`send` puts a message into the socket's outbox. Raises ApiError for a client that does not read."""
+        self.dialogue = Dialogue(gateway, request_id, start, ELEVENLABS, self)
+        self._id = id
+        self._send = send
+        self._output = output
+        self._failure: Exception | None = None
+        self._outbox = Outbox(self._take, gateway.settings.client_buffer_bytes, on_failure=self._fail)
+        self._encoder: Encoder = stream_encoder(
+            output.format,
+            output.sample_rate,
+            noted=gateway.settings.provenance_note,
+            bit_rate=output.bit_rate,
+        )
+        self._times = CharacterTimes(start.speed)
+        self._timed: list[Timed] = []
+        self._sent_until = 0.0
+        """Seconds of audio up to which characters were told."""
+
+    async def run(self) -> None:
+        """Until all is said and sent, or it is cancelled. Raises ApiError."""
+        try:
+            await self.dialogue.run()
+            await self._outbox.flush()
+            if self._failure is not None:
+                raise self._failure
+            if not self.dialogue.cancelled:
+                self._timed += self._times.rest()
+                self._tell(await self._encoded(self._encoder.finish))
+        finally:
+            self._outbox.drop()
+
+    # ------------------------------------------------------------------------------------------ what is heard
+
+    def part(self, text: str) -> None:
+        """In its place between the audio."""
+        self._outbox.put(text)
+
+    def audio(self, pcm: bytes) -> None:
+        """To be encoded, and sent."""
+        self._outbox.put(pcm)
+
+    def refused(self, error: dict[str, Any]) -> None:
+        """A sentence was not spoken, which ends nothing."""
+        self._send({"message": error["message"], "warning": error["code"], "contextId": self._id})
+
+    def drop_audio(self) -> int:
+        """What is not encoded yet."""
+        return self._outbox.drop_audio()
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self.dialogue.cancel()
+
+    async def _take(self, piece: str | bytes) -> None:
+        """The text of a part that begins, or audio."""
+        if isinstance(piece, str):
+            self._times.part(piece)
+            return
+        self._timed += self._times.heard(len(piece) / 2 / self._output.sample_rate)
+        self._tell(await self._encoded(self._encoder.encode, piece))
+
+    async def _encoded(self, work: Callable[..., bytes], *pcm: bytes) -> bytes:
+        if self._output.format in _INLINE:
+            return work(*pcm)
+        return await asyncio.to_thread(work, *pcm)
+
+    def _tell(self, data: bytes) -> None:
+        if self.dialogue.cancelled or not (data or self._timed):
+            return
+        timed, self._timed = self._timed, []
+        alignment = in_milliseconds(timed, self._sent_until, self._times.seconds)
+        if alignment is not None:
+            self._sent_until = self._times.seconds
+        audio = base64.b64encode(data).decode() if data else None
+        said = {"audio": audio, "isFinal": None, "contextId": self._id}
+        self._send({**said, "alignment": alignment, "normalizedAlignment": alignment})
+
+
+def as_text(message: dict[str, Any]) -> str:
+    """A message as it goes over the wire: without a context where there is but one."""
+    if message.get("contextId", "") is None:
+        message = {name: value for name, value in message.items() if name != "contextId"}
+    return json.dumps(message, separators=(",", ":"))
+
+
+def as_api_error(error: Exception) -> ApiError:
+    """What ended a context, for its client."""
+    if isinstance(error, ApiError):
+        return error
+    return ApiError(500, "internal_error", "an internal error occurred")

@@ -1,0 +1,31 @@
+"""Errors as ElevenLabs' clients read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.types import Scope
+
+from gateway.errors import ApiError, ErrorShape
+
+_PREFIXES = ("/v1/text-to-speech/", "/v1/voices", "/v2/voices", "/v1/user")
+
+
+def shape(error: ApiError) -> dict[str, Any]:
+    """A list of fields for wrong ones, else one object."""
+    if error.status_code == 422:
+        place = ["body", error.param] if error.param else ["body"]
+        return {"detail": [{"loc": place, "msg": error.message, "type": error.code}]}
+    detail = {"type": error.type, "code": error.code, "status": error.code, "message": error.message}
+    return {"detail": {**detail, "param": error.param}}
+
+
+def shape_of(scope: Scope) -> ErrorShape | None:
+    """`shape` for a request that is one of ElevenLabs'."""
+    return shape if scope["path"].startswith(_PREFIXES) else None
+
+
+def message(error: ApiError, context_id: str | None = None) -> dict[str, Any]:
+    """An error over a socket, which is closed with the code that stands in it unless a context is named."""
+    said = {"message": error.message, "error": error.code, "code": error.close_code, "param": error.param}
+    return {**said, "contextId": context_id}

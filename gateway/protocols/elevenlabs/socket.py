@@ -1,0 +1,209 @@
+"""`stream-input`, one stretch of speech over a socket, and `multi-stream-input`, several of them.
+
+The connection's task reads; each context speaks in a task of its own, which ends with the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+from fastapi import APIRouter, WebSocket
+from starlette.websockets import WebSocketDisconnect
+
+from gateway.api.client_socket import DONE, ClientSocket, serve_socket
+from gateway.callers.identity import Caller, given_key
+from gateway.errors import ApiError, error_response
+from gateway.protocols.elevenlabs import errors
+from gateway.protocols.elevenlabs.context import Context, as_api_error, as_text
+from gateway.protocols.elevenlabs.messages import Message, Options, read_message
+from gateway.protocols.elevenlabs.request import known_voice
+from gateway.service import Gateway
+
+router = APIRouter()
+logger = structlog.get_logger(__name__)
+
+_PATH = "/v1/text-to-speech/{voice_id}"
+_DEFAULT_CONTEXT = "default"
+_MOST_CONTEXTS = 16
+_FAREWELL_SECONDS = 1.5
+"""For contexts to be said after `close_socket`; clients wait two seconds."""
+
+
+async def stream_input(websocket: WebSocket) -> None:
+    """One stretch of speech."""
+    await _serve(websocket, multi=False)
+
+
+async def multi_stream_input(websocket: WebSocket) -> None:
+    """Several, each with a `context_id`."""
+    await _serve(websocket, multi=True)
+
+
+router.add_websocket_route(_PATH + "/stream-input", stream_input, "elevenlabs-stream-input")
+router.add_websocket_route(_PATH + "/multi-stream-input", multi_stream_input, "elevenlabs-multi-stream-input")
+
+
+async def _serve(websocket: WebSocket, *, multi: bool) -> None:
+    gateway: Gateway = websocket.app.state.gateway
+    if given_key(websocket):
+        try:
+            gateway.callers.identify(websocket)
+        except ApiError as error:  # before the handshake is answered, so that clients see the status
+            await websocket.send_denial_response(error_response(error, websocket.scope))
+            return
+    await serve_socket(websocket, lambda socket: _Connection(socket, multi).run())
+
+
+class _Finished(Exception):
+    """The one context of a socket is over, or the client wants the socket closed."""
+
+
+class _Connection:
+    """One socket."""
+
+    def __init__(self, socket: ClientSocket, multi: bool) -> None:
+        self._socket = socket
+        self._gateway = socket.gateway
+        self._multi = multi
+        self._contexts: dict[str, Context] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._caller: Caller | None = None
+        self._voice = ""
+        self._options: Options | None = None
+        self._failure: ApiError | None = None
+
+    async def run(self) -> None:
+        """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
+        try:
+            async with self._socket.interruption:
+                await self._read()
+        except _Finished:
+            await self._end(self._failure)
+        except ApiError as error:
+            await self._end(error)
+        except WebSocketDisconnect:
+            raise
+        except Exception:
+            logger.exception("unhandled error", request_id=self._socket.request_id)
+            await self._end(ApiError(500, "internal_error", "an internal error occurred"))
+        finally:
+            self._socket.outbox.drop()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _end(self, error: ApiError | None) -> None:
+        await self._socket.outbox.flush()
+        if error is not None:
+            await self._socket.connection.send_text(as_text(errors.message(error)))
+            await self._socket.connection.close(error.close_code, error.code)
+            return
+        await self._socket.connection.close(DONE)
+
+    # ---------------------------------------------------------------------------------------- from the client
+
+    async def _read(self) -> None:
+        self._gateway.check_open()
+        self._options = Options(self._socket.connection.query_params)
+        self._voice = await known_voice(self._gateway, self._socket.connection.path_params["voice_id"])
+        message = read_message(await self._socket.first(self._socket.receive_text()))
+        self._caller = self._gateway.callers.identify(self._socket.connection, message.api_key)
+        while True:
+            self._obey(message)
+            if message.close_socket:
+                await self._say_farewell()
+            message = read_message(await self._socket.receive_text())
+
+    def _obey(self, message: Message) -> None:
+        id = (message.context_id or _DEFAULT_CONTEXT) if self._multi else ""
+        context = self._contexts.get(id)
+        if message.close_context:
+            if context is not None:
+                self._close(context)
+            return
+        if message.text == "" and not message.flush:
+            if context is not None:
+                self._rest(context)
+            elif not self._multi:
+                raise _Finished  # nothing was said, and nothing is to be
+            return
+        if context is None:
+            if not message.text:
+                return
+            context = self._open(id, message)
+        self._speak(context, message)
+
+    def _speak(self, context: Context, message: Message) -> None:
+        dialogue = context.dialogue
+        if dialogue.finishing:
+            return
+        if message.text and (dialogue.has_text or message.text.strip()):  # a blank only opens a context
+            dialogue.append(message.text)
+        if message.flush or (self._options.speaks_at_once and message.text and message.text.strip()):
+            dialogue.flush()
+
+    def _rest(self, context: Context) -> None:
+        """No text: the end of the one context, and of several a sign of life."""
+        if self._multi:
+            context.dialogue.keep_alive()
+        elif not context.dialogue.finishing:
+            context.dialogue.finish()
+
+    def _close(self, context: Context) -> None:
+        """Say what there is; when asked again, be silent."""
+        if context.dialogue.finishing:
+            context.dialogue.cancel()
+        else:
+            context.dialogue.finish()
+
+    def _open(self, id: str, message: Message) -> Context:
+        if len(self._contexts) >= _MOST_CONTEXTS:
+            error = f"a socket has at most {_MOST_CONTEXTS} contexts at once: close some"
+            raise ApiError(429, "too_many_contexts", error, param="context_id")
+        start = self._options.start(self._gateway, self._voice, message.voice_settings)
+        context = Context(
+            self._gateway, self._socket.request_id, id or None, start, self._options.output, self._send
+        )
+        context.dialogue.open(self._caller)
+        self._contexts[id] = context
+        task = asyncio.create_task(self._run(id, context))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return context
+
+    async def _run(self, id: str, context: Context) -> None:
+        """A context to its end, of which the client is told."""
+        failure: ApiError | None = None
+        try:
+            await context.run()
+        except Exception as error:
+            failure = as_api_error(error)
+            if not isinstance(error, ApiError):
+                logger.exception("unhandled error", request_id=self._socket.request_id)
+        del self._contexts[id]
+        if not self._multi:
+            self._failure = failure
+            if failure is None:
+                self._send({"audio": None, "isFinal": True})
+            self._socket.interruption.end_with(_Finished())
+        elif failure is not None:
+            self._send(errors.message(failure, id))
+        else:
+            self._send({"isFinal": True, "contextId": id})
+
+    async def _say_farewell(self) -> None:
+        """After `close_socket`: what was said is heard, as far as the client waits for it."""
+        for context in self._contexts.values():
+            if not context.dialogue.finishing:
+                context.dialogue.finish()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_FAREWELL_SECONDS)
+        raise _Finished
+
+    def _send(self, message: dict[str, object]) -> None:
+        try:
+            self._socket.outbox.put(as_text(message))
+        except ApiError as error:
+            self._socket.interruption.end_with(error)
+            raise

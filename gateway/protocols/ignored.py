@@ -1,0 +1,16 @@
+"""Telling a client which of its fields nothing was done with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+HEADER = "X-Ignored-Fields"
+_MOST_NAMED = 20
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def ignored_fields(names: Iterable[str]) -> dict[str, str]:
+    """A header that names them, as far as they are fit for one; none where there are none."""
+    fit = sorted(name for name in names if _NAME.fullmatch(name))[:_MOST_NAMED]
+    return {HEADER: ", ".join(fit)} if fit else {}

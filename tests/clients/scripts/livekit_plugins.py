@@ -1,0 +1,144 @@
+"""LiveKit's plugins for ElevenLabs and OpenAI, as an agent uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import aiohttp
+from cases import main
+from livekit.agents import APIConnectionError, APIStatusError, tokenize, tts
+from livekit.plugins import elevenlabs, openai
+
+URL, KEY = os.environ["URL"], os.environ["KEY"]
+TEXT = "The doors open at nine. Please bring your ticket. We look forward to seeing you."
+
+
+async def _said(stream: tts.SynthesizeStream | tts.ChunkedStream) -> tuple[float, list[str]]:
+    """Seconds of audio, and the words that came with times."""
+    seconds, words = 0.0, []
+    async for event in stream:
+        seconds += event.frame.duration
+        words += event.frame.userdata.get("lk.timed_transcripts", [])
+    return seconds, words
+
+
+async def _stream(speaker: tts.TTS, text: str = TEXT) -> tuple[float, list[str]]:
+    async with speaker.stream() as stream:
+        for word in text.split():
+            stream.push_text(f"{word} ")
+        stream.end_input()
+        return await _said(stream)
+
+
+def _elevenlabs(session: aiohttp.ClientSession, **options: object) -> elevenlabs.TTS:
+    options = {"encoding": "pcm_24000", **options}
+    return elevenlabs.TTS(api_key=KEY, base_url=f"{URL}/v1", http_session=session, **options)
+
+
+async def case_elevenlabs_stream() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _elevenlabs(session)
+        seconds, words = await _stream(speaker)
+        again, _ = await _stream(speaker)  # on the same socket
+        await speaker.aclose()
+    assert seconds > 2 and again > 2, (seconds, again)
+    assert "".join(words).split() == TEXT.split(), words
+
+
+async def case_elevenlabs_stream_of_mp3_by_sentence() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _elevenlabs(
+            session,
+            encoding="mp3_22050_32",
+            auto_mode=True,
+            word_tokenizer=tokenize.blingfire.SentenceTokenizer(),
+        )
+        seconds, _ = await _stream(speaker)
+        await speaker.aclose()
+    assert seconds > 2
+
+
+async def case_elevenlabs_two_at_once() -> None:
+
+    async with aiohttp.ClientSession() as session:
+        speaker = _elevenlabs(session)
+        said = await asyncio.gather(_stream(speaker), _stream(speaker, "Something else entirely."))
+        await speaker.aclose()
+    assert said[0][0] > said[1][0] > 0.5
+
+
+async def case_elevenlabs_interrupted_then_again() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _elevenlabs(session)
+        async with speaker.stream() as stream:
+            stream.push_text(TEXT * 5)
+            stream.flush()
+            async for _ in stream:
+                break
+        seconds, _ = await _stream(speaker)
+        await speaker.aclose()
+    assert seconds > 2
+
+
+async def case_elevenlabs_chunked() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _elevenlabs(session, encoding="mp3_22050_32")
+        seconds, _ = await _said(speaker.synthesize(TEXT))
+        await speaker.aclose()
+    assert seconds > 2
+
+
+async def case_elevenlabs_text_without_words() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _elevenlabs(session)
+        for text in ("...", "🎉", "…"):
+            seconds, _ = await _stream(speaker, text)
+            assert 0 < seconds < 1
+        await speaker.aclose()
+
+
+async def case_elevenlabs_voices() -> None:
+    async with aiohttp.ClientSession() as session:
+        voices = await _elevenlabs(session).list_voices()
+    assert "default" in [voice.id for voice in voices]
+
+
+async def case_elevenlabs_wrong_key() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = elevenlabs.TTS(api_key="of nobody at all", base_url=f"{URL}/v1", http_session=session)
+        try:
+            await _stream(speaker)
+        except (APIStatusError, APIConnectionError) as error:
+            assert getattr(error, "status_code", 401) == 401, error
+        else:
+            raise AssertionError("a wrong key was taken")
+
+
+def _openai(**options: object) -> openai.TTS:
+    return openai.TTS(api_key=KEY, base_url=f"{URL}/v1", **options)
+
+
+async def case_openai_every_format() -> None:
+    for format in ("mp3", "opus", "aac", "flac", "wav", "pcm"):
+        async with _openai(response_format=format, model="tts-1").synthesize(TEXT) as stream:
+            seconds, _ = await _said(stream)
+        assert seconds > 2, format
+
+
+async def case_openai_speed_and_instructions() -> None:
+    fast = _openai(speed=2.0, response_format="pcm", voice="nova", instructions="Whisper.")
+    async with fast.synthesize(TEXT) as stream:
+        seconds, _ = await _said(stream)
+    async with _openai(response_format="pcm").synthesize(TEXT) as stream:
+        slow_seconds, _ = await _said(stream)
+    assert 1.6 < slow_seconds / seconds < 2.4
+
+
+async def case_openai_text_without_words() -> None:
+    for text in ("...", "🎉"):
+        async with _openai(response_format="pcm").synthesize(text) as stream:
+            await _said(stream)
+
+
+main(__name__)

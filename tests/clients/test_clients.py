@@ -1,0 +1,81 @@
+"""Real SDKs and plugins against a real gateway; `tests/clients/run.sh` installs them and runs this.
+
+A case is a function of a script in `tests/clients/scripts/`, which runs in the environment of the clients.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.clients.tls import tls_proxy
+from tests.gateway.processes import GatewayProcess, started_fleets
+
+SCRIPTS = Path(__file__).parent / "scripts"
+KEY = "a key that is long enough"
+PYTHON = os.environ.get("CLIENTS_PYTHON")
+
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="tests/clients/run.sh installs the clients")
+
+
+def cases() -> list[tuple[str, str]]:
+    found = []
+    for path in sorted(SCRIPTS.glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("case_"):
+                found.append((path.stem, node.name.removeprefix("case_")))
+    return found
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with started_fleets() as start:
+        keys = json.dumps({"alice": {"key": KEY, "priority": "interactive"}})
+        settings = {"data_dir": tmp_path_factory.mktemp("data"), "api_keys": keys, "anonymous": "false"}
+        gateway, _ = start(1, slots=8, step_ms=5, gateway=settings)
+        yield gateway
+        log = "".join(gateway.log)
+        assert "Traceback" not in log and "unhandled" not in log, log
+
+
+@pytest.fixture(scope="module")
+def environment(fleet: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with tls_proxy(fleet.port, tmp_path_factory.mktemp("tls")) as (port, certificate):
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        yield {
+            **kept,
+            "URL": fleet.url,
+            "SECURE_URL": f"https://localhost:{port}",
+            "SSL_CERT_FILE": str(certificate),
+            "KEY": KEY,
+        }
+
+
+@pytest.fixture(scope="module")
+def results(environment: dict[str, str]) -> object:
+    @cache
+    def results_of(script: str) -> dict[str, str | None]:
+        ran = subprocess.run(
+            [PYTHON, str(SCRIPTS / f"{script}.py")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout.splitlines()[-1])
+
+    return results_of
+
+
+@pytest.mark.parametrize(("script", "case"), cases())
+def test_client(results: object, script: str, case: str) -> None:
+    problem = results(script)[case]
+    assert problem is None, problem
