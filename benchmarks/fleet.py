@@ -103,7 +103,7 @@ class Fleet:
     ) -> None:
         self._slots = slots
         self._step_ms = step_ms
-        self._settings = {"log_level": "error", **gateway_settings}
+        self.settings = {"log_level": "error", **gateway_settings}
         self._count = workers
         self.workers: list[Process] = []
         self.gateway: Process
@@ -118,7 +118,7 @@ class Fleet:
         try:
             self.workers = [self._worker(free_port()) for _ in range(self._count)]
             urls = ",".join(worker.url for worker in self.workers)
-            self.gateway = Process("gateway", "--workers", urls, port=free_port(), **self._settings)
+            self.gateway = Process("gateway", "--workers", urls, port=free_port(), **self.settings)
             await self.until_serving()
         except BaseException:
             self._kill_all()

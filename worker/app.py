@@ -25,9 +25,10 @@ from worker.conversion import from_array
 from worker.engines import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
 from worker.lifecycle import Worker
-from worker.protocol import GENERATE_PATH, EncodeResponse, ErrorCode, WorkerStatus
+from worker.protocol import GENERATE_PATH, SLOTS_PATH, EncodeResponse, ErrorCode, WorkerStatus
 from worker.registrar import Registrar
 from worker.settings import WorkerSettings
+from worker.slot_socket import SlotSocket, gateway_of
 
 logger = structlog.get_logger(__name__)
 
@@ -57,7 +58,12 @@ def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_en
     @app.websocket(GENERATE_PATH)
     async def generate(websocket: WebSocket) -> None:
         await websocket.accept()
-        await Connection(websocket, worker).serve()
+        await Connection(websocket, worker, gateway_of(websocket)).serve()
+
+    @app.websocket(SLOTS_PATH)
+    async def slots(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await SlotSocket(websocket, worker.turns).serve()
 
     return app
 

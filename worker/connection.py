@@ -36,9 +36,11 @@ _CLOSE_FAILED = 1011
 class Connection:
     """Serves an accepted WebSocket until either side ends it."""
 
-    def __init__(self, websocket: WebSocket, worker: Worker) -> None:
+    def __init__(self, websocket: WebSocket, worker: Worker, gateway: str | None = None) -> None:
+        """`gateway`: who it is of, if it says so."""
         self._websocket = websocket
         self._worker = worker
+        self._gateway = gateway
         self._stream: RequestStream | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -105,7 +107,7 @@ class Connection:
                 raise ProtocolError("a request is open on this connection already")
             await self._running
             self._finish_stream()
-        self._stream = RequestStream(self._websocket, self._worker, message)
+        self._stream = RequestStream(self._websocket, self._worker, message, self._gateway)
         self._running = asyncio.create_task(self._stream.run())
 
     def _finish_stream(self) -> None:

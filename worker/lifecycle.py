@@ -29,12 +29,22 @@ from worker.protocol import (
     ErrorCode,
     LoadingProgress,
     ModelDescription,
+    SlotClaim,
     WorkerState,
     WorkerStatus,
 )
 from worker.settings import WorkerSettings
+from worker.turns import Hold, NoSlotError, Turns
 
 logger = structlog.get_logger(__name__)
+
+
+def _call_later(delay_seconds: float, callback: Callable[[], None]) -> object:
+    return asyncio.get_running_loop().call_later(delay_seconds, callback)
+
+
+def _call_soon(callback: Callable[[], None]) -> object:
+    return asyncio.get_running_loop().call_soon(callback)
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,9 @@ class Serving:
 class Slot:
     """The right to one running request. Released once; releasing again does nothing."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, hold: Hold) -> None:
         self._worker: Worker | None = worker
+        self._hold = hold
         self._paused = False
 
     def set_paused(self, paused: bool) -> None:
@@ -65,6 +76,7 @@ class Slot:
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.take_back_slot()
+            self._hold.release()
 
 
 class Worker:
@@ -75,6 +87,7 @@ class Worker:
         self.worker_id = settings.worker_id or f"worker-{settings.port}"
         self.boot_id = secrets.token_hex(8)
         self.counters = Counters()
+        self.turns = Turns(settings.slots, _call_later, _call_soon)
         self.on_state_change: list[Callable[[], None]] = []
         """Called on the event loop when the worker begins or ceases to drain."""
         self.end_within: Callable[[float], None] | None = None
@@ -176,14 +189,17 @@ class Worker:
             raise WorkerError(ErrorCode.LOADING, "the worker is still loading its model")
         return self._serving
 
-    def take_slot(self) -> tuple[Serving, Slot]:
+    def take_slot(self, gateway: str | None = None, claim: SlotClaim | None = None) -> tuple[Serving, Slot]:
         """A slot and the engine to use it with. Raises WorkerError when there is none to be had."""
         serving = self.serving()
-        if self._slots_used >= self.settings.slots:
-            raise WorkerError(ErrorCode.BUSY, f"all {self.settings.slots} slots are used")
+        try:
+            hold = self.turns.take(gateway, claim)
+        except NoSlotError:
+            message = f"all {self.settings.slots} slots are used or promised"
+            raise WorkerError(ErrorCode.BUSY, message) from None
         self._slots_used += 1
         self._all_slots_free.clear()
-        return serving, Slot(self)
+        return serving, Slot(self, hold)
 
     def take_back_slot(self) -> None:
         """For `Slot.release`."""
@@ -217,6 +233,7 @@ class Worker:
 
     def _set_draining(self, draining: bool) -> None:
         self._draining = draining
+        self.turns.reopen(not draining)
         for listener in self.on_state_change:
             listener()
 

@@ -1,9 +1,9 @@
 """The one contract between gateway and worker: every message and every frame that crosses the wire.
 
-HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/generate` carries speech. On a socket the
-gateway sends `StartRequest` as text and may send `CancelRequest`, `PauseRequest` and `ResumeRequest` later;
-the worker answers `Accepted` or `ErrorMessage` as text and then binary frames, each a header, latents and
-PCM. For a clip of two patches:
+HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/slots` is about who may use slots
+(`worker.slot_messages`), and `WS /ws/generate` carries speech. There the gateway sends `StartRequest` as text
+and may send `CancelRequest`, `PauseRequest` and `ResumeRequest` later; the worker answers `Accepted` or
+`ErrorMessage` as text and then binary frames, each a header, latents and PCM. For a clip of two patches:
 
     -> {"type":"start","request_id":"r1","attempt":1,"text":"Hi.","seed":7}
     <- {"type":"accepted",...}
@@ -48,6 +48,22 @@ from worker.frames import (
     encode_frame,
 )
 from worker.latents import Latents
+from worker.slot_messages import (
+    GATEWAY_HEADER,
+    GATEWAY_ID_PATTERN,
+    GRANT_SECONDS,
+    MAX_SLOT_MESSAGE_BYTES,
+    MOST_GATEWAYS,
+    SLOTS_PATH,
+    GiveBack,
+    Grant,
+    Keep,
+    SlotClaim,
+    Standing,
+    Waiting,
+    decode_gateways_slot_message,
+    decode_workers_slot_message,
+)
 from worker.status import (
     REGISTRATION_LEASE_SECONDS,
     REGISTRATION_PATH,
@@ -65,17 +81,23 @@ from worker.status import (
 
 __all__ = [
     "FINISH_REASONS",
+    "GATEWAY_HEADER",
+    "GATEWAY_ID_PATTERN",
     "GENERATE_PATH",
+    "GRANT_SECONDS",
     "HEADER_BYTES",
     "HEARTBEAT_SECONDS",
     "MAX_ANSWER_BYTES",
     "MAX_FRAME_BYTES",
     "MAX_REQUEST_BYTES",
+    "MAX_SLOT_MESSAGE_BYTES",
     "MAX_STATUS_BYTES",
+    "MOST_GATEWAYS",
     "PROTOCOL_VERSION",
     "REGISTRATION_LEASE_SECONDS",
     "REGISTRATION_PATH",
     "REGISTRATION_SECONDS",
+    "SLOTS_PATH",
     "Accepted",
     "CancelRequest",
     "ClientMessage",
@@ -86,7 +108,10 @@ __all__ = [
     "ErrorMessage",
     "Frame",
     "FrameKind",
+    "GiveBack",
+    "Grant",
     "InvalidFieldError",
+    "Keep",
     "Latents",
     "LoadingProgress",
     "ModelDescription",
@@ -98,14 +123,19 @@ __all__ = [
     "ResumeRequest",
     "Resumed",
     "ServerMessage",
+    "SlotClaim",
+    "Standing",
     "StartRequest",
+    "Waiting",
     "WorkerState",
     "WorkerStatus",
     "check_base_url",
     "cut",
     "decode_client_message",
     "decode_frame",
+    "decode_gateways_slot_message",
     "decode_server_message",
+    "decode_workers_slot_message",
     "encode_frame",
     "is_loopback",
 ]
@@ -181,6 +211,8 @@ class StartRequest(BaseModel):
     min_seconds: StrictFloat | None = None
     max_seconds: StrictFloat | None = None
     resume_latents: Latents | None = None
+    claim: SlotClaim | None = None
+    """Said by a gateway that talks about slots (`worker.slot_messages`)."""
 
 
 class CancelRequest(BaseModel):

@@ -44,8 +44,12 @@ SHORT_TEXT_CHARACTERS = 150
 class RequestStream:
     """Serves one `StartRequest` from admission to its last frame."""
 
-    def __init__(self, websocket: WebSocket, worker: Worker, start: StartRequest) -> None:
+    def __init__(
+        self, websocket: WebSocket, worker: Worker, start: StartRequest, gateway: str | None = None
+    ) -> None:
+        """`gateway`: who asks, if it says so."""
         self._worker = worker
+        self._gateway = gateway
         self._start = start
         self._outbox = Outbox.to(websocket, worker.settings.max_unsent_bytes, on_failure=self._lose)
         self._silence = Silence(worker.settings.heartbeat_seconds)
@@ -103,7 +107,7 @@ class RequestStream:
 
     async def _open(self) -> tuple[Serving, Slot]:
         """Admission: a slot, then the engine's consent."""
-        serving, slot = self._worker.take_slot()
+        serving, slot = self._worker.take_slot(self._gateway, self._start.claim)
         try:
             request = to_speech_request(self._start, serving.engine.info)
             self._outputs = await self._submit(serving, request)

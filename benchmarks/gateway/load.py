@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gateway.gateways import gateways
 from benchmarks.gateway.latency import chunk_latency, first_audio
 from benchmarks.gateway.leaks import leaving, memory, soak
 from benchmarks.gateway.overload import overload, tenants
@@ -67,6 +68,11 @@ SCENARIOS: dict[str, Scenario] = {
         tenants,
         {"seconds": 4.0, "slots": 1, "patches": 5, "ageing_seconds": 1.0},
         {"jain_index": ("at least", 0.95), "bulk_wait_seconds_max": ("at most", 60)},
+    ),
+    "gateways": Scenario(
+        gateways,
+        {"seconds": 3.0, "slots": 2, "patches": 5},
+        {"jain_index": ("at least", 0.95), "used_share": ("at least", 0.9)},
     ),
     "leaving": Scenario(
         leaving,

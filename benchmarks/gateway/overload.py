@@ -38,7 +38,7 @@ async def overload(
         capacity = await _direct_capacity(fleet, patches, seconds=seconds / 3)
         began = loop.time()
         lag = asyncio.create_task(_own_lag(lags))
-        await _arrive(factor * capacity, seconds, random.Random(seed), lambda: ask(fleet.gateway.port))
+        await arrive(factor * capacity, seconds, random.Random(seed), lambda: ask(fleet.gateway.port))
         lag.cancel()
         held = await fleet.until_idle()
     warm_up = min(5.0, seconds / 4)
@@ -93,7 +93,7 @@ async def _direct_capacity(fleet: Fleet, patches: int, seconds: float) -> float:
     return whole_rounds * fleet.slots / (sorted(served)[whole_rounds * fleet.slots - 1] - began)
 
 
-async def _arrive(
+async def arrive(
     rate: float, seconds: float, draw: random.Random, ask: Callable[[], Awaitable[None]]
 ) -> None:
     """Call `ask` at Poisson times of that rate and wait for all that was begun."""
@@ -136,7 +136,7 @@ async def tenants(
                     audio[name] += float(answer.headers["x-audio-seconds"])
 
         await asyncio.gather(
-            *(_arrive(rate, seconds, random.Random(f"{seed}{name}"), lambda name=name: ask(name))
+            *(arrive(rate, seconds, random.Random(f"{seed}{name}"), lambda name=name: ask(name))
               for name, rate in rates.items())
         )  # fmt: skip
         held = await fleet.until_idle()

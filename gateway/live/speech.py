@@ -193,6 +193,7 @@ class LiveSpeech:
             lease.worker.id, self._sample_rate, session_id=self._witness.session_id, seed=self.seed
         )
         self._show_mode(ticket)
+        lease.keep()
         audio_seconds = self.audio_seconds
         try:
             while await self._something_to_say():
@@ -290,6 +291,7 @@ class LiveSpeech:
                 deliver=lambda pcm: self._deliver(clip, pcm),
                 may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 opened=self._at_work.opened,
+                keep=True,
             )
             self._at_work.part_ended()
 

@@ -4,6 +4,7 @@ pool.py         the whole: admits tickets, grants leases, hears of workers
 requirement.py  what a request needs of a worker
 tickets.py      `Ticket`, `Share` of a tenant, `Lease`
 worker.py       a worker as the pool sees it: health, slots, leases
+sharing.py      slots that other gateways use, and turns with them
 queue.py        the waiting line: classes, ageing
 fairness.py     tenants of one class take turns by audio served
 standing.py     class, tenant and cost of a request

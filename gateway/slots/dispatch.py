@@ -36,17 +36,36 @@ def next_grant(queue: TicketQueue, workers: Collection[Worker], now: float) -> G
     for worker in workers:
         if not worker.has_room():
             continue
-        found = queue.first(
-            worker.offers, lambda ticket, worker=worker: _may_take(ticket, worker, workers), now
-        )
+        found = _first_for(worker, queue, workers, now)
         if found is not None:
             rank, ticket = found
-            load = len(worker.leases) / worker.slots_total
+            load = worker.slots_used / worker.slots_total
             if (voice := ticket.requirement.affinity) and worker.has_spoken(voice):
                 load -= _WARM_CACHE_IS_WORTH
             if best is None or (rank, load) < best:
                 best, grant = (rank, load), Grant(rank, ticket, worker)
     return grant
+
+
+def ask_for_slots(queue: TicketQueue, workers: Collection[Worker], now: float) -> None:
+    """Tell the workers that share their slots how many of them would be used here, if there were more."""
+    for worker in workers:
+        if worker.sharing.open:
+            worker.sharing.ask(_wanted_slots(queue, worker, workers, now))
+
+
+def _wanted_slots(queue: TicketQueue, worker: Worker, workers: Collection[Worker], now: float) -> int:
+    """At most as many as the worker has in all."""
+    if not queue or not worker.wants_work() or _first_for(worker, queue, workers, now) is None:
+        return 0
+    able = filter(worker.offers, queue.requirements)
+    return min(sum(map(queue.lane_length, able)), worker.slots_total)
+
+
+def _first_for(
+    worker: Worker, queue: TicketQueue, workers: Collection[Worker], now: float
+) -> tuple[Rank, Ticket] | None:
+    return queue.first(worker.offers, lambda ticket: _may_take(ticket, worker, workers), now)
 
 
 def _may_take(ticket: Ticket, worker: Worker, workers: Collection[Worker]) -> bool:

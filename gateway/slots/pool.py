@@ -26,7 +26,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from gateway.errors import ApiError
 from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
-from gateway.slots.dispatch import next_grant
+from gateway.slots.dispatch import ask_for_slots, next_grant
 from gateway.slots.estimates import Outlook
 from gateway.slots.grace import GracePeriod
 from gateway.slots.outlooks import Outlooks
@@ -145,7 +145,7 @@ class WorkerPool:
         ticket.future = asyncio.Future()
         self.queue.push_front(ticket)
         if ticket.lease is not None:
-            ticket.lease.worker.leases.pop(ticket.lease.id, None)
+            self._give_back(ticket.lease)
             ticket.lease = None
         self._outlooks.changed()
         self._dispatch()
@@ -183,9 +183,14 @@ class WorkerPool:
         """Return a slot. Does nothing for a lease that is no longer in force."""
         if lease.ticket.lease is lease:
             lease.ticket.lease = None
-        if lease.worker.leases.pop(lease.id, None) is not None:
+        if self._give_back(lease):
             self._outlooks.changed()
             self._dispatch()
+
+    def _give_back(self, lease: Lease) -> bool:
+        """Whether the lease was in force until now."""
+        lease.worker.sharing.ended(lease.id)
+        return lease.worker.leases.pop(lease.id, None) is not None
 
     def _leave(self, ticket: Ticket) -> None:
         del self.tickets[ticket.id]
@@ -214,9 +219,17 @@ class WorkerPool:
         ticket.attempts += 1
         lease = Lease(f"l_{next(self._lease_numbers)}", ticket.attempts, worker, ticket, self._clock())
         worker.leases[lease.id] = lease
+        worker.sharing.leased(lease.id)
         ticket.lease = lease
         self._outlooks.changed()
         ticket.future.set_result(lease)
+
+    @contextmanager
+    def slots_change(self) -> Iterator[None]:
+        """Something is heard of slots that other gateways use too."""
+        yield
+        self._outlooks.changed()
+        self._dispatch()
 
     # ------------------------------------------------------------------------------------------------- health
 
@@ -266,7 +279,10 @@ class WorkerPool:
 
     def report_refused(self, worker: Worker) -> None:
         """The worker said that it has no slot for us just now."""
-        self._hold(worker)
+        if not worker.sharing.open:
+            self._hold(worker)
+        elif not worker.held and not worker.sharing.doubtful:
+            self._call_later(worker.doubt(), lambda: self._end_hold(worker))
 
     def _hold(self, worker: Worker) -> None:
         if not worker.held:
@@ -315,6 +331,7 @@ class WorkerPool:
         return self._clock()
 
     def _changed(self) -> None:
+        ask_for_slots(self.queue, self.workers.values(), self._clock())
         for listener in self.on_change:
             listener()
         self._positions.queue_changed()

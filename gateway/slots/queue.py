@@ -65,6 +65,12 @@ class TicketQueue:
                 found.extend(lane.tickets.values())
         return found
 
+    def lane_length(self, requirement: Requirement) -> int:
+        """How many tickets have that requirement."""
+        lanes = (line.lanes.get(requirement) for line in self._classes.values())
+        in_front = sum(ticket.requirement == requirement for ticket in self._front)
+        return in_front + sum(len(lane.tickets) for lane in lanes if lane is not None)
+
     def push_back(self, ticket: Ticket) -> None:
         """Add a newcomer to its class."""
         self._arrivals += 1

@@ -14,6 +14,7 @@ from gateway.errors import ApiError
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.worker import Worker
+from worker.protocol import SlotClaim
 
 Line = OrderedDict[str, "Ticket"]
 """Waiting tickets by id, the earliest first."""
@@ -97,6 +98,14 @@ class Lease:
     worker: Worker
     ticket: Ticket
     granted_at: float
+
+    def claim(self, keep: bool = False) -> SlotClaim | None:
+        """For a request to the worker; `keep`: another one follows."""
+        return self.worker.sharing.claim(self.id, keep)
+
+    def keep(self) -> None:
+        """Have the slot kept while no request runs in it."""
+        self.worker.sharing.keep(self.id)
 
     @property
     def mode(self) -> str:

@@ -17,6 +17,7 @@ from gateway.slots.absence import Absence
 from gateway.slots.estimates import ServiceTime, SlotForecast
 from gateway.slots.figures import WorkerFigures
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
+from gateway.slots.sharing import Sharing
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
@@ -63,6 +64,8 @@ class Worker:
     service_time: ServiceTime = field(default_factory=ServiceTime)
     figures: WorkerFigures = field(default_factory=WorkerFigures)
     absence: Absence = field(default_factory=Absence)
+    sharing: Sharing = field(default_factory=Sharing)
+    """What other gateways do with it."""
     failures: int = 0
     """Failed probes in a row."""
     last_failure: str | None = None
@@ -99,7 +102,7 @@ class Worker:
         if self.status is None or self.health is not Health.UP:
             return "DOWN"
         if self.status.state in _SERVING:
-            return "BUSY" if self.leases else "IDLE"
+            return "BUSY" if self.slots_used else "IDLE"
         return self.status.state.value
 
     @property
@@ -116,18 +119,28 @@ class Worker:
             self.health is Health.UP and self.status is not None and self.status.state is WorkerState.LOADING
         )
 
-    def has_room(self) -> bool:
-        """Whether a lease may be given out now."""
+    @property
+    def slots_used(self) -> int:
+        """By this gateway and others, as far as is known."""
+        return min(len(self.leases) + self.sharing.others, max(self.slots_total, len(self.leases)))
+
+    def wants_work(self) -> bool:
+        """Whether a lease may be given out as soon as a slot is free."""
         if not self.serving or self.held or len(self.leases) >= self.slots_total:
             return False
         return not self.on_trial or self.leases.keys() <= self._before_trial
 
+    def has_room(self) -> bool:
+        """Whether a lease may be given out now."""
+        return self.wants_work() and self.sharing.room(self.slots_total - len(self.leases)) > 0
+
     @property
     def room(self) -> int:
         """How many leases may be given out now."""
-        if not self.has_room():
+        if not self.wants_work():
             return 0
-        return 1 if self.on_trial else self.slots_total - len(self.leases)
+        room = self.sharing.room(self.slots_total - len(self.leases))
+        return min(room, 1) if self.on_trial else room
 
     def offers(self, requirement: Requirement) -> bool:
         """Whether its model is what the requirement asks for."""
@@ -158,6 +171,7 @@ class Worker:
         same_process = previous is not None and previous.boot_id == status.boot_id
         if not same_process:
             self.leases.clear()
+            self.sharing.restarted()
             self._recent_voices.clear()
             self.on_trial = self.moving_out = self.restarting = False
             self.failed_in_a_row = 0
@@ -207,12 +221,22 @@ class Worker:
     def hold(self) -> float:
         """Hold it back for a moment, longer each time in a row. Returns the seconds until `end_hold`."""
         self.held = True
+        return self._longer_hold()
+
+    def doubt(self) -> float:
+        """It refused a request though it shares its slots: let it say how they stand now. Returns the seconds
+        until `end_hold`, should it have nothing to say.
+        """
+        self.sharing.doubtful = True
+        return self._longer_hold()
+
+    def _longer_hold(self) -> float:
         self.hold_seconds = min(max(2 * self.hold_seconds, _FIRST_HOLD_SECONDS), _LONGEST_HOLD_SECONDS)
         return self.hold_seconds
 
     def end_hold(self) -> None:
         """The moment is over."""
-        self.held = False
+        self.held = self.sharing.doubtful = False
 
     def accepted(self) -> None:
         """It took a request: the next refusal starts with a short hold again, unless it is on trial."""
@@ -220,13 +244,20 @@ class Worker:
             self.hold_seconds = 0.0
 
     def forecast(self, now: float) -> list[SlotForecast]:
-        """When each of its slots is free."""
+        """When each of its slots is free for this gateway.
+
+        Where other gateways wait, a slot comes round after each of them had it once. How long theirs have run
+        is not known: on average they are half way through.
+        """
         service = self.service_time.seconds
-        busy = [
-            SlotForecast(self.service_time.remaining(now - lease.granted_at), service)
+        turns_of_others = self.sharing.waiting * service
+        slots = [
+            self.service_time.remaining(now - lease.granted_at) + turns_of_others
             for lease in self.leases.values()
         ]
-        return busy + [SlotForecast(0.0, service)] * max(0, self.slots_total - len(busy))
+        slots += [service / 2] * (self.slots_used - len(slots))
+        slots += [0.0] * (self.slots_total - len(slots))
+        return [SlotForecast(free_in_seconds, service + turns_of_others) for free_in_seconds in slots]
 
     @property
     def expected(self) -> bool:
@@ -242,7 +273,7 @@ class Worker:
         return [SlotForecast(back_in_seconds, self.service_time.seconds)] * self.slots_total
 
     def describe(self) -> dict[str, Any]:
-        """The worker as the admin API shows it; `slots_used` counts the leases of this gateway."""
+        """The worker as the admin API shows it; `slots_of_others` are used by other gateways."""
         said: dict[str, Any] = {"device": None}
         modes = [lease.mode for lease in self.leases.values()]
         if self.status is not None:
@@ -253,7 +284,8 @@ class Worker:
             "url": self.url,
             "state": self.state,
             "slots_total": self.slots_total,
-            "slots_used": len(self.leases),
+            "slots_used": self.slots_used,
+            "slots_of_others": self.slots_used - len(self.leases),
             "live_active": modes.count(DUPLEX_ACTIVE),
             "live_paused": modes.count(DUPLEX_PAUSED),
             "model": self.model.name if self.model else None,

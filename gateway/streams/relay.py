@@ -146,6 +146,11 @@ class Clip:
         return self.audio_seconds > self._longest_seconds + 2 * self.model.patch_seconds
 
     @property
+    def is_last_part(self) -> bool:
+        """Whether nothing follows the present part."""
+        return self.part + 1 == len(self._cut())
+
+    @property
     def _longest_seconds(self) -> float:
         longest_seconds = self.request.max_seconds
         return longest_seconds * self.request.speed if longest_seconds else self.max_audio_seconds
@@ -154,7 +159,7 @@ class Clip:
         """The message that makes a worker generate what is missing of the present part."""
         request = self.request
         parts = self._cut()
-        is_last = self.part + 1 == len(parts)
+        is_last = self.is_last_part
         before = self.part_start * self.model.patch_seconds if self.part_start else 0.0
         shortest = request.min_seconds * request.speed if request.min_seconds else 0.0
         return StartRequest(
@@ -195,18 +200,20 @@ async def relay(
     deliver: Callable[[bytes], None],
     may_leave: Callable[[], bool] = lambda: False,
     opened: Callable[[FrameStream], None] = lambda stream: None,
+    keep: bool = False,
 ) -> None:
     """One attempt on the leased worker: returns when the present part of the clip is complete.
 
     `on_start` is called once the worker took the request, `deliver` with each patch of PCM, and `may_leave`
     when the worker is being emptied: whether there is room elsewhere. `opened` gets the stream, with which
-    the attempt can be paused. Raises StreamBroken, StreamMoved, `ticket.ended_by`, and what
-    `WorkerClient.generate` raises.
+    the attempt can be paused. `keep`: the slot is used again when this part is complete. Raises StreamBroken,
+    StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises.
     """
     if lease.worker.model is not None:
         clip.begin(lease.worker.model)
         await clip.prepare()
     start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}", lease.epoch)
+    start.claim = lease.claim(keep or not clip.is_last_part)
     async with client.generate(start) as stream:
         lease.worker.accepted()
         _check_model(clip, lease.worker.model, stream)

@@ -18,12 +18,11 @@ from typing import Literal
 
 import httpx
 from pydantic import ValidationError
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.protocol import State
 
 from gateway.settings import GatewaySettings
-from gateway.workers.connection import WorkerConnection
+from gateway.workers.connection import WorkerConnection, open_socket
 from gateway.workers.frame_stream import (
     NO_SLOT,
     FrameStream,
@@ -57,14 +56,6 @@ __all__ = [
 
 _ENCODE_SECONDS = 60.0
 """Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
-
-
-class _Connect(connect):
-    """A worker is where it said: nobody follows it elsewhere."""
-
-    def process_redirect(self, exc: Exception) -> Exception:
-        """The error as it is."""
-        return exc
 
 
 def _renamed(request: StartRequest, tries: int) -> StartRequest:
@@ -145,22 +136,18 @@ class WorkerClient:
 
     async def _connect(self) -> WorkerConnection:
         limit_seconds = self._settings.connect_timeout_seconds
-        where = await self._endpoint()
-        scheme = "wss" if where.url.startswith("https:") else "ws"
         try:
-            return await _Connect(
-                f"{scheme}://{where.host}{GENERATE_PATH}",
-                additional_headers=self._whereabouts.headers,
+            return await open_socket(
+                self._whereabouts,
+                GENERATE_PATH,
+                WorkerConnection,
                 open_timeout=limit_seconds + self._metronome.allowance(limit_seconds),
                 ping_interval=None,
-                compression=None,
                 max_size=MAX_FRAME_BYTES,
-                proxy=None,
-                create_connection=WorkerConnection,
-                **({} if where.address is None else {"host": where.address}),
             )
+        except (NotAllowedError, NoAddressError) as error:
+            raise WorkerUnreachable(str(error)) from error
         except (OSError, TimeoutError, InvalidHandshake) as error:
-            self._whereabouts.look_again()
             raise WorkerUnreachable(f"{type(error).__name__}: {error}") from error
 
     async def _endpoint(self) -> Endpoint:

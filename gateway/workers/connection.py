@@ -8,14 +8,15 @@ whatever is against the rules.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.frames import DATA_OPCODES, Opcode
 from websockets.frames import Frame as WebSocketFrame
 from websockets.protocol import OPEN
 
+from gateway.workers.whereabouts import Whereabouts
 from worker.protocol import MAX_FRAME_BYTES, MAX_REQUEST_BYTES
 
 _MAX_UNREAD_BYTES = MAX_REQUEST_BYTES + (1 << 20)
@@ -38,7 +39,54 @@ class MessageListener(Protocol):
         """Nothing more will."""
 
 
-class WorkerConnection(ClientConnection):
+class BoundedConnection(ClientConnection):
+    """A WebSocket whose far end cannot fill the memory of this one."""
+
+    def process_event(self, event: Any) -> None:
+        """Called by websockets for the answer to the handshake and for frames."""
+        if self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            self.transport.abort()  # it asks for pongs and does not read them
+        else:
+            super().process_event(event)
+
+
+class _Connect(connect):
+    """A worker is where it said: nobody follows it elsewhere."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        """The error as it is."""
+        return exc
+
+
+Connection = TypeVar("Connection", bound=BoundedConnection)
+
+
+async def open_socket(
+    whereabouts: Whereabouts, path: str, kind: type[Connection], **options: Any
+) -> Connection:
+    """A WebSocket to `path` of the worker, with `options` of `websockets.connect`.
+
+    Raises NotAllowedError, NoAddressError, OSError, TimeoutError, InvalidHandshake.
+    """
+    where = await whereabouts.endpoint()
+    scheme = "wss" if where.url.startswith("https:") else "ws"
+    if where.address is not None:
+        options["host"] = where.address
+    try:
+        return await _Connect(
+            f"{scheme}://{where.host}{path}",
+            additional_headers=whereabouts.headers,
+            compression=None,
+            proxy=None,
+            create_connection=kind,
+            **options,
+        )
+    except (OSError, TimeoutError, InvalidHandshake):
+        whereabouts.look_again()
+        raise
+
+
+class WorkerConnection(BoundedConnection):
     """A WebSocket whose messages go to a listener by plain calls. Without one, nobody may say anything."""
 
     listener: MessageListener | None = None
@@ -74,8 +122,6 @@ class WorkerConnection(ClientConnection):
         """Called by websockets for the answer to the handshake, then for each frame that it was left."""
         if isinstance(event, WebSocketFrame) and event.opcode in DATA_OPCODES:
             self.transport.abort()  # a worker sends whole messages, and only when asked
-        elif self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
-            self.transport.abort()  # it asks for pongs and does not read them
         else:
             super().process_event(event)
 

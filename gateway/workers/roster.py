@@ -7,6 +7,7 @@ The workers of the static list are there from the start; those that dial in come
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,7 +19,9 @@ from gateway.slots.worker import Worker
 from gateway.workers.client import WorkerClient
 from gateway.workers.health import HealthMonitor
 from gateway.workers.metronome import Metronome
+from gateway.workers.slot_watch import SlotWatch
 from gateway.workers.whereabouts import Whereabouts
+from worker.protocol import GATEWAY_HEADER
 
 _NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 """Workers that hang would otherwise use up the connections with which others are probed."""
@@ -35,6 +38,10 @@ class Roster:
         self._http: httpx.AsyncClient | None = None
         self._monitors: dict[str, HealthMonitor] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._slots: dict[str, SlotWatch] = {}
+        self._slot_tasks: dict[str, asyncio.Task[None]] = {}
+        self._name = secrets.token_hex(8)
+        """By which workers tell this gateway from others."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -46,7 +53,7 @@ class Roster:
             try:
                 yield
             finally:
-                tasks = [ticking, *self._tasks.values()]
+                tasks = [ticking, *self._tasks.values(), *self._slot_tasks.values()]
                 ticking.cancel()
                 for worker_id in list(self.clients):
                     self.forget(worker_id)
@@ -61,21 +68,25 @@ class Roster:
             return
         if worker.id not in self.clients:
             where = whereabouts or Whereabouts(worker.url, secret=self._settings.worker_secret)
+            where.headers[GATEWAY_HEADER] = self._name
             client = WorkerClient(worker.url, self._settings, self._http, self._metronome, where)
             self.clients[worker.id] = client
             self._monitors[worker.id] = HealthMonitor(worker, client, self._pool, self._settings)
+            self._slots[worker.id] = SlotWatch(worker, where, self._pool, self._settings)
         self._tasks[worker.id] = asyncio.create_task(self._monitors[worker.id].run())
+        self._slot_tasks[worker.id] = asyncio.create_task(self._slots[worker.id].run())
 
     def unwatch(self, worker_id: str) -> None:
         """Cease to probe a worker. Streams that run on it go on."""
         if task := self._tasks.pop(worker_id, None):
             task.cancel()
+            self._slot_tasks.pop(worker_id).cancel()
         self.clients[worker_id].drop_connections()
 
     def forget(self, worker_id: str) -> None:
         """Drop everything about a worker that holds no lease."""
         self.unwatch(worker_id)
-        del self.clients[worker_id], self._monitors[worker_id]
+        del self.clients[worker_id], self._monitors[worker_id], self._slots[worker_id]
 
     async def probe(self, worker: Worker) -> None:
         """Ask a worker how it is, and tell the pool."""

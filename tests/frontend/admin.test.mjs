@@ -13,7 +13,7 @@ import { serverEvents } from "../../frontend/static/js/admin/server-events.js";
 import { storageFigures } from "../../frontend/static/js/admin/storage-section.js";
 import { totals } from "../../frontend/static/js/admin/summary.js";
 import { voiceFacts } from "../../frontend/static/js/admin/voices-section.js";
-import { liveText, remark } from "../../frontend/static/js/admin/worker-card.js";
+import { remark, slotUses } from "../../frontend/static/js/admin/worker-card.js";
 import en from "../../frontend/static/js/i18n/admin-en.js";
 import zh from "../../frontend/static/js/i18n/admin-zh.js";
 
@@ -257,9 +257,11 @@ test("a request is described by what is known of it", () => {
 });
 
 test("live sessions of a worker are counted by what they do", () => {
-  assert.equal(liveText({}), "");
-  assert.equal(liveText({ live_active: 2, live_paused: 0 }), "2 live");
-  assert.equal(liveText({ live_active: 0, live_paused: 1 }), "0 live, 1 paused");
+  assert.equal(slotUses({}), "");
+  assert.equal(slotUses({ live_active: 2, live_paused: 0 }), "2 live");
+  assert.equal(slotUses({ live_active: 0, live_paused: 1 }), "0 live, 1 paused");
+  assert.equal(slotUses({ slots_of_others: 3 }), "3 of other gateways");
+  assert.equal(slotUses({ live_active: 1, slots_of_others: 2 }), "1 live · 2 of other gateways");
 });
 
 test("settings are the numbers of an answer, with their limits where there are some", () => {

@@ -24,6 +24,7 @@ from tests.gateway.fleet import describe_model
 from tests.gateway.fleet import status as worker_status
 from worker.conversion import to_pcm
 from worker.protocol import (
+    SLOTS_PATH,
     Accepted,
     ErrorDetail,
     ErrorMessage,
@@ -76,6 +77,8 @@ class ScriptedWorker:
             yield self
 
     def _health(self, connection: ServerConnection, request: Request) -> Response | None:
+        if request.path == SLOTS_PATH:
+            return connection.respond(http.HTTPStatus.NOT_FOUND, "a worker of an older version")
         if request.path != "/health":
             return None
         if not self.healthy:

@@ -153,7 +153,7 @@ async def test_nobody_speaks_for_a_worker_that_showed_another_secret() -> None:
 async def test_a_worker_is_shown_its_own_secret_and_no_other() -> None:
     shown: dict[str, str] = {}
 
-    def worker(name: str) -> Callable[..., Awaitable[None]]:
+    def worker(name: str, seen: asyncio.Event) -> Callable[..., Awaitable[None]]:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             lines = [line for line in head.split("\r\n") if line.lower().startswith("authorization:")]
@@ -166,7 +166,7 @@ async def test_a_worker_is_shown_its_own_secret_and_no_other() -> None:
     async with registrar(worker_secret=SHARED, worker_secrets=OWN) as register:
         for worker_id, secret in (("w-a", OWN["w-a"]), ("w-b", OWN["w-b"]), ("any", SHARED)):
             seen = asyncio.Event()
-            async with await asyncio.start_server(worker(worker_id), "127.0.0.1", 0) as server:
+            async with await asyncio.start_server(worker(worker_id, seen), "127.0.0.1", 0) as server:
                 url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
                 assert (await register(secret, status=said(worker_id=worker_id), url=url)).is_success
                 async with asyncio.timeout(20):

@@ -8,7 +8,7 @@ import websockets
 
 from tests.worker.harness import Client, WorkerProcess
 from worker.app import create_app
-from worker.protocol import GENERATE_PATH, Accepted
+from worker.protocol import GENERATE_PATH, SLOTS_PATH, Accepted
 from worker.settings import WorkerSettings
 
 SECRET = "canary-secret-0123456789"
@@ -26,7 +26,7 @@ def guarded() -> Iterator[WorkerProcess]:
 def test_every_route_is_listed_here_as_open_or_guarded() -> None:
     app = create_app(WorkerSettings(model="synthetic"))
     routes = {(method, route.path) for route in app.routes for method in getattr(route, "methods", ["WS"])}
-    assert routes == OPEN | GUARDED | {("WS", GENERATE_PATH)}
+    assert routes == OPEN | GUARDED | {("WS", GENERATE_PATH), ("WS", SLOTS_PATH)}
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(GUARDED))

@@ -51,7 +51,7 @@ async def test_who_came_first_is_served_first_whatever_is_in_the_caches(open_tic
 async def test_a_restarted_worker_has_forgotten(open_tickets) -> None:
     fleet = Fleet(2, 2)
     fleet.workers[1].remember_voice("a voice")
-    fleet.pool.report_status(fleet.workers[1], status(slots=2, boot_id="another process"))
+    fleet.pool.report_status(fleet.workers[1], status(slots=2, boot_id="another-process"))
     assert worker_of(admit(open_tickets, fleet)) == "w0"
 
 

@@ -43,10 +43,12 @@ export function remark({ state, error, last_failure: failure, loading, restartin
   return null;
 }
 
-/** "2 live, 1 paused", or "" when there are no live sessions. */
-export function liveText({ live_active: active = 0, live_paused: paused = 0 }) {
-  if (!active && !paused) return "";
-  return paused ? t("admin.livePaused", { active, paused }) : t("admin.liveActive", { active });
+/** "2 live, 1 paused", "3 of other gateways", both, or "". */
+export function slotUses({ live_active: active = 0, live_paused: paused = 0, slots_of_others: others = 0 }) {
+  const words = [];
+  if (active || paused) words.push(paused ? t("admin.livePaused", { active, paused }) : t("admin.liveActive", { active }));
+  if (others) words.push(t("admin.slotsOfOthers", { others }));
+  return words.join(" · ");
 }
 
 export class WorkerCard {
@@ -89,7 +91,7 @@ export class WorkerCard {
     setText(this.#url, url);
     setText(this.#state, t(`admin.state${state}`));
     setText(this.#slots, t("admin.slots", { used, total }));
-    setText(this.#live, liveText(worker));
+    setText(this.#live, slotUses(worker));
     this.#showPips(used, total);
     setText(this.#remark, remark(worker) ?? "");
     this.#remark.hidden = this.#remark.textContent === "";

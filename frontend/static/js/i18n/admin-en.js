@@ -34,6 +34,7 @@ export default {
   "admin.stateERROR": "error",
   "admin.stateDOWN": "down",
   "admin.slots": "{used} of {total} slots used",
+  "admin.slotsOfOthers": "{others} of other gateways",
   "admin.liveActive": "{active} live",
   "admin.livePaused": "{active} live, {paused} paused",
   "admin.loading": "Loading",

@@ -32,6 +32,7 @@ export default {
   "admin.stateERROR": "错误",
   "admin.stateDOWN": "离线",
   "admin.slots": "已用 {used} / {total} 个槽位",
+  "admin.slotsOfOthers": "{others} 个由其他网关使用",
   "admin.liveActive": "{active} 个实时",
   "admin.livePaused": "{active} 个实时，{paused} 个暂停",
   "admin.loading": "加载中",
