@@ -125,7 +125,7 @@ async def test_requests_wait_while_the_only_worker_loads(start: StartFleet, tmp_
     await asyncio.to_thread(loading.wait_for, lambda status: status.state == "LOADING")
     async with gateway.stream(text=TEXT, seed=4) as stream:
         place = await stream.receive_type("queued")
-        assert (place["position"], place["eta_seconds"]) == (1, None)
+        assert place["position"] == 1 and place["eta_seconds"] > 0
         gate.touch()
         assert await stream.receive_rest() == 1000
     assert stream.pcm == pcm_of(TEXT, 4)
