@@ -24,6 +24,11 @@ from gateway.audio.wav import UNKNOWN_BYTES, wav_header
 _FLAC = ("flac", "flac", {})
 _STREAMED_OPTIONS = {"mp3": {"write_xing": "0"}}
 """An MP3 file's length would be written into its beginning at its end, where nobody can go back to it."""
+_SHORT_MP3_FRAMES = 32_000
+"""Hz, below which an MP3 frame has 576 samples. A file begins with 1105 samples of the encoder's delay, which
+nothing tells a player to skip: the first frame holds nothing else and is left out. For that no frame may keep
+bits in the one before it (`reservoir`).
+"""
 
 
 class Encoder(Protocol):
@@ -73,7 +78,11 @@ class _Compressed:
         options = options | _STREAMED_OPTIONS.get(format, {}) | note_options(format, noted)
         self._container = av.open(self._sink, "w", format=container, options=options)
         self._container.metadata.update(TAGS if noted else {})
-        self._stream = self._container.add_stream(codec, rate=sample_rate)
+        delayed = format == "mp3" and sample_rate < _SHORT_MP3_FRAMES
+        self._left_out = int(delayed)
+        """Packets that are still to be left out."""
+        codec_options = {"reservoir": "0"} if delayed else {}
+        self._stream = self._container.add_stream(codec, rate=sample_rate, options=codec_options)
         self._stream.layout = "mono"
         if format in CODECS:
             self._stream.bit_rate = bit_rate or usual_bit_rate(sample_rate)
@@ -87,15 +96,18 @@ class _Compressed:
         frame.time_base = Fraction(1, self._sample_rate)
         frame.pts = self._samples
         self._samples += len(samples)
-        for packet in self._stream.encode(frame):
-            self._container.mux(packet)
+        self._write(self._stream.encode(frame))
         return self._sink.take()
 
     def finish(self) -> bytes:
-        for packet in self._stream.encode(None):
-            self._container.mux(packet)
+        self._write(self._stream.encode(None))
         self._container.close()
         return self._sink.take()
+
+    def _write(self, packets: list[av.Packet]) -> None:
+        kept, self._left_out = packets[self._left_out :], max(0, self._left_out - len(packets))
+        for packet in kept:
+            self._container.mux(packet)
 
 
 class _Sink:

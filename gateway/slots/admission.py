@@ -6,12 +6,13 @@ client that keeps to it finds room.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from gateway.errors import ApiError
-from gateway.slots.estimates import Outlook
+from gateway.slots.estimates import DEFAULT_SERVICE_SECONDS, Outlook
 from gateway.slots.queue import TicketQueue
 from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Standing
 from gateway.slots.tickets import Ticket
 from gateway.slots.worker import Worker
 
@@ -61,7 +62,17 @@ def who_must_go(
     return queue.displaced_by(newcomer, max_queue), problem
 
 
-def too_many_streams(max_streams: int, outlook: Outlook) -> ApiError:
-    """The client has as many requests open as it may. Come back when a slot is free."""
-    message = f"{max_streams} requests of this client are open, and no more may be"
-    return ApiError(429, "too_many_streams", message, retry_after_seconds=outlook.wait(1))
+def too_many_streams(standing: Standing, tickets: Iterable[Ticket], outlook: Outlook, now: float) -> ApiError:
+    """The client has as many requests open as it may. Come back when the first of them has probably ended."""
+    own = (ticket for ticket in tickets if ticket.standing.tenant == standing.tenant)
+    first_end_seconds = min((_ends_in_seconds(ticket, outlook, now) for ticket in own), default=0.0)
+    message = f"{standing.max_streams} requests of this client are open, and no more may be"
+    wait_seconds = max(first_end_seconds, outlook.wait(1) or 0.0)
+    return ApiError(429, "too_many_streams", message, retry_after_seconds=wait_seconds)
+
+
+def _ends_in_seconds(ticket: Ticket, outlook: Outlook, now: float) -> float:
+    """As far as can be told from how long requests take."""
+    if ticket.lease is not None:
+        return ticket.lease.worker.service_time.remaining(now - ticket.lease.granted_at)
+    return (outlook.wait(max(ticket.position, 1)) or 0.0) + DEFAULT_SERVICE_SECONDS

@@ -94,7 +94,8 @@ class WorkerPool:
         if problem := self.why_unservable(requirement):
             raise problem
         if 0 < standing.max_streams <= self.streams[standing.tenant]:
-            raise too_many_streams(standing.max_streams, self.outlook(requirement))
+            outlook = self.outlook(requirement)
+            raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()
         ticket = Ticket(id, request_id, requirement, now, asyncio.Future(), standing, on_move=on_move)
         self.tickets[ticket.id] = ticket

@@ -60,3 +60,24 @@ def test_lossless_formats_lose_nothing(format: str) -> None:
 def test_a_clip_without_audio_is_still_a_file() -> None:
     assert stream_encoder("wav", 24000, noted=True).finish()[:4] == b"RIFF"
     assert stream_encoder("pcm", 24000, noted=True).finish() == b""
+
+
+@pytest.mark.parametrize("rate", [16000, 24000, 44100])
+def test_an_mp3_begins_with_little_of_the_encoder_s_delay(rate: int) -> None:
+    encoder = stream_encoder("mp3", rate, noted=True)
+    file = encoder.encode(tone(1.0, rate)) + encoder.finish()
+    with av.open(io.BytesIO(file)) as container:
+        samples = np.concatenate([frame.to_ndarray().reshape(-1) for frame in container.decode(audio=0)])
+    loud = np.abs(samples) > 0.5 * np.abs(samples).max()
+    assert np.argmax(loud) / rate < 0.036
+
+
+def test_an_mp3_is_whole_from_its_first_sample_on() -> None:
+    encoder = stream_encoder("mp3", 24000, noted=False)
+    pcm = tone(1.0, 24000)
+    file = encoder.encode(pcm) + encoder.finish()
+    with av.open(io.BytesIO(file)) as container:
+        heard = np.concatenate([frame.to_ndarray().reshape(-1) for frame in container.decode(audio=0)])
+    said, heard = np.frombuffer(pcm, "<i2") / 32768, heard[529 : 529 + 24000]
+    assert np.std(heard[:600] - said[:600]) < 0.2 * np.std(said)
+    assert np.std(heard[600:] - said[600:]) < 0.1 * np.std(said)

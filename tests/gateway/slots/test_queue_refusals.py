@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from gateway.errors import ApiError
+from gateway.slots.standing import Standing
 from tests.gateway.fleet import ANY, BULK, DEFAULT, INTERACTIVE, Counterpart, Fleet
 
 
@@ -68,3 +71,18 @@ async def test_nothing_is_refused_for_a_wait_that_nobody_has_measured() -> None:
     fleet = Fleet(1, max_wait_seconds=0.1)
     with fleet.pool.admit("running", ANY), fleet.pool.admit("waiting", ANY) as waiting:
         assert waiting in fleet.pool.queue
+
+
+async def test_a_client_with_all_its_requests_open_is_told_when_the_first_will_end(
+    open_tickets: contextlib.ExitStack,
+) -> None:
+    fleet = Fleet(4)
+    fleet.workers[0].service_time.observe(20.0)
+    standing = Standing("a", max_streams=2)
+    for wait_seconds in (5, 3):
+        open_tickets.enter_context(fleet.pool.admit("r", ANY, standing=standing))
+        fleet.clock.advance(wait_seconds)
+    with pytest.raises(ApiError) as refused, fleet.pool.admit("r", ANY, standing=standing):
+        pass
+    assert refused.value.code == "too_many_streams"
+    assert refused.value.headers["Retry-After"] == "12"
