@@ -13,6 +13,7 @@ from gateway.api import (
     catalog,
     events,
     health,
+    lexicon,
     live,
     operations,
     pages,
@@ -60,14 +61,15 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         body_limits={
             voices.UPLOAD_PATH: BodyLimit(
                 settings.max_voice_bytes + settings.max_body_bytes, voices.UPLOAD_SECONDS
-            )
+            ),
+            lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
         },
     )
     if settings.allowed_origins:
         _allow_pages(app, settings.allowed_origins)
     for router in ROUTERS:
         app.include_router(router)
-    public = (stream, live, catalog, health, pages, voices, sessions)
+    public = (stream, live, catalog, health, pages, voices, lexicon, sessions)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)

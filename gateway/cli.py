@@ -20,6 +20,7 @@ from gateway.app import create_app
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.edge.connections import http_protocol, websocket_protocol
 from gateway.edge.crowd import Crowd, raise_descriptor_limit
+from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings, load_settings
@@ -121,6 +122,11 @@ def run(
         except WatermarkMissingError as error:
             print(f"voxfleet gateway: watermark: {error}", file=sys.stderr)
             return 2
+    try:
+        read_file(settings.lexicon_file)
+    except ValueError as error:
+        print(f"voxfleet gateway: {error}", file=sys.stderr)
+        return 2
     return serve(settings)
 
 

@@ -20,6 +20,7 @@ from gateway.database import Database
 from gateway.disk import Disk
 from gateway.errors import ApiError
 from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
+from gateway.lexicons import Lexicons
 from gateway.metrics import Metrics
 from gateway.operations import Operations
 from gateway.sessions import Recorder
@@ -79,6 +80,7 @@ class Gateway:
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
         self.roster = Roster(self.pool, settings)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients, self.disk)
+        self.lexicons = Lexicons(settings, self.database)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
         self.operations = Operations(self.pool, self.database, tuning)
         secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
@@ -99,6 +101,7 @@ class Gateway:
         finally:
             self.registry.close()
             await self.voices.close()
+            await self.lexicons.close()
             await self.database.close()
 
     @property

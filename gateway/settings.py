@@ -171,6 +171,12 @@ class GatewaySettings(BaseSettings):
     """Custom voices that the service keeps."""
     voice_aliases: dict[str, str] = Field(default_factory=dict)
     """Further names of voices: `{alias: name or id}`, in the environment as JSON. Case does not matter."""
+    lexicon_file: Path | None = None
+    """How words are said, for everybody: a YAML or JSON file of words and what is said for them."""
+    max_lexicons: Annotated[int, Field(ge=0)] = 1000
+    """Clients whose lexicons the service keeps."""
+    max_lexicon_entries: Annotated[int, Field(ge=0, le=10_000)] = 1000
+    """Words in the lexicon of one client, and in the service's beside its file."""
     max_voices_per_owner: Annotated[int, Field(ge=0)] = 100
     """Custom voices of one client."""
     body_timeout_seconds: Seconds = 10.0

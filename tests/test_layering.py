@@ -42,7 +42,17 @@ GATEWAY_ROOMS = (
         "audio",
         "text",
     ),
-    *("requests", "workers", "callers", "streams", "database", "voices", "sessions", "operations"),
+    *(
+        "requests",
+        "workers",
+        "callers",
+        "streams",
+        "database",
+        "lexicons",
+        "voices",
+        "sessions",
+        "operations",
+    ),
     *("service", "synthesis", "live", "api", "protocols", "app", "cli"),
 )
 """Folders and single files of `gateway/`; each imports only what stands before it here."""

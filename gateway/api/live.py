@@ -80,6 +80,7 @@ class LiveConnection:
         gateway.check_open()
         caller = gateway.callers.identify(self._socket.connection)
         start = parse_start(await self._socket.first(self._socket.receive_text()))
+        await gateway.lexicons.refresh(caller.tenant)
         self._hosted.open(start, caller)
         reader = asyncio.create_task(self._read_commands())
         try:

@@ -1,6 +1,6 @@
-"""What outlives the process: voices, the index of sessions, settings changed at run time."""
+"""What outlives the process: voices, lexicons, the index of sessions, settings changed at run time."""
 
 from gateway.database.connection import Database, DatabaseError
-from gateway.database.tables import Event, Session, Setting, Voice
+from gateway.database.tables import Event, OwnerLexicon, Session, Setting, Voice
 
-__all__ = ["Database", "DatabaseError", "Event", "Session", "Setting", "Voice"]
+__all__ = ["Database", "DatabaseError", "Event", "OwnerLexicon", "Session", "Setting", "Voice"]

@@ -100,6 +100,18 @@ class Session(Base):
     """Who knows it may look at the session without owning it."""
 
 
+class OwnerLexicon(Base):
+    """How words are said for one owner."""
+
+    __tablename__ = "lexicons"
+
+    owner: Mapped[str] = mapped_column(String(160), primary_key=True)
+    """A tenant; empty for the service's own."""
+    entries: Mapped[dict[str, Any]]
+    """What is said for each word."""
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class Setting(Base):
     """A setting changed at run time: it outlives a restart and holds for every gateway."""
 

@@ -29,7 +29,6 @@ from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.interruption import Interruption
 from gateway.streams.relay import Clip, relay
 from gateway.synthesis.attempts import Attempts, as_api_error
-from gateway.text import Lexicon
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerRefused
 
@@ -66,7 +65,7 @@ class LiveSpeech:
         self._witness = witness
         self._attempts = Attempts(gateway, request_id)
         self._speaker = Speaker(start.voice)
-        self._lexicon = session.splitter.lexicon = Lexicon.of(start.lexicon)
+        self._lexicon = session.splitter.lexicon = gateway.lexicons.known(standing.tenant, start.lexicon)
         self._model: str | None = None
         self._ticket: Ticket | None = None
         self._clip: Clip | None = None
@@ -92,6 +91,8 @@ class LiveSpeech:
         options = self._speaker.fill_in(self._start.request("x"))
         self._model = options.model
         self.seed = self.seed if options.seed is None else options.seed
+        lexicon = await self._gateway.lexicons.of(self._standing.tenant, self._start.lexicon)
+        self._lexicon = session.splitter.lexicon = lexicon
         session.open()
         try:
             async with self._whole:

@@ -20,6 +20,7 @@ from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Priority
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Synthesis
+from gateway.text import NO_LEXICON
 from gateway.voices.clip_cache import ClipKey
 from gateway.voices.resolution import features_for
 from worker.protocol import ModelDescription
@@ -71,7 +72,8 @@ async def _made_once(gateway: Gateway, key: ClipKey, order: TtsRequest, request:
             return kept
         standing = gateway.callers.identify(request).standing(order)
         ear = _Ear()
-        outcome = await Synthesis(gateway, order, request.state.request_id, ear, standing).run()
+        id = request.state.request_id  # the same for everybody: no lexicon is
+        outcome = await Synthesis(gateway, order, id, ear, standing, lexicon=NO_LEXICON).run()
         noted = gateway.settings.provenance_note
         pcm = b"".join(ear.pcm)
         clip = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, "wav", noted=noted)

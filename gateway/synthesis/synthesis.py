@@ -55,8 +55,11 @@ class Synthesis:
         token: TokenWriter | None = None,
         witness: Witness = UNWITNESSED,
         protocol: str = NATIVE,
+        lexicon: Lexicon | None = None,
     ) -> None:
-        """`clip`: what there is of it already. `token`: told to the listener."""
+        """`clip`: what there is of it already. `token`: told to the listener. `lexicon`: instead of the one
+        that holds for the request.
+        """
         self._gateway = gateway
         self._request = request
         self._request_id = request_id
@@ -64,6 +67,7 @@ class Synthesis:
         self._witness = witness
         self._standing = standing
         self._protocol = protocol
+        self._lexicon = lexicon
         self._settings = gateway.settings
         self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
@@ -121,7 +125,8 @@ class Synthesis:
         check_limits(self._request, self._settings)
         self._speaker = await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
-        self.clip.say_with(Lexicon.of(self._request.lexicon))
+        if not self.clip.begun:
+            self.clip.say_with(await self._lexicon_of(self._request))
         requirement = self.same_model() or self._speaker.requirement(self._request.model)
         if not has_words(self._request.text):
             return self._silence(requirement)
@@ -136,6 +141,11 @@ class Synthesis:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
         return self._outcome()
+
+    async def _lexicon_of(self, request: TtsRequest) -> Lexicon:
+        if self._lexicon is not None:
+            return self._lexicon
+        return await self._gateway.lexicons.of(self._standing.tenant, request.lexicon)
 
     def _silence(self, requirement: Requirement) -> Outcome:
         """A text without words needs no worker; protocols whose clients may send one answer with a moment

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
-from sqlalchemy import func, or_, select, text
+from sqlalchemy import func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, DatabaseError, Voice
 from gateway.database.tables import now
+from gateway.database.transactions import lock, to_its_end
 from gateway.errors import ApiError
 
 logger = structlog.get_logger(__name__)
-Result = TypeVar("Result")
 
 _LOCK = 0x766F79  # any number that nobody else locks
 _ID = re.compile(r"v_[0-9a-f]{16}")
@@ -62,23 +61,23 @@ class VoiceRegistry:
     async def add(self, voice: Voice) -> Voice:
         """Insert a row and give it an id. Raises ApiError 409: too many voices, or the name is taken."""
         voice.id = f"v_{secrets.token_hex(8)}"
-        await _to_its_end(self._add(voice))
+        await to_its_end(self._add(voice))
         return voice
 
     async def _add(self, voice: Voice) -> None:
         async with self._rows() as rows:
-            await _lock(rows)
+            await lock(rows, _LOCK)
             await self._check_room(rows, voice.owner)
             await _check_name(rows, voice)
             rows.add(voice)
 
     async def change(self, id: str, changes: dict[str, Any]) -> Voice:
         """Set columns of a row. Raises ApiError: 404 when it is gone, 409 when the name is taken."""
-        return await _to_its_end(self._change(id, changes))
+        return await to_its_end(self._change(id, changes))
 
     async def _change(self, id: str, changes: dict[str, Any]) -> Voice:
         async with self._rows(erasing=True) as rows:
-            await _lock(rows)
+            await lock(rows, _LOCK)
             voice = await rows.get(Voice, id)
             if voice is None:
                 raise unknown_voice(id)
@@ -91,11 +90,11 @@ class VoiceRegistry:
 
     async def remove(self, id: str) -> str | None:
         """Delete a row; the hash of its audio when no other voice uses that. Raises ApiError 404."""
-        return await _to_its_end(self._remove(id))
+        return await to_its_end(self._remove(id))
 
     async def _remove(self, id: str) -> str | None:
         async with self._rows(erasing=True) as rows:
-            await _lock(rows)
+            await lock(rows, _LOCK)
             voice = await rows.get(Voice, id)
             if voice is None:
                 raise unknown_voice(id)
@@ -128,25 +127,6 @@ class VoiceRegistry:
             logger.error("the database of voices failed", error=type(error).__name__)
             message = "custom voices cannot be reached at the moment"
             raise ApiError(503, "voices_unavailable", message, retry_after_seconds=5) from error
-
-
-async def _to_its_end(change: Coroutine[Any, Any, Result]) -> Result:
-    """A transaction, whole also when its caller is cancelled: broken off, it may keep SQLite's lock."""
-    task = asyncio.create_task(change)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
-        raise
-
-
-async def _lock(rows: AsyncSession) -> None:
-    """Nobody else, in this gateway or another, changes the registry until the transaction ends."""
-    connection = await rows.connection()
-    if connection.dialect.name == "sqlite":
-        await connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
 
 
 async def _check_name(rows: AsyncSession, voice: Voice) -> None:

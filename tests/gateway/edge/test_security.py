@@ -73,9 +73,12 @@ ADMIN = {
 }
 
 OWNED = {
+    ("DELETE", "/api/lexicon"),
+    ("DELETE", "/api/lexicon/words/{word:path}"),
     ("DELETE", "/api/sessions/{id}"),
     ("DELETE", "/api/sessions/{id}/share"),
     ("DELETE", "/api/voices/{id}"),
+    ("GET", "/api/lexicon"),
     ("GET", "/api/sessions"),
     ("GET", "/api/sessions/{id}"),
     ("GET", "/api/sessions/{id}/audio"),
@@ -83,10 +86,12 @@ OWNED = {
     ("GET", "/api/sessions/{id}/download"),
     ("PATCH", "/api/sessions/{id}"),
     ("PATCH", "/api/voices/{id}"),
+    ("PUT", "/api/lexicon"),
+    ("PUT", "/api/lexicon/words/{word:path}"),
     ("POST", "/api/sessions/{id}/share"),
     ("POST", "/api/voices"),
 }
-"""Of what has an owner: `test_sessions_api.py` and `test_voices_api.py` tell owners and strangers apart."""
+"""Of what has an owner: the tests of sessions, voices and lexicons tell owners and strangers apart."""
 
 WORKERS = {("POST", "/api/registrations")}
 METRICS = {("GET", "/metrics")}
