@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from gateway.callers.identity import SUBPROTOCOL
+from gateway.callers.identity import ANSWERED_SUBPROTOCOLS
 from gateway.callers.origin import is_welcome
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
@@ -35,7 +35,7 @@ async def serve_socket(websocket: WebSocket, serve: Callable[[ClientSocket], Awa
         await websocket.close(1008, "origin not allowed")
         return
     offered: list[str] = websocket.scope.get("subprotocols", [])
-    await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+    await websocket.accept(next((word for word in offered if word in ANSWERED_SUBPROTOCOLS), None))
     with contextlib.suppress(WebSocketDisconnect):
         await serve(ClientSocket(websocket, gateway))
 

@@ -17,7 +17,7 @@ from typing import Protocol
 import av
 import numpy as np
 
-from gateway.audio.formats import CODECS, note_options, usual_bit_rate
+from gateway.audio.formats import CODECS, note_options, to_floats, usual_bit_rate, wav_samples
 from gateway.audio.note import TAGS
 from gateway.audio.wav import UNKNOWN_BYTES, wav_header
 
@@ -47,24 +47,45 @@ def stream_encoder(format: str, sample_rate: int, *, noted: bool, bit_rate: int 
     Its methods take a millisecond or so: not for an event loop.
     """
     if format == "pcm":
-        return _Plain(b"")
-    if format == "wav":
-        return _Plain(wav_header(sample_rate, UNKNOWN_BYTES, noted=noted))
+        return _Plain()
+    if format == "f32":
+        return _Floats()
+    if samples := wav_samples(format):
+        header = wav_header(sample_rate, UNKNOWN_BYTES, noted=noted, samples=samples)
+        return _Headed(header, stream_encoder(samples, sample_rate, noted=noted))
     return _Compressed(format, sample_rate, noted, bit_rate)
 
 
 class _Plain:
-    """PCM as it is, after a header."""
+    """PCM as it is."""
 
-    def __init__(self, header: bytes) -> None:
+    def encode(self, pcm: bytes) -> bytes:
+        return pcm
+
+    def finish(self) -> bytes:
+        return b""
+
+
+class _Floats(_Plain):
+    """PCM as floats."""
+
+    def encode(self, pcm: bytes) -> bytes:
+        return to_floats(pcm)
+
+
+class _Headed:
+    """Samples after a header."""
+
+    def __init__(self, header: bytes, samples: Encoder) -> None:
         self._header = header
+        self._samples = samples
 
     def encode(self, pcm: bytes) -> bytes:
         header, self._header = self._header, b""
-        return header + pcm
+        return header + self._samples.encode(pcm)
 
     def finish(self) -> bytes:
-        return self.encode(b"")
+        return self._header + self._samples.finish()
 
 
 class _Compressed:

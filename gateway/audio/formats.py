@@ -21,13 +21,17 @@ from gateway.audio.note import SOFTWARE, SOURCE_TYPE, TAGS
 from gateway.audio.wav import wav_header
 
 FileFormat = Literal["wav", "pcm", "mp3", "flac", "opus", "aac"]
-AudioFormat = Literal[FileFormat, "ulaw", "alaw"]
-"""The last two are telephony's: eight bits a sample, without a header (G.711)."""
+AudioFormat = Literal[FileFormat, "ulaw", "alaw", "f32", "wav-ulaw", "wav-alaw", "wav-f32"]
+"""ulaw and alaw are telephony's: eight bits a sample, without a header (G.711). f32: f32le from -1 to 1."""
 AUDIO_FORMATS: tuple[str, ...] = get_args(FileFormat)
 """What is offered for files."""
 CONTENT_TYPES = {
     "ulaw": "audio/basic",
     "alaw": "audio/x-alaw-basic",
+    "f32": "application/octet-stream",
+    "wav-ulaw": "audio/wav",
+    "wav-alaw": "audio/wav",
+    "wav-f32": "audio/wav",
     "wav": "audio/wav",
     "pcm": "audio/pcm",
     "mp3": "audio/mpeg",
@@ -41,7 +45,7 @@ _RATES = {
     "aac": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
 }
 """Sample rates that a codec has; the others take any."""
-_USUAL_RATES = {"ulaw": 8000, "alaw": 8000}
+_USUAL_RATES = {"ulaw": 8000, "alaw": 8000, "wav-ulaw": 8000, "wav-alaw": 8000}
 CODECS = {
     "ulaw": ("mulaw", "pcm_mulaw", {}),
     "alaw": ("alaw", "pcm_alaw", {}),
@@ -91,6 +95,17 @@ class Resampler:
         return self._stream.resample_chunk(np.frombuffer(pcm, dtype="<i2"), last=last).astype("<i2").tobytes()
 
 
+def wav_samples(format: str) -> str | None:
+    """The format of the samples in a WAV file: "ulaw" of "wav-ulaw"; None for what is no WAV file."""
+    container, _, samples = format.partition("-")
+    return (samples or "pcm") if container == "wav" else None
+
+
+def to_floats(pcm: bytes) -> bytes:
+    """s16le samples as f32le."""
+    return (np.frombuffer(pcm, dtype="<i2") / np.float32(32768)).astype("<f4").tobytes()
+
+
 def usual_bit_rate(sample_rate: int) -> int:
     """Of compressed audio for which no other is asked, in bits per second."""
     return min(sample_rate * _BITS_PER_SAMPLE, _MAX_BIT_RATE)
@@ -116,8 +131,11 @@ def encode_clip(
     """
     if format == "pcm":
         return pcm
-    if format == "wav":
-        return wav_header(sample_rate, len(pcm), noted=noted) + pcm
+    if format == "f32":
+        return to_floats(pcm)
+    if samples := wav_samples(format):
+        data = encode_clip(pcm, sample_rate, samples, noted=noted)
+        return wav_header(sample_rate, len(data), noted=noted, samples=samples) + data
     buffer = io.BytesIO()
     if format == "flac":
         _write_flac(buffer, pcm, sample_rate, noted)

@@ -1,4 +1,4 @@
-"""The beginning of a WAV file of s16le mono samples, and where in it the samples begin."""
+"""The beginning of a WAV file of mono samples, and where in it the samples begin."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ MAX_HEADER_BYTES = 1024
 """Longer than any header that `wav_header` makes."""
 _RIFF_BYTES = 12
 _CHUNK_BYTES = 8
+_FORMATS = {"pcm": (1, 16), "f32": (3, 32), "alaw": (6, 8), "ulaw": (7, 8)}
+"""Tag and bits of a sample, by the format of the samples."""
 _FORMAT = struct.Struct("<4sIHHIIHH")
 
 
-def wav_header(sample_rate: int, data_bytes: int, *, noted: bool) -> bytes:
-    """All that stands before the samples; `noted`: with the note that a model made them."""
-    chunks = _FORMAT.pack(b"fmt ", 16, 1, 1, sample_rate, 2 * sample_rate, 2, 16)
+def wav_header(sample_rate: int, data_bytes: int, *, noted: bool, samples: str = "pcm") -> bytes:
+    """All that stands before the samples; `noted`: with the note that a model made them.
+
+    `samples`: "pcm" for s16le, "f32" for floats, "ulaw" or "alaw".
+    """
+    tag, bits = _FORMATS[samples]
+    chunks = _FORMAT.pack(b"fmt ", 16, tag, 1, sample_rate, sample_rate * bits // 8, bits // 8, bits)
     chunks += info_chunk() if noted else b""
     header = b"RIFF" + bytes(4) + b"WAVE" + chunks + b"data" + bytes(4)
     return with_data_size(header, data_bytes)

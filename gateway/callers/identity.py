@@ -1,10 +1,10 @@
 """Who sends a request, and what that entitles it to.
 
 With an API key (`Authorization: Bearer KEY`, `X-API-Key: KEY`, or what clients of other services send; for
-browsers' WebSockets the subprotocol `voxfleet.key.KEY`) a caller is the key's name; without one it is its
-address, an IPv6 client its /64 network. Callers take turns (`gateway/slots/fairness.py`), may have so many
-requests at once, and may ask for classes up to their own: anybody may step back to bulk, and interactive is
-for keys that say so.
+browsers' WebSockets the subprotocols `voxfleet.key.KEY` or, as Deepgram's clients do it, `token` and KEY) a
+caller is the key's name; without one it is its address, an IPv6 client its /64 network. Callers take turns
+(`gateway/slots/fairness.py`), may have so many requests at once, and may ask for classes up to their own:
+anybody may step back to bulk, and interactive is for keys that say so.
 
 A gateway without keys looks at no key, since clients made for other services always send one.
 """
@@ -28,6 +28,8 @@ SUBPROTOCOL = "voxfleet"
 """What a WebSocket client offers beside its key, and gets back."""
 _KEY_PREFIX = "voxfleet.key."
 _SCHEMES = ("bearer", "token")
+ANSWERED_SUBPROTOCOLS = (SUBPROTOCOL, *_SCHEMES)
+"""What is accepted of those that a client offers: never its key."""
 _KEY_HEADERS = ("x-api-key", "api-key", "xi-api-key")
 """Ours and Cartesia's, Azure's, ElevenLabs'."""
 ADMINISTRATOR = "admin"
@@ -128,4 +130,6 @@ def given_key(connection: HTTPConnection) -> str | None:
     if key := next((headers[name] for name in _KEY_HEADERS if headers.get(name)), None):
         return key
     offered: list[str] = connection.scope.get("subprotocols", [])
+    if len(offered) == 2 and offered[0].lower() in _SCHEMES:
+        return offered[1]
     return next((word.removeprefix(_KEY_PREFIX) for word in offered if word.startswith(_KEY_PREFIX)), None)

@@ -13,5 +13,6 @@ registry.py  all of them
 dialogue.py  text that comes in pieces over a socket and is spoken meanwhile
 openai/      `/v1/audio/speech` and its neighbours
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
+deepgram/    `/v1/speak`, over HTTP and sockets
 ignored.py   telling a client which of its fields mean nothing here
 """

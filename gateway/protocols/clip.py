@@ -95,7 +95,7 @@ async def whole_clip(
 def _headers(outcome: Outcome, format: str) -> dict[str, str]:
     return {
         "Content-Type": content_type_of(format, outcome.sample_rate),
-        "Content-Disposition": f'inline; filename="speech.{format}"',
+        "Content-Disposition": f'inline; filename="speech.{format.partition("-")[0]}"',
         "X-Sample-Rate": str(outcome.sample_rate),
         "X-Audio-Seconds": f"{outcome.audio_seconds:.6f}",
         "X-Queue-Seconds": f"{outcome.queue_seconds:.6f}",

@@ -7,6 +7,9 @@ from starlette.types import Scope
 
 from gateway.errors import ErrorShape
 from gateway.protocols import links, models, native, play
+from gateway.protocols.deepgram import errors as deepgram_errors
+from gateway.protocols.deepgram import socket as deepgram_socket
+from gateway.protocols.deepgram import speak as deepgram_speak
 from gateway.protocols.elevenlabs import catalog as elevenlabs_catalog
 from gateway.protocols.elevenlabs import errors as elevenlabs_errors
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
@@ -18,9 +21,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(native.router, play.router, links.router, models.router),
     *(openai_speech.router, openai_models.router),
     *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
+    *(deepgram_speak.router, deepgram_socket.router),
 )
 
 
 def error_shape_of(scope: Scope) -> ErrorShape | None:
     """How errors are told to who sends this request; None: in our own shape."""
-    return elevenlabs_errors.shape_of(scope)
+    return elevenlabs_errors.shape_of(scope) or deepgram_errors.shape_of(scope)

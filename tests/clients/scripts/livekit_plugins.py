@@ -1,4 +1,4 @@
-"""LiveKit's plugins for ElevenLabs and OpenAI, as an agent uses them."""
+"""LiveKit's plugins for Deepgram, ElevenLabs and OpenAI, as an agent uses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import aiohttp
 from cases import main
 from livekit.agents import APIConnectionError, APIStatusError, tokenize, tts
-from livekit.plugins import elevenlabs, openai
+from livekit.plugins import deepgram, elevenlabs, openai
 
 URL, KEY = os.environ["URL"], os.environ["KEY"]
 TEXT = "The doors open at nine. Please bring your ticket. We look forward to seeing you."
@@ -139,6 +139,49 @@ async def case_openai_text_without_words() -> None:
     for text in ("...", "🎉"):
         async with _openai(response_format="pcm").synthesize(text) as stream:
             await _said(stream)
+
+
+def _deepgram(session: aiohttp.ClientSession, **options: object) -> deepgram.TTS:
+    return deepgram.TTS(api_key=KEY, base_url=f"{URL}/v1/speak", http_session=session, **options)
+
+
+async def case_deepgram_stream() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _deepgram(session)
+        for _ in range(2):  # on the same socket
+            seconds, _ = await _stream(speaker)
+            assert seconds > 2, seconds
+        await speaker.aclose()
+
+
+async def case_deepgram_interrupted_then_again() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _deepgram(session)
+        async with speaker.stream() as stream:
+            stream.push_text(TEXT * 5)
+            stream.flush()
+            async for _ in stream:
+                break
+        seconds, _ = await _stream(speaker)
+        await speaker.aclose()
+    assert seconds > 2
+
+
+async def case_deepgram_chunked() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _deepgram(session)
+        seconds, _ = await _said(speaker.synthesize(TEXT))
+        await speaker.aclose()
+    assert seconds > 2
+
+
+async def case_deepgram_text_without_words() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _deepgram(session)
+        for text in ("...", "🎉"):
+            seconds, _ = await _stream(speaker, text)
+            assert 0 < seconds < 1
+        await speaker.aclose()
 
 
 main(__name__)

@@ -53,6 +53,7 @@ def order(**fields: Any) -> TtsRequest:
         connection(authorization=f"bearer  {ACME} "),
         connection(x_api_key=ACME),
         connection(subprotocols=("voxfleet", f"voxfleet.key.{ACME}")),
+        connection(subprotocols=("token", ACME)),
     ],
 )
 def test_a_key_names_its_client_wherever_it_comes_from(sent: HTTPConnection) -> None:

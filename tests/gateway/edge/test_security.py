@@ -53,6 +53,8 @@ PUBLIC = {
     ("POST", "/v1/text-to-speech/{voice_id}/with-timestamps"),
     ("WEBSOCKET", "/v1/text-to-speech/{voice_id}/multi-stream-input"),
     ("WEBSOCKET", "/v1/text-to-speech/{voice_id}/stream-input"),
+    ("POST", "/v1/speak"),
+    ("WEBSOCKET", "/v1/speak"),
     ("POST", "/v1/audio/speech"),
     ("WEBSOCKET", "/ws/live"),
     ("WEBSOCKET", "/ws/tts"),

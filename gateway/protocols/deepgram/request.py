@@ -1,0 +1,110 @@
+"""The query of Deepgram's `/v1/speak`: voice, encoding, container, rates and speed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import QueryParams
+
+from gateway.errors import ApiError, from_validation
+from gateway.live.messages import Start
+from gateway.protocols.ignored import ignored_fields
+from gateway.requests import Name, TtsRequest
+from gateway.service import Gateway
+
+DEEPGRAM = "deepgram"
+"""The protocol's name, in metrics and sessions."""
+STREAMED = {"linear16": "pcm", "mulaw": "ulaw", "alaw": "alaw"}
+"""Encodings over a socket, and our formats."""
+_FORMATS = {
+    ("linear16", "wav"): "wav",
+    ("linear16", "none"): "pcm",
+    ("mulaw", "wav"): "wav-ulaw",
+    ("mulaw", "none"): "ulaw",
+    ("alaw", "wav"): "wav-alaw",
+    ("alaw", "none"): "alaw",
+    ("mp3", "none"): "mp3",
+    ("opus", "ogg"): "opus",
+    ("flac", "none"): "flac",
+    ("aac", "none"): "aac",
+}
+"""By encoding and container; the first container of an encoding is its usual one."""
+_RATES = {"linear16": 24_000, "mulaw": 8000, "alaw": 8000, "mp3": 22_050, "opus": 48_000, "aac": 22_050}
+"""Samples per second where the query says nothing. FLAC has the model's."""
+_TAKEN_ELSEWHERE = {"callback", "callback_method"}
+
+Encoding = Literal["linear16", "mulaw", "alaw", "mp3", "opus", "flac", "aac"]
+
+
+class SpeakQuery(BaseModel):
+    """Deepgram's names. `model` is a voice; one of Deepgram's that nobody made here is the default one."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+
+    model: Name = "default"
+    encoding: Encoding | None = None
+    container: Literal["none", "wav", "ogg"] | None = None
+    sample_rate: Annotated[int, Field(ge=8000, le=48_000)] | None = None
+    bit_rate: Annotated[int, Field(ge=8000, le=320_000)] | None = None
+    speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
+
+    @property
+    def ignored(self) -> dict[str, str]:
+        """A header that names the fields which nothing was done with."""
+        return ignored_fields(self.model_extra)
+
+    def to_tts_request(self, text: str) -> TtsRequest:
+        """A clip. Raises ApiError."""
+        encoding = self.encoding or "mp3"
+        containers = [container for known, container in _FORMATS if known == encoding]
+        container = self.container or containers[0]
+        if container not in containers:
+            message = f"container: {encoding} comes in {' or '.join(containers)}"
+            raise ApiError(400, "unsupported_audio_format", message, param="container")
+        fields = {
+            "text": text,
+            "voice": self.model,
+            "format": _FORMATS[encoding, container],
+            "sample_rate": self.sample_rate or _RATES.get(encoding),
+            "bit_rate": self.bit_rate,
+            "speed": self.speed,
+        }
+        try:
+            return TtsRequest.model_validate(fields)
+        except ValidationError as error:
+            raise as_bad_request(error) from error
+
+    def to_start(self) -> Start:
+        """A live session. Raises ApiError for an encoding that does not come over a socket."""
+        if (self.encoding or "linear16") not in STREAMED:
+            message = f"encoding: over a WebSocket it is {', '.join(STREAMED)}"
+            raise ApiError(400, "unsupported_audio_format", message, param="encoding")
+        rate = self.sample_rate or _RATES[self.encoding or "linear16"]
+        return Start(type="start", voice=self.model, sample_rate=rate, speed=self.speed)
+
+    @property
+    def streamed_format(self) -> str:
+        """Of the audio over a socket."""
+        return STREAMED[self.encoding or "linear16"]
+
+
+async def read_query(query: QueryParams, gateway: Gateway) -> SpeakQuery:
+    """The query, its voice being one that is here. Raises ApiError."""
+    given: dict[str, Any] = dict(query)
+    if refused := _TAKEN_ELSEWHERE & given.keys():
+        name = min(refused)
+        raise ApiError(400, "unsupported", f"{name}: audio is sent as the answer alone", param=name)
+    try:
+        found = SpeakQuery.model_validate(given)
+    except ValidationError as error:
+        raise as_bad_request(error) from error
+    if found.model.startswith("aura-") and not await gateway.voices.knows(found.model):
+        found.model = "default"
+    return found
+
+
+def as_bad_request(error: ValidationError) -> ApiError:
+    """With the status that Deepgram's clients expect."""
+    problem = from_validation(error.errors())
+    return ApiError(400, problem.code, problem.message, param=problem.param)
