@@ -42,6 +42,18 @@ describe("VoxFleet over HTTP", () => {
     await assert.rejects(fleet.speak("Hi."), refused);
   });
 
+  test("a word of the lexicon is quoted whole", async () => {
+    const { seen, fleet } = await service(200, { entries: {}, max_entries: 9 });
+    await fleet.lexicon();
+    await fleet.setWord("AC/DC? 100%", "acey dee cee");
+    await fleet.deleteWord("a.b");
+    await assert.rejects(fleet.deleteWord(".."), (error) => error.param === "word");
+    const asked = seen.map(({ method, url }) => `${method} ${url}`);
+    const words = "/api/lexicon/words/";
+    assert.deepEqual(asked, ["GET /api/lexicon", `PUT ${words}AC%2FDC%3F%20100%25`, `DELETE ${words}a.b`]);
+    assert.deepEqual(JSON.parse(seen[1].body), { spoken: "acey dee cee" });
+  });
+
   test("ids are quoted into addresses, and only what is given is asked", async () => {
     const { seen, fleet } = await service(200, { voices: [] });
     await fleet.voicePreview("../admin?x");

@@ -132,6 +132,23 @@ export class VoxFleet {
     return (await this.#json("/api/voices/consent")).statement;
   }
 
+  // ------------------------------------------------------------------------------------------ pronunciation
+
+  /** How words are said for this client. @returns {Promise<{entries: Record<string, string>, max_entries: number}>} */
+  lexicon() {
+    return this.#json("/api/lexicon");
+  }
+
+  /** Adds or changes one. @returns {Promise<object>} as lexicon() */
+  async setWord(word, spoken) {
+    return this.#json(wordPath(word), { method: "PUT", json: { spoken } });
+  }
+
+  /** @returns {Promise<object>} as lexicon() */
+  async deleteWord(word) {
+    return this.#json(wordPath(word), { method: "DELETE" });
+  }
+
   // ----------------------------------------------------------------------------------------------- sessions
 
   /** @param {{limit?: number, before?: string}} [page] @returns {Promise<object>} newest first */
@@ -175,6 +192,12 @@ export class VoxFleet {
 }
 
 const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
+
+/** Signs alone are no word, and ".." would be another address. @throws {ApiError} */
+function wordPath(word) {
+  if (/[\p{L}\p{N}]/u.test(word)) return `/api/lexicon/words/${encodeURIComponent(word)}`;
+  throw new ApiError(422, { message: "A word has letters or digits.", code: "invalid_value", param: "word" });
+}
 
 function withQuery(path, fields) {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);

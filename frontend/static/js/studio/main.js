@@ -1,6 +1,7 @@
 /**
  * The studio page: wires text, voice and parameters to the speaker, and the speaker to the stage and the history.
  */
+import { lexiconButton } from "../lexicon/lexicon-sheet.js";
 import { byId } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet, pageConfig } from "../shared/fleet.js";
@@ -172,7 +173,7 @@ class Studio {
   #setParameters(config) {
     this.#parameters = new Parameters(byId("parameters"), config, this.#parameters?.values ?? this.#saved.parameters);
     this.#parameters.addEventListener("change", () => this.#settingsChanged());
-    byId("parameters").append(shareButton(() => this.#settings(), (words) => this.#stage.say(words)));
+    byId("parameters").append(shareButton(() => this.#settings(), (words) => this.#stage.say(words)), lexiconButton());
   }
 
   /** Plays what is complete from its start. */
