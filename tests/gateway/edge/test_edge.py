@@ -45,7 +45,7 @@ def check_shape(response: httpx.Response) -> dict[str, object]:
     [
         ("GET", "/nowhere", 404, "not_found"),
         ("GET", "/static/nothing.js", 404, "not_found"),
-        ("GET", "/tts", 405, "method_not_allowed"),
+        ("PATCH", "/tts", 405, "method_not_allowed"),
         ("POST", "/health", 405, "method_not_allowed"),
         ("POST", "/tts", 422, "invalid_body"),
         ("GET", "/ready", 503, "not_ready"),
@@ -65,7 +65,7 @@ async def test_every_error_has_the_one_shape(
 
 
 async def test_a_wrong_method_is_told_which_are_right(client: httpx.AsyncClient) -> None:
-    assert "POST" in (await client.get("/tts")).headers["Allow"]
+    assert "POST" in (await client.patch("/tts")).headers["Allow"]
 
 
 async def test_a_body_that_is_no_json_is_400(client: httpx.AsyncClient) -> None:
