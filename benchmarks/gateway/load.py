@@ -71,7 +71,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "gateways": Scenario(
         gateways,
-        {"seconds": 3.0, "slots": 2, "patches": 5},
+        {"seconds": 2.0, "slots": 2, "patches": 5, "counts": (1, 2)},
         {"jain_index": ("at least", 0.95), "used_share": ("at least", 0.9)},
     ),
     "leaving": Scenario(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.gateway.gateways import jain
 from benchmarks.gateway.load import SCENARIOS, judge, run_scenario
 
 NOTHING = {"waiting": 0, "running": 0, "worker_slots_used": 0}
@@ -38,6 +39,10 @@ async def test_tenants_and_bulk_are_served_side_by_side() -> None:
     assert result["audio_seconds"]["b"] > 0
     assert {status.split()[1] for status in result["answers"]} <= {"200", "429"}
     check_nothing_held(result["held_after"])
+
+
+def test_jain_s_index_is_one_when_all_are_equal_and_one_part_when_one_has_all() -> None:
+    assert [jain([5, 5, 5]), jain([9, 0, 0]), jain([2, 1])] == [1.0, 0.3333, 0.9]
 
 
 async def test_who_leaves_is_gone_queued_or_streaming() -> None:

@@ -138,6 +138,18 @@ describe("SpeechStream that resumes", () => {
     assert.deepEqual(heard(events), [1, 2, 3]);
   });
 
+  test("a new gateway that does not know the token is told of in words for people", (context) => {
+    const { sockets, events, wait } = resuming(context);
+    begin(sockets[0]);
+    sockets[0].close(1006);
+    wait();
+    sockets[1].open();
+    sockets[1].say({ type: "error", error: { code: "invalid_resume_token", type: "invalid_request_error", message: "the resume token" } });
+    const [type, { code, message }] = events.at(-1);
+    assert.deepEqual([type, code], ["failed", "clip_lost"]);
+    assert.match(message, /^The gateway was lost/);
+  });
+
   test("a long token goes out in parts that a gateway takes", (context) => {
     const { sockets, wait } = resuming(context);
     begin(sockets[0]);

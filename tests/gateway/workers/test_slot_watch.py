@@ -54,9 +54,9 @@ class Talkative(ScriptedWorker):
 
 
 @asynccontextmanager
-async def talking(**options: Any) -> AsyncIterator[tuple[Gateway, Talkative, Worker]]:
-    talkative = Talkative([Act()], slots=1)
-    async with gateway_of(talkative, **options) as gateway:
+async def talking(part_characters: int | None = None) -> AsyncIterator[tuple[Gateway, Talkative, Worker]]:
+    talkative = Talkative([Act()], slots=1, part_characters=part_characters)
+    async with gateway_of(talkative) as gateway:
         (worker,) = gateway.pool.workers.values()
         await until(lambda: worker.sharing.open)
         yield gateway, talkative, worker
@@ -85,6 +85,16 @@ async def test_a_request_waits_for_its_grant_and_says_by_which_right_it_came() -
         assert request.claim.grant == 9 and not request.claim.keep
         await until(lambda: talkative.told("waiting")[-1]["requests"] == 0)
         assert set(talkative.names) == {talkative.names[0]}
+
+
+async def test_a_clip_in_parts_keeps_its_slot_but_for_the_last() -> None:
+    async with talking(part_characters=40) as (gateway, talkative, _):
+        text = "This is the first sentence of some. Here is the second one. And that was the third one."
+        await speak(gateway, Ear(), text)
+        claims = [request.claim for request in talkative.requests]
+        assert len(claims) > 1 and len({claim.lease for claim in claims}) == 1
+        assert [claim.keep for claim in claims] == [True] * (len(claims) - 1) + [False]
+        await until(lambda: {"type": "give_back", "lease": claims[0].lease} in talkative.heard)
 
 
 async def test_what_waits_is_said_again_in_case_it_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ const LONGEST_PAUSE_MS = 2000;
 const PARTS_AT_ONCE = 10;
 const PART_PAUSE_MS = 70;
 
+/** For people: what became of a clip whose token the gateway does not know, since it has another secret. */
+const CLIP_LOST = { code: "clip_lost", message: "The gateway was lost, and the new one cannot go on with this clip. Ask for it again." };
 /** Closes after which another connection may bring the rest. */
 const LOST = new Set([1001, 1005, 1006, 1012]);
 
@@ -141,7 +143,9 @@ export class SpeechStream extends EventTarget {
   /** An ending gateway is one to leave; a busy one is waited for by a clip that was begun. */
   #failed(error) {
     const passing = error.code === "shutting_down" || (this.#clip.begun && error.type === "capacity_error");
-    if (!passing || !this.#reconnect(error.message)) this.#finish("failed", error);
+    if (passing && this.#reconnect(error.message)) return;
+    const forgotten = this.#losses > 0 && error.code === "invalid_resume_token";
+    this.#finish("failed", forgotten ? { ...error, ...CLIP_LOST } : error);
   }
 
   #closed(code) {

@@ -158,6 +158,7 @@ export default {
 
   "error.no_answer": "网关没有响应。",
   "error.connection_lost": "与网关的连接已中断。",
+  "error.clip_lost": "网关已中断，新的网关无法继续这段语音，请重新生成。",
   "error.refused": "网关拒绝了请求。",
   "error.too_large": "请求过大。",
   "error.speech_failed": "语音生成失败。",
