@@ -82,9 +82,13 @@ class Outbox:
 
     def drop_audio(self) -> int:
         """A fence: of what is in line, only text is still sent. Returns the bytes that are not."""
+        return self.drop_those(lambda message: isinstance(message, bytes))
+
+    def drop_those(self, unwanted: Callable[[str | bytes], bool]) -> int:
+        """Of what is in line, the `unwanted` is not sent. Returns its bytes."""
         waiting, before = self._messages, self._bytes
-        self._messages = deque(message for message in waiting if isinstance(message, str))
-        self._bytes -= sum(len(message) for message in waiting if not isinstance(message, str))
+        self._messages = deque(message for message in waiting if not unwanted(message))
+        self._bytes -= sum(len(message) for message in waiting if unwanted(message))
         return before - self._bytes
 
     def drop(self) -> None:

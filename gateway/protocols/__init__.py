@@ -14,5 +14,6 @@ dialogue.py  text that comes in pieces over a socket and is spoken meanwhile
 openai/      `/v1/audio/speech` and its neighbours
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, over HTTP and sockets
+cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
 ignored.py   telling a client which of its fields mean nothing here
 """

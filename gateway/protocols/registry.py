@@ -7,6 +7,10 @@ from starlette.types import Scope
 
 from gateway.errors import ErrorShape
 from gateway.protocols import links, models, native, play
+from gateway.protocols.cartesia import catalog as cartesia_catalog
+from gateway.protocols.cartesia import errors as cartesia_errors
+from gateway.protocols.cartesia import socket as cartesia_socket
+from gateway.protocols.cartesia import speech as cartesia_speech
 from gateway.protocols.deepgram import errors as deepgram_errors
 from gateway.protocols.deepgram import socket as deepgram_socket
 from gateway.protocols.deepgram import speak as deepgram_speak
@@ -22,9 +26,11 @@ ROUTERS: tuple[APIRouter, ...] = (
     *(openai_speech.router, openai_models.router),
     *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
     *(deepgram_speak.router, deepgram_socket.router),
+    *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),
 )
 
 
 def error_shape_of(scope: Scope) -> ErrorShape | None:
     """How errors are told to who sends this request; None: in our own shape."""
-    return elevenlabs_errors.shape_of(scope) or deepgram_errors.shape_of(scope)
+    shapes = (protocol.shape_of(scope) for protocol in (elevenlabs_errors, deepgram_errors, cartesia_errors))
+    return next((shape for shape in shapes if shape is not None), None)

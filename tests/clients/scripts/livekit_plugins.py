@@ -1,4 +1,4 @@
-"""LiveKit's plugins for Deepgram, ElevenLabs and OpenAI, as an agent uses them."""
+"""LiveKit's plugins for Cartesia, Deepgram, ElevenLabs and OpenAI, as an agent uses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import aiohttp
 from cases import main
 from livekit.agents import APIConnectionError, APIStatusError, tokenize, tts
-from livekit.plugins import deepgram, elevenlabs, openai
+from livekit.plugins import cartesia, deepgram, elevenlabs, openai
 
 URL, KEY = os.environ["URL"], os.environ["KEY"]
 TEXT = "The doors open at nine. Please bring your ticket. We look forward to seeing you."
@@ -178,6 +178,50 @@ async def case_deepgram_chunked() -> None:
 async def case_deepgram_text_without_words() -> None:
     async with aiohttp.ClientSession() as session:
         speaker = _deepgram(session)
+        for text in ("...", "🎉"):
+            seconds, _ = await _stream(speaker, text)
+            assert 0 < seconds < 1
+        await speaker.aclose()
+
+
+def _cartesia(session: aiohttp.ClientSession, **options: object) -> cartesia.TTS:
+    return cartesia.TTS(api_key=KEY, base_url=URL, http_session=session, **options)
+
+
+async def case_cartesia_stream() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _cartesia(session)
+        for _ in range(2):  # on the same socket
+            seconds, words = await _stream(speaker)
+            assert seconds > 2, seconds
+            assert "".join(words).split() == TEXT.split(), words
+        await speaker.aclose()
+
+
+async def case_cartesia_two_at_once_and_interrupted() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _cartesia(session)
+        async with speaker.stream() as stream:
+            stream.push_text(TEXT * 5)
+            stream.flush()
+            async for _ in stream:
+                break
+        said = await asyncio.gather(_stream(speaker), _stream(speaker, "Something else entirely."))
+        await speaker.aclose()
+    assert said[0][0] > said[1][0] > 0.5
+
+
+async def case_cartesia_chunked() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _cartesia(session, speed=1.2, volume=1.0, emotion="happy")
+        seconds, _ = await _said(speaker.synthesize(TEXT))
+        await speaker.aclose()
+    assert seconds > 1.6
+
+
+async def case_cartesia_text_without_words() -> None:
+    async with aiohttp.ClientSession() as session:
+        speaker = _cartesia(session)
         for text in ("...", "🎉"):
             seconds, _ = await _stream(speaker, text)
             assert 0 < seconds < 1

@@ -1,0 +1,98 @@
+"""One context of a socket: its transcript comes in pieces, its audio goes out meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from gateway.audio.encoders import stream_encoder
+from gateway.errors import ApiError
+from gateway.live.messages import Start
+from gateway.protocols.cartesia.events import Messages
+from gateway.protocols.cartesia.request import CARTESIA, Generation
+from gateway.protocols.dialogue import Dialogue, DialogueListener
+from gateway.service import Gateway
+
+_IDLE = "session_idle"
+
+
+class Context(DialogueListener):
+    """A dialogue, and what its client hears of it."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        request_id: str,
+        start: Start,
+        first: Generation,
+        send: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """`first`: the message that opens it. `send` puts a message into the socket's outbox."""
+        self.dialogue = Dialogue(gateway, request_id, start, CARTESIA, self)
+        self._send = send
+        self._sample_rate = start.sample_rate
+        self._encoder = stream_encoder(first.output_format.format, start.sample_rate, noted=False)
+        self._messages = Messages(first.context_id, timestamps=bool(first.add_timestamps), speed=start.speed)
+        self._flushes: deque[bool] = deque()
+        """Those that wait for their audio; whether the client asked for it."""
+        self._flushed = 0
+        """Flushes that the client was told of."""
+        self._failure: ApiError | None = None
+
+    async def run(self) -> None:
+        """Until all is said, or it is cancelled. Raises ApiError."""
+        try:
+            await self.dialogue.run()
+        except ApiError as error:
+            if error.code != _IDLE:
+                raise
+        if self._failure is not None:
+            raise self._failure
+        self._tell(*self._messages.rest(**self._facts), self._messages.done())
+
+    def take(self, message: Generation) -> None:
+        """More of the transcript, or its end. Raises ApiError."""
+        if self.dialogue.finishing:
+            error = "the transcript of this context is complete: open another one"
+            raise ApiError(400, "context_closed", error, param="context_id")
+        if message.transcript:
+            self.dialogue.append(message.transcript)
+        if not message.keep_on:
+            self.dialogue.finish()
+        elif message.flush or (message.max_buffer_delay_ms == 0 and message.transcript.strip()):
+            self._flushes.append(bool(message.flush))
+            self.dialogue.flush()
+
+    # ------------------------------------------------------------------------------------------ what is heard
+
+    def part(self, text: str) -> None:
+        """The audio that follows is of this text."""
+        self._messages.part(text)
+
+    def audio(self, pcm: bytes) -> None:
+        """The next samples."""
+        self._messages.heard(len(pcm) / 2 / self._sample_rate)
+        self._tell(*self._messages.chunk(self._encoder.encode(pcm), **self._facts))
+
+    def flushed(self) -> None:
+        """All before a flush is on its way."""
+        if not self._flushes.popleft():
+            return
+        self._flushed += 1
+        self._tell(*self._messages.rest(flush_id=self._flushed), self._messages.flush_done(self._flushed))
+
+    def refused(self, error: dict[str, Any]) -> None:
+        """A sentence cannot be spoken: the context ends with that."""
+        self._failure = ApiError(422, error["code"], error["message"], param="transcript")
+        self.dialogue.cancel()
+
+    @property
+    def _facts(self) -> dict[str, int]:
+        """Which flush a chunk belongs to, where there are any."""
+        return {"flush_id": self._flushed + 1} if any(self._flushes) else {}
+
+    def _tell(self, *messages: dict[str, Any]) -> None:
+        if not self.dialogue.cancelled:
+            for message in messages:
+                self._send(message)

@@ -1,0 +1,167 @@
+"""`WS /tts/websocket`: contexts, each a transcript that comes in pieces and is spoken meanwhile.
+
+    client  {"context_id": "a", "transcript": "Good morn", "continue": true, "voice": …, "output_format": …}
+            {"context_id": "a", "transcript": "ing.", "continue": false, …}
+            {"context_id": "a", "cancel": true}
+    server  {"type": "chunk", "context_id": "a", "data": base64}  …  {"type": "done", "context_id": "a"}
+
+The connection's task reads; each context speaks in a task of its own, which ends with the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from typing import Any
+
+import structlog
+from fastapi import APIRouter, WebSocket
+from pydantic import ValidationError
+
+from gateway.api.client_socket import ClientSocket, serve_socket
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError, error_response, from_validation
+from gateway.protocols.cartesia import errors
+from gateway.protocols.cartesia.context import Context
+from gateway.protocols.cartesia.request import Generation
+from gateway.service import Gateway
+
+router = APIRouter()
+logger = structlog.get_logger(__name__)
+
+_MOST_CONTEXTS = 16
+"""Of one socket, at once."""
+
+
+async def speak_in_contexts(websocket: WebSocket) -> None:
+    """Serve one client; one without a right to it is refused before the socket opens, as its SDK expects."""
+    gateway: Gateway = websocket.app.state.gateway
+    try:
+        gateway.check_open()
+        query = websocket.query_params
+        caller = gateway.callers.identify(websocket, query.get("api_key") or query.get("access_token"))
+    except ApiError as error:
+        await websocket.send_denial_response(error_response(error, websocket.scope))
+        return
+    await serve_socket(websocket, lambda socket: _Connection(socket, caller).run())
+
+
+router.add_websocket_route("/tts/websocket", speak_in_contexts, "cartesia")
+
+
+class _Said(str):
+    """A message on its way to the client, and the context that it is about."""
+
+    __slots__ = ("context_id",)
+    context_id: str | None
+
+
+class _Connection:
+    """One socket."""
+
+    def __init__(self, socket: ClientSocket, caller: Caller) -> None:
+        self._socket = socket
+        self._gateway = socket.gateway
+        self._caller = caller
+        self._contexts: dict[str, Context] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
+        try:
+            async with self._socket.interruption:
+                while True:
+                    await self._take(await self._socket.receive_text())
+        except ApiError as error:
+            await self._socket.connection.close(error.close_code, error.code)
+        finally:
+            self._socket.outbox.drop()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ---------------------------------------------------------------------------------------- from the client
+
+    async def _take(self, text: str) -> None:
+        """A message; a wrong one is answered, and the other contexts go on."""
+        context_id = None
+        try:
+            fields = _object(text)
+            context_id = _context_id(fields)
+            if fields.get("cancel"):
+                self._cancel(context_id)
+            else:
+                await self._generate(context_id, _generation(fields))
+        except ApiError as error:
+            self._send(errors.message(error, self._socket.request_id, context_id))
+
+    async def _generate(self, context_id: str, message: Generation) -> None:
+        message.context_id = context_id
+        context = self._contexts.get(context_id)
+        if context is None:
+            context = await self._open(context_id, message)
+        context.take(message)
+
+    async def _open(self, context_id: str, first: Generation) -> Context:
+        if len(self._contexts) >= _MOST_CONTEXTS:
+            message = f"a socket has at most {_MOST_CONTEXTS} contexts at once: end some"
+            raise ApiError(429, "too_many_contexts", message, param="context_id")
+        first.check_raw()
+        start = await first.to_start(self._gateway)
+        context = Context(self._gateway, self._socket.request_id, start, first, self._send)
+        context.dialogue.open(self._caller)
+        self._contexts[context_id] = context
+        task = asyncio.create_task(self._run(context_id, context))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return context
+
+    def _cancel(self, context_id: str) -> None:
+        """Nothing more is said of it, not even its end."""
+        context = self._contexts.pop(context_id, None)
+        if context is not None:
+            context.dialogue.cancel()
+            self._socket.outbox.drop_those(lambda said: getattr(said, "context_id", None) == context_id)
+
+    async def _run(self, context_id: str, context: Context) -> None:
+        """A context to its end."""
+        try:
+            await context.run()
+        except ApiError as error:
+            self._send(errors.message(error, self._socket.request_id, context_id))
+        finally:
+            if self._contexts.get(context_id) is context:
+                del self._contexts[context_id]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        said = _Said(json.dumps(message, separators=(",", ":")))
+        said.context_id = message.get("context_id")
+        try:
+            self._socket.outbox.put(said)
+        except ApiError as error:
+            self._socket.interruption.end_with(error)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, "invalid_json", "the message is not JSON") from error
+    if not isinstance(fields, dict):
+        raise ApiError(400, "invalid_message", "messages are JSON objects")
+    return fields
+
+
+def _context_id(fields: dict[str, Any]) -> str:
+    """The context that a message is about; one without a name gets one."""
+    given = fields.get("context_id")
+    return given if isinstance(given, str) and 0 < len(given) <= 256 else str(uuid.uuid4())
+
+
+def _generation(fields: dict[str, Any]) -> Generation:
+    """Raises ApiError."""
+    try:
+        return Generation.model_validate(fields)
+    except ValidationError as error:
+        raise from_validation(error.errors()) from error

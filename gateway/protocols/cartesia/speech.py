@@ -1,0 +1,76 @@
+"""`POST /tts/bytes`, a file that comes while it is generated, and `POST /tts/sse`, the same as events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from gateway.errors import ApiError
+from gateway.protocols.cartesia import errors
+from gateway.protocols.cartesia.events import Messages
+from gateway.protocols.cartesia.request import CARTESIA, Generation
+from gateway.protocols.response import Framing, SpeechResponse
+from gateway.requests import check_limits
+from gateway.service import GatewayDep
+from gateway.synthesis.synthesis import Outcome
+
+router = APIRouter()
+
+
+@router.post("/tts/bytes", response_class=Response)
+async def speak(order: Generation, request: Request, gateway: GatewayDep) -> Response:
+    """The file, or raw samples."""
+    translated = await order.to_tts_request(gateway)
+    check_limits(translated, gateway.settings, "transcript")
+    return SpeechResponse(request, gateway, translated, CARTESIA, order.ignored)
+
+
+@router.post("/tts/sse", response_class=Response)
+async def speak_in_events(order: Generation, request: Request, gateway: GatewayDep) -> Response:
+    """Raw samples in base64, with the times of words where they are asked for."""
+    order.check_raw()
+    translated = await order.to_tts_request(gateway)
+    check_limits(translated, gateway.settings, "transcript")
+    messages = Messages(order.context_id, timestamps=bool(order.add_timestamps), speed=translated.speed)
+    framing = Events(messages, request.state.request_id, order.context_id)
+    return SpeechResponse(request, gateway, translated, CARTESIA, order.ignored, framing)
+
+
+class Events(Framing):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, messages: Messages, request_id: str, context_id: str | None) -> None:
+        self._messages = messages
+        self._request_id = request_id
+        self._context_id = context_id
+
+    def part(self, text: str) -> None:
+        """The audio that follows is of this part of the text."""
+        self._messages.part(text)
+
+    def heard(self, seconds: float) -> None:
+        """So much more audio is on its way."""
+        self._messages.heard(seconds)
+
+    def audio(self, data: bytes) -> bytes:
+        """The next samples."""
+        return _events(*self._messages.chunk(data))
+
+    def end(self, outcome: Outcome, characters: int) -> bytes:
+        """The last words, and the end."""
+        return _events(*self._messages.rest(), self._messages.done())
+
+    def broken(self, error: ApiError) -> bytes:
+        """What went wrong."""
+        return _events(errors.message(error, self._request_id, self._context_id))
+
+
+def _events(*messages: dict[str, Any]) -> bytes:
+    return b"".join(
+        f"event: {message['type']}\ndata: {json.dumps(message, separators=(',', ':'))}\n\n".encode()
+        for message in messages
+    )
