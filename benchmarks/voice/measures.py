@@ -79,7 +79,15 @@ def median_pitch(samples: np.ndarray, lowest_hz: float = 60.0, highest_hz: float
     near = first + (window > 0.9 * window.max(axis=1, keepdims=True)).argmax(axis=1)
     lags = [lag + int(np.argmax(row[lag : lag + 8])) for lag, row in zip(near, correlation, strict=True)]
     voiced = window.max(axis=1) > VOICED_CORRELATION
-    return float(np.median(SAMPLE_RATE / np.array(lags)[voiced])) if voiced.any() else float("nan")
+    exact = [_peak(row, lag) for row, lag in zip(correlation[voiced], np.array(lags)[voiced], strict=True)]
+    return float(np.median(SAMPLE_RATE / np.array(exact))) if exact else float("nan")
+
+
+def _peak(values: np.ndarray, at: int) -> float:
+    """Where the parabola through `at` and its neighbours is highest: a lag between two samples."""
+    before, here, after = values[at - 1], values[at], values[min(at + 1, len(values) - 1)]
+    bend = before - 2 * here + after
+    return float(at + np.clip(0.5 * (before - after) / bend, -0.5, 0.5)) if bend < 0 else float(at)
 
 
 def largest_jump(samples: np.ndarray) -> float:

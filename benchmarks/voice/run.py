@@ -31,6 +31,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import soundfile
 
 from benchmarks.voice import continuing, hard, judge, likeness, report, speed, story
@@ -172,7 +173,7 @@ def main() -> int:
 
     def save() -> None:
         if arguments.json:
-            arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+            arguments.json.write_text(json.dumps(results, indent=1, default=np.generic.item) + "\n")
 
     with VoxCPM.from_pretrained(arguments.model, arguments.device, max_num_seqs=arguments.streams) as model:
         run = Run(model, arguments)
