@@ -98,7 +98,8 @@ class Run:
         return {**figures, "goals": hard.goals(figures)}
 
     def likeness(self, default_errors: float | None) -> dict[str, Any]:
-        texts = self.few(likeness.RECORDINGS + 10)
+        long = [text for text in self.texts if len(text) >= likeness.SHORTEST_TEXT]
+        texts = long[-likeness.RECORDINGS - min(self.arguments.sentences or 10, 10) :]
         figures = likeness.measure(self.reader, self.teacher, self.judges, texts, self.arguments.sounds)
         return {**figures, "goals": likeness.goals(figures, default_errors)}
 
