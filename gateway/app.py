@@ -23,6 +23,7 @@ from gateway.api import (
     voices,
 )
 from gateway.api.permissions import check_sender
+from gateway.api.upload import UPLOAD_PATHS, UPLOAD_SECONDS
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.operations.page_gate import PageGate
@@ -59,8 +60,8 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         check_sender=lambda connection: check_sender(connection, gateway),
         error_shape_of=error_shape_of,
         body_limits={
-            voices.UPLOAD_PATH: BodyLimit(
-                settings.max_voice_bytes + settings.max_body_bytes, voices.UPLOAD_SECONDS
+            **dict.fromkeys(
+                UPLOAD_PATHS, BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS)
             ),
             lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
         },

@@ -15,7 +15,7 @@ import uvicorn
 import yaml
 from pydantic import ValidationError
 
-from gateway.api.voices import UPLOAD_PATH, UPLOAD_SECONDS
+from gateway.api.upload import UPLOAD_PATHS, UPLOAD_SECONDS
 from gateway.app import create_app
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.edge.connections import http_protocol, websocket_protocol
@@ -73,7 +73,7 @@ def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Con
         gateway_app,
         host=settings.host,
         port=settings.port,
-        http=http_protocol(settings, crowd, {UPLOAD_PATH: UPLOAD_SECONDS}),
+        http=http_protocol(settings, crowd, dict.fromkeys(UPLOAD_PATHS, UPLOAD_SECONDS)),
         ws=websocket_protocol(settings, crowd),
         ws_max_size=settings.max_message_bytes,
         ws_per_message_deflate=False,

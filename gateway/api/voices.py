@@ -7,17 +7,16 @@ administrators. They alone change, delete, and hear the recording; others hear a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from starlette.datastructures import FormData, UploadFile
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.file_response import RangedFileResponse
 from gateway.api.permissions import is_admin, owner_of, refuse_cross_site, tenant_of_admin
+from gateway.api.upload import uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Voice
 from gateway.errors import ApiError
@@ -32,16 +31,12 @@ from gateway.voices.catalog import (
     is_built_in,
     is_of,
 )
+from gateway.voices.checks import Check
 from gateway.voices.fields import VoiceChange, VoiceForm, read_form
 from gateway.voices.registry import unknown_voice
 
 router = APIRouter()
 mutation = Depends(refuse_cross_site)
-
-UPLOAD_PATH = "/api/voices"
-UPLOAD_SECONDS = 120.0
-_MAX_FIELDS = 16
-_MAX_FIELD_BYTES = 1 << 16
 
 
 @router.get("/api/voices")
@@ -63,27 +58,19 @@ async def get_consent() -> dict[str, str]:
     return {"statement": consent.STATEMENT}
 
 
-@router.post(UPLOAD_PATH, status_code=201, dependencies=[mutation])
+@router.post("/api/voices", status_code=201, dependencies=[mutation])
 async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A new voice from multipart/form-data: the file `audio`, `name`, and what else is known of it."""
-    owner = owner_of(request, gateway)
-    with gateway.voices.uploads.place(owner):
-        try:
-            async with (
-                asyncio.timeout(UPLOAD_SECONDS) as deadline,
-                _form_of(request) as parts,
-            ):
-                upload, fields = _parts_of(dict(parts), gateway.settings.max_voice_bytes)
-                file = await asyncio.to_thread(_descriptor, upload)
-                voice, checks = await gateway.voices.create(file, fields, owner)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            message = f"the upload took more than {UPLOAD_SECONDS:g} s"
-            raise ApiError(408, "body_timeout", message) from None
+    async with uploaded(request, gateway, "audio") as (file, fields, owner):
+        voice, checks = await add_voice(gateway, file, read_form(fields), owner)
+    return {**describe_all(gateway.pool, voice, owner), "checks": [check.to_dict() for check in checks]}
+
+
+async def add_voice(gateway: Gateway, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:
+    """A new voice, of which operators hear. Raises ApiError: 409, 422, 503, 507."""
+    voice, checks = await gateway.voices.create(file, form, owner)
     gateway.operations.log.record("voice", voice.id, f"{owner} added the voice {voice.name}")
-    checked = [check.to_dict() for check in checks]
-    return {**describe_all(gateway.pool, voice, owner), "checks": checked}
+    return voice, checks
 
 
 @router.get("/api/voices/{id}")
@@ -111,10 +98,15 @@ async def change_voice(id: str, change: VoiceChange, request: Request, gateway: 
 @router.delete("/api/voices/{id}", dependencies=[mutation])
 async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Delete a voice. Clips that are being spoken with it are finished."""
+    await remove_voice(id, request, gateway)
+    return {"id": id, "deleted": True}
+
+
+async def remove_voice(id: str, request: Request, gateway: Gateway) -> None:
+    """A voice of the caller's. Raises ApiError: 401, 403, 404, 503."""
     voice, tenant = await _own(id, request, gateway)
     await gateway.voices.remove(id)
     gateway.operations.log.record("voice", id, f"{tenant} deleted the voice {voice.name}")
-    return {"id": id, "deleted": True}
 
 
 @router.get("/api/voices/{id}/preview", response_class=Response)
@@ -138,40 +130,6 @@ async def _sample(making: Coroutine[Any, Any, bytes], request: Request, gateway:
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
     return Response(clip, media_type="audio/wav", headers=note_headers(gateway.settings.provenance_note))
-
-
-@asynccontextmanager
-async def _form_of(request: Request) -> AsyncIterator[FormData]:
-    """The parts of an upload, for as long as the block lasts. Raises HTTPException 400 for a broken form."""
-    try:
-        parts = await request.form(max_files=1, max_fields=_MAX_FIELDS, max_part_size=_MAX_FIELD_BYTES)
-    except UnicodeError:
-        raise ApiError(400, "bad_request", "the form cannot be read in the charset that it names") from None
-    try:
-        yield parts
-    finally:
-        await parts.close()
-
-
-def _parts_of(parts: dict[str, Any], max_bytes: int) -> tuple[UploadFile, VoiceForm]:
-    """File and fields of an upload. Raises ApiError."""
-    upload = parts.pop("audio", None)
-    if not isinstance(upload, UploadFile) or not upload.size:
-        message = "audio: an audio file is needed, in multipart/form-data"
-        raise ApiError(422, "missing_field", message, param="audio")
-    if upload.size > max_bytes:
-        raise ApiError(413, "too_large", f"audio: at most {max_bytes} bytes are allowed", param="audio")
-    for name, value in parts.items():
-        if not isinstance(value, str):
-            raise ApiError(422, "invalid_value", f"{name[:64]}: is no file", param=name[:64])
-    return upload, read_form(parts)
-
-
-def _descriptor(upload: UploadFile) -> int:
-    """Of the upload as a real file: small ones are in memory until now. Blocks."""
-    file = upload.file.fileno()
-    upload.file.flush()
-    return file
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,20 @@ class Voice(Base):
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
+class VoiceConsent(Base):
+    """A recording in which somebody agrees to the use of a voice; voices are made under it."""
+
+    __tablename__ = "voice_consents"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128))
+    language: Mapped[str] = mapped_column(String(16))
+    owner: Mapped[str] = mapped_column(String(160), index=True)
+    """The tenant that sent it."""
+    audio_sha256: Mapped[str] = mapped_column(String(64), index=True)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class Session(Base):
     """A recorded session; its files are in a folder named by its id."""
 

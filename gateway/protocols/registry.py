@@ -20,10 +20,11 @@ from gateway.protocols.elevenlabs import socket as elevenlabs_socket
 from gateway.protocols.elevenlabs import speech as elevenlabs_speech
 from gateway.protocols.openai import models as openai_models
 from gateway.protocols.openai import speech as openai_speech
+from gateway.protocols.openai import voices as openai_voices
 
 ROUTERS: tuple[APIRouter, ...] = (
     *(native.router, play.router, links.router, models.router),
-    *(openai_speech.router, openai_models.router),
+    *(openai_speech.router, openai_models.router, openai_voices.router),
     *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
     *(deepgram_speak.router, deepgram_socket.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),

@@ -7,6 +7,7 @@ decoding.py      any upload to PCM, in a child process that is confined (decoder
 checks.py        what is wrong with a recording, and how to put it right
 loudness.py      how loud it is (ITU-R BS.1770)
 consent.py       what the speaker agreed to
+recorded_consents.py  recordings in which somebody agrees
 latents.py       the audio as a model takes it: encoded once by a worker, kept
 resolution.py    the voice of one request: `gateway.voices.resolve(request)`
 service.py       `Voices`, which holds them together and is `Gateway.voices`

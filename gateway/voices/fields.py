@@ -102,6 +102,20 @@ class VoiceForm(VoiceChange):
     name: VoiceName
 
 
+class ConsentForm(BaseModel):
+    """Somebody's spoken consent: what the recording is called, and its language."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: VoiceName
+    language: Language
+
+
+def read_consent_form(fields: dict[str, str]) -> ConsentForm:
+    """The text fields beside the recording of a consent. Raises ApiError."""
+    return _validated(ConsentForm, fields)
+
+
 def read_form(fields: dict[str, str]) -> VoiceForm:
     """The text fields of an upload; empty ones count as left out. Raises ApiError."""
     values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}

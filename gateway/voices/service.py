@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from gateway.database import Database, Voice
+from gateway.database import Database, Voice, VoiceConsent
 from gateway.database.tables import now
 from gateway.disk import Disk
 from gateway.errors import ApiError
@@ -22,8 +22,9 @@ from gateway.voices.catalog import built_in_name, is_built_in
 from gateway.voices.checks import Check, Checked, check
 from gateway.voices.clip_cache import ClipCache
 from gateway.voices.decoding import Decoder, Recording, warn_if_unconfined
-from gateway.voices.fields import VoiceChange, VoiceForm
+from gateway.voices.fields import ConsentForm, VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache
+from gateway.voices.recorded_consents import RecordedConsents
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
 from gateway.voices.store import VoiceStore
@@ -50,6 +51,7 @@ class Voices:
         directory = settings.data_dir / "voices"
         self.store = VoiceStore(directory, disk)
         self._registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
+        self.consents = RecordedConsents(database, directory / "consents", settings.max_voices_per_owner)
         self.uploads = Uploads()
         self.samples = ClipCache()
         """What voices sound like to those who do not hear the recording."""
@@ -123,6 +125,12 @@ class Voices:
                 raise
         self._prepare(voice)
         return voice, checked.checks
+
+    async def record_consent(self, file: int, form: ConsentForm, owner: str) -> VoiceConsent:
+        """Keep a spoken consent, an open audio file. Raises ApiError: 409, 422 for the audio, 503, 507."""
+        recording = await self._decoder.decode(file)
+        _, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
+        return await self.consents.add(form, audio, audio_sha256, owner)
 
     async def change(self, voice: Voice, change: VoiceChange) -> Voice:
         """What `change` says. Raises ApiError: 404, 409, 503."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.tls import tls_proxy
+from tests.gateway.audio_files import encoded, speech
 from tests.gateway.processes import GatewayProcess, started_fleets
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -47,6 +48,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
 
 @pytest.fixture(scope="module")
 def environment(fleet: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    sample = tmp_path_factory.mktemp("audio") / "sample.wav"
+    sample.write_bytes(encoded("wav", speech(6.0)))
     with tls_proxy(fleet.port, tmp_path_factory.mktemp("tls")) as (port, certificate):
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         yield {
@@ -55,6 +58,7 @@ def environment(fleet: GatewayProcess, tmp_path_factory: pytest.TempPathFactory)
             "SECURE_URL": f"https://localhost:{port}",
             "SSL_CERT_FILE": str(certificate),
             "KEY": KEY,
+            "SAMPLE": str(sample),
         }
 
 

@@ -3,4 +3,6 @@
 request.py  the body of `POST /v1/audio/speech`, and what it means here
 events.py   the clip as server-sent events
 speech.py   the routes that speak
+models.py   models
+voices.py   voices of one's own, and the consents that they are made under
 """

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import wave
+from pathlib import Path
 
 import openai
 from cases import main
@@ -94,6 +95,22 @@ def case_models() -> None:
         assert error.code == "model_not_found"
     else:
         raise AssertionError("a model that is none was found")
+
+
+def case_voices_of_one_s_own() -> None:
+    sample = Path(os.environ["SAMPLE"]).read_bytes()
+    voices, consents = client.audio.voices, client.audio.voice_consents
+    consent = consents.create(name="Ann Example", language="en-US", recording=("me.wav", sample, "audio/wav"))
+    assert consents.retrieve(consent.id).name == "Ann Example"
+    assert consents.update(consent.id, name="Ann").name == "Ann"
+    assert [row.id for row in consents.list(limit=1)] == [consent.id]
+    made = voices.create(name="Nova", consent=consent.id, audio_sample=("me.wav", sample, "audio/wav"))
+    try:
+        own, by_name, alloy = (_pcm(voice=voice) for voice in ({"id": made.id}, "nova", "alloy"))
+        assert own == by_name != alloy
+    finally:
+        assert voices.delete(made.id).deleted
+        assert consents.delete(consent.id).deleted
 
 
 def case_errors() -> None:

@@ -97,6 +97,13 @@ OWNED = {
     ("PUT", "/api/lexicon/words/{word:path}"),
     ("POST", "/api/sessions/{id}/share"),
     ("POST", "/api/voices"),
+    ("DELETE", "/v1/audio/voice_consents/{id}"),
+    ("DELETE", "/v1/audio/voices/{id}"),
+    ("GET", "/v1/audio/voice_consents"),
+    ("GET", "/v1/audio/voice_consents/{id}"),
+    ("POST", "/v1/audio/voice_consents"),
+    ("POST", "/v1/audio/voice_consents/{id}"),
+    ("POST", "/v1/audio/voices"),
 }
 """Of what has an owner: the tests of sessions, voices and lexicons tell owners and strangers apart."""
 

@@ -1,0 +1,116 @@
+"""Voices of one's own, in OpenAI's form: first a spoken consent, then a voice that is made under it.
+
+POST /v1/audio/voice_consents  name, language, recording   ->  {"id": "cons_...", ...}
+POST /v1/audio/voices          name, consent, audio_sample ->  {"id": "v_...", ...}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
+
+from gateway.api.permissions import owner_of, refuse_cross_site
+from gateway.api.upload import uploaded
+from gateway.api.voices import add_voice, remove_voice
+from gateway.database import VoiceConsent
+from gateway.errors import ApiError
+from gateway.service import GatewayDep
+from gateway.voices.fields import VoiceForm, VoiceName, read_consent_form, read_form
+from gateway.voices.recorded_consents import statement
+
+router = APIRouter()
+mutation = Depends(refuse_cross_site)
+
+_VOICES = "/v1/audio/voices"
+_CONSENTS = "/v1/audio/voice_consents"
+_VOICE_FIELDS = frozenset(("name", "consent", "type"))
+
+
+class ConsentChange(BaseModel):
+    """What may be changed of a consent."""
+
+    name: VoiceName
+
+
+@router.post(_VOICES, dependencies=[mutation])
+async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """A voice from a sample of it."""
+    async with uploaded(request, gateway, "audio_sample") as (file, fields, owner):
+        if unknown := fields.keys() - _VOICE_FIELDS:
+            name = min(unknown)[:64]
+            raise ApiError(422, "unknown_field", f"unknown field: {name}", param=name)
+        if fields.get("type", "audio_sample") != "audio_sample":
+            message = "type: voices are made of samples here, type must be audio_sample"
+            raise ApiError(422, "invalid_value", message, param="type")
+        agreed = await gateway.voices.consents.get(fields.get("consent", ""), owner)
+        said = {"name": fields.get("name", ""), "language": agreed.language}
+        form: VoiceForm = read_form(
+            said | {"consent_by": agreed.name, "consent_statement": statement(agreed)}
+        )
+        voice, _ = await add_voice(gateway, file, form, owner)
+    created_at = int(voice.created_at.timestamp())
+    facts = {"id": voice.id, "name": voice.name, "created_at": created_at}
+    return {"object": "audio.voice", "type": "audio_sample", **facts}
+
+
+@router.delete(_VOICES + "/{id}", dependencies=[mutation])
+async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """One's own."""
+    await remove_voice(id, request, gateway)
+    return {"object": "audio.voice.deleted", "id": id, "deleted": True}
+
+
+@router.post(_CONSENTS, dependencies=[mutation])
+async def create_consent(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """Keep a recording in which somebody reads what `GET /api/voices/consent` says."""
+    async with uploaded(request, gateway, "recording") as (file, fields, owner):
+        row = await gateway.voices.record_consent(file, read_consent_form(fields), owner)
+    gateway.operations.log.record("voice", row.id, f"{owner} sent the consent {row.name}")
+    return _describe(row)
+
+
+@router.get(_CONSENTS)
+async def list_consents(
+    request: Request,
+    gateway: GatewayDep,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> dict[str, Any]:
+    """One's own, the newest first."""
+    rows = [_describe(row) for row in await gateway.voices.consents.list(owner_of(request, gateway))]
+    start = next((place + 1 for place, row in enumerate(rows) if row["id"] == after), 0)
+    page = rows[start : start + limit]
+    ends = (
+        {"first_id": page[0]["id"], "last_id": page[-1]["id"]}
+        if page
+        else {"first_id": None, "last_id": None}
+    )
+    return {"object": "list", "data": page, **ends, "has_more": start + limit < len(rows)}
+
+
+@router.get(_CONSENTS + "/{id}")
+async def get_consent(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """One of one's own."""
+    return _describe(await gateway.voices.consents.get(id, owner_of(request, gateway)))
+
+
+@router.post(_CONSENTS + "/{id}", dependencies=[mutation])
+async def rename_consent(
+    id: str, change: ConsentChange, request: Request, gateway: GatewayDep
+) -> dict[str, Any]:
+    """Change its name."""
+    return _describe(await gateway.voices.consents.rename(id, owner_of(request, gateway), change.name))
+
+
+@router.delete(_CONSENTS + "/{id}", dependencies=[mutation])
+async def delete_consent(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """Delete the recording; voices that were made under it stay."""
+    await gateway.voices.consents.remove(id, owner_of(request, gateway))
+    return {"object": "audio.voice_consent", "id": id, "deleted": True}
+
+
+def _describe(row: VoiceConsent) -> dict[str, Any]:
+    facts = {"id": row.id, "name": row.name, "language": row.language}
+    return {"object": "audio.voice_consent", **facts, "created_at": int(row.created_at.timestamp())}

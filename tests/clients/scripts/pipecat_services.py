@@ -1,0 +1,62 @@
+"""pipecat's services for ElevenLabs and OpenAI in a pipeline."""
+
+from __future__ import annotations
+
+import os
+
+import aiohttp
+from cases import main
+from pipecat.frames.frames import ErrorFrame, Frame, TTSAudioRawFrame, TTSSpeakFrame, TTSTextFrame
+from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
+from pipecat.services.openai.tts import OpenAITTSService
+from pipecat.services.tts_service import TTSService
+from pipecat.tests.utils import run_test
+
+URL, KEY = os.environ["URL"], os.environ["KEY"]
+TEXT = "The doors open at nine. Please bring your ticket."
+
+
+async def _said(service: TTSService, *texts: str) -> tuple[float, str]:
+    """Seconds of audio, and the words that came as text."""
+    sent: list[Frame] = [TTSSpeakFrame(text) for text in texts]
+    down, up = await run_test(service, frames_to_send=sent, start_timeout=10.0)
+    problems = [frame for frame in (*down, *up) if isinstance(frame, ErrorFrame)]
+    assert not problems, problems
+    audio = [frame for frame in down if isinstance(frame, TTSAudioRawFrame)]
+    words = [frame.text for frame in down if isinstance(frame, TTSTextFrame)]
+    return sum(frame.num_frames / frame.sample_rate for frame in audio), " ".join(words)
+
+
+def _elevenlabs() -> ElevenLabsTTSService:
+    url = URL.replace("http", "ws", 1)
+    return ElevenLabsTTSService(api_key=KEY, voice_id="default", url=url, sample_rate=24000)
+
+
+async def case_elevenlabs_socket() -> None:
+    seconds, words = await _said(_elevenlabs(), TEXT)
+    assert seconds > 2 and words.split() == TEXT.split(), (seconds, words)
+
+
+async def case_elevenlabs_socket_several_times() -> None:
+    seconds, words = await _said(_elevenlabs(), TEXT, "And again.")
+    assert seconds > 3 and words.split() == f"{TEXT} And again.".split(), (seconds, words)
+
+
+async def case_elevenlabs_over_http() -> None:
+    async with aiohttp.ClientSession() as session:
+        service = ElevenLabsHttpTTSService(
+            api_key=KEY, voice_id="default", aiohttp_session=session, base_url=URL, sample_rate=24000
+        )
+        seconds, words = await _said(service, TEXT)
+    assert seconds > 2 and words.split() == TEXT.split(), (seconds, words)
+
+
+async def case_openai_at_a_speed() -> None:
+    lengths = []
+    for speed in (1.0, 1.5):
+        service = OpenAITTSService(api_key=KEY, base_url=f"{URL}/v1", voice="alloy", speed=speed)
+        lengths.append((await _said(service, TEXT))[0])
+    assert lengths[1] > 1 and abs(lengths[0] / lengths[1] - 1.5) < 0.3, lengths
+
+
+main(__name__)
