@@ -26,6 +26,7 @@ from gateway.audio.formats import AudioFormat, sample_rate_problem
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
+from gateway.text.ssml import SsmlError, parse_ssml
 from models.sentences import has_words
 
 MAX_SEED = 2**63 - 1
@@ -86,6 +87,8 @@ class TtsRequest(SpeechOptions):
     """One clip: what to say, how, and as which file."""
 
     text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
+    input_type: Literal["text", "ssml"] = "text"
+    """What `text` is: plain, or an SSML document (`gateway/text/ssml.py`)."""
     format: AudioFormat = "wav"
     bit_rate: Annotated[int, Field(ge=8000, le=256_000)] | None = None
     """Of mp3, opus and aac, in bits per second."""
@@ -109,6 +112,11 @@ class TtsRequest(SpeechOptions):
             and self.min_seconds > self.max_seconds
         ):
             raise FieldError("min_seconds", "invalid_value", "min_seconds is greater than max_seconds")
+        if self.input_type == "ssml":
+            try:
+                parse_ssml(self.text, self.language)
+            except SsmlError as error:
+                raise FieldError("text", "invalid_ssml", f"text: {error}") from error
         if problem := sample_rate_problem(self.format, self.sample_rate):
             raise FieldError("sample_rate", "invalid_value", problem)
         return self

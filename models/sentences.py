@@ -40,15 +40,26 @@ def parts(
     languages: ISO 639 codes of the model, of which the first decides what is an abbreviation; English if
     there is none. A text without words gives no part.
     """
+    groups = part_ranges(text, most_characters, languages, kept)
+    return [" ".join(text[start:end] for start, end in group) for group in groups]
+
+
+def part_ranges(
+    text: str, most_characters: int | None, languages: Sequence[str] = (), kept: Ranges = ()
+) -> list[list[tuple[int, int]]]:
+    """The same as `parts`, as the pieces of the text that each part is made of, with a space between."""
     if most_characters is None or len(text) <= most_characters:
-        return [text] if text.strip() else []
-    found: list[str] = []
+        return [[(0, len(text))]] if text.strip() else []
+    found: list[list[tuple[int, int]]] = []
+    length = 0
     for start, end in _sentences(text, languages, kept):
-        for piece in _pieces(text[start:end], most_characters, _within(kept, start, end)):
-            if found and len(found[-1]) + 1 + len(piece) <= most_characters:
-                found[-1] = f"{found[-1]} {piece}"
+        for first, last in _pieces(text[start:end], most_characters, _within(kept, start, end)):
+            if found and length + 1 + last - first <= most_characters:
+                found[-1].append((start + first, start + last))
+                length += 1 + last - first
             else:
-                found.append(piece)
+                found.append([(start + first, start + last)])
+                length = last - first
     return found
 
 
@@ -116,15 +127,15 @@ def cut(text: str, most_characters: int, kept: Ranges = ()) -> int:
     return before or _before_number(text, most_characters)
 
 
-def _pieces(sentence: str, most_characters: int, kept: Ranges) -> list[str]:
-    """A sentence cut into pieces that fit."""
+def _pieces(sentence: str, most_characters: int, kept: Ranges) -> list[tuple[int, int]]:
+    """A sentence cut into pieces that fit, without the space around them."""
     pieces, start = [], len(sentence) - len(sentence.lstrip())
     end = len(sentence.rstrip())
     while end - start > most_characters:
         at = start + cut(sentence[start:end], most_characters, _within(kept, start, end))
-        pieces.append(sentence[start:at].rstrip())
+        pieces.append((start, len(sentence[:at].rstrip())))
         start = at + len(sentence[at:]) - len(sentence[at:].lstrip())
-    return [piece for piece in (*pieces, sentence[start:end]) if piece]
+    return [piece for piece in (*pieces, (start, end)) if piece[0] < piece[1]]
 
 
 def _before_number(sentence: str, at: int) -> int:

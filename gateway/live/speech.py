@@ -26,8 +26,9 @@ from gateway.service import Gateway
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
+from gateway.streams.clip import Clip
 from gateway.streams.interruption import Interruption
-from gateway.streams.relay import Clip, relay
+from gateway.streams.relay import relay
 from gateway.synthesis.attempts import Attempts, as_api_error
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerRefused

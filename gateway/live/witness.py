@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.requests import TtsRequest
 from gateway.sessions import Recording
-from gateway.streams.relay import Clip
+from gateway.streams.clip import Clip
 
 CUT_OFF = "cancelled"
 _PARAMETERS = ("voice", "cfg_value", "inference_timesteps", "temperature")

@@ -116,14 +116,16 @@ class Recording:
         *,
         in_words: bool = False,
         respelt: Mapping[str, str] = MappingProxyType({}),
+        pause_samples: int = 0,
     ) -> None:
         """Characters [start, end) of the utterance's text are its audio from `first_sample` on.
 
         They end at `end_sample`, or where the next part begins. May be told before the audio comes.
         `in_words`: figures were put into words, see `gateway.text`. `respelt`: words and how they were said.
+        `pause_samples`: of silence before it.
         """
         line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
-        said = {"in_words": in_words, "respelt": dict(respelt)}
+        said = {"in_words": in_words, "respelt": dict(respelt), "pause_samples": pause_samples}
         self._line("spoken", **line, end_sample=end_sample, **{name: it for name, it in said.items() if it})
 
     def audio(self, index: int, pcm: bytes, sample_rate: int) -> None:

@@ -5,7 +5,7 @@
      "utterances": [{"index", "text", "parameters", "at", "ended_at", "sample_rate", "first_sample",
                      "samples", "audio": "audio/0000.wav", "outcome", "workers": ["w0"], "migrations",
                      "parts": [{"start", "end", "first_sample", "end_sample", "in_words",
-                                "respelt": {}}],
+                                "respelt": {}, "pause_samples"}],
                      "words": [{"start", "end", "first_sample", "end_sample", "estimated": true}],
                      "chunks": [{"at", "first_sample", "samples"}]}],
      "events": [{"at", "kind", ...}]}
@@ -67,7 +67,7 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
     elif kind == "spoken":
         part = {name: line[name] for name in ("start", "end", "first_sample")}
         part |= {"end_sample": line.get("end_sample"), "in_words": line.get("in_words", False)}
-        part["respelt"] = line.get("respelt", {})
+        part |= {"respelt": line.get("respelt", {}), "pause_samples": line.get("pause_samples", 0)}
         utterance["parts"].append(part)
     elif kind == "worker":
         utterance["migrations"] += bool(utterance["workers"])
@@ -99,7 +99,8 @@ def _end_parts(utterance: dict[str, Any]) -> None:
     parts = utterance["parts"]
     for part, following in zip_longest(parts, parts[1:]):
         if part.get("end_sample") is None:
-            part["end_sample"] = following["first_sample"] if following else samples
+            before = following["first_sample"] - following.get("pause_samples", 0) if following else samples
+            part["end_sample"] = before
         part["end_sample"] = max(part["first_sample"], min(part["end_sample"], samples))
 
 

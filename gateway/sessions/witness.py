@@ -6,8 +6,8 @@ from gateway.requests import NATIVE, TtsRequest
 from gateway.sessions.recorder import Recorder
 from gateway.sessions.recording import Recording
 from gateway.sessions.timeline import locate
+from gateway.streams.clip import Clip
 from gateway.streams.listener import Listener, Witness
-from gateway.streams.relay import Clip
 
 _PARAMETERS = (
     "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed"
@@ -70,7 +70,7 @@ class ClipWitness(Witness, Listener):
         if not self._sample_rate:
             self._begin(recording, clip, sample_rate)
         ratio = sample_rate / clip.model.sample_rate / clip.request.speed
-        sample = round(clip.samples * ratio) - self._samples_before
+        sample = round((clip.samples + clip.pause_samples) * ratio) - self._samples_before
         if worker_id != self._worker_id:
             if self._worker_id:
                 recording.event("moved", index=self._index, worker_id=worker_id, sample=sample)
@@ -79,7 +79,10 @@ class ClipWitness(Witness, Listener):
         if clip.part != self._part:
             self._part = clip.part
             start, end = locate(clip.request.text, clip.texts)[clip.part]
-            recording.spoken(self._index, start, end, sample, in_words=clip.in_words, respelt=clip.respelt)
+            recording.spoken(
+                self._index, start, end, sample,
+                in_words=clip.in_words, respelt=clip.respelt, pause_samples=round(clip.pause_samples * ratio),
+            )  # fmt: skip
 
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:
         self._sample_rate = sample_rate

@@ -1,6 +1,7 @@
 """What happens to a stream until it is complete.
 
-relay.py         one clip, put together from what several workers deliver
+clip.py          one clip: its text in parts, its pauses, and what was generated of it
+relay.py         what several workers deliver becomes that clip
 parts.py         its text, cut into parts, in words where the model needs them
 conditioning.py  the voice of a request on the wire
 listener.py      what a client hears of its request

@@ -6,11 +6,14 @@ then respelt, and put into words where that is wanted. A part whose words are to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gateway.text import NO_LEXICON, Lexicon, Spoken, normalise
-from models.sentences import cut, parts
+from gateway.text.spoken import Edit
+from gateway.text.ssml import Passage, Script
+from models.sentences import cut, part_ranges
 from worker.protocol import ModelDescription
 
 Normalize = Literal["auto", "on", "off"]
@@ -26,6 +29,8 @@ class Part:
 
     written: str
     spoken: str
+    pause: float = 0.0
+    """Seconds of silence before it."""
 
 
 def wants_words(normalize: Normalize, model: ModelDescription) -> bool:
@@ -60,35 +65,62 @@ class Reading:
         """Whether every text is spoken as it is written."""
         return not self.in_words and not self.lexicon
 
-    def read(self, text: str) -> Spoken:
-        """`text` as it is spoken."""
+    def read(self, text: str, fixed: Sequence[Edit] = ()) -> Spoken:
+        """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""
         if not self.in_words:
-            return self.lexicon.respell(text)[0]
-        return normalise(text, language_of(self.model, self.language), self.lexicon)
+            return self.lexicon.respell(text, fixed)[0]
+        return normalise(text, language_of(self.model, self.language), self.lexicon, fixed)
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""
-        if self.as_written:
-            pieces = self._pieces(text, self.model.part_characters) or [text]
-            return [Part(piece, piece) for piece in pieces]
+        return self._cut(Passage(text))
+
+    def cut_script(self, script: Script) -> list[Part]:
+        """The same of a document with pauses, each of which parts it."""
+        reading = self if self.language is not None else replace(self, language=script.language)
+        found: list[Part] = []
+        for passage in script.passages:
+            first, *others = reading._cut(passage)
+            found += (replace(first, pause=passage.pause), *others)
+        return found
+
+    def _cut(self, passage: Passage) -> list[Part]:
+        if self.as_written and not passage.fixed:
+            pieces = self._pieces(passage, self.model.part_characters) or [passage]
+            return [Part(piece.text, piece.text) for piece in pieces]
         limit = self.model.part_characters or self.model.max_text_characters
-        pieces = self._pieces(text, limit) or [text]
+        pieces = self._pieces(passage, limit) or [passage]
         return [part for piece in pieces for part in self._parts(piece, limit)]
 
-    def _pieces(self, text: str, limit: int | None) -> list[str]:
-        return parts(text, limit, _languages(self.model, self.language), self.lexicon.ranges(text))
+    def _pieces(self, passage: Passage, limit: int | None) -> list[Passage]:
+        kept = self.lexicon.ranges(passage.text, passage.fixed)
+        groups = part_ranges(passage.text, limit, _languages(self.model, self.language), kept)
+        return [_piece(passage, group) for group in groups]
 
-    def _parts(self, piece: str, limit: int) -> list[Part]:
-        spoken = self.read(piece)
+    def _parts(self, piece: Passage, limit: int) -> list[Part]:
+        spoken = self.read(piece.text, piece.fixed)
         if len(spoken.text) <= limit:
-            return [Part(piece, spoken.text)]
-        shorter = len(piece) * limit // len(spoken.text)
-        if shorter < min(_SHORTEST_PART, len(piece)):
+            return [Part(piece.text, spoken.text)]
+        shorter = len(piece.text) * limit // len(spoken.text)
+        if shorter < min(_SHORTEST_PART, len(piece.text)):
             return _cut_words(spoken, limit)
         smaller = self._pieces(piece, shorter)
         if len(smaller) < 2:
             return _cut_words(spoken, limit)
         return [part for each in smaller for part in self._parts(each, limit)]
+
+
+def _piece(passage: Passage, ranges: Sequence[tuple[int, int]]) -> Passage:
+    """Some ranges of a passage, with a space between them."""
+    texts: list[str] = []
+    fixed: list[Edit] = []
+    at = 0
+    for start, end in ranges:
+        inside = (edit for edit in passage.fixed if start <= edit.start and edit.end <= end)
+        fixed += (Edit(edit.start - start + at, edit.end - start + at, edit.spoken) for edit in inside)
+        texts.append(passage.text[start:end])
+        at += end - start + 1
+    return Passage(" ".join(texts), tuple(fixed))
 
 
 def _languages(model: ModelDescription, language: str | None) -> list[str]:

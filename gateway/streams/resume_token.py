@@ -30,7 +30,7 @@ from pydantic import ValidationError
 
 from gateway.errors import ApiError
 from gateway.requests import StreamRequest
-from gateway.streams.relay import Clip
+from gateway.streams.clip import Clip
 from worker.protocol import ModelDescription
 
 _PURPOSE = b"voxfleet resume token 1"
@@ -147,6 +147,7 @@ class ResumeTokens:
 
 def _pack_request(clip: Clip) -> bytes:
     request = clip.request.model_dump(mode="json", exclude_defaults=True)
+    request["text"] = clip.source
     model = clip.model.model_dump(mode="json")
     limit = clip.max_audio_seconds
     fields = {"request": request, "model": model, "seed": clip.seed, "limit": limit, "respelt": clip.respelt}

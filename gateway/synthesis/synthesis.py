@@ -23,8 +23,9 @@ from gateway.sessions.timeline import locate
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
+from gateway.streams.clip import Clip
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
-from gateway.streams.relay import Clip, relay
+from gateway.streams.relay import relay
 from gateway.streams.resume_token import TokenWriter
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
@@ -72,6 +73,7 @@ class Synthesis:
         self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
         self.clip = clip or Clip(request, seed, self._settings.max_audio_seconds)
+        self._request = self.clip.request  # whose text is without markup
         self._audio_seconds_before = self.clip.audio_seconds
         self._token = token
         self._sealed: deque[tuple[str, int]] = deque()

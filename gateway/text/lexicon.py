@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.text.spoken import Edit, Spoken, is_ideogram
@@ -112,9 +112,12 @@ class Lexicon:
     def __bool__(self) -> bool:
         return bool(self.tables)
 
-    def respell(self, text: str) -> tuple[Spoken, list[tuple[int, int]]]:
-        """The text with its words respelt, and where in it respellings stand."""
-        edits = list(self._edits(text)) if self.tables else []
+    def respell(self, text: str, fixed: Sequence[Edit] = ()) -> tuple[Spoken, list[tuple[int, int]]]:
+        """The text with its words respelt, and where in it respellings stand.
+
+        fixed: what the author says of places in the text, in their order; no word there is looked up.
+        """
+        edits = self._with(fixed, text)
         spoken = Spoken.of(text).edited(edits)
         return spoken, [spoken.spoken_range(edit.start, edit.end) for edit in edits]
 
@@ -122,11 +125,19 @@ class Lexicon:
         """The words of the text that are respelt. Together they are a lexicon that does the same to it."""
         return {text[edit.start : edit.end].translate(_SAME): edit.spoken for edit in self._edits(text)}
 
-    def ranges(self, text: str, *, growing: bool = False) -> list[tuple[int, int]]:
+    def _with(self, fixed: Sequence[Edit], text: str) -> list[Edit]:
+        if not fixed:
+            return list(self._edits(text)) if self.tables else []
+        free = (e for e in self._edits(text) if not any(f.start < e.end and e.start < f.end for f in fixed))
+        return sorted((*fixed, *free), key=lambda edit: edit.start)
+
+    def ranges(
+        self, text: str, fixed: Sequence[Edit] = (), *, growing: bool = False
+    ) -> list[tuple[int, int]]:
         """Where words stand that are respelt. With `growing`, one that may have just begun goes beyond the
         end.
         """
-        found = [(edit.start, edit.end) for edit in self._edits(text)]
+        found = [(edit.start, edit.end) for edit in self._with(fixed, text)]
         if growing and (start := self._unfinished(text)) is not None:
             found = [place for place in found if place[1] <= start] + [(start, len(text) + 1)]
         return found

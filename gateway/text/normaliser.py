@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gateway.text import chinese, english
 from gateway.text.lexicon import NO_LEXICON, Lexicon
 from gateway.text.marks import MARKS
 from gateway.text.rules import apply
-from gateway.text.spoken import Spoken, is_ideogram, ranges_within
+from gateway.text.spoken import Edit, Spoken, is_ideogram, ranges_within
 from models.sentences import has_words
 
 _SENTENCE = re.compile(r".+?(?:[。！？\n]+|[!?]+(?=\s|$)|$)|.+", re.DOTALL)
@@ -23,14 +24,17 @@ LANGUAGES = ("en", "zh")
 """What can be normalised."""
 
 
-def normalise(text: str, language: str | None = None, lexicon: Lexicon = NO_LEXICON) -> Spoken:
+def normalise(
+    text: str, language: str | None = None, lexicon: Lexicon = NO_LEXICON, fixed: Sequence[Edit] = ()
+) -> Spoken:
     """`text` as it is spoken. The same text gives the same result everywhere.
 
     language: ISO 639 code of the text where it is known. It decides for a text of figures alone; otherwise
     each sentence is read in the language whose script it is in. Text of other languages stays as it is.
-    lexicon: what it says of a word is said first, and nothing changes it afterwards.
+    lexicon: what it says of a word is said first, and nothing changes it afterwards; so is what `fixed` says
+    of places in the text.
     """
-    respelt, kept = lexicon.respell(text)
+    respelt, kept = lexicon.respell(text, fixed)
     if language is not None and language.split("-")[0].lower() not in LANGUAGES:
         return respelt
     marked = Spoken.of(respelt.text)

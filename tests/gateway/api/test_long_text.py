@@ -6,7 +6,7 @@ import pytest
 
 from gateway.requests import StreamRequest
 from gateway.service import Gateway
-from gateway.streams.relay import Clip
+from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of

@@ -8,7 +8,7 @@ import pytest
 from gateway.audio.output import Output
 from gateway.audio.watermark import Watermark
 from gateway.requests import StreamRequest
-from gateway.streams.relay import Clip
+from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.scripted_worker import Act, ScriptedWorker

@@ -22,8 +22,8 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.standing import Priority, Standing
 from gateway.slots.worker import Health, Worker
+from gateway.streams.clip import Clip
 from gateway.streams.conditioning import Conditioning
-from gateway.streams.relay import Clip
 from gateway.voices.resolution import Speaker
 from tests.gateway.fleet import describe_model, status
 from tests.gateway.processes import pcm_of

@@ -26,8 +26,8 @@ from gateway.cli import server_config
 from gateway.edge.connections import BoundedHttpProtocol, BoundedWebSocketProtocol
 from gateway.settings import load_settings
 from gateway.slots.tickets import Lease, Ticket
+from gateway.streams.clip import Clip
 from gateway.streams.interruption import Interruption
-from gateway.streams.relay import Clip
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.synthesis import Synthesis
 from gateway.workers.frame_stream import FrameStream

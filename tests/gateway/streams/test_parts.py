@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.requests import StreamRequest, TtsRequest
+from gateway.streams.clip import Clip
 from gateway.streams.parts import WORDS_ONLY, Part, Reading
-from gateway.streams.relay import Clip
 from gateway.streams.resume_token import ResumeTokens
 from gateway.synthesis.synthesis import Synthesis
 from gateway.text import Lexicon

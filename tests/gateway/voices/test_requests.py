@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from gateway.requests import TtsRequest
+from gateway.streams.clip import Clip
 from gateway.streams.conditioning import Conditioning
-from gateway.streams.relay import Clip
 from tests.gateway.audio_files import speech, wav
 from tests.gateway.fleet import describe_model
 from tests.gateway.processes import (

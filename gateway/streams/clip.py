@@ -1,0 +1,213 @@
+"""One clip: what was asked for, how its text is read, and every patch that was committed.
+
+A text longer than the model speaks in one breath is several requests to the worker, one part after the other
+on one lease. To everyone else it is one clip. How its text is read is in `gateway/streams/parts.py`; pauses
+of an SSML document are silence that the gateway puts between the parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from gateway.requests import TtsRequest
+from gateway.streams.conditioning import Conditioning
+from gateway.streams.parts import Part, Reading
+from gateway.text import Lexicon
+from gateway.text.ssml import parse_ssml
+from worker.protocol import Latents, ModelDescription, StartRequest
+
+_SHORT_CHARACTERS = 500
+"""A longer text is put into words in a thread: it takes a hundredth of a millisecond per character."""
+
+
+class Clip:
+    """What has been generated of one request so far."""
+
+    def __init__(self, request: TtsRequest, seed: int, max_audio_seconds: float, number: int = 0) -> None:
+        """`number`: tells the clips of one ticket apart."""
+        self.source = request.text
+        """With its markup, where it has some."""
+        self.script = parse_ssml(request.text, request.language) if request.input_type == "ssml" else None
+        if self.script is not None:
+            request = request.model_copy(update={"text": self.script.text})
+        self.request = request
+        self.number = number
+        self.seed = seed
+        self.max_audio_seconds = max_audio_seconds
+        self.model: ModelDescription | None = None
+        """The model that makes every patch, or that of the worker that is being asked."""
+        self.taken = False
+        """A worker took it: from then on it belongs to the model."""
+        self.latent_bytes = 0
+        """Of each of its patches."""
+        self.latents: list[bytes] = []
+        """float32 [P, D] of each committed patch."""
+        self.samples = 0
+        self.finish_reason: str | None = None
+        self.part = 0
+        """Which part of the text is being spoken."""
+        self.part_start = 0
+        """Its first patch."""
+        self.conditioning = Conditioning(request.voice)
+        """What makes the worker speak with the voice."""
+        self.respelt: dict[str, str] = {}
+        """Words of the text that are said otherwise: a clip keeps them when the lexicon changes."""
+        self._parts: list[Part] | None = None
+
+    def adopt(self, request: TtsRequest) -> TtsRequest:
+        """The request with its voice's parameters, unless the clip was begun; the one that is in force."""
+        if self.model is None:
+            self.request = request
+            self.seed = self.seed if request.seed is None else request.seed
+        return self.request
+
+    def say_with(self, lexicon: Lexicon) -> None:
+        """Have its words said as `lexicon` says, unless the clip was begun."""
+        if self.model is None:
+            self.respelt = lexicon.used_in(self.request.text)
+            self._parts = None
+
+    def begin(self, model: ModelDescription) -> None:
+        """Say which model speaks, as soon as that is known."""
+        if not self.begun:
+            self.model = model
+            self.latent_bytes = 4 * model.patch_size * model.latent_dim
+            self._parts = None
+
+    async def prepare(self) -> None:
+        """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
+        reading = self.reading
+        reads = self.script is not None or (reading is not None and not reading.as_written)
+        if reads and len(self.request.text) > _SHORT_CHARACTERS:
+            await asyncio.to_thread(self._cut)
+
+    def _cut(self) -> list[Part]:
+        if self._parts is None:
+            reading = self.reading
+            if reading is None:
+                return [Part(self.request.text, self.request.text)]
+            script = self.script
+            self._parts = reading.cut(self.request.text) if script is None else reading.cut_script(script)
+        return self._parts
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the text is read; None as long as no model is known."""
+        if self.model is None:
+            return None
+        request = self.request
+        return Reading(self.model, request.normalize, request.language, Lexicon.of(self.respelt))
+
+    @property
+    def in_words(self) -> bool:
+        """Whether figures are put into words."""
+        return self.reading is not None and self.reading.in_words
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has to go on with its model."""
+        return self.taken or bool(self.latents)
+
+    @property
+    def texts(self) -> list[str]:
+        """The text as it was written, in the parts that are spoken one after the other."""
+        return [part.written for part in self._cut()]
+
+    @property
+    def spoken_text(self) -> str:
+        """What the worker is told to say, of all parts."""
+        return " ".join(part.spoken for part in self._cut())
+
+    @property
+    def audio_seconds(self) -> float:
+        """Length of what was committed."""
+        return self.samples / self.model.sample_rate if self.model else 0.0
+
+    @property
+    def pause_samples(self) -> int:
+        """Of silence at the model's rate before what comes next: a part, or the end of the clip."""
+        if self.script is None or self.model is None:
+            return 0
+        if self.finish_reason is not None:
+            return self._silence(self.script.pause_after)
+        begun = len(self.latents) > self.part_start
+        return 0 if begun else self._silence(self._cut()[self.part].pause)
+
+    def _silence(self, seconds: float) -> int:
+        """Samples; a speed of the request changes speech and no pause."""
+        return round(seconds * self.model.sample_rate * self.request.speed)
+
+    @property
+    def speech_seconds(self) -> float:
+        """Length of what was committed, without the pauses before the parts."""
+        if self.script is None:
+            return self.audio_seconds
+        begun = len(self.latents) > self.part_start
+        before = self._cut()[: self.part + begun]
+        return self.audio_seconds - sum(self._silence(part.pause) for part in before) / self.model.sample_rate
+
+    def commit_pause(self) -> bytes:
+        """Take in the silence that is due, as s16le samples."""
+        samples = self.pause_samples
+        self.samples += samples
+        return bytes(2 * samples)
+
+    def commit(self, latents: bytes, samples: int) -> None:
+        """Take in one patch."""
+        self.latents.append(latents)
+        self.samples += samples
+
+    def end_part(self, finish_reason: str) -> None:
+        """The present part is spoken: the next one's turn, or the clip is complete."""
+        seconds_left = self._longest_seconds - self.speech_seconds
+        if self.part + 1 < len(self._cut()) and seconds_left >= self.model.patch_seconds:
+            self.part += 1
+            self.part_start = len(self.latents)
+        else:
+            self.finish_reason = finish_reason
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether there is more than was asked for, by more than the last patch may overshoot."""
+        return self.speech_seconds > self._longest_seconds + 2 * self.model.patch_seconds
+
+    @property
+    def is_last_part(self) -> bool:
+        """Whether nothing follows the present part."""
+        return self.part + 1 == len(self._cut())
+
+    @property
+    def _longest_seconds(self) -> float:
+        longest_seconds = self.request.max_seconds
+        return longest_seconds * self.request.speed if longest_seconds else self.max_audio_seconds
+
+    def start_request(self, wire_id: str, attempt: int) -> StartRequest:
+        """The message that makes a worker generate what is missing of the present part."""
+        request = self.request
+        parts = self._cut()
+        is_last = self.is_last_part
+        before = self.part_start * self.model.patch_seconds if self.part_start else 0.0
+        shortest = request.min_seconds * request.speed if request.min_seconds else 0.0
+        return StartRequest(
+            request_id=wire_id,
+            attempt=attempt,
+            text=parts[self.part].spoken,
+            seed=self.seed,
+            voice=self.conditioning.voice,
+            reference_latents=self.conditioning.reference_latents,
+            prompt_text=self.conditioning.prompt_text,
+            prompt_latents=self.conditioning.prompt_latents,
+            cfg_value=request.cfg_value,
+            inference_timesteps=request.inference_timesteps,
+            temperature=request.temperature,
+            min_seconds=max(shortest - before, 0.0) if shortest and is_last else None,
+            max_seconds=self._longest_seconds - before,
+            resume_latents=self._resume_latents(),
+        )
+
+    def _resume_latents(self) -> Latents | None:
+        latents = self.latents[self.part_start :]
+        if not latents:
+            return None
+        shape = (len(latents), self.model.patch_size, self.model.latent_dim)
+        return Latents(shape=shape, data=b"".join(latents))

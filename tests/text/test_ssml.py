@@ -1,0 +1,149 @@
+"""SSML: what it says and where it pauses; what is not known, or not safe, is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.text import Lexicon, normalise
+from gateway.text.ssml import Script, SsmlError, parse_ssml
+
+
+def parse(inner: str, attributes: str = "") -> Script:
+    return parse_ssml(f"<speak {attributes}>{inner}</speak>")
+
+
+def said(inner: str, attributes: str = 'xml:lang="en-US"') -> str:
+    script = parse(inner, attributes)
+    texts = (normalise(each.text, script.language, fixed=each.fixed).text for each in script.passages)
+    return " | ".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("inner", "passages", "after"),
+    [
+        ("Hello  there\n you.", [("Hello there you.", 0)], 0),
+        ("One <break time='500ms'/> two", [("One", 0), ("two", 0.5)], 0),
+        ("<break time='1.25s'/>One<break time='10ms'/>", [("One", 1.25)], 0.01),
+        ("One<break time='1s'/><break strength='weak'/>two", [("One", 0), ("two", 1.2)], 0),
+        ("One<break strength='none'/> two<break time='0s'/>.", [("One two.", 0)], 0),
+        ("<p>One.</p><p>Two.</p>", [("One.", 0), ("Two.", 0.7)], 0),
+        ("<p><s>One.</s><s>Two.</s></p> Three", [("One.", 0), ("Two.", 0.2), ("Three", 0.7)], 0),
+        ("<p>One.</p><break time='30ms'/><p>Two.</p>", [("One.", 0), ("Two.", 0.03)], 0),
+        ("<p>One.</p><break strength='none'/><p>Two.</p>", [("One.", 0), ("Two.", 0)], 0),
+        ("One<break/>. <break time='1s'/>Two", [("One.", 0), ("Two", 1.4)], 0),
+        ("One <![CDATA[<two>]]> &amp; &#x33;", [("One <two> & 3", 0)], 0),
+        ("<!-- said by nobody -->One", [("One", 0)], 0),
+    ],
+)
+def test_passages_and_pauses(inner: str, passages: list[tuple[str, float]], after: float) -> None:
+    script = parse(inner)
+    assert [each.text for each in script.passages] == [text for text, _ in passages]
+    assert [each.pause for each in script.passages] == pytest.approx([pause for _, pause in passages])
+    assert script.pause_after == pytest.approx(after)
+
+
+@pytest.mark.parametrize(
+    ("inner", "words"),
+    [
+        ("<sub alias='W three C'>W3C</sub> W3C", "W three C W three C"),
+        ("<sub alias='5 $'>x</sub> and $5", "5 $ and five dollars"),
+        ("<say-as interpret-as='characters'>ab1</say-as>", "A B one"),
+        ("<say-as interpret-as='spell-out'>US</say-as>", "U S"),
+        ("<say-as interpret-as='cardinal'>1,234</say-as>", "one thousand two hundred thirty-four"),
+        ("<say-as interpret-as='cardinal'>-7</say-as>", "minus seven"),
+        ("<say-as interpret-as='ordinal'>21</say-as>", "twenty-first"),
+        ("<say-as interpret-as='telephone'>415-555</say-as>", "four one five, five five five"),
+        ("<say-as interpret-as='time'>9:30am</say-as>", "nine thirty a m"),
+        ("<say-as interpret-as='date' format='dmy'>4/3/2025</say-as>", "March fourth, twenty twenty-five"),
+        ("<say-as interpret-as='date'>4/3/2025</say-as>", "April third, twenty twenty-five"),
+    ],
+)
+def test_what_is_said_otherwise(inner: str, words: str) -> None:
+    if "W3C" in inner:
+        script = parse(inner)
+        (only,) = script.passages
+        respelt = Lexicon.of({"W3C": "W three C"}).respell(only.text, only.fixed)[0].text
+        assert respelt == words
+        assert normalise(only.text, "en", fixed=only.fixed).text.startswith("W three C")
+    else:
+        assert said(inner).replace("-", " ").replace(" and thirty", " thirty") == words.replace("-", " ")
+
+
+def test_chinese_is_read_in_chinese() -> None:
+    assert said("第 <say-as interpret-as='cardinal'>12</say-as>", "") == "第 十二"
+    assert said("<say-as interpret-as='ordinal'>3</say-as>", "xml:lang='zh-CN'") == "第三"
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("<speak><audio src='http://x/'/>Hi</speak>", "<audio>"),
+        ("<speak><prosody rate='slow'>Hi</prosody></speak>", "<prosody>"),
+        ("<speak><break time='1s' foo='1'/>Hi</speak>", "'foo'"),
+        ("<speak onload='x'>Hi</speak>", "'onload'"),
+        ("<speak>Hi<break time='21s'/></speak>", "at most 20 s"),
+        ("<speak>Hi<break time='-1s'/></speak>", "500ms"),
+        ("<speak>Hi<break time='soon'/></speak>", "500ms"),
+        ("<speak>Hi<break strength='huge'/></speak>", "strength"),
+        ("<speak>Hi" + "<break time='20s'/>Hi" * 7 + "</speak>", "at most 120 s"),
+        ("<speak>Hi" + "<break time='15s'/>" * 2 + "Hi</speak>", "at most 20 s"),
+        ("<speak><sub>Hi</sub></speak>", "'alias'"),
+        ("<speak><sub alias='x'><break/></sub></speak>", "<sub> holds no <break>"),
+        ("<speak><sub alias='x'> </sub></speak>", "<sub>"),
+        (f"<speak><sub alias='{'x' * 129}'>Hi</sub></speak>", "1 to 128"),
+        ("<speak><say-as>1</say-as></speak>", "'interpret-as'"),
+        ("<speak><say-as interpret-as='address'>1</say-as></speak>", "'address'"),
+        ("<speak><say-as interpret-as='cardinal'>one</say-as></speak>", "cardinal"),
+        ("<speak><say-as interpret-as='date' format='dmy'>4/13/2025</say-as></speak>", "date"),
+        ("<speak><say-as interpret-as='cardinal' format='dmy'>4</say-as></speak>", "format"),
+        ("<speak><p><p>Hi</p></p></speak>", "<p>"),
+        ("<speak><speak>Hi</speak></speak>", "<speak>"),
+        ("<p>Hi</p>", "<speak>"),
+        ("<speak>Hi</p>", "line 1"),
+        ("Hi", "well-formed"),
+        ("<speak>&nbsp;Hi</speak>", "well-formed"),
+        ("<speak> <break/> </speak>", "no words"),
+        ("<speak>...</speak>", "no words"),
+        ("<speak><?php x?>Hi</speak>", "processing instruction"),
+        ("<!DOCTYPE speak><speak>Hi</speak>", "DOCTYPE"),
+        ('<!DOCTYPE s [<!ENTITY a "b">]><speak>&a;</speak>', "DOCTYPE"),
+        ('<!DOCTYPE s SYSTEM "file:///etc/passwd"><speak>Hi</speak>', "DOCTYPE"),
+        ("<speak>" + "<break/>" * 2001 + "Hi</speak>", "2000 elements"),
+        ("<speak xml:lang='../x'>Hi</speak>", "xml:lang"),
+        ("<speak>\x00Hi</speak>", "well-formed"),
+    ],
+)
+def test_what_is_refused_is_named(source: str, named: str) -> None:
+    with pytest.raises(SsmlError) as caught:
+        parse_ssml(source)
+    assert named in str(caught.value)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<speak>",
+                "</speak>",
+                "<p>",
+                "</p>",
+                "<break/>",
+                "<sub alias='x'>",
+                "</sub>",
+                "Hi ",
+                ". ",
+                "&lt;",
+                "<s>",
+            ]
+        ),
+        max_size=12,
+    ).map("".join)
+)
+def test_whatever_comes_is_a_script_or_a_refusal(source: str) -> None:
+    try:
+        script = parse_ssml(source)
+    except SsmlError:
+        return
+    assert script.text.strip() and all(each.text == each.text.strip() for each in script.passages)
