@@ -283,7 +283,7 @@ class WorkerPool:
         if not worker.sharing.open:
             self._hold(worker)
         elif not worker.held and not worker.sharing.doubtful:
-            self._call_later(worker.doubt(), lambda: self._end_hold(worker))
+            self._call_later(worker.doubt(), lambda: self._end_doubt(worker))
 
     def _hold(self, worker: Worker) -> None:
         if not worker.held:
@@ -291,6 +291,10 @@ class WorkerPool:
 
     def _end_hold(self, worker: Worker) -> None:
         worker.end_hold()
+        self._dispatch()
+
+    def _end_doubt(self, worker: Worker) -> None:
+        worker.end_doubt()
         self._dispatch()
 
     @contextmanager

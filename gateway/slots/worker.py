@@ -225,7 +225,7 @@ class Worker:
 
     def doubt(self) -> float:
         """It refused a request though it shares its slots: let it say how they stand now. Returns the seconds
-        until `end_hold`, should it have nothing to say.
+        until `end_doubt`, should it have nothing to say.
         """
         self.sharing.doubtful = True
         return self._longer_hold()
@@ -236,7 +236,11 @@ class Worker:
 
     def end_hold(self) -> None:
         """The moment is over."""
-        self.held = self.sharing.doubtful = False
+        self.held = False
+
+    def end_doubt(self) -> None:
+        """It had nothing to say."""
+        self.sharing.doubtful = False
 
     def accepted(self) -> None:
         """It took a request: the next refusal starts with a short hold again, unless it is on trial."""

@@ -255,6 +255,30 @@ class PoolMachine(RuleBasedStateMachine):
         self.boots[index] += 1
         self.apply(lambda: self.report(index))
 
+    @rule(index=st.sampled_from(range(len(SLOTS))), shares=st.booleans())
+    def worker_begins_or_ceases_to_share(self, index: int, shares: bool) -> None:
+        sharing = self.fleet.workers[index].sharing
+
+        def change() -> None:
+            with self.fleet.pool.slots_change():
+                sharing.opened(lambda message: None) if shares else sharing.closed()
+
+        self.apply(change)
+
+    @precondition(lambda self: any(worker.sharing.open for worker in self.fleet.workers))
+    @rule(data=st.data(), others=st.integers(0, 2), waiting=st.integers(0, 1), grants=st.booleans())
+    def worker_tells_of_its_slots(self, data: st.DataObject, others: int, waiting: int, grants: bool) -> None:
+        workers = [worker for worker in self.fleet.workers if worker.sharing.open]
+        sharing = data.draw(st.sampled_from(workers)).sharing
+
+        def tell() -> None:
+            self.steps += 1
+            with self.fleet.pool.slots_change():
+                sharing.granted(self.steps) if grants else sharing.stood(others, waiting)
+            sharing.return_unused()
+
+        self.apply(tell)
+
     @rule(seconds=st.sampled_from([0.01, 0.2, 2.0, 30.0]))
     def time_passes(self, seconds: float) -> None:
         self.apply(lambda: self.fleet.clock.advance(seconds))
@@ -265,6 +289,12 @@ class PoolMachine(RuleBasedStateMachine):
     def no_worker_has_more_leases_than_slots(self) -> None:
         for worker in self.fleet.workers:
             assert len(worker.leases) <= worker.slots_total
+
+    @invariant()
+    def no_grant_is_kept_without_use(self) -> None:
+        for worker in self.fleet.workers:
+            assert not worker.sharing._grants
+            assert len(worker.sharing._claims) <= len(worker.leases)
 
     @invariant()
     def leases_belong_to_live_tickets(self) -> None:
