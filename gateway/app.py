@@ -28,6 +28,7 @@ from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.operations.page_gate import PageGate
 from gateway.protocols.registry import ROUTERS, error_shape_of
+from gateway.protocols.wyoming import server as wyoming
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.version import VERSION
@@ -39,7 +40,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with gateway.running():
+        async with gateway.running(), wyoming.listening(gateway):
             yield
 
     app = FastAPI(

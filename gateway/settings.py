@@ -97,6 +97,8 @@ class GatewaySettings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8006
+    wyoming_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """TCP port for Home Assistant's Wyoming protocol, which knows no keys and no encryption; None: closed."""
     worker_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Base URLs of the workers; a comma-separated string is split."""
     worker_secret: HeaderSecret | None = None

@@ -15,5 +15,6 @@ openai/      `/v1/audio/speech` and its neighbours
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
+wyoming/     Home Assistant's, on a port of its own
 ignored.py   telling a client which of its fields mean nothing here
 """

@@ -18,6 +18,7 @@ import pytest
 from tests.clients.tls import tls_proxy
 from tests.gateway.audio_files import encoded, speech
 from tests.gateway.processes import GatewayProcess, started_fleets
+from tests.gateway.protocols.wyoming.test_server import port_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 KEY = "a key that is long enough"
@@ -47,7 +48,19 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
 
 
 @pytest.fixture(scope="module")
-def environment(fleet: GatewayProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def wyoming_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Of a gateway that serves clients without a key: Wyoming knows none."""
+    with started_fleets() as start:
+        settings = {"data_dir": tmp_path_factory.mktemp("data"), "wyoming_port": 0}
+        gateway, _ = start(1, slots=4, step_ms=5, gateway=settings)
+        yield port_of(gateway)
+        assert "Traceback" not in "".join(gateway.log)
+
+
+@pytest.fixture(scope="module")
+def environment(
+    fleet: GatewayProcess, wyoming_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
     sample = tmp_path_factory.mktemp("audio") / "sample.wav"
     sample.write_bytes(encoded("wav", speech(6.0)))
     with tls_proxy(fleet.port, tmp_path_factory.mktemp("tls")) as (port, certificate):
@@ -59,6 +72,7 @@ def environment(fleet: GatewayProcess, tmp_path_factory: pytest.TempPathFactory)
             "SSL_CERT_FILE": str(certificate),
             "KEY": KEY,
             "SAMPLE": str(sample),
+            "WYOMING_PORT": str(wyoming_port),
         }
 
 

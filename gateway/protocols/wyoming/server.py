@@ -1,0 +1,50 @@
+"""The port of Wyoming: open while the gateway runs, where a setting asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from gateway.protocols.wyoming.speech import Connection
+from gateway.service import Gateway
+
+logger = structlog.get_logger(__name__)
+
+_MOST_CONNECTIONS = 100
+"""At once; more are closed."""
+
+
+@asynccontextmanager
+async def listening(gateway: Gateway) -> AsyncIterator[None]:
+    """Serve for as long as the block lasts. Raises OSError when the port cannot be used."""
+    settings = gateway.settings
+    if settings.wyoming_port is None:
+        yield
+        return
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(tasks) >= _MOST_CONNECTIONS:
+            writer.transport.abort()
+            return
+        task = asyncio.current_task()
+        tasks.add(task)
+        try:
+            await Connection(gateway, reader, writer).run()
+        finally:
+            tasks.discard(task)
+
+    limit = settings.max_message_bytes
+    server = await asyncio.start_server(serve, settings.host, settings.wyoming_port, limit=limit)
+    port = server.sockets[0].getsockname()[1]
+    logger.info("listening for Wyoming", host=settings.host, port=port)
+    try:
+        yield
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

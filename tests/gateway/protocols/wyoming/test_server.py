@@ -1,0 +1,191 @@
+"""The port of Wyoming of a real gateway, as Home Assistant uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, started_fleets
+from tests.worker.harness import PATIENCE_SECONDS
+
+RATE = 24000
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[GatewayProcess]:
+    with started_fleets() as start:
+        gateway, _ = start(1, slots=4, step_ms=2, gateway={"wyoming_port": 0, "max_message_bytes": 20_000})
+        yield gateway
+        assert "Traceback" not in "".join(gateway.log)
+
+
+def port_of(gateway: GatewayProcess) -> int:
+    return next(json.loads(line)["port"] for line in gateway.log if '"listening for Wyoming"' in line)
+
+
+class Assistant:
+    """One connection; what it heard."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.pcm = b""
+
+    def say(self, kind: str, **data: Any) -> None:
+        body = json.dumps(data).encode() if data else b""
+        self.writer.write(json.dumps({"type": kind, "data_length": len(body)}).encode() + b"\n" + body)
+
+    async def receive(self) -> str | None:
+        """The type of the next event; None when the gateway has closed."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            line = await self._reader.readline()
+            if not line:
+                return None
+            head = json.loads(line)
+            data = await self._reader.readexactly(head.get("data_length", 0))
+            self.pcm += await self._reader.readexactly(head.get("payload_length", 0))
+        self.events.append((head["type"], json.loads(data) if data else {}))
+        return head["type"]
+
+    async def until(self, kind: str) -> dict[str, Any]:
+        while (received := await self.receive()) != kind:
+            assert received is not None, self.events
+        return self.events[-1][1]
+
+    def kinds(self) -> list[str]:
+        """Of all events, a row of chunks being one."""
+        kinds = [kind for kind, _ in self.events]
+        return [kind for place, kind in enumerate(kinds) if kinds[place - 1 : place] != [kind]]
+
+
+@asynccontextmanager
+async def assistant(gateway: GatewayProcess) -> AsyncIterator[Assistant]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(gateway))
+    try:
+        yield Assistant(reader, writer)
+    finally:
+        writer.close()
+
+
+async def seconds_of_text(fleet: GatewayProcess) -> float:
+    async with fleet.http() as http:
+        return float((await http.post("/tts", json={"text": TEXT})).headers["X-Audio-Seconds"])
+
+
+async def test_it_says_what_it_has(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        there.say("describe")
+        (program,) = (await there.until("info"))["tts"]
+        assert program["installed"] and program["supports_synthesize_streaming"]
+        assert program["voices"][0]["name"] == "default"
+        for voice in program["voices"]:
+            assert voice["languages"] and voice["installed"] and set(voice["attribution"]) == {"name", "url"}
+        there.say("ping", text="there?")
+        assert await there.until("pong") == {"text": "there?"}
+
+
+async def test_one_text_after_the_other_is_spoken(fleet: GatewayProcess) -> None:
+    seconds = await seconds_of_text(fleet)
+    async with assistant(fleet) as there:
+        for voice in ({"name": "default"}, {"language": "en-US"}):
+            there.pcm, there.events = b"", []
+            there.say("synthesize", text=TEXT, voice=voice)
+            end = await there.until("audio-stop")
+            assert there.kinds() == ["audio-start", "audio-chunk", "audio-stop"]
+            start = there.events[0][1]
+            assert start == {"rate": RATE, "width": 2, "channels": 1, "timestamp": 0}
+            assert len(there.pcm) / 2 / RATE == pytest.approx(seconds, abs=0.2)
+            assert end["timestamp"] == pytest.approx(1000 * len(there.pcm) / 2 / RATE, abs=1)
+
+
+async def test_text_that_streams_is_spoken_once(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        for _ in range(2):
+            there.pcm, there.events = b"", []
+            there.say("synthesize-start", voice={"name": "default"})
+            for word in TEXT.split():
+                there.say("synthesize-chunk", text=f"{word} ")
+            there.say("synthesize", text=TEXT)
+            there.say("synthesize-stop")
+            await there.until("synthesize-stopped")
+            assert there.kinds() == ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
+            assert len(there.pcm) / 2 / RATE == pytest.approx(await seconds_of_text(fleet), abs=0.2)
+
+
+async def test_a_sentence_is_heard_before_the_text_is_complete(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        there.say("synthesize-start")
+        there.say("synthesize-chunk", text="The first sentence. And then")
+        await there.until("audio-chunk")
+        there.say("synthesize-stop")
+        await there.until("synthesize-stopped")
+
+
+@pytest.mark.parametrize("text", ["", "…"])
+async def test_text_without_words_is_no_error(fleet: GatewayProcess, text: str) -> None:
+    async with assistant(fleet) as there:
+        there.say("synthesize", text=text)
+        await there.until("audio-stop")
+        assert there.kinds()[0] == "audio-start" and not any(there.pcm)
+
+
+async def test_unknown_events_and_payloads_are_dropped(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        there.say("select-program", name="voxfleet")
+        there.writer.write(b'{"type": "audio-chunk", "data": {"rate": 1}, "payload_length": 3}\nabc')
+        there.writer.write(b'{"type": "synthesize-chunk", "data": {"text": "Nobody asked."}}\n')
+        there.say("ping")
+        await there.until("pong")
+        assert there.kinds() == ["pong"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "invalid_json"),
+        (b"[]\n", "invalid_event"),
+        (b'{"data": {}}\n', "invalid_event"),
+        (b'{"type": "ping", "data_length": -1}\n', "invalid_event"),
+        (b'{"type": "ping", "payload_length": 20001}\n', "event_too_large"),
+        (b"x" * 50_000, "event_too_large"),
+        (b'{"type": "synthesize", "data": {"text": 5}}\n', "invalid_value"),
+        (b'{"type": "synthesize", "data": {"text": "Hi.", "voice": {"name": "nobody"}}}\n', "unknown_voice"),
+        (b'{"type": "synthesize", "data": {"text": "Hi.", "voice": "x"}}\n', "invalid_value"),
+        (b'{"type": "synthesize-start"}\n{"type": "synthesize-start"}\n', "invalid_event"),
+    ],
+)
+async def test_what_is_wrong_is_said_before_the_close(fleet: GatewayProcess, sent: bytes, code: str) -> None:
+    async with assistant(fleet) as there:
+        there.writer.write(sent)
+        error = await there.until("error")
+        assert error["code"] == code and error["text"]
+        assert await there.receive() is None
+
+
+async def test_who_leaves_holds_no_slot(fleet: GatewayProcess) -> None:
+    async with assistant(fleet) as there:
+        there.say("synthesize", text=LONG_TEXT)
+        await there.until("audio-chunk")
+    await all_free(fleet)
+
+
+async def test_where_keys_are_needed_nobody_is_served() -> None:
+    with started_fleets() as start:
+        keys = json.dumps({"acme": {"key": "acme-0123456789abcdef"}})
+        settings = {
+            "wyoming_port": 0,
+            "api_keys": keys,
+            "anonymous": False,
+            "worker_secret": "worker-0123456789abcdef",
+        }
+        gateway = start.gateway([], **settings)
+        async with assistant(gateway) as there:
+            assert (await there.until("error"))["code"] == "api_key_required"
+            assert await there.receive() is None
+        assert gateway.stop() == 0
