@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+import triton
 from triton.runtime.interpreter import GridExecutor
 
 from models.voxcpm import checkpoint as checkpoint_module
 from models.voxcpm import waveform_streams
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+from models.voxcpm.fused import vae_stages
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.fused.vae import FusedDecoder
+from models.voxcpm.fused.vae_tiles import Tile
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
 from tests.models.test_engine import clip
 
-PLAN = ProgramPlan(2, 2, 48, text_chunks=((1, 32),), audio_chunks=((1, 32),))
+PLAN = ProgramPlan(2, 2, 48, text_chunks=((1, 16),), audio_chunks=((1, 16),))
 OPTIONS = EngineOptions(
     max_num_seqs=2, max_model_len=48, block_size=8, silence_guard=False,
     attention_backend="triton", graphs="off",
 )  # fmt: skip
 
 
+def whole_tile(streams: int, frames: int, inputs: int, columns: int, *_: int) -> Tile:
+    """One program for a whole layer: in the interpreter it costs as much as a small one."""
+    return Tile(triton.next_power_of_2(streams * frames), max(16, triton.next_power_of_2(columns)), 64, 4, 1)
+
+
 @pytest.fixture
 def make_fused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], VoxCPMEngine]:
     monkeypatch.setattr(checkpoint_module, "pack_model", fuse_model)
     monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
+    monkeypatch.setattr(vae_stages, "separable_tile", whole_tile)
     monkeypatch.setattr(
         waveform_streams, "streaming_decoder", lambda vae, slots: FusedDecoder(vae, slots, precision="ieee")
     )
@@ -38,8 +48,10 @@ def make_fused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], VoxCPMEngine]:
 
 
 def requests() -> list[Any]:
-    common = {"max_seconds": 0.02, "min_seconds": 0.02, "inference_timesteps": 2}
-    return [request("text", **common), request("voice", reference_latents=clip(2, 3), seed=8, **common)]
+    """Two patches after text alone, one after a reference."""
+    text = request("text", max_seconds=0.02, min_seconds=0.02, inference_timesteps=2)
+    voice = request("voice", max_seconds=0.01, min_seconds=0.01, inference_timesteps=2, seed=8)
+    return [text, replace(voice, reference_latents=clip(2, 3))]
 
 
 def test_fused_programs_speak_as_the_plain_forms_do(
