@@ -17,7 +17,7 @@ from gateway.text.ssml import parse_ssml
 from worker.protocol import Latents, ModelDescription, StartRequest
 
 _SHORT_CHARACTERS = 500
-"""A longer text is put into words in a thread: it takes a hundredth of a millisecond per character."""
+"""A longer text is read in a thread: it takes a hundredth of a millisecond per character."""
 
 
 class Clip:
@@ -66,6 +66,13 @@ class Clip:
         if self.model is None:
             self.respelt = lexicon.used_in(self.request.text)
             self._parts = None
+
+    async def find_words(self, lexicon: Lexicon) -> None:
+        """`say_with`, without holding up the event loop."""
+        if lexicon and len(self.request.text) > _SHORT_CHARACTERS:
+            await asyncio.to_thread(self.say_with, lexicon)
+        else:
+            self.say_with(lexicon)
 
     def begin(self, model: ModelDescription) -> None:
         """Say which model speaks, as soon as that is known."""

@@ -128,7 +128,7 @@ class Synthesis:
         self._speaker = await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
         if not self.clip.begun:
-            self.clip.say_with(await self._lexicon_of(self._request))
+            await self.clip.find_words(await self._lexicon_of(self._request))
         requirement = self.same_model() or self._speaker.requirement(self._request.model)
         if not has_words(self._request.text):
             return self._silence(requirement)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from gateway.text.spoken import Edit, Spoken, is_ideogram
 
@@ -72,18 +73,13 @@ class _Table:
 
     def __init__(self, entries: Mapping[str, str]) -> None:
         self.spoken: dict[str, str] = {}
-        self.lengths: dict[str, list[int]] = {}
+        self.lengths: dict[str, set[int]] = {}
         """Of the entries by their first character in small letters."""
         for word, spoken in entries.items():
             for form in {word, unicodedata.normalize("NFD", word)}:
                 self.spoken[form] = spoken
-                self.lengths.setdefault(form[0].lower(), []).append(len(form))
+                self.lengths.setdefault(form[0].lower(), set()).add(len(form))
         self._in_order = sorted(self.spoken)
-
-    def get(self, written: str) -> str | None:
-        """The respelling of a word as it is written; an entry for just that spelling comes first."""
-        found = self.spoken.get(written)
-        return self.spoken.get(written.lower()) if found is None else found
 
     def goes_on(self, begun: str) -> bool:
         """Whether a longer entry begins so."""
@@ -127,7 +123,7 @@ class Lexicon:
 
     def _with(self, fixed: Sequence[Edit], text: str) -> list[Edit]:
         if not fixed:
-            return list(self._edits(text)) if self.tables else []
+            return list(self._edits(text))
         free = (e for e in self._edits(text) if not any(f.start < e.end and e.start < f.end for f in fixed))
         return sorted((*fixed, *free), key=lambda edit: edit.start)
 
@@ -143,27 +139,44 @@ class Lexicon:
         return found
 
     def _edits(self, text: str) -> Iterator[Edit]:
-        plain, at = text.translate(_SAME), 0
-        while at < len(plain):
-            edit = self._at(plain, at)
-            at = at + 1 if edit is None else edit.end
-            if edit is not None:
-                yield edit
+        if not self.tables:
+            return
+        plain, end, lengths = text.translate(_SAME), 0, self._lengths
+        for at, character in enumerate(plain):
+            if at >= end and (found := lengths.get(character.lower())) and _begins_word(plain, at):
+                edit = self._at(plain, at, found)
+                if edit is not None:
+                    end = edit.end
+                    yield edit
 
-    def _at(self, plain: str, start: int) -> Edit | None:
-        first = plain[start].lower()
-        lengths = {length for table in self.tables for length in table.lengths.get(first, ())}
-        if not lengths or not _begins_word(plain, start):
-            return None
-        for end in sorted((start + length for length in lengths), reverse=True):
-            if end <= len(plain) and _ends_word(plain, end):
-                found = next(_not_none(table.get(plain[start:end]) for table in self.tables), None)
-                if found is not None:
-                    return Edit(start, end, found)
+    @cached_property
+    def _lengths(self) -> dict[str, list[int]]:
+        """Of all entries by their first character in small letters, the longest first."""
+        found: dict[str, set[int]] = {}
+        for table in self.tables:
+            for first, lengths in table.lengths.items():
+                found.setdefault(first, set()).update(lengths)
+        return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
+
+    def _at(self, plain: str, start: int, lengths: Sequence[int]) -> Edit | None:
+        room = len(plain) - start
+        for length in lengths:
+            if length > room:
+                continue
+            written = plain[start : start + length]
+            small = written.lower()
+            for table in self.tables:
+                said = table.spoken.get(written) or table.spoken.get(small)
+                if said is not None:
+                    if _ends_word(plain, start + length):
+                        return Edit(start, start + length, said)
+                    break
         return None
 
     def _unfinished(self, text: str) -> int | None:
         """Where at the end of the text an entry may have begun of which more has yet to come."""
+        if not self.tables:
+            return None
         plain = text.translate(_SAME)
         for start in range(max(0, len(plain) - MOST_WORD_CHARACTERS + 1), len(plain)):
             begun = plain[start:]
@@ -173,10 +186,6 @@ class Lexicon:
 
 
 NO_LEXICON = Lexicon()
-
-
-def _not_none(values: Iterable[str | None]) -> Iterator[str]:
-    return (value for value in values if value is not None)
 
 
 def _begins_word(text: str, at: int) -> bool:
