@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.audio.formats import AudioFormat, sample_rate_problem
+from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_problem
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
@@ -119,6 +119,8 @@ class TtsRequest(SpeechOptions):
                 raise FieldError("text", "invalid_ssml", f"text: {error}") from error
         if problem := sample_rate_problem(self.format, self.sample_rate):
             raise FieldError("sample_rate", "invalid_value", problem)
+        if problem := bit_rate_problem(self.format, self.bit_rate):
+            raise FieldError("bit_rate", "invalid_value", problem)
         return self
 
 

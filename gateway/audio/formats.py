@@ -45,6 +45,8 @@ _RATES = {
     "aac": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
 }
 """Sample rates that a codec has; the others take any."""
+_MOST_BIT_RATES = {"opus": 256_000}
+"""Of one channel; the others take the highest that they have for any higher."""
 _USUAL_RATES = {"ulaw": 8000, "alaw": 8000, "wav-ulaw": 8000, "wav-alaw": 8000}
 CODECS = {
     "ulaw": ("mulaw", "pcm_mulaw", {}),
@@ -70,6 +72,14 @@ def sample_rate_problem(format: str, sample_rate: int | None) -> str | None:
     if rates is None or sample_rate is None or sample_rate in rates:
         return None
     return f"{format} has sample rates {', '.join(map(str, rates))}"
+
+
+def bit_rate_problem(format: str, bit_rate: int | None) -> str | None:
+    """Why `format` cannot have that rate, or None."""
+    most = _MOST_BIT_RATES.get(format)
+    if most is None or bit_rate is None or bit_rate <= most:
+        return None
+    return f"{format} has at most {most} bits per second"
 
 
 def output_sample_rate(format: str, asked: int | None, model_rate: int) -> int:
