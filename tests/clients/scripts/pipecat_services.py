@@ -1,4 +1,4 @@
-"""pipecat's services for ElevenLabs and OpenAI in a pipeline."""
+"""pipecat's services for Cartesia, Deepgram, ElevenLabs and OpenAI in a pipeline."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import os
 import aiohttp
 from cases import main
 from pipecat.frames.frames import ErrorFrame, Frame, TTSAudioRawFrame, TTSSpeakFrame, TTSTextFrame
+from pipecat.services.cartesia.tts import CartesiaHttpTTSService, CartesiaTTSService
+from pipecat.services.deepgram.tts import DeepgramHttpTTSService, DeepgramTTSService
 from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
 from pipecat.services.openai.tts import OpenAITTSService
 from pipecat.services.tts_service import TTSService
 from pipecat.tests.utils import run_test
 
 URL, KEY = os.environ["URL"], os.environ["KEY"]
+SOCKETS = URL.replace("http", "ws", 1)
 TEXT = "The doors open at nine. Please bring your ticket."
 
 
@@ -57,6 +60,38 @@ async def case_openai_at_a_speed() -> None:
         service = OpenAITTSService(api_key=KEY, base_url=f"{URL}/v1", voice="alloy", speed=speed)
         lengths.append((await _said(service, TEXT))[0])
     assert lengths[1] > 1 and abs(lengths[0] / lengths[1] - 1.5) < 0.3, lengths
+
+
+async def case_cartesia_socket() -> None:
+    service = CartesiaTTSService(
+        api_key=KEY, voice_id="default", url=f"{SOCKETS}/tts/websocket", sample_rate=24000
+    )
+    seconds, words = await _said(service, TEXT, "And again.")
+    assert seconds > 3 and words.split() == f"{TEXT} And again.".split(), (seconds, words)
+
+
+async def case_cartesia_over_http() -> None:
+    async with aiohttp.ClientSession() as session:
+        service = CartesiaHttpTTSService(
+            api_key=KEY, voice_id="default", aiohttp_session=session, base_url=URL, sample_rate=24000
+        )
+        seconds, _ = await _said(service, TEXT)
+    assert seconds > 2, seconds
+
+
+async def case_deepgram_socket() -> None:
+    service = DeepgramTTSService(api_key=KEY, voice="aura-2-helena-en", base_url=SOCKETS, sample_rate=24000)
+    seconds, _ = await _said(service, TEXT, "And again.")
+    assert seconds > 3, seconds
+
+
+async def case_deepgram_over_http() -> None:
+    async with aiohttp.ClientSession() as session:
+        service = DeepgramHttpTTSService(
+            api_key=KEY, voice="default", aiohttp_session=session, base_url=URL, sample_rate=24000
+        )
+        seconds, _ = await _said(service, TEXT)
+    assert seconds > 2, seconds
 
 
 main(__name__)
