@@ -77,7 +77,15 @@ async def test_a_request_means_an_id_before_a_name(registry: VoiceRegistry) -> N
     assert [found.id for found in await registry.find(first.id)] == [first.id]
     assert [found.id for found in await registry.find("Ann")] == [first.id]
     assert [found.id for found in await registry.find(second.id)] == [second.id]
-    assert await registry.find("ann") == []
+
+
+async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry: VoiceRegistry) -> None:
+    """OpenAI's clients write the names of voices in lower case."""
+    first = await registry.add(voice("Ann"))
+    second = await registry.add(voice("ann", owner="key:bob"))
+    assert [found.id for found in await registry.find("ann")] == [second.id]
+    assert {found.id for found in await registry.find("ANN")} == {first.id, second.id}
+    assert await registry.find("anna") == []
 
 
 async def test_names_are_unique_for_whoever_sees_them(registry: VoiceRegistry) -> None:
