@@ -13,7 +13,7 @@ from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "tests/security/README.md"]
 DOCUMENTS += sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 PATH = re.compile(

@@ -227,7 +227,7 @@ class WorkerClient:
                     where.url + path,
                     content=content,
                     headers={**self._whereabouts.headers, "Host": where.host, "Accept-Encoding": "identity"},
-                    timeout=limit_seconds,
+                    timeout=None,
                     extensions={"sni_hostname": where.name},
                 )
                 response = await self._http.send(request, stream=True, follow_redirects=False)

@@ -242,6 +242,7 @@ class Command:
     "save", [torch.save, lambda value, path: path.write_bytes(pickle.dumps(value, protocol=2))]
 )
 def test_a_pickle_cannot_run_code(save: object, tmp_path: Path) -> None:
+    """S10: a checkpoint is data."""
     save({"a": Command(tmp_path / "owned")}, tmp_path / "pytorch_model.bin")
     with pytest.raises(WeightError, match="cannot read"):
         load_state(tmp_path)

@@ -1,4 +1,4 @@
-"""Who owns what an address made: one client, and never a proxy with all who are behind it."""
+"""S2: who owns what an address made: one client, and never a proxy with all who are behind it."""
 
 from __future__ import annotations
 

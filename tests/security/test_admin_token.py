@@ -1,4 +1,4 @@
-"""The admin token that a gateway makes at its first start, and the secret that lets clips outlive it."""
+"""S2, S28: the admin token that a gateway makes at its first start; the secret that lets clips outlive it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recording of a voice is for its owner and administrators; others hear a sentence spoken with it."""
+"""S15: the recording of a voice is for its owner and administrators; others hear a generated sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request is: one HTTP version, one host, one length; and what people read of it in a log."""
+"""S24: what a request is: one HTTP version, one host, one length; and what people read of it in a log."""
 
 from __future__ import annotations
 

@@ -1,21 +1,33 @@
-"""A resume token is its client's word: it costs what any request costs and overtakes nobody else."""
+"""S26: a resume token is sealed for its client, costs what any request costs and overtakes nobody else."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
 import tracemalloc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
 
 from gateway.errors import ApiError
+from gateway.requests import StreamRequest
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
+from gateway.streams.relay import Clip
 from gateway.streams.resume_token import ResumeTokens
-from tests.gateway.fleet import ANY, BULK, DEFAULT, INTERACTIVE, Counterpart, Fleet, check_queue
+from tests.gateway.fleet import (
+    ANY,
+    BULK,
+    DEFAULT,
+    INTERACTIVE,
+    Counterpart,
+    Fleet,
+    check_queue,
+    describe_model,
+)
 from tests.gateway.processes import LONG_TEXT, StartFleet, all_free, queued, started_fleets
 
 RESUMED = Requirement("alpha", "default", "1")
@@ -162,3 +174,82 @@ async def test_the_event_loop_goes_on_while_a_long_token_is_opened() -> None:
     assert not work.done()
     with pytest.raises(ApiError, match="resume token"):
         await work
+
+
+# --------------------------------------------------------------------------------------------- what is in one
+
+
+SECRET, CLIENT = b"the secret of all gateways", "key:ann"
+
+
+def sealed(clock: Callable[[], float] = lambda: 1000.0) -> tuple[ResumeTokens, str]:
+    """A token of a clip of three patches, two of them added later."""
+    tokens = ResumeTokens(SECRET, 300.0, clock)
+    clip = Clip(StreamRequest(text="A text that nobody else may read."), 7, 60.0)
+    clip.begin(describe_model())
+    writer = tokens.begin(CLIENT)
+    clip.commit(bytes(1024), 3840)
+    token = writer.extend(clip)
+    for _ in range(2):
+        clip.commit(bytes(1024), 3840)
+        token += writer.extend(clip)
+    return tokens, token
+
+
+def test_a_token_is_read_by_its_gateways_alone() -> None:
+    tokens, token = sealed()
+    clip, _ = tokens.open(token, CLIENT)
+    assert (clip.request.text, len(clip.latents)) == ("A text that nobody else may read.", 3)
+    raw = b"".join(base64.urlsafe_b64decode(piece + "==") for piece in token.split("."))
+    assert b"nobody" not in raw and b"nobody" not in token.encode()
+
+
+def test_a_token_is_whole_or_nothing() -> None:
+    """Any bit that flips, any piece that goes, comes twice or changes its place."""
+    tokens, token = sealed()
+    head, *pieces = token.split(".")
+    others = sealed()[1].split(".")
+    wrong = [
+        "", ".", head, f"{head}.", f"{head}.{pieces[0]}", token[:-1], token[:-5], f"{token}.", f"{token}.x",
+        ".".join((head, pieces[0], pieces[2], pieces[1])), ".".join((head, pieces[0], *pieces[2:])),
+        ".".join((head, *pieces, pieces[-1])), ".".join((head, pieces[0], others[2])),
+        ".".join((others[0], *pieces)), ".".join((head, *others[1:])),
+    ]  # fmt: skip
+    draw = random.Random(1)
+    for place in draw.sample(range(len(token)), 60):
+        flipped = chr(ord(token[place]) ^ 1)
+        wrong.append(token[:place] + flipped + token[place + 1 :])
+    for each in wrong:
+        if base64_of(each) == base64_of(token):  # the last character of a piece has bits of no byte
+            continue
+        with pytest.raises(ApiError) as refused:
+            tokens.open(each, CLIENT)
+        assert refused.value.code == "invalid_resume_token", each
+
+
+def base64_of(token: str) -> list[bytes] | None:
+    try:
+        return [base64.urlsafe_b64decode(piece + "==") for piece in token.split(".")]
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("client", ["", "key:bob", "key:ann ", "192.0.2.1"])
+def test_a_token_is_of_use_to_its_client_alone(client: str) -> None:
+    tokens, token = sealed()
+    with pytest.raises(ApiError) as refused:
+        tokens.open(token, client)
+    assert refused.value.code == "invalid_resume_token"
+    with pytest.raises(ApiError):
+        ResumeTokens(b"another secret of other gateways", 300.0, lambda: 1000.0).open(token, CLIENT)
+
+
+def test_a_token_ends() -> None:
+    now = 1000.0
+    tokens, token = sealed(lambda: now)
+    now = 1300.0
+    tokens.open(token, CLIENT)
+    now = 1300.1
+    with pytest.raises(ApiError) as refused:
+        tokens.open(token, CLIENT)
+    assert refused.value.code == "resume_token_expired"

@@ -1,4 +1,4 @@
-"""Secrets are hard to guess, and who guesses is slowed down and stands in the log."""
+"""S1: secrets are hard to guess, and who guesses is slowed down and stands in the log."""
 
 from __future__ import annotations
 

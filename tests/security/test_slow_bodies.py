@@ -1,4 +1,4 @@
-"""Who sends a body is somebody, sends it in time, and has so many connections: no flood locks out a key."""
+"""S21: who sends a body is somebody, in time, with so many connections: no flood locks out a key."""
 
 from __future__ import annotations
 

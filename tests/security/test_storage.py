@@ -1,4 +1,4 @@
-"""What is kept has an end: days, bytes of all and of each owner, and disk that stays free for others."""
+"""S14: what is kept has an end: days, bytes of all and of each owner, and disk that stays free for others."""
 
 from __future__ import annotations
 

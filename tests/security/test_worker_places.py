@@ -1,4 +1,4 @@
-"""Workers dial in from allowed networks, are reached at addresses within them, and speak for themselves."""
+"""S4: workers dial in from allowed networks, are reached at addresses in them, and speak for themselves."""
 
 from __future__ import annotations
 

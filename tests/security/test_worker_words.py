@@ -1,4 +1,4 @@
-"""What a worker says and sends is believed within bounds: no worker takes the gateway's memory or time."""
+"""S4: what a worker says is believed within bounds: no worker takes the gateway's memory or time."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ def test_every_route_is_listed_here_as_open_or_guarded() -> None:
 def test_a_guarded_route_refuses_a_missing_or_wrong_secret(
     guarded: WorkerProcess, method: str, path: str, authorization: str | bytes | None
 ) -> None:
+    """S3: a worker serves holders of its secret."""
     headers = {} if authorization is None else {"Authorization": authorization}
     response = guarded.request(method, path, headers=headers)
     assert response.status_code == 401

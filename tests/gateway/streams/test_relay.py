@@ -152,6 +152,7 @@ async def test_beyond_the_limit_of_migrations_the_client_gets_an_error() -> None
 
 @pytest.mark.parametrize("fault", ["cut", "failed", "hang"])
 async def test_a_request_that_ends_two_workers_without_a_patch_is_refused(fault: str) -> None:
+    """S27: a request under which workers die is not tried on all of them."""
     workers = [ScriptedWorker([Act(0, fault)]) for _ in range(3)]
     async with gateway_of(*workers) as gateway:
         with pytest.raises(ApiError) as failed:

@@ -103,6 +103,7 @@ def test_a_voice_with_consent_is_spoken_by_everybody(ann: httpx.Client, bob: htt
 
 @pytest.mark.parametrize("path", ["/tts", "/v1/audio/speech"])
 def test_no_voice_is_used_without_consent(path: str, ann: httpx.Client, bob: httpx.Client) -> None:
+    """S15: not even by its owner."""
     voice = create(ann)
     assert not voice["usable"] and voice["consent"] is None
     body = {"input": "Hi.", "model": "tts-1"} if path != "/tts" else {"text": "Hi."}

@@ -1,4 +1,4 @@
-"""Who may call what: every route of the application has a row in the table, a new one without a row fails."""
+"""S2, S11, S28: every route of the application has a row in the table; a new one without a row fails."""
 
 from __future__ import annotations
 

@@ -1,0 +1,79 @@
+"""S20: every limit holds to the character, and nothing that is too deep, long or odd is an error of ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.security.apps import running_app
+
+LIMITS = {"max_text_characters": 100, "max_audio_seconds": 10, "max_body_bytes": 4096}
+PASSED = (404, 503)
+"""What is right waits for a worker, and there is none."""
+
+
+@pytest.mark.parametrize(
+    ("field", "inside", "outside"),
+    [
+        ("text", ["x", "x" * 99, "x" * 100], ["", " ", "x" * 101, "x" * 4000]),
+        ("max_seconds", [0.01, 9.99, 10], [0, 10.01, 1e308, -1]),
+        ("min_seconds", [0, 10], [-0.01, 10.01]),
+        ("seed", [0, 2**32, 2**53], [-1, 2**63, 0.5, "7"]),
+        ("cfg_value", [0.1, 10], [0.09, 10.01]),
+        ("inference_timesteps", [2, 100], [1, 101, 2.5]),
+        ("temperature", [0, 2], [-0.01, 2.01]),
+        ("sample_rate", [8000, 48000], [7999, 48001]),
+        ("voice", ["v", "v" * 128], ["", "v" * 129, None, ["v"]]),
+        ("format", ["wav"], ["exe", "WAV", "", None]),
+        ("priority", ["bulk"], ["system", ""]),
+    ],
+)
+async def test_a_limit_is_where_it_is_said_to_be(
+    field: str, inside: list[Any], outside: list[Any], tmp_path: Path
+) -> None:
+    async with running_app(tmp_path, no_worker_grace_seconds=0.01, **LIMITS) as (_, opened), opened() as http:
+        for value in inside:
+            answer = await http.post("/tts", json={"text": "Hello.", field: value})
+            assert answer.status_code in PASSED, (value, answer.text)
+        for value in outside:
+            answer = await http.post("/tts", json={"text": "Hello.", field: value})
+            assert answer.status_code in (403, 422), (value, answer.text)
+            assert answer.json()["error"]["param"] == field
+
+
+@pytest.mark.parametrize("size", [4095, 4096, 4097])
+async def test_a_body_is_so_long_and_no_longer(size: int, tmp_path: Path) -> None:
+    body = json.dumps({"text": "Hello."})
+    async with running_app(tmp_path, no_worker_grace_seconds=0.01, **LIMITS) as (_, opened), opened() as http:
+        answer = await http.post(
+            "/tts", content=body.ljust(size), headers={"Content-Type": "application/json"}
+        )
+    assert answer.status_code in (PASSED if size <= 4096 else (413,))
+
+
+ODD = [
+    "[" * 30_000, '{"text":' * 6_000, '{"a":' * 9_000 + "1" + "}" * 9_000, "[" * 9_000 + "]" * 9_000,
+    '{"text": "Hi.", "seed": 1' + "0" * 5_000 + "}", '{"text": "Hi.", "max_seconds": NaN}',
+    '{"text": "Hi.", "temperature": Infinity}', '{"text": "Hi.", "temperature": 1e999}',
+    '{"text": "Hi.", "text": "Ho.", "input": "Hu."}', '{"text": "\\ud800"}', '{"text": "\\u0000"}',
+    "\ufeff{}",
+    '{"__proto__": {}, "text": "Hi."}', '{"text": null}', "{'text': 'Hi.'}", '{"text": "Hi."} {}',
+    "null", "7", '"text"', "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path", ["/tts", "/v1/audio/speech", "/api/registrations", "/api/voices/v_0123456789abcdef"]
+)
+async def test_nothing_odd_is_an_error_of_ours(path: str, tmp_path: Path) -> None:
+    method = "PATCH" if "voices" in path else "POST"
+    async with running_app(tmp_path, no_worker_grace_seconds=0.01) as (_, opened), opened() as http:
+        for body in ODD:
+            headers = {"Content-Type": "application/json"}
+            answer = await http.request(method, path, content=body.encode(), headers=headers)
+            assert answer.status_code < 500 or answer.json()["error"]["code"] == "no_worker", body[:60]
+            assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+            assert len(answer.content) < 4096
