@@ -16,5 +16,6 @@ elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, over HTTP and sockets
 cartesia/    `/tts/bytes`, `/tts/sse`, `/tts/websocket`, `/voices`
 wyoming/     Home Assistant's, on a port of its own
+lenient.py   fields that are null or unknown
 ignored.py   telling a client which of its fields mean nothing here
 """

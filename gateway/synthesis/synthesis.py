@@ -88,6 +88,8 @@ class Synthesis:
         """That the listener got here."""
         self._part = -1
         """Of which it was told last."""
+        self._told = 0
+        """Characters of the text up to the end of that part."""
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
 
@@ -225,15 +227,19 @@ class Synthesis:
             self._metrics.queue_seconds.observe(self._started_at - self._began_at)
             self._open_output(lease.worker.id)
         if self._part != self.clip.part:
+            if self.clip.part > self._part + 1:  # those before were heard before a resumption
+                self._told = locate(self._request.text, self.clip.texts[: self.clip.part])[-1][1]
             self._part = self.clip.part
             self._listener.part(self._written_part())
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
 
     def _written_part(self) -> str:
         """The present part with the white space before it, so that all parts together are the text."""
-        text, ranges = self._request.text, locate(self._request.text, self.clip.texts)
-        start = ranges[self._part - 1][1] if self._part else 0
-        return text[start : len(text) if self._part + 1 == len(ranges) else ranges[self._part][1]]
+        parts, rest = self.clip.texts, self._request.text[self._told :]
+        end = locate(rest, parts[self._part : self._part + 1])[0][1]
+        written = rest if self._part + 1 == len(parts) else rest[:end]
+        self._told += len(written)
+        return written
 
     def _open_output(self, worker_id: str) -> None:
         request, model_rate = self._request, self.clip.model.sample_rate

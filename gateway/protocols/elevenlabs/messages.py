@@ -12,14 +12,13 @@ from gateway.errors import ApiError, from_validation
 from gateway.live.messages import Start
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, OutputFormat, output_format
 from gateway.protocols.elevenlabs.request import VoiceSettings, known_model
+from gateway.protocols.lenient import Lenient
 from gateway.requests import Language, Text
 from gateway.service import Gateway
 
 
-class Message(BaseModel):
+class Message(Lenient):
     """One of them; what is unknown, or means nothing here, is ignored."""
-
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
     text: Text | None = None
     flush: bool | None = None

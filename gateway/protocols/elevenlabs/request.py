@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from gateway.errors import ApiError, from_validation
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, output_format
 from gateway.protocols.ignored import ignored_fields
+from gateway.protocols.lenient import Lenient
 from gateway.requests import Language, Text, TtsRequest
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
@@ -19,18 +20,14 @@ ELEVENLABS = "elevenlabs"
 _THEIR_VOICE = re.compile(r"[A-Za-z0-9]{20}")
 
 
-class VoiceSettings(BaseModel):
+class VoiceSettings(Lenient):
     """How to speak. What shapes their models (stability and so on) does nothing here."""
-
-    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
     speed: Annotated[float, Field(ge=0.25, le=4)] | None = None
 
 
-class ElevenLabsClip(BaseModel):
+class ElevenLabsClip(Lenient):
     """The body of a clip. Unknown fields are ignored."""
-
-    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
     text: Text
     model_id: str | None = None

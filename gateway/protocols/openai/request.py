@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from gateway.audio.formats import AudioFormat
 from gateway.errors import ApiError, from_validation
 from gateway.protocols.ignored import ignored_fields
+from gateway.protocols.lenient import Lenient
 from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest
 
 OPENAI = "openai"
@@ -46,7 +47,7 @@ def _language_code(language: Any) -> Any:
     return _LANGUAGES.get(language.strip().lower(), language) if isinstance(language, str) else language
 
 
-class OpenAiSpeechRequest(SpeechOptions):
+class OpenAiSpeechRequest(Lenient, SpeechOptions):
     """`model` may be any name: one that nobody serves means whichever is served."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)

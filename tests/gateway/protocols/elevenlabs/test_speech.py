@@ -90,7 +90,9 @@ async def test_what_shapes_their_models_is_ignored_and_named(fleet: GatewayProce
     assert spoken.content == pcm_of(TEXT, 5)
     ignored = spoken.headers["X-Ignored-Fields"]
     assert ignored == "previous_text, voice_settings.similarity_boost, voice_settings.stability"
-    assert (await ask(fleet, voice_settings=None)).content == pcm_of(TEXT, 5)
+    nothing = {"voice_settings": None, "apply_text_normalization": None, "next_text": None}
+    for empty in (nothing, {"voice_settings": {"speed": None}}):
+        assert (await ask(fleet, **empty)).content == pcm_of(TEXT, 5)
 
 
 async def test_speed_is_taken(fleet: GatewayProcess) -> None:

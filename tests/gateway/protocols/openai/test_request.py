@@ -58,6 +58,11 @@ def test_languages_come_as_words_too(said: str | None, meant: str | None) -> Non
     assert order(language=said).to_tts_request(set()).language == meant
 
 
+def test_what_is_null_is_left_out() -> None:
+    said = order(speed=None, voice=None, response_format=None, model=None, user=None)
+    assert (said.speed, said.voice, said.response_format, said.ignored) == (1.0, "default", "mp3", {})
+
+
 def test_a_model_that_nobody_serves_means_the_one_that_is_served() -> None:
     assert order().to_tts_request({"voxcpm"}).model is None
     assert order(model="voxcpm").to_tts_request({"voxcpm"}).model == "voxcpm"

@@ -1,0 +1,20 @@
+"""What clients of other services send: fields that are null count as left out, unknown ones are ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class Lenient(BaseModel):
+    """A body or a message that may hold more than is understood here; that is in `model_extra`."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_nothing(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {name: value for name, value in values.items() if value is not None}
