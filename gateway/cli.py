@@ -73,6 +73,8 @@ def server_config(settings: GatewaySettings, gateway_app: object) -> uvicorn.Con
         gateway_app,
         host=settings.host,
         port=settings.port,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
         http=http_protocol(settings, crowd, dict.fromkeys(UPLOAD_PATHS, UPLOAD_SECONDS)),
         ws=websocket_protocol(settings, crowd),
         ws_max_size=settings.max_message_bytes,

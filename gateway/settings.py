@@ -12,6 +12,7 @@ import hashlib
 import ipaddress
 import os
 import re
+import ssl
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -99,6 +100,10 @@ class GatewaySettings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8006
     wyoming_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     """TCP port for Home Assistant's Wyoming protocol, which knows no keys and no encryption; None: closed."""
+    tls_certificate: Path | None = None
+    """PEM file of a certificate and its chain. With it and `tls_key` the port speaks HTTPS and WSS alone."""
+    tls_key: Path | None = None
+    """PEM file of the certificate's private key, which needs no password."""
     worker_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Base URLs of the workers; a comma-separated string is split."""
     worker_secret: HeaderSecret | None = None
@@ -306,6 +311,18 @@ class GatewaySettings(BaseSettings):
         if len({secret.get_secret_value() for secret in secrets.values()}) != len(secrets):
             raise ValueError("two workers have the same secret")
         return secrets
+
+    @model_validator(mode="after")
+    def _usable_certificate(self) -> Self:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key belong together: give both or neither")
+        if self.tls_certificate is not None:
+            try:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(self.tls_certificate, self.tls_key, password=lambda: "")
+            except OSError as error:  # an SSLError is one
+                raise ValueError(f"tls_certificate and tls_key cannot be used: {error}") from None
+        return self
 
     @model_validator(mode="after")
     def _no_worker_has_the_shared_secret(self) -> Self:

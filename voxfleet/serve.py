@@ -36,6 +36,7 @@ def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
         worker_ports=tuple(ports.find_free(LOOPBACK, settings.first_worker_port, len(placements))),
         placements=tuple(placements),
         config=config,
+        secure=gateway.tls_certificate is not None,
         data_dir=gateway.data_dir if gateway.admin_token is None else None,
         shutdown_seconds=settings.shutdown_seconds,
     )

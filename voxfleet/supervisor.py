@@ -47,6 +47,8 @@ class ServePlan:
     worker_ports: tuple[int, ...]
     placements: tuple[Placement, ...]
     config: Path | None = None
+    secure: bool = False
+    """The gateway speaks TLS."""
     data_dir: Path | None = None
     """Where the gateway keeps the admin token that it makes; None where the settings name one."""
     shutdown_seconds: float = 5.0
@@ -56,7 +58,8 @@ class ServePlan:
     def url(self) -> str:
         """Where this machine finds the server."""
         host = ANY_ADDRESS.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        scheme = "https" if self.secure else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 class Supervisor:
@@ -66,7 +69,10 @@ class Supervisor:
         self._plan = plan
         self._console = console
         self._outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._client = httpx.AsyncClient(timeout=PROBE_TIMEOUT_SECONDS, trust_env=False)
+        # A certificate names another host than the loopback address at which the gateway is probed.
+        self._client = httpx.AsyncClient(
+            timeout=PROBE_TIMEOUT_SECONDS, trust_env=False, verify=not plan.secure
+        )
         secret = os.environ.get(SECRET_VARIABLE) or secrets.token_urlsafe(32)
         self._workers = [
             self._worker(index, port, placement, secret)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.tls import tls_proxy
 from tests.gateway.audio_files import encoded, speech
-from tests.gateway.processes import GatewayProcess, started_fleets
+from tests.gateway.certificates import make_certificate
+from tests.gateway.processes import started_fleets
 from tests.gateway.protocols.wyoming.test_server import port_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -37,43 +37,32 @@ def cases() -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Where the clients find gateways: one speaks TLS, one Wyoming."""
+    folder = tmp_path_factory.mktemp("clients")
+    sample = folder / "sample.wav"
+    sample.write_bytes(encoded("wav", speech(6.0)))
+    certificate, key = make_certificate(folder)
     with started_fleets() as start:
         keys = json.dumps({"alice": {"key": KEY, "priority": "interactive"}})
-        settings = {"data_dir": tmp_path_factory.mktemp("data"), "api_keys": keys, "anonymous": "false"}
-        gateway, _ = start(1, slots=8, step_ms=5, gateway=settings)
-        yield gateway
-        log = "".join(gateway.log)
-        assert "Traceback" not in log and "unhandled" not in log, log
-
-
-@pytest.fixture(scope="module")
-def wyoming_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Of a gateway that serves clients without a key: Wyoming knows none."""
-    with started_fleets() as start:
-        settings = {"data_dir": tmp_path_factory.mktemp("data"), "wyoming_port": 0}
-        gateway, _ = start(1, slots=4, step_ms=5, gateway=settings)
-        yield port_of(gateway)
-        assert "Traceback" not in "".join(gateway.log)
-
-
-@pytest.fixture(scope="module")
-def environment(
-    fleet: GatewayProcess, wyoming_port: int, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, str]]:
-    sample = tmp_path_factory.mktemp("audio") / "sample.wav"
-    sample.write_bytes(encoded("wav", speech(6.0)))
-    with tls_proxy(fleet.port, tmp_path_factory.mktemp("tls")) as (port, certificate):
+        settings = {"data_dir": folder / "data", "api_keys": keys, "anonymous": "false"}
+        plain, workers = start(1, slots=8, step_ms=5, gateway=settings)
+        secure = start.gateway(workers, **settings, tls_certificate=certificate, tls_key=key)
+        open_settings = {"data_dir": folder / "open", "wyoming_port": 0}  # Wyoming knows no keys
+        wyoming = start.gateway(workers, **open_settings)
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         yield {
             **kept,
-            "URL": fleet.url,
-            "SECURE_URL": f"https://localhost:{port}",
+            "URL": plain.url,
+            "SECURE_URL": f"https://localhost:{secure.port}",
             "SSL_CERT_FILE": str(certificate),
             "KEY": KEY,
             "SAMPLE": str(sample),
-            "WYOMING_PORT": str(wyoming_port),
+            "WYOMING_PORT": str(port_of(wyoming)),
         }
+        for gateway in (plain, secure, wyoming):
+            log = "".join(gateway.log)
+            assert "Traceback" not in log and "unhandled" not in log, log
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,53 @@
+"""A gateway that speaks TLS by itself, and what is wrong with a certificate."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic import ValidationError
+from websockets.asyncio.client import connect
+
+from gateway.settings import load_settings
+from tests.gateway.certificates import make_certificate
+from tests.gateway.processes import TEXT, eventually, pcm_of, started_fleets
+
+
+async def test_http_and_sockets_are_spoken_over_tls_alone(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=certificate)
+    with started_fleets() as start:
+        gateway = start.gateway([start.worker(step_ms=2)], tls_certificate=certificate, tls_key=key)
+        url = f"localhost:{gateway.port}"
+        async with httpx.AsyncClient(base_url=f"https://{url}", verify=trust, trust_env=False) as http:
+
+            async def ready() -> bool | None:
+                return (await http.get("/ready")).is_success or None
+
+            await eventually(ready, "the worker is not up")
+            spoken = await http.post("/tts", json={"text": TEXT, "seed": 5, "format": "pcm", "stream": True})
+            assert spoken.content == pcm_of(TEXT, 5)
+        async with connect(f"wss://{url}/ws/tts", ssl=trust, proxy=None) as socket:
+            await socket.send(json.dumps({"text": TEXT, "seed": 5}))
+            said = [message async for message in socket]
+        assert b"".join(part for part in said if isinstance(part, bytes)) == pcm_of(TEXT, 5)
+        async with httpx.AsyncClient(base_url=f"http://{url}", trust_env=False) as http:
+            with pytest.raises(httpx.TransportError):
+                await http.get("/health")
+        assert "Traceback" not in "".join(gateway.log)
+
+
+def test_what_is_no_certificate_is_refused_by_name(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    assert load_settings(tls_certificate=certificate, tls_key=key).tls_key == key
+    for wrong in (
+        {"tls_certificate": certificate},
+        {"tls_key": key},
+        {"tls_certificate": key, "tls_key": certificate},
+        {"tls_certificate": tmp_path / "missing.pem", "tls_key": key},
+    ):
+        with pytest.raises(ValidationError, match="tls_certificate and tls_key"):
+            load_settings(**wrong)
