@@ -62,6 +62,8 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
     stream: bool | None = None
     """Not OpenAI's: send the file while it is generated, or whole. None: as the format allows."""
     language: Annotated[Language | None, BeforeValidator(_language_code)] = None
+    input_type: Literal["text", "ssml"] = "text"
+    bit_rate: int | None = None
     min_seconds: float | None = None
     max_seconds: float | None = None
 
@@ -92,6 +94,8 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
             "model": self.model if self.model in served_models else None,
             "format": self.response_format,
             "sample_rate": self.sample_rate or rate,
+            "input_type": self.input_type,
+            "bit_rate": self.bit_rate,
             "min_seconds": self.min_seconds,
             "max_seconds": self.max_seconds,
         }

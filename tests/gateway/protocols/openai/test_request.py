@@ -26,6 +26,8 @@ OWN = {
     "record": True,
     "inference_timesteps": 8,
     "lexicon": {"Kyiv": "keev"},
+    "input_type": "text",
+    "bit_rate": 64_000,
 }
 
 
@@ -41,7 +43,7 @@ def test_fields_that_mean_something_here_are_taken(field: str, value: Any) -> No
 
 
 def test_every_option_of_our_own_is_taken() -> None:
-    elsewhere = {"text", "format", "model", "voice", "bit_rate"}
+    elsewhere = {"text", "format", "model", "voice"}
     assert set(OWN) == TtsRequest.model_fields.keys() - elsewhere
 
 
@@ -56,6 +58,14 @@ def test_unknown_fields_are_named_and_harmless_names_alone() -> None:
 )
 def test_languages_come_as_words_too(said: str | None, meant: str | None) -> None:
     assert order(language=said).to_tts_request(set()).language == meant
+
+
+def test_marked_up_text_is_taken() -> None:
+    said = order(input="<speak>One.</speak>", input_type="ssml").to_tts_request(set())
+    assert said.input_type == "ssml"
+    with pytest.raises(ApiError) as refused:
+        order(input="<audio/>", input_type="ssml").to_tts_request(set())
+    assert (refused.value.status_code, refused.value.param) == (422, "input")
 
 
 def test_what_is_null_is_left_out() -> None:
