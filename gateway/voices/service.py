@@ -18,6 +18,7 @@ from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
 from gateway.voices import consent
+from gateway.voices.absent import AbsentNames
 from gateway.voices.catalog import built_in_name, is_built_in
 from gateway.voices.checks import Check, Checked, check
 from gateway.voices.clip_cache import ClipCache
@@ -58,6 +59,7 @@ class Voices:
         self._decoder = Decoder()
         self._latents = LatentCache(self.store, directory / "latents")
         self._pool = pool
+        self._absent = AbsentNames()
         self._aliases = {name.casefold(): voice for name, voice in settings.voice_aliases.items()}
         self._clients = clients
         self._files = asyncio.Lock()
@@ -92,10 +94,15 @@ class Voices:
         """Whether `resolve` finds a voice of that name; not while custom voices cannot be reached."""
         if reference.casefold() in self._aliases or built_in_name(self._pool, reference) is not None:
             return True
+        if reference in self._absent:
+            return False
         try:
-            return bool(await self._registry.find(reference))
+            found = await self._registry.find(reference)
         except ApiError:  # which is in the log
             return False
+        if not found:
+            self._absent.add(reference)
+        return bool(found)
 
     # ------------------------------------------------------------------------------------------- the registry
 
@@ -119,6 +126,7 @@ class Voices:
             await self._save(audio, audio_sha256)
             try:
                 voice = await self._registry.add(voice)
+                self._absent.clear()
             except ApiError:
                 if not await self._registry.uses(audio_sha256):
                     await self._delete_audio(audio_sha256)
@@ -138,6 +146,7 @@ class Voices:
             self._check_name(change.name)
         columns = change.columns | _consent_columns(change, voice.audio_sha256)
         voice = await self._registry.change(voice.id, columns)
+        self._absent.clear()
         self.samples.forget(voice.id)
         self._prepare(voice)
         return voice

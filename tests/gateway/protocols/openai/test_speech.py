@@ -164,3 +164,14 @@ async def test_metrics_tell_protocols_apart(fleet: GatewayProcess) -> None:
         metrics = (await http.get("/metrics")).text
     for protocol in ("openai", "voxfleet"):
         assert f'voxfleet_requests_total{{outcome="stop",protocol="{protocol}"}}' in metrics
+
+
+async def test_a_voice_that_is_made_is_found_by_its_name_at_once(fleet: GatewayProcess) -> None:
+    before = (await ask(fleet, voice="echo")).content
+    async with fleet.http() as http:
+        audio = {"audio": encoded("webm", speech(6.0))}
+        made = (await http.post("/api/voices", files=audio, data={"name": "Echo", **CONSENT})).json()
+        own = (await ask(fleet, voice="echo")).content
+        await http.delete(f"/api/voices/{made['id']}")
+    assert before == pcm_of(TEXT, 5) != own
+    assert (await ask(fleet, voice="echo")).content == before
