@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.voice import plot, report
 from engine.kernels import halved_linear
 
 ROOT = Path(__file__).parents[2]
@@ -145,10 +146,22 @@ def test_a_document_cites_the_figures_of_the_gpu(document: str) -> None:
     assert [figure for figure in gpu_figures()[document] if figure not in text] == []
 
 
-@pytest.mark.parametrize("figures", [service_figures, chaos_figures, gateway_figures, resume_figures])
+def voice_figures() -> list[str]:
+    """How the bundled voice is judged: both tables."""
+    return report.markdown(results("voice")).splitlines()
+
+
+@pytest.mark.parametrize(
+    "figures", [service_figures, chaos_figures, gateway_figures, resume_figures, voice_figures]
+)
 def test_the_numbers_cite_what_faults_and_load_came_to(figures: Any) -> None:
     text = (ROOT / "docs" / "numbers.md").read_text()
     assert [figure for figure in figures() if figure not in text] == []
+
+
+def test_the_drawing_of_the_voice_is_that_of_its_results() -> None:
+    drawing = ROOT / "benchmarks" / "results" / "voice.svg"
+    assert drawing.read_text() == plot.svg(results("voice"))
 
 
 def test_halves_are_taken_where_they_were_seen_to_pay() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import soundfile
 
-from benchmarks.voice import plot, report, speed, story
+from benchmarks.voice import likeness, plot, report, speed, story
 from benchmarks.voice.continuing import jump_percent
 from benchmarks.voice.hard import hard_texts
 from benchmarks.voice.judge import described, endings, goals, judge, reference_pitch, worst_first
@@ -27,7 +28,7 @@ from benchmarks.voice.measures import (
     transcribe,
     word_error_rate,
 )
-from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
+from benchmarks.voice.readers import Clip, ModelReader, Recording, TeacherReader
 from benchmarks.voice.spectrograms import spectrogram, write_spectrograms
 from models.voxcpm import VoxCPM
 from models.voxcpm.training.teachers import Speaker
@@ -39,9 +40,7 @@ CHECKPOINTS = Path(__file__).parent.parent / "parity"
 
 @pytest.mark.parametrize("hertz", [85.0, 120.0, 180.0, 300.0])
 def test_the_pitch_of_a_harmonic_tone_is_its_fundamental(hertz: float) -> None:
-    time = np.arange(SAMPLE_RATE) / SAMPLE_RATE
-    tone = sum(np.sin(2 * np.pi * hertz * k * time) / k for k in range(1, 8)).astype(np.float32) / 4
-    assert median_pitch(tone) == pytest.approx(hertz, rel=0.02)
+    assert median_pitch(harmonics(hertz)) == pytest.approx(hertz, rel=0.005)
 
 
 def test_noise_and_silence_have_no_pitch() -> None:
@@ -171,6 +170,48 @@ def test_a_story_is_cut_in_its_pauses_and_a_voice_that_rises_is_noticed() -> Non
     missed = [rule for rule in story.goals(figures) if kept[rule] is False]
     assert any("within 6 % of the first" in rule for rule in missed)
     assert jump_percent([Clip("", pieces[1])], [Clip("", pieces[2])]) == pytest.approx(20, abs=2)
+
+
+class Imitator:
+    """Says everything in the voice of the recording it is given, or always in the same voice."""
+
+    def __init__(self, hertz: float | None = None) -> None:
+        self._hertz = hertz
+
+    def read_all(self, jobs: list[dict[str, Any]]) -> list[Clip]:
+        return [Clip(job["text"], self._said(*job["reference_audio"])) for job in jobs]
+
+    def _said(self, samples: np.ndarray, rate: int) -> np.ndarray:
+        return samples[:rate] if self._hertz is None else harmonics(self._hertz)
+
+
+def harmonics(hertz: float) -> np.ndarray:
+    time = np.arange(SAMPLE_RATE) / SAMPLE_RATE
+    return sum(np.sin(2 * np.pi * hertz * k * time) / k for k in range(1, 8)).astype(np.float32) / 4
+
+
+class SpeakerEars(Ears):
+    """Knows speakers by their pitch alone: one component for each of two."""
+
+    def speaker(self, samples: np.ndarray) -> np.ndarray:
+        return np.eye(2)[int(median_pitch(samples) > 150)]
+
+
+@pytest.mark.parametrize(("hertz", "like", "kept"), [(None, 1.0, True), (100.0, 0.5, False)])
+def test_likeness_is_one_for_who_imitates_and_less_for_who_has_one_voice(
+    hertz: float | None, like: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = {
+        name: [Recording(TEXT, harmonics(pitch), SAMPLE_RATE)] * likeness.RECORDINGS
+        for name, pitch in (("man", 100.0), ("woman", 200.0))
+    }
+    monkeypatch.setattr(likeness, "strangers", lambda *_: people)
+    texts = ["text"] * (likeness.RECORDINGS + 2)
+    figures = likeness.measure(Imitator(hertz), None, SpeakerEars(), texts, None)
+    assert figures["likeness"] == pytest.approx(like) and figures["clips"] == 4
+    assert figures["between_strangers"] == 0 and figures["strangers"]["man"]["likeness"] == 1
+    met = likeness.goals(figures, default_errors=None)
+    assert met["a stranger's reference: pitch within 10 %"] is kept
 
 
 def test_every_hard_text_is_of_letters_that_the_voice_knows() -> None:
