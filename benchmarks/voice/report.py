@@ -111,10 +111,9 @@ def lines(results: Results) -> Iterator[tuple[str, str]]:
             "story: seconds, words a minute, word errors",
             (f"{f['audio_seconds']:.0f}, {f['words_a_minute']:.0f}, {f['word_error_rate']:.3f}"),
         )
-        yield (
-            "  drift of pitch, of pace, at most",
-            (f"{f['worst_drift_percent']:.1f} %, {f['worst_pace_percent']:.1f} %"),
-        )
+        drift, teachers = f["worst_drift_percent"], f["teacher_worst_drift_percent"]
+        yield "  pitch off the first 20 s (teacher), at most", f"{drift:.1f} % ({teachers:.1f} %)"
+        yield "  words a minute off their mean, at most", f"{f['worst_pace_percent']:.1f} %"
     if f := results.get("speed"):
         yield "one stream: RTF, first audio", f"{f['rtf_alone']:.3f}, {f['first_audio_ms']:.0f} ms"
         yield "eight: RTF, worst", f"{f['rtf_of_eight']:.3f}, {f['rtf_of_eight_worst']:.3f}"

@@ -108,7 +108,11 @@ class Run:
         return {**figures, "goals": continuing.goals(figures, default_errors)}
 
     def story(self) -> dict[str, Any]:
-        figures = story.measure(self.reader, self.judges, self.arguments.voice or "default")
+        voice = self.arguments.voice or "default"
+        speaker = self.teacher.counterpart(voice)
+        figures = story.measure(
+            self.reader, lambda text: self.teacher.read(text, speaker), self.judges, voice
+        )
         return {**figures, "goals": story.goals(figures)}
 
     def speed(self) -> dict[str, Any]:

@@ -161,10 +161,11 @@ def test_a_story_is_cut_in_its_pauses_and_a_voice_that_rises_is_noticed() -> Non
     assert [round(median_pitch(piece)) for piece in pieces] == pytest.approx([150, 150, 180], rel=0.02)
 
     class OneReader:
-        def read(self, text: str, voice: str) -> Clip:
+        def read(self, text: str, voice: str = "default") -> Clip:
             return Clip(text, samples)
 
-    figures = story.measure(OneReader(), Ears(), most=100)
+    figures = story.measure(OneReader(), OneReader().read, Ears(), most=100)
+    assert figures["teacher_worst_drift_percent"] == pytest.approx(figures["worst_drift_percent"], abs=2)
     assert figures["worst_drift_percent"] == pytest.approx(20, abs=2)
     kept = json.loads(json.dumps(figures | story.goals(figures), default=np.generic.item))
     missed = [rule for rule in story.goals(figures) if kept[rule] is False]
