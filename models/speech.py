@@ -18,6 +18,7 @@ import numpy as np
 FinishReason = Literal["stop", "length", "cancelled", "runaway", "error"]
 FINISH_REASONS: tuple[FinishReason, ...] = get_args(FinishReason)
 AudioRole = Literal["prompt", "reference"]
+DEFAULT_VOICE = "default"
 WORDS_ONLY = "words_only"
 """The feature of a model that has to be given words: it has no tokens for digits, or misreads figures."""
 
@@ -77,7 +78,8 @@ class SpeechRequest:
     text: str
     seed: int
     """Same seed, same request, same audio: noise is a function of (seed, patch index) alone."""
-    voice: str = "default"
+    voice: str = DEFAULT_VOICE
+    """The default voice gives way to a prompt: whose audio goes on tells who speaks."""
     prompt_text: str | None = None
     """The words of the prompt audio; given together with `prompt_latents`."""
     prompt_latents: np.ndarray | None = None

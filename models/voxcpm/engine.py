@@ -24,7 +24,7 @@ from engine.errors import EngineError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
 from engine.threads import StepThreads
-from models.speech import WORDS_ONLY, AudioRole, ModelInfo, SpeechOutput, SpeechRequest
+from models.speech import DEFAULT_VOICE, WORDS_ONLY, AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import (
     Checkpoint,
@@ -47,7 +47,6 @@ __all__ = ["EngineOptions", "VoxCPMEngine", "load_engine"]
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_VOICE = "default"
 PREFILL_TOKENS_PER_DECODE = 4
 """A decode passes once through the language models and, at ten solver steps, as 200 tokens through the DiT:
 in VoxCPM2 it costs as much as 25 positions of a prompt.

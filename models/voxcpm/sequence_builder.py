@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.errors import RequestError
 from engine.sequence import Sequence
-from models.speech import ModelInfo, SpeechRequest
+from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.options import EngineOptions
@@ -57,7 +57,8 @@ class SequenceBuilder:
         if not tokens:
             raise RequestError("text has nothing that can be spoken", param="text")
         reference = request.reference_latents
-        if reference is None:
+        gives_way = request.voice == DEFAULT_VOICE and request.prompt_latents is not None
+        if reference is None and not gives_way:
             reference = self._voice_reference(request.voice)
         keys = build_sequence(
             self.tokenizer.encode(request.prompt_text + text) if request.prompt_text else tokens,

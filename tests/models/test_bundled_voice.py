@@ -14,9 +14,12 @@ from benchmarks.voice.measures import (
     transcribe,
     word_error_rate,
 )
+from models.speech import SpeechRequest
 from models.voxcpm import VoxCPM
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
+from models.voxcpm.prompt import patch_keys
+from models.voxcpm.tokenizer import REFERENCE_START
 
 SENTENCES = (
     "The quick brown fox jumps over the lazy dog.",
@@ -76,3 +79,18 @@ def test_a_paragraph_is_read_to_its_end(voice: VoxCPM) -> None:
 def test_the_checkpoint_stays_within_its_size() -> None:
     size = sum(path.stat().st_size for path in BUNDLED_DIRECTORY.rglob("*") if path.is_file())
     assert size <= 40 * 2**20
+
+
+def test_the_default_voice_has_a_recording_of_its_own_which_gives_way_to_a_prompt(voice: VoxCPM) -> None:
+    engine = voice._engine
+    latents = np.zeros((20, engine.config.patch_size, engine.config.feat_dim), np.float32)
+    own, walters = (engine._voice_reference(name) for name in ("default", "walter"))
+
+    def begins(**asked: object) -> list[int | bytes]:
+        return engine.prepare(SpeechRequest("r", "Hello.", seed=1, **asked)).token_ids
+
+    assert begins()[: len(own) + 1] == [REFERENCE_START, *patch_keys(own)]
+    prompted = {"prompt_text": "Good day. ", "prompt_latents": latents}
+    assert REFERENCE_START not in begins(**prompted)
+    assert begins(voice="walter", **prompted)[: len(walters) + 1] == [REFERENCE_START, *patch_keys(walters)]
+    assert begins(reference_latents=latents, **prompted)[1:21] == patch_keys(latents)
