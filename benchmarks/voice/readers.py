@@ -57,9 +57,10 @@ class TeacherReader:
 
     def counterpart(self, voice: str) -> Speaker:
         """Whom `voice` is measured against: who speaks its reference recording, or the default teacher."""
-        if voice in NAMED_VOICES:
-            return NAMED_VOICES[voice][0]
-        return Speaker(voice if voice in (*VOICES, "heart", "joe") else self._default)
+        if voice in (*VOICES, "heart", "joe"):
+            return Speaker(voice)
+        others = {name: speaker for name, (speaker, _) in NAMED_VOICES.items() if name != "default"}
+        return others.get(voice, Speaker(self._default))
 
     def record(self, text: str, speaker: Speaker) -> Recording:
         samples = self._teachers.read(text, speaker, random.Random(0)).astype(np.float32) / 32768
