@@ -5,9 +5,10 @@ A case is a function of a script in `tests/clients/scripts/`, which runs in the 
 
 from __future__ import annotations
 
-import ast
 import json
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -22,18 +23,27 @@ from tests.gateway.protocols.wyoming.test_server import port_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 KEY = "a key that is long enough"
-PYTHON = os.environ.get("CLIENTS_PYTHON")
+FOLDER = os.environ.get("CLIENTS_FOLDER")
+"""Where they are installed."""
+CASE = re.compile(r"^ *(?:async |def |async def )(case_\w+)\(", re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(PYTHON is None, reason="tests/clients/run.sh installs the clients")
+pytestmark = pytest.mark.skipif(FOLDER is None, reason="tests/clients/run.sh installs the clients")
 
 
 def cases() -> list[tuple[str, str]]:
-    found = []
-    for path in sorted(SCRIPTS.glob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("case_"):
-                found.append((path.stem, node.name.removeprefix("case_")))
-    return found
+    scripts = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".mjs"))
+    return [
+        (path.name, name.removeprefix("case_")) for path in scripts for name in CASE.findall(path.read_text())
+    ]
+
+
+def command(script: str) -> list[str]:
+    """JavaScript finds its modules beside itself alone, so its script is run from there."""
+    if script.endswith(".py"):
+        return [f"{FOLDER}/bin/python", str(SCRIPTS / script)]
+    if not Path(FOLDER, "node_modules").is_dir():
+        pytest.skip("there was no npm when the clients were installed")
+    return ["node", shutil.copy(SCRIPTS / script, FOLDER)]
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +79,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 def results(environment: dict[str, str]) -> object:
     @cache
     def results_of(script: str) -> dict[str, str | None]:
-        ran = subprocess.run(
-            [PYTHON, str(SCRIPTS / f"{script}.py")],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        ran = subprocess.run(command(script), env=environment, capture_output=True, text=True, timeout=300)
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout.splitlines()[-1])
 
