@@ -91,7 +91,9 @@ async def test_the_setting_decides_for_those_who_do_not_ask(start: StartFleet, t
         assert (refused["param"], refused["code"]) == ("record", "recording_off")
         assert "X-Session-Id" not in (await http.post("/v1/audio/speech", json=speech)).headers
         spoken = await recording.post("/v1/audio/speech", json=speech)
-        check_error(await recording.post("/v1/audio/speech", json={**speech, "record": True}), 422)
+        asked = {**speech, "record": True}
+        assert check_error(await http.post("/v1/audio/speech", json=asked), 422)["code"] == "recording_off"
+        assert "X-Session-Id" in (await recording.post("/v1/audio/speech", json=asked)).headers
     assert await audio_of(everything, spoken.headers["X-Session-Id"]) == spoken.content
     async with off.stream(text=TEXT, record=True) as stream:
         assert await stream.receive_rest() == 1008
