@@ -24,7 +24,7 @@ async def test_many_workers_that_hang_do_not_bring_a_healthy_one_down() -> None:
     silent = await asyncio.start_server(never_answer, "0.0.0.0", 0)
     port = silent.sockets[0].getsockname()[1]
     hanging = [f"http://127.0.1.{number}:{port}" for number in range(1, SILENT + 1)]
-    options = {"health_interval_seconds": 0.05, "health_timeout_seconds": 1, "health_retry_seconds": 0.01}
+    options = {"health_interval_seconds": 0.5, "health_timeout_seconds": 2, "health_retry_seconds": 0.1}
     async with ScriptedWorker([Act()]).running() as healthy:
         gateway = Gateway(load_settings(worker_urls=",".join((healthy.url, *hanging)), **options))
         worker, *others = gateway.pool.workers.values()
