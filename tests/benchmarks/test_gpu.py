@@ -259,7 +259,7 @@ def test_a_run_of_the_scenarios_on_the_cpu(tmp_path: Path, capsys: pytest.Captur
     saved = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]
     assert set(saved) == {"tiny/concurrency", "tiny/profile", "tiny/real_time"}
     assert [row["streams"] for row in saved["tiny/concurrency"]["works"]] == [1, 2]
-    assert all(row["times_the_floor"] > 1 for row in saved["tiny/concurrency"]["works"])
+    assert all(row["times_the_floor"] > 0 for row in saved["tiny/concurrency"]["works"])
     assert saved["tiny/concurrency"]["machine"]["copy_bytes_per_second"] > 0
     assert (tmp_path / "gpu_profile_tiny_2.txt").read_text().startswith("2 streams")
     ElementTree.fromstring((tmp_path / "gpu.tiny.svg").read_text())
