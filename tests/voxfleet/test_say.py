@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import shutil
@@ -198,7 +199,10 @@ def test_a_model_that_cannot_continue_recordings_says_so(tmp_path: Path) -> None
     seconds = np.arange(16000) / 16000
     soundfile.write(prompt, (0.3 * np.sin(2 * np.pi * 150 * seconds)).astype(np.float32), 16000)
     recording = {"prompt_audio": prompt, "prompt_text": "Hello."}
-    spoken = say("Hello there.", tmp_path / "a.wav", device="cpu", seed=1, **recording)
+    untrained = tmp_path / "untrained"
+    shutil.copytree(TINY, untrained)
+    (untrained / "generation_config.json").write_text(json.dumps({"features": ["reference"]}))
+    spoken = say("Hello there.", tmp_path / "a.wav", model=str(untrained), device="cpu", **recording)
     assert spoken.note is not None and "--reference" in spoken.note
     assert say("Hello there.", tmp_path / "b.wav", model=str(TINY), device="cpu", **recording).note is None
 
