@@ -55,6 +55,10 @@ dates, money, short replies). No text is part of the checkpoint.
 | wamerican (word list) | public domain and permissive |
 | The Battle for Wesnoth, what people say in five campaigns | GPL-2+ or CC-BY-SA-4.0 |
 
+## How it is judged
+
+By `python -m benchmarks.voice`, beside its teachers; `docs/numbers.md` of VoxFleet has the figures.
+
 ## What it cannot do
 
 * No language but English, and only the letters, digits and signs of its tokenizer.
