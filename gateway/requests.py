@@ -169,6 +169,16 @@ def parse_stream_request(message: str) -> StreamRequest:
         raise ApiError(400, "invalid_json", f"the message is not JSON: {error}") from error
 
 
+def translated(fields: dict[str, Any], text_field: str = "text") -> TtsRequest:
+    """The request that another protocol's fields mean, with the text in `text_field`. Raises ApiError 422."""
+    try:
+        return TtsRequest.model_validate(fields)
+    except ValidationError as error:
+        problem = from_validation(error.errors())
+        param = text_field if problem.param == "text" else problem.param
+        raise ApiError(422, problem.code, problem.message, param=param) from error
+
+
 def check_limits(request: TtsRequest, settings: GatewaySettings, text_field: str = "text") -> None:
     """Raise ApiError when the request exceeds a limit of this deployment. `text_field`: for its client."""
     if len(request.text) > settings.max_text_characters:

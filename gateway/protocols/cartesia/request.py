@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from gateway.errors import ApiError, from_validation
+from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.ignored import ignored_fields
-from gateway.requests import Language, Name, Text, TtsRequest
+from gateway.requests import Language, Name, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
 
@@ -96,12 +96,7 @@ class Generation(_Part):
             "format": output.format,
             "bit_rate": output.bit_rate,
         }
-        try:
-            return TtsRequest.model_validate(fields)
-        except ValidationError as error:
-            problem = from_validation(error.errors())
-            param = "transcript" if problem.param == "text" else problem.param
-            raise ApiError(422, problem.code, problem.message, param=param) from error
+        return translated(fields, "transcript")
 
     async def to_start(self, gateway: Gateway) -> Start:
         """A live session."""

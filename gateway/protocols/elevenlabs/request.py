@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from gateway.errors import ApiError, from_validation
+from gateway.errors import ApiError
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, output_format
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
-from gateway.requests import Language, Text, TtsRequest
+from gateway.requests import Language, Text, TtsRequest, translated
 from gateway.service import Gateway
 from gateway.voices.catalog import served_models
 
@@ -57,10 +57,7 @@ class ElevenLabsClip(Lenient):
             "sample_rate": output.sample_rate,
             "bit_rate": output.bit_rate,
         }
-        try:
-            return TtsRequest.model_validate(fields)
-        except ValidationError as error:
-            raise from_validation(error.errors()) from error
+        return translated(fields)
 
 
 def known_model(gateway: Gateway, name: str | None) -> str | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from gateway.audio.formats import AudioFormat
-from gateway.errors import ApiError, from_validation
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
-from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest
+from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest, translated
 
 OPENAI = "openai"
 """The protocol's name, in metrics and sessions."""
@@ -99,9 +98,4 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
             "min_seconds": self.min_seconds,
             "max_seconds": self.max_seconds,
         }
-        try:
-            return TtsRequest.model_validate(fields)
-        except ValidationError as error:
-            problem = from_validation(error.errors())
-            param = "input" if problem.param == "text" else problem.param
-            raise ApiError(422, problem.code, problem.message, param=param) from error
+        return translated(fields, "input")
