@@ -5,7 +5,7 @@
 | studio   | `/`: 404           |                     |                                               |
 | live     | `/live`: 302 to /  | `/ws/live`: 1008    |                                               |
 | sessions | `/sessions`: 302   |                     | `/api/sessions`: 403, but not `.../storage`   |
-| voices   | `/voices`: 302     |                     | `/api/voices`: 403 for new ones and changes   |
+| voices   |                    |                     | `/api/voices`: 403 for new ones and changes   |
 
 Voices can still be used, listed and deleted: somebody may have switched them off to tidy up. Speech itself
 (`/tts`, `/ws/tts`, `/v1`) is no page's. Only the beginning of an exchange is looked at: what runs when a page
@@ -24,7 +24,7 @@ from gateway.errors import ApiError, error_response
 from gateway.operations.pages import PageId, Pages, page_disabled
 
 _MAKING = ("POST", "PUT", "PATCH")
-_PAGES: dict[str, PageId] = {"/live": "live", "/sessions": "sessions", "/voices": "voices"}
+_PAGES: dict[str, PageId] = {"/live": "live", "/sessions": "sessions"}
 _SOCKETS: dict[str, PageId] = {"/ws/live": "live"}
 
 

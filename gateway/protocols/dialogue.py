@@ -44,7 +44,7 @@ class DialogueListener(Listener):
         """A sentence was not spoken; the dialogue goes on."""
 
     def drop_audio(self) -> int:
-        """Forget audio that has not left yet; its bytes."""
+        """Forget audio that has not left yet; its samples."""
         return 0
 
 

@@ -81,8 +81,8 @@ class Context(DialogueListener):
         self._send({"message": error["message"], "warning": error["code"], "contextId": self._id})
 
     def drop_audio(self) -> int:
-        """What is not encoded yet."""
-        return self._outbox.drop_audio()
+        """What is not encoded yet will not be; in samples."""
+        return self._outbox.drop_audio() // 2
 
     def _fail(self, error: Exception) -> None:
         self._failure = error

@@ -58,7 +58,6 @@ async def test_all_pages_are_on_and_the_pages_know(client: httpx.AsyncClient) ->
         ("live", "/live"),
         ("sessions", "/sessions"),
         ("sessions", "/sessions/2026-05-01"),
-        ("voices", "/voices"),
     ],
 )
 async def test_a_page_that_is_off_leads_home(app: FastAPI, client: httpx.AsyncClient, page, path) -> None:
@@ -69,6 +68,15 @@ async def test_a_page_that_is_off_leads_home(app: FastAPI, client: httpx.AsyncCl
     assert (await client.get("/api/config")).json()["pages"] == [
         other for other in ("studio", "live", "sessions", "voices") if other != page
     ]
+
+
+async def test_voices_have_no_page_and_their_list_is_a_protocols(
+    app: FastAPI, client: httpx.AsyncClient
+) -> None:
+    """Cartesia's clients ask for it."""
+    switch_off(app, "voices")
+    answer = await client.get("/voices", headers={"Cartesia-Version": "2025-04-16"})
+    assert answer.status_code == 200
 
 
 async def test_home_itself_leads_nowhere_when_it_is_off(app: FastAPI, client: httpx.AsyncClient) -> None:
