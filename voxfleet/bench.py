@@ -48,6 +48,15 @@ class Playback:
             self.silent_seconds += late_seconds
         self.audio_seconds += audio_seconds
 
+    def plays_at(self, offset_seconds: float) -> float:
+        """When the newest chunk's sample at that offset of the clip is played.
+
+        Raises ValueError before there is audio.
+        """
+        if self._starts_at is None:
+            raise ValueError("no audio yet")
+        return self._starts_at + self.silent_seconds + offset_seconds
+
 
 @dataclass(frozen=True)
 class RequestResult:

@@ -17,8 +17,9 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -105,22 +106,28 @@ def heard_line(figures: dict[str, Any]) -> str:
     )
 
 
-async def serve(arguments: argparse.Namespace, checkpoint: Path) -> None:
-    """The service from start to end, measured with every number of listeners."""
+@asynccontextmanager
+async def service(checkpoint: Path, device: str, slots: int) -> AsyncIterator[dict[str, Process]]:
+    """A gateway and one worker, ready, for as long as the block lasts."""
     allow_many_files()
-    slots = max(arguments.streams)
     began = time.perf_counter()
-    options = ("--model", str(checkpoint), "--device", arguments.device, "--slots", str(slots))
+    options = ("--model", str(checkpoint), "--device", device, "--slots", str(slots))
     worker = Process("worker", *options, port=free_port())
     gateway = Process("gateway", "--workers", worker.url, port=free_port(), log_level="error")
     processes = {"gateway": gateway, "worker": worker}
     try:
         await until_ready(gateway, [worker], START_SECONDS)
         print(f"ready after {time.perf_counter() - began:.1f} s", flush=True)
-        await asyncio.to_thread(measure_all, processes, arguments)
+        yield processes
     finally:
         for process in processes.values():
             process.kill()
+
+
+async def serve(arguments: argparse.Namespace, checkpoint: Path) -> None:
+    """The service from start to end, measured with every number of listeners."""
+    async with service(checkpoint, arguments.device, max(arguments.streams)) as processes:
+        await asyncio.to_thread(measure_all, processes, arguments)
 
 
 def measure_all(processes: dict[str, Process], arguments: argparse.Namespace) -> None:
