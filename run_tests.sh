@@ -49,6 +49,7 @@ install_packages
 
 check "ruff" .venv/bin/ruff check .
 check "audit of the lock files" .venv/bin/python scripts/audit.py
+check "links of the documentation" .venv/bin/sphinx-build -q -W --keep-going -c docs/site . data/site
 # One process a core. Here each test stands alone; elsewhere those of a file share a browser, a service or a port.
 side_by_side=(
     tests/engine tests/models tests/gateway tests/worker tests/sockets tests/training tests/parity tests/benchmarks
