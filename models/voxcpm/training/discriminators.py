@@ -13,8 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from .teachers import SPEECH_RATE
+
 Judgement = tuple[Tensor, list[Tensor]]
 LOUDNESS = 5.0  # speech at training level is quiet; fresh discriminators learn faster from louder input
+QUIET_POWER = 1e-2  # of a spectrum's bin: what lies below, 65 dB under the loudest, is nearly silence
+TILT_HZ = 1000.0  # from here on spectra are lifted with the frequency, as speech falls
 
 
 def _conv(inputs: int, outputs: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1)) -> nn.Module:
@@ -32,28 +36,40 @@ class _ConvStack(nn.Module):
     def forward(self, x: Tensor) -> Judgement:
         features = []
         for layer in self.layers:
+            x = x.contiguous(memory_format=torch.channels_last)  # the layout of tensor cores
             x = F.leaky_relu(layer(x), 0.1)
             features.append(x)
         return self.last(x), features
 
 
 class SpectrumDiscriminator(nn.Module):
-    """Judges the complex spectrum, its magnitudes compressed by a square root."""
+    """Judges the complex spectrum, compressed by a square root, with its log magnitude and the frequency.
 
-    def __init__(self, window: int, channels: int = 24) -> None:
+    The compression is nearly linear below QUIET_POWER: a gradient through the root of nothing is endless, and
+    the silence between two words would outweigh the words.
+    """
+
+    def __init__(self, window: int, channels: int = 32) -> None:
         super().__init__()
+        frequency = torch.linspace(0, 1, window // 2 + 1)
+        lift = (frequency * SPEECH_RATE / 2 / TILT_HZ).clamp_min(1.0)
         self.register_buffer("taper", torch.hann_window(window), persistent=False)
+        self.register_buffer("frequency", (2 * frequency - 1)[:, None], persistent=False)
+        self.register_buffer("lift", lift[:, None], persistent=False)
         strided = [_conv(channels, channels, (9, 3), (2, 1)) for _ in range(3)]
-        layers = [_conv(2, channels, (9, 3)), *strided, _conv(channels, channels, (3, 3))]
+        layers = [_conv(4, channels, (9, 3)), *strided, _conv(channels, channels, (3, 3))]
         self.stack = _ConvStack(layers, _conv(channels, 1, (3, 3)))
 
     def view(self, audio: Tensor) -> Tensor:
-        """audio [B, 1, T] -> [B, 2, bins, frames]."""
+        """audio [B, 1, T] -> [B, 4, bins, frames]."""
         window = len(self.taper)
         with torch.autocast(audio.device.type, enabled=False):
             z = torch.stft(audio[:, 0].float(), window, window // 4, window=self.taper, return_complex=True)
-            magnitude = (z.real.square() + z.imag.square() + 1e-9).sqrt()
-            return torch.stack([z.real, z.imag], 1) / magnitude.sqrt()[:, None]
+            real, imaginary = z.real * self.lift, z.imag * self.lift
+            power = real.square() + imaginary.square() + QUIET_POWER
+            root = power.pow(-0.25)
+            frequency = self.frequency.expand_as(power)
+            return torch.stack([real * root, imaginary * root, 0.5 * power.log10(), frequency], 1)
 
 
 class PeriodDiscriminator(nn.Module):
@@ -93,6 +109,13 @@ def discriminator_loss(real: list[Judgement], made: list[Judgement]) -> Tensor:
         for (r, _), (m, _) in zip(real, made, strict=True)
     ]
     return torch.stack(losses).mean()
+
+
+def margin(real: list[Judgement], made: list[Judgement]) -> Tensor:
+    """By how much real speech scores higher, mean over discriminators: 0 where they see no difference."""
+    return torch.stack(
+        [r.float().mean() - m.float().mean() for (r, _), (m, _) in zip(real, made, strict=True)]
+    ).mean()
 
 
 def generator_loss(real: list[Judgement], made: list[Judgement], matching_weight: float = 2.0) -> Tensor:

@@ -20,7 +20,7 @@ from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
 
 from .recipe import DEFAULT_VOICE, LMRecipe
 
-SHORTEST_REFERENCE, LONGEST_REFERENCE = 15, 45
+SHORTEST_REFERENCE, LONGEST_REFERENCE = 15, 75
 PADDING_DOCUMENT = 512
 MOST_SILENCE_CUT = 3  # patches: what training adds, and part of the silence that every utterance ends with
 

@@ -51,11 +51,11 @@ def plan(
     """Several GPUs train decoder and language model side by side, one does so in turn.
 
     The audio VAE is what limits the voice: stage 1 has `vae_share` of the time, and the synthesis as long;
-    without stage 1 the synthesis has 25 %. On one GPU the decoder is done after 78 % (45 % without stage 1).
+    without stage 1 the synthesis has 40 %. On one GPU the decoder is done after 78 % (45 % without stage 1).
     """
     end = begin + budget_seconds
     lm_end = end - min(75.0, 0.1 * budget_seconds)
-    speech_end = begin + (vae_share if trains_vae else 0.25) * budget_seconds
+    speech_end = begin + (vae_share if trains_vae else 0.4) * budget_seconds
     vae_end = speech_end if trains_vae else begin
     if gpus > 1:
         return Schedule(begin, speech_end, vae_end, begin, lm_end - 5, begin, lm_end, end)

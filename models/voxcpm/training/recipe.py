@@ -19,10 +19,10 @@ HEAD_DIM = 64
 MOST_POSITIONS = 1024
 DEFAULT_VOICE = "heart"
 TEACHER_WEIGHTS = {
-    "heart": 0.65,
-    "joe": 0.13,
-    "stranger of heart": 0.12,
-    "stranger of joe": 0.06,
+    "heart": 0.51,
+    "joe": 0.21,
+    "stranger of heart": 0.14,
+    "stranger of joe": 0.10,
     "slt": 0.02,
     "rms": 0.02,
 }
@@ -146,9 +146,10 @@ class VAERecipe:
     """Stage 1 trains the whole VAE, stage 2 the decoder alone; batch sizes are per GPU.
 
     most_latent_noise: deviations of noise that the decoder learns to bear; adversarial_from: share of stage 2
-    after which the discriminators take part; adversarial_ratio: their gradient's norm over that of the mel
-    loss, reached after adversarial_ramp_steps; most_hours: of speech kept in device memory; least_steps: of
-    each stage, even when its time is over.
+    after which the discriminators take part, in a warm start 0; judge_warmup_steps: how long they
+    learn before the decoder heeds them; adversarial_ratio: their gradient's norm over that of the mel
+    loss, reached adversarial_ramp_steps later; judge_learning_rate: of the discriminators, constant;
+    most_hours: of speech kept in device memory; least_steps: of each stage, even when its time is over.
     """
 
     batch_size: int = 32
@@ -161,7 +162,9 @@ class VAERecipe:
     most_latent_noise: float = 0.2
     adversarial_from: float = 0.6
     adversarial_ratio: float = 0.3
-    adversarial_ramp_steps: int = 500
+    judge_warmup_steps: int = 1000
+    adversarial_ramp_steps: int = 1000
+    judge_learning_rate: float = 2e-4
     ema_decay: float = 0.999
     validate_every: int = 1000
     most_hours: float = 40.0
@@ -219,14 +222,23 @@ class Recipe:
     seed: int = 1
 
     def for_warm_start(self) -> Recipe:
-        """Lower peaks of the learning rates: the weights are good already."""
-        vae = replace(self.vae, decoder_learning_rate=0.5 * self.vae.decoder_learning_rate)
+        """Lower peaks of the rates, and discriminators from the start: the weights are good already."""
+        rate = 0.5 * self.vae.decoder_learning_rate
+        vae = replace(self.vae, decoder_learning_rate=rate, adversarial_from=0.0)
         return replace(self, vae=vae, lm=replace(self.lm, learning_rate=0.7 * self.lm.learning_rate))
 
 
 def tiny_recipe() -> Recipe:
     """Sizes for a run of every stage on a CPU, by flite's voices alone."""
-    vae = VAERecipe(batch_size=2, crop_frames=8, warmup_steps=2, validate_every=5, least_steps=6)
+    vae = VAERecipe(
+        batch_size=2,
+        crop_frames=8,
+        warmup_steps=2,
+        judge_warmup_steps=1,
+        adversarial_ramp_steps=2,
+        validate_every=5,
+        least_steps=6,
+    )
     lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=30)
     voices = {name: (Speaker(name), "of flite") for name in FLITE_VOICES}
     return Recipe(

@@ -15,6 +15,7 @@ import itertools
 import multiprocessing
 import os
 import random
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 0.5, 22.0
 MOST_CHARACTERS = 330
 VALIDATION_FILE, VALIDATION_SECONDS = "validation.npy", 3
 UTTERANCES_OF_A_STRANGER = 12
+# Letters that are spelled: there capitals make a difference.
+SHOUTED = re.compile(r"\b[A-Z]{2}|\b[A-HJ-Z]\b|[A-Z]\.[A-Z]")
 
 
 def write_validation_speech(
@@ -66,14 +69,23 @@ def utterance_texts(
     own = itertools.cycle(sentences[share])
     while True:
         draw = rng.random()
-        if draw < 0.60:
+        if draw < 0.56:
             yield "sentence", next(own)
-        elif draw < 0.78:
+        elif draw < 0.74:
             yield "sentence", " ".join(next(own) for _ in range(rng.choice((2, 2, 3))))
-        elif draw < 0.88:
+        elif draw < 0.82:
             yield "words", random_words(rng, sentences, words)
         else:
             yield "template", template_sentence(rng, words)
+
+
+def as_written(rng: random.Random, text: str) -> str:
+    """What stands beside the speech: mostly `text`, at times in capitals or without a full stop."""
+    if rng.random() < 0.08:
+        text = text.rstrip(".")
+    if rng.random() < 0.03 and not SHOUTED.search(text):
+        text = text.upper()
+    return text
 
 
 def utterance_speakers(rng: random.Random, weights: dict[str, float]) -> Iterator[Speaker]:
@@ -114,15 +126,13 @@ def _work(
             kind, text = next(texts)
             if len(text) > MOST_CHARACTERS:
                 continue
-            if rng.random() < 0.08:
-                text = text.rstrip(".")
             speaker = next(speakers)
             samples = teachers.read(text, speaker, rng)
             if not SHORTEST_SECONDS <= len(samples) / SPEECH_RATE <= LONGEST_SECONDS:
                 continue
             audio.write(samples.tobytes())
             audio.flush()
-            table.write(f"{written}\t{len(samples)}\t{speaker.name}\t{kind}\t{text}\n")
+            table.write(f"{written}\t{len(samples)}\t{speaker.name}\t{kind}\t{as_written(rng, text)}\n")
             table.flush()
             written += len(samples)
 

@@ -12,7 +12,9 @@ formants and pitch together, and WORLD (pyworld) then brings the pitch to where 
 from __future__ import annotations
 
 import json
+import math
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +31,18 @@ TARGET_RMS = 2300.0  # about -23 dB below full scale, over the voiced part
 SILENT_BELOW = 150
 JOE_MODEL = "en_US-joe-medium.onnx"
 LEAST_PITCH_SHIFT = 0.02
+LETTERS = re.compile(r"(?<![\w'])(?:[A-Z](?:, and |, | and | ))+[A-Z](?![\w'])")
+LONG_RUN = len("A B C D")
+LETTER_A = re.compile(r"\bA\b")
+NAME_OF_A = {"heart": "[A](/ˈA/)", "joe": "[[ˈeɪ]]"}
+"""Among spelled letters: both teachers take a lone A for the article. Each has its own notation of sounds."""
+THROATS_AND_PITCHES = {"heart": ((0.84, 1.12), (0.5, 1.25)), "joe": ((0.9, 1.2), (0.68, 1.8))}
+"""Between what factors `random_speaker` draws formants and pitch."""
+TOGETHER = 0.35
+"""Share of random speakers whose formants and pitch move together."""
+MOST_LOWERED, MOST_RAISED = 0.58, 1.6
+"""How far WORLD takes a pitch from where playing slower or faster has put it."""
+UNHEARD_THROATS, UNHEARD_PITCHES = 0.93, 0.68
 
 
 @dataclass(frozen=True)
@@ -51,12 +65,19 @@ class Speaker:
 
 
 def random_speaker(rng: random.Random, teacher: str) -> Speaker:
-    """Somebody who is not the teacher: another throat, another pitch and another pace."""
-    formants = rng.uniform(0.84, 1.12) if teacher == "heart" else rng.uniform(0.9, 1.2)
-    lowest, highest = (0.55, 1.25) if teacher == "heart" else (0.8, 1.8)
-    together = rng.random() < 0.6  # no vocoder needed
-    pitch = formants if together else min(max(formants * rng.uniform(0.65, 1.5), lowest), highest)
-    return Speaker(teacher, round(formants, 3), round(pitch, 3), round(rng.uniform(0.88, 1.15), 3))
+    """Somebody who is not the teacher: another throat, another pitch and another pace.
+
+    Low pitches are as frequent as high ones, octave by octave. heart's own throat with a man's pitch is left
+    out, for benchmarks/voice/strangers.py to find out what a voice does with it.
+    """
+    throats, pitches = THROATS_AND_PITCHES[teacher]
+    while True:
+        formants = rng.uniform(*throats)
+        together = rng.random() < TOGETHER  # no vocoder needed
+        pitch = formants if together else math.exp(rng.uniform(*map(math.log, pitches)))
+        pitch = min(max(pitch, MOST_LOWERED * formants), MOST_RAISED * formants)
+        if not (teacher == "heart" and formants > UNHEARD_THROATS and pitch < UNHEARD_PITCHES):
+            return Speaker(teacher, round(formants, 3), round(pitch, 3), round(rng.uniform(0.88, 1.15), 3))
 
 
 class Teachers:
@@ -70,7 +91,7 @@ class Teachers:
         if speaker.teacher in VOICES:
             return levelled(self._read_by_flite(text, speaker.teacher))
         say: Callable[..., np.ndarray] = {"heart": self._heart, "joe": self._joe}[speaker.teacher]
-        samples = say(text, speaker.pace / speaker.formants, rng)
+        samples = say(letters_apart(text, speaker.teacher), speaker.pace / speaker.formants, rng)
         return levelled(shifted(samples, speaker.formants, speaker.pitch) if len(samples) else samples)
 
     def _heart(self, text: str, pace: float, rng: random.Random) -> np.ndarray:
@@ -111,6 +132,16 @@ class Teachers:
     @cached_property
     def _flite(self) -> Flite:
         return Flite(self._carry)
+
+
+def letters_apart(text: str, teacher: str) -> str:
+    """`text` as heart or joe reads its spelled letters well: long runs with pauses, an A by its name."""
+
+    def apart(run: re.Match) -> str:
+        spaced = len(run[0]) >= LONG_RUN and "," not in run[0] and "and" not in run[0]
+        return LETTER_A.sub(NAME_OF_A[teacher], run[0].replace(" ", ", ") if spaced else run[0])
+
+    return LETTERS.sub(apart, text)
 
 
 def _resample(samples: np.ndarray, rate: float, to_rate: float = SPEECH_RATE) -> np.ndarray:

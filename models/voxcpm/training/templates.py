@@ -1,4 +1,4 @@
-"""Sentences made from templates: numbers, times, dates, money, initials, short replies, questions.
+"""Sentences made from templates: numbers, times, dates, money, letters, short replies, questions.
 
 They teach what running prose rarely shows but people type at once, such as
 `It is 10:45 on the 3rd of May, 2024, and the ticket costs $18.50.`
@@ -57,6 +57,27 @@ QUESTIONS = (
     "Could you tell me about {}?",
     "Is this {}?",
     "Would you like {}?",
+)
+SPELLED = (
+    "The letters are {}",
+    "{} is what it says",
+    "Please spell {}",
+    "{}",
+    "{}",
+    "The code is {}",
+    "Type {} here",
+)
+ACRONYMS = _words("""
+    BBC NBA CIA FBI UN EU UK CD DVD PC CPU GPU API URL HTML PDF USB SMS GPS ATM CEO MP DJ ID IT IQ
+    VIP AM PM BMW IBM KLM NHS NBC CNN HBO MTV DNA RNA XML SQL TCP IP VPN LED LCD RSVP FAQ PR HR DIY
+""")
+ABOUT_ACRONYMS = (
+    "The {0} and the {1} are both in {2}.",
+    "She works for the {0} in {2}.",
+    "Do you have a {0} or a {1}?",
+    "He has been at the {1} since the {0} closed.",
+    "{0} stands for something else in {2}.",
+    "Is that {0} or {1}?",
 )
 PLEAS = (
     "Please call {} at {}.",
@@ -117,15 +138,55 @@ def money(rng: random.Random) -> str:
     )
 
 
+def capitals(rng: random.Random, count: int) -> list[str]:
+    return [chr(rng.randint(65, 90)) for _ in range(count)]
+
+
+def joined(rng: random.Random, letters: list[str]) -> str:
+    """Letters as people write them one by one."""
+    listed = ", ".join(letters[:-1]) + rng.choice((", and ", " and ")) + letters[-1]
+    spaced = (", ".join(letters), ", ".join(letters), " ".join(letters))
+    return rng.choice((*spaced, listed, "-".join(letters), ". ".join(letters)))
+
+
 def initials(rng: random.Random, words: list[str]) -> str:
-    letters = [chr(rng.randint(65, 90)) for _ in range(rng.randint(2, 5))]
-    joined = rng.choice((".".join(letters) + ".", " ".join(letters), ", ".join(letters), "-".join(letters)))
-    return (
-        rng.choice(
-            (f"The letters are {joined}", f"{joined} is what it says", f"Please spell {joined}", joined)
-        ).rstrip(".")
-        + "."
+    letters = joined(rng, capitals(rng, rng.randint(2, 6)))
+    return rng.choice(SPELLED).format(letters) + "."
+
+
+def spelling(rng: random.Random, words: list[str]) -> str:
+    """A word or a name letter by letter, or a piece of the alphabet."""
+    word = rng.choice((rng.choice(NAMES), rng.choice(words), rng.choice(words)))[:9]
+    letters = [c for c in word.upper() if c.isalpha()]
+    if len(letters) < 2 or rng.random() < 0.2:
+        first = rng.randint(65, 87)
+        return joined(rng, [chr(c) for c in range(first, min(first + rng.randint(3, 9), 91))]) + "."
+    return rng.choice(("{0} is spelled {1}.", "{0}: {1}.", "{1} spells {0}.", "{1}.")).format(
+        word, joined(rng, letters)
     )
+
+
+def acronym(rng: random.Random, words: list[str]) -> str:
+    names = [rng.choice((" ", " ", "")).join(rng.choice(ACRONYMS)) for _ in range(2)]
+    return rng.choice(ABOUT_ACRONYMS).format(*names, rng.choice(PLACES))
+
+
+def repetition(rng: random.Random, words: list[str]) -> str:
+    """The same word or two, again and again."""
+    some = rng.sample(words, rng.choice((1, 1, 1, 2)))
+    times = rng.randint(2, 7) if len(some) == 1 else rng.randint(2, 4)
+    between = rng.choice((" ", ", ")) if len(some) == 1 else rng.choice((", ", " and "))
+    return between.join([" ".join(some)] * times) + rng.choice("..!?")
+
+
+def alliteration(rng: random.Random, words: list[str]) -> str:
+    """Words that begin alike, some of them twice; `words` in the order of the alphabet."""
+    at = rng.randrange(len(words))
+    alike = words[max(0, at - 60) : at + 60]
+    chosen = [rng.choice(alike) for _ in range(rng.randint(3, 6))]
+    again = chosen[: rng.randint(0, 3)]
+    between = rng.choice(("", "", " the", " and the", ", but the"))
+    return " ".join(chosen) + (f"{between} {' '.join(again)}" if again else "") + "."
 
 
 def person(rng: random.Random) -> str:
@@ -191,11 +252,15 @@ def single_word(rng: random.Random, words: list[str]) -> str:
 
 
 TEMPLATES: tuple[tuple[float, Callable[[random.Random, list[str]], str]], ...] = (
-    (0.22, short_reply),
-    (0.28, counting),
-    (0.2, calendar),
-    (0.15, talk),
-    (0.1, initials),
+    (0.16, short_reply),
+    (0.2, counting),
+    (0.14, calendar),
+    (0.1, talk),
+    (0.12, initials),
+    (0.1, spelling),
+    (0.03, acronym),
+    (0.05, repetition),
+    (0.05, alliteration),
     (0.05, single_word),
 )
 

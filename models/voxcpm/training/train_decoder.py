@@ -20,7 +20,7 @@ from models.voxcpm.audio_vae import AudioVAE
 
 from .channels_last import compute_as_images
 from .dataset import SpeechStore
-from .discriminators import Discriminators, Judgement, discriminator_loss, generator_loss
+from .discriminators import Discriminators, Judgement, discriminator_loss, generator_loss, margin
 from .hearing import Hearing
 from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
 from .progress import Progress
@@ -46,7 +46,11 @@ from .vae_weights import add_weight_norm, plain_state
 from .validation import Validation
 
 SAVE_EVERY_SECONDS = 60.0
-BATCH_SHRINK = 2  # crops are this much longer than in stage 1, batches that much smaller
+BATCH_SHRINK = 2  # of stage 1's batch
+UNJUDGED_FRAMES = 8
+"""Begin of a crop that the discriminators don't see: there the causal decoder knows nothing of what was
+before, and that alone would tell made from real."""
+JUDGE_RATE_STEPS = 100  # over which the discriminators' learning rate rises
 SMOOTHING = 0.05  # weight of the newest gradient norm in the running ones
 CPU_SECONDS_OF_SPEECH, SECONDS_OF_SPEECH = 30.0, 120.0
 
@@ -89,7 +93,8 @@ class DecoderTrainer:
         self.average = MovingAverage(self.vae.decoder, self.recipe.ema_decay)
         self.norms = RunningMean(device), RunningMean(device)
         self.adversarial_steps, self.ratio = 0, torch.zeros((), device=device)
-        frames = BATCH_SHRINK * self.recipe.crop_frames
+        frames = UNJUDGED_FRAMES + self.recipe.crop_frames
+        self.unjudged = UNJUDGED_FRAMES * self.vae_config.output_hop_length
         batch = max(1, self.recipe.batch_size // BATCH_SHRINK)
         self.audio = 0.1 * torch.randn(batch, 1, frames * self.vae_config.output_hop_length, device=device)
         self.heard = self.hearing(self.audio)
@@ -136,6 +141,8 @@ class DecoderTrainer:
         return self._decode(latents)
 
     def judge(self, audio: Tensor) -> list[Judgement]:
+        """Of crops [B, 1, T], what comes after their first UNJUDGED_FRAMES."""
+        audio = audio[..., self.unjudged :]
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
             return self.discriminators(audio)
 
@@ -153,31 +160,37 @@ class DecoderTrainer:
         return {"mel": mel}
 
     def adversarial_gradients(self) -> Losses:
-        """The same against the discriminators, whose own gradients come from the same batch."""
+        """The same against the discriminators; one look of theirs gives their gradient and the decoder's."""
         made = self.reconstruct()
         mel, gradient = self.mel_gradient(made)
-        real = self.judge(self.audio)
-        loss = discriminator_loss(real, self.judge(made.detach()))
-        loss.backward(inputs=self.judge_group.parameters)
-        wanted = [(score.detach(), [f.detach() for f in features]) for score, features in real]
         output = made.detach().requires_grad_()
-        other = torch.autograd.grad(generator_loss(wanted, self.judge(output)), output)[0]
+        real, seen = self.judge(self.audio), self.judge(output)
+        loss = discriminator_loss(real, seen)
+        loss.backward(inputs=self.judge_group.parameters, retain_graph=True)
+        wanted = [(score.detach(), [f.detach() for f in features]) for score, features in real]
+        other = torch.autograd.grad(generator_loss(wanted, seen), output)[0]
         share = self.ratio * self.norms[0].add(gradient.norm())
         share = share / self.norms[1].add(other.norm())
         made.backward(self.recipe.mel_weight * (gradient + share * other))
-        return {"mel": mel, "judges": loss}
+        return {"mel": mel, "judges": loss, "margin": margin(real, seen)}
+
+    @property
+    def adversarial_ratio(self) -> float:
+        """Of this step: 0 while the discriminators are still learning what the decoder does wrong."""
+        since = self.adversarial_steps - self.recipe.judge_warmup_steps
+        return self.recipe.adversarial_ratio * min(1.0, max(0.0, since / self.recipe.adversarial_ramp_steps))
 
     def train_step(self, progress: float, adversarial: bool) -> Losses:
         """One step; returns losses on the device."""
-        rate = self.recipe.decoder_learning_rate * warmup(self.step, self.recipe.warmup_steps)
-        set_learning_rate(self.decoder_group.optimizer, rate * cosine(progress))
-        set_learning_rate(self.judge_group.optimizer, rate)
+        rate = warmup(self.step, self.recipe.warmup_steps) * cosine(progress)
+        set_learning_rate(self.decoder_group.optimizer, self.recipe.decoder_learning_rate * rate)
+        rate = warmup(self.adversarial_steps, JUDGE_RATE_STEPS)
+        set_learning_rate(self.judge_group.optimizer, self.recipe.judge_learning_rate * rate)
         self.audio.copy_(self.store.crops(len(self.audio), self.audio.shape[-1]))
         self.heard.copy_(self.hearing(self.audio))
         if adversarial:
             self.adversarial_steps += 1
-            ramp = min(1.0, self.adversarial_steps / self.recipe.adversarial_ramp_steps)
-            self.ratio.fill_(self.recipe.adversarial_ratio * ramp)
+            self.ratio.fill_(self.adversarial_ratio)
         losses = self._against() if adversarial else self._alone()
         self.average.update()
         self.step += 1

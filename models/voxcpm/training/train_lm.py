@@ -1,8 +1,8 @@
 """The language model learns to speak: flow matching and stop prediction on the latents of all speech.
 
-Waits for stage 1 (`vae.pt`) with everything compiled, encodes the speech, then trains until its
-deadline. Writes `lm.pt` (averaged weights) regularly and `samples.npz` at the end. With `--init` it
-goes on from weights there are.
+Waits for stage 1 (`vae.pt`) with everything compiled, encodes the speech, again while the teachers still
+write more of it, and trains until its deadline. Writes `lm.pt` (averaged weights) regularly and
+`samples.npz` at the end. With `--init` it goes on from weights there are.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ from .warm_start import load_language_model
 AVERAGE_EVERY = 10
 AVERAGE_DECAY = 0.99
 WRITE_EVERY_SECONDS = 200.0
+FIRST_HOURS = 5.0  # of speech, with which training begins while the teachers go on
+LOOK_EVERY_SECONDS = 5.0
 INVENTED_PATCHES = 4096
 
 
@@ -79,6 +81,7 @@ class LMTrainer:
             {"params": vectors, "weight_decay": 0.0},
         ]
         self.optimizer = torch.optim.AdamW(groups, recipe.lm.learning_rate, betas=(0.9, 0.98), fused=True)
+        self.encoded_hours, self.all_encoded = 0.0, False
         self.start_anew()
 
     def start_anew(self) -> None:
@@ -174,15 +177,20 @@ class LMTrainer:
         return flow.detach(), stop.detach()
 
     def load_speech(self, deadline: float, speech_until: float) -> tuple[Tensor, LatentCorpus]:
-        """Wait for the VAE, and until `speech_until` for speech; encode what there is by then."""
+        """Wait for the VAE, and for FIRST_HOURS of speech or until `speech_until`; encode what there is."""
         wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS, meanwhile=self.store.refresh)
-        while time.time() < speech_until and not self.store.full:
-            self.store.refresh()
+        while time.time() < speech_until and self.store.hours < min(FIRST_HOURS, self.recipe.hours / 2):
             time.sleep(1)
+            self.store.refresh()
         self.vae.load_state_dict(load_checkpoint(self.work / "vae.pt", self.device))
+        return self.encode_stored()
+
+    def encode_stored(self) -> tuple[Tensor, LatentCorpus]:
+        """All speech that has been written so far."""
         self.store.refresh()
         began = time.time()
-        latents, ordered = encode_speech(self.encode, self.store, self.config)
+        with torch.no_grad():
+            latents, ordered = encode_speech(self.encode, self.store, self.config)
         patch_samples = self.config.patch_size * self.config.audio_vae_config.output_hop_length
         corpus = build_corpus(ordered, patch_samples, self.tokenizer)
         some = latents[torch.randperm(len(latents), device=latents.device)[:20000]]
@@ -193,7 +201,20 @@ class LMTrainer:
             deviation=some.float().std().item(),
             took=time.time() - began,
         )
+        self.encoded_hours = self.store.hours
         return latents, corpus
+
+    def more_speech(self, speech_until: float) -> bool:
+        """True when there is twice the speech that was encoded, and once when the last of it was written."""
+        self.store.refresh()
+        over = time.time() >= speech_until
+        enough = self.encoded_hours * (1.0 if over or self.store.full else 2.0)
+        wanted = not self.all_encoded and self.store.hours > enough
+        self.all_encoded |= over or self.store.full
+        return wanted
+
+    def feeder(self, corpus: LatentCorpus) -> BatchFeeder:
+        return BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
 
     def resume(self) -> None:
         """Go on from this run's own checkpoint, where there is one."""
@@ -223,9 +244,10 @@ class LMTrainer:
         self.warm_up()
         latents, corpus = self.load_speech(deadline, speech_until)
         self.resume()
-        feeder = BatchFeeder(corpus, self.recipe.lm, self.device, self.recipe.seed + self.step)
+        feeder = self.feeder(corpus)
         clock, recent = StageClock(deadline, self.spent), RecentLosses()
         first_step, written = self.step, time.time()
+        looked = written
         while (done := clock.done) < 1 or self.step < self.recipe.lm.least_steps:
             if done > 2 / 3:
                 feeder.sentence_share = self.recipe.lm.late_sentence_share
@@ -235,6 +257,12 @@ class LMTrainer:
                 hours = self.patches_seen * self.config.patch_seconds / 3600
                 pace = clock.pace(self.step - first_step)
                 self.progress.report("running", step=self.step, **recent.take(), **pace, hours_seen=hours)
+            if not self.all_encoded and time.time() - looked > LOOK_EVERY_SECONDS:
+                looked = time.time()
+                if self.more_speech(speech_until):
+                    feeder.close()
+                    latents, corpus = self.encode_stored()
+                    feeder = self.feeder(corpus)
             if time.time() - written > WRITE_EVERY_SECONDS:
                 self.write(clock.spent)
                 written = time.time()
