@@ -9,6 +9,7 @@ and limits that belong to a deployment are checked by `check_limits` against its
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from typing import Annotated, Any, Literal, Self
 
@@ -26,12 +27,13 @@ from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_pro
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
-from gateway.text.ssml import SsmlError, parse_ssml
+from gateway.text.ssml import PARAGRAPH_SECONDS, SsmlError, parse_ssml
 from models.sentences import has_words
 
 MAX_SEED = 2**63 - 1
 NATIVE = "voxfleet"
 """The name of our own protocol, in metrics and sessions."""
+LONGEST_PARAGRAPH_PAUSE = 5.0
 _CHARACTERS_PER_SECOND = 15.0
 _SHORTEST_CLIP_SECONDS = 0.5
 
@@ -92,6 +94,8 @@ class TtsRequest(SpeechOptions):
     format: AudioFormat = "wav"
     bit_rate: Annotated[int, Field(ge=8000, le=256_000)] | None = None
     """Of mp3, opus and aac, in bits per second."""
+    paragraph_pause: Annotated[float, Field(ge=0, le=LONGEST_PARAGRAPH_PAUSE)] = PARAGRAPH_SECONDS
+    """Seconds of silence between paragraphs, which blank lines part; 0: none. SSML has its own pauses."""
     min_seconds: Annotated[float, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(gt=0)] | None = None
 
@@ -179,17 +183,29 @@ def translated(fields: dict[str, Any], text_field: str = "text") -> TtsRequest:
         raise ApiError(422, problem.code, problem.message, param=param) from error
 
 
-def check_limits(request: TtsRequest, settings: GatewaySettings, text_field: str = "text") -> None:
-    """Raise ApiError when the request exceeds a limit of this deployment. `text_field`: for its client."""
-    if len(request.text) > settings.max_text_characters:
+def check_limits(
+    request: TtsRequest, settings: GatewaySettings, text_field: str = "text", *, whole: bool = False
+) -> None:
+    """Raise ApiError when the request exceeds a limit of this deployment. `text_field`: for its client.
+
+    `whole`: its audio is kept until all of it is there.
+    """
+    characters = len(request.text)
+    if characters > settings.max_text_characters:
         limit = settings.max_text_characters
-        message = f"{text_field} has {len(request.text)} characters, at most {limit} are allowed"
+        message = f"{text_field} has {characters} characters, at most {limit} are allowed"
         raise ApiError(422, "text_too_long", message, param=text_field)
+    if whole and characters > settings.max_clip_characters:
+        message = (
+            f"{text_field} has {characters} characters, at most {settings.max_clip_characters} are allowed "
+            "for a file that is sent whole: ask for one that streams"
+        )
+        raise ApiError(422, "text_too_long", message, param=text_field)
+    longest = min(settings.max_clip_seconds if whole else math.inf, settings.max_audio_seconds)
     for name in ("min_seconds", "max_seconds"):
         seconds = getattr(request, name)
-        if seconds is not None and seconds > settings.max_audio_seconds:
-            message = f"{name} is at most {settings.max_audio_seconds:g}"
-            raise ApiError(422, "invalid_value", message, param=name)
+        if seconds is not None and seconds > longest:
+            raise ApiError(422, "invalid_value", f"{name} is at most {longest:g}", param=name)
 
 
 def expected_audio_seconds(request: TtsRequest) -> float:

@@ -167,10 +167,15 @@ class GatewaySettings(BaseSettings):
 
     max_queue: Annotated[int, Field(ge=0)] = 1000
     """Requests that may wait; more are refused with 429."""
-    max_text_characters: Annotated[int, Field(gt=0)] = 4096
-    max_audio_seconds: Seconds = 600.0
-    """Bound of `min_seconds` and `max_seconds` of a request, and of every clip."""
-    max_body_bytes: Bytes = 1 << 16
+    max_text_characters: Annotated[int, Field(gt=0)] = 100_000
+    """Of a request whose audio comes while it is generated."""
+    max_clip_characters: Annotated[int, Field(gt=0)] = 4096
+    """Of one whose audio is sent as one whole file, which is in memory until it is complete."""
+    max_audio_seconds: Seconds = 7200.0
+    """Bound of `min_seconds` and `max_seconds` of a request, and of the speech of every clip."""
+    max_clip_seconds: Seconds = 600.0
+    """The same of a clip that is sent as one whole file."""
+    max_body_bytes: Bytes = 1 << 20
     """Size of an HTTP body, but for the upload of a voice."""
     max_voice_bytes: Bytes = 20 << 20
     """Size of the audio file of a voice."""
@@ -189,7 +194,7 @@ class GatewaySettings(BaseSettings):
     body_timeout_seconds: Seconds = 10.0
     """How long a body may take; for the upload of a voice, which gets two minutes, the longest silence in it.
     """
-    max_message_bytes: Bytes = 1 << 16
+    max_message_bytes: Bytes = 1 << 20
     """Size of a WebSocket message of a client."""
     max_messages_per_second: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 20.0
     """Messages and pings of one WebSocket; more close it with 1008."""
@@ -212,7 +217,7 @@ class GatewaySettings(BaseSettings):
     """How long a request may wait for its first slot; refused at once when the wait would be longer."""
     bulk_ageing_seconds: Seconds = 30.0
     """After this wait, bulk requests get every other free slot, whatever waits in higher classes."""
-    request_timeout_seconds: Seconds = 1800.0
+    request_timeout_seconds: Seconds = 14_400.0
     """How long a request may take from its arrival to its last audio."""
     no_worker_grace_seconds: Seconds = 10.0
     """How long waiting requests are kept when no worker is left that could serve them."""
@@ -257,7 +262,9 @@ class GatewaySettings(BaseSettings):
     resume_seconds: Seconds = 300.0
     """How long after its last audio a clip can be resumed."""
     max_resume_bytes: Bytes = 8 << 20
-    """Size of a resume token; ten minutes of speech fit."""
+    """Size of a resume token: of the request, and of the part of its text that is being spoken. Ten minutes
+    of speech fit.
+    """
 
     @field_validator(
         *("worker_urls", "worker_networks", "allowed_origins", "allowed_hosts", "trusted_proxies"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from sentencex import segment
 
@@ -23,6 +24,8 @@ Ranges = Sequence[tuple[int, int]]
 _PAUSE = re.compile(r"[,;:](?!\d)\s*|[)\]、，；：]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*")
 _SPACE_IN_WORDS = re.compile(r"(?<![\d$€£¥+№.])\s+(?![\d$€£¥+])")
 """A number may go on after a space: "+1 415 555 2671", "3:30 pm", "No. 5"."""
+_STRETCH, _LONGEST_STRETCH = 4000, 16_000
+"""Characters, in which there are usually many sentences, and at least one."""
 _SPACE = re.compile(r"\s+")
 _END = re.compile(r"(?:(?<!\d)\.|[!?\u2026\u3002\uff01\uff1f])[\"')\]\u2019\u201d]*\s*$|\n\s*$")
 
@@ -84,13 +87,31 @@ def complete(text: str, languages: Sequence[str] = (), kept: Ranges = ()) -> lis
 def _sentences(text: str, languages: Sequence[str], kept: Ranges) -> Iterator[tuple[int, int]]:
     """Where the sentences stand; none ends within what is kept."""
     start = end = 0
-    for sentence in segment(languages[0] if languages else "en", text):
-        end += len(sentence)
+    for length in _lengths(text, languages[0] if languages else "en"):
+        end += length
         if not _divides(kept, end):
             yield start, end
             start = end
     if start < end:
         yield start, end
+
+
+def _lengths(text: str, language: str) -> Iterator[int]:
+    """Of the sentences, with their white space. Found a stretch at a time: sentencex takes the square of the
+    length of what it is given.
+    """
+    start, size = 0, _STRETCH
+    while start < len(text):
+        found = [len(sentence) for sentence in segment(language, text[start : start + size])]
+        if start + size < len(text):
+            ends = list(accumulate(found))
+            found = found[: bisect_left(ends, size // 2)]  # the others may go on, or stand in quotation marks
+            if not found and size < _LONGEST_STRETCH:
+                size *= 2
+                continue
+            found = found or ends[:1]
+        yield from found
+        start, size = start + sum(found), _STRETCH
 
 
 def _divides(kept: Ranges, at: int) -> bool:

@@ -43,6 +43,7 @@ class Outbox:
         self._bytes = 0
         self._messages: deque[str | bytes] = deque()
         self._sender: asyncio.Task[None] | None = None
+        self._sent = asyncio.Event()
 
     @classmethod
     def to(cls, websocket: WebSocket, max_bytes: int, on_failure: Callable[[Exception], None]) -> Self:
@@ -59,6 +60,17 @@ class Outbox:
     def unsent_bytes(self) -> int:
         """Of what is in line, the message included that is being sent."""
         return self._bytes
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more than half of what may be in line is."""
+        return self._bytes > self._max_bytes // 2
+
+    async def caught_up(self) -> None:
+        """Wait until less than a quarter is in line, or nothing is sent any more."""
+        while self._sender is not None and self._bytes > self._max_bytes // 4:
+            self._sent.clear()
+            await self._sent.wait()
 
     def put(self, message: str | bytes) -> None:
         """Send, or append to what waits. Raises `too_much()`, the message then being lost."""
@@ -104,10 +116,12 @@ class Outbox:
                 message = self._messages.popleft()
                 await self._send(message)
                 self._bytes -= len(message)
+                self._sent.set()
         except Exception as error:
             self._on_failure(error)
         finally:
             self._sender = None
+            self._sent.set()
 
 
 async def send(websocket: WebSocket, message: str | bytes) -> None:

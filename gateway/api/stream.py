@@ -127,8 +127,16 @@ class StreamSession(Listener):
         self._samples += len(pcm) // 2
         self._outbox.put(pcm)
 
-    def resumable(self, token: str, samples: int) -> None:
-        self._outbox.put(json.dumps({"type": "resume_token", "token": token, "samples": samples}))
+    def resumable(self, token: str, samples: int, keep: int | None) -> None:
+        message = {"type": "resume_token", "token": token, "samples": samples}
+        self._outbox.put(json.dumps(message if keep is None else {**message, "keep": keep}))
+
+    @property
+    def is_behind(self) -> bool:
+        return self._outbox.is_behind
+
+    async def caught_up(self) -> None:
+        await self._outbox.caught_up()
 
     async def _read_until_cancel(self) -> None:
         """Read reports of the playback until another message comes, and end the synthesis because of it."""

@@ -3,7 +3,8 @@
 A model that announces the feature "prompt" continues the words and the audio it is given: here those of the
 sentence before, behind the prompt and beside the reference of the voice itself. Where both are longer than
 the model takes, the voice's own prompt gives way. A model that was not trained for it doesn't announce it,
-and each sentence begins anew. `python -m benchmarks.voice.continuity` measures what becomes of them.
+and each sentence begins anew. Of a sentence in parts the last one is taken over.
+`python -m benchmarks.voice.continuity` measures what becomes of them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def take_over(voice: Conditioning, before: Clip | None, model: ModelDescription)
     """What the worker is told of the voice, as a continuation of the clip `before` if that can be."""
     if before is None or not _can_be_continued(before, model):
         return voice
-    text = " ".join(before.spoken_text.split())
+    text = " ".join(before.spoken_part.split())
     data = b"".join(before.latents)
     patches = len(before.latents)
     if voice.prompt_latents is not None and model.continues(
@@ -41,6 +42,6 @@ def _can_be_continued(clip: Clip, model: ModelDescription) -> bool:
     return (
         clip.finish_reason == "stop"
         and clip.model.revision == model.revision
-        and 0 < clip.audio_seconds <= MOST_SECONDS
-        and model.continues(clip.audio_seconds)
+        and 0 < len(clip.latents) * model.patch_seconds <= MOST_SECONDS
+        and model.continues(len(clip.latents) * model.patch_seconds)
     )

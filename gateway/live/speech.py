@@ -172,7 +172,7 @@ class LiveSpeech:
     @property
     def patches(self) -> int:
         """Of the utterance that is being spoken."""
-        return len(self._clip.latents) if self._clip else 0
+        return self._clip.patches if self._clip else 0
 
     def same_model(self) -> Requirement | None:
         """What was begun stays with its model."""

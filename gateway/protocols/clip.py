@@ -12,7 +12,7 @@ from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.audio.formats import CONTENT_TYPES, encode_clip
 from gateway.audio.note import note_headers
 from gateway.callers.identity import Caller
-from gateway.requests import TtsRequest
+from gateway.requests import TtsRequest, check_limits
 from gateway.service import Gateway
 from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener
@@ -26,17 +26,19 @@ def begin_clip(
     listener: Listener,
     protocol: str,
     caller: Caller | None = None,
+    *,
+    longest_seconds: float | None = None,
 ) -> tuple[Synthesis, dict[str, str]]:
     """The synthesis of `order`, and what the answer's headers say of it already.
 
-    `caller`: whose clip it is; None for whoever sent `request`. Raises ApiError: who asks is not known, or
-    asks for too much.
+    `caller`: whose clip it is; None for whoever sent `request`. `longest_seconds`: less than other clips may
+    have. Raises ApiError: who asks is not known, or asks for too much.
     """
     caller = caller or gateway.callers.identify(request)
     witness = witness_clip(gateway.recorder, order, caller.tenant, listener, protocol=protocol)
     synthesis = Synthesis(
         gateway, order, request.state.request_id, witness, caller.standing(order), witness=witness,
-        protocol=protocol,
+        protocol=protocol, longest_seconds=longest_seconds,
     )  # fmt: skip
     headers = note_headers(gateway.settings.provenance_note)
     if witness.session_id is not None:
@@ -62,9 +64,14 @@ async def finished_clip(
     collector: Collector,
     protocol: str,
     caller: Caller | None = None,
+    text_field: str = "text",
 ) -> tuple[Outcome, bytes, dict[str, str]]:
     """How it went, the whole file, and headers of the answer. Raises ApiError, ClientGoneError."""
-    synthesis, facts = begin_clip(request, gateway, order, collector, protocol, caller)
+    check_limits(order, gateway.settings, text_field, whole=True)
+    longest = min(gateway.settings.max_clip_seconds, gateway.settings.max_audio_seconds)
+    synthesis, facts = begin_clip(
+        request, gateway, order, collector, protocol, caller, longest_seconds=longest
+    )
     outcome = await while_connected(request, synthesis.run())
     began_at = time.monotonic()
     pcm = b"".join(collector.chunks)
@@ -83,10 +90,13 @@ async def whole_clip(
     protocol: str,
     headers: dict[str, str],
     caller: Caller | None = None,
+    text_field: str = "text",
 ) -> Response:
     """A response with the whole file, whose headers say how it went; `headers` are added. Raises ApiError."""
     try:
-        outcome, file, facts = await finished_clip(request, gateway, order, Collector(), protocol, caller)
+        outcome, file, facts = await finished_clip(
+            request, gateway, order, Collector(), protocol, caller, text_field
+        )
     except ClientGoneError:
         return Response(status_code=CLIENT_GONE)
     return Response(file, headers=_headers(outcome, order.format) | facts | headers)

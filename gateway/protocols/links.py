@@ -80,7 +80,7 @@ class Links:
 @router.post(PATH, status_code=201)
 async def make_link(order: LinkRequest, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A link to the clip, which is spoken whenever the link is opened."""
-    check_limits(order, gateway.settings)
+    check_limits(order, gateway.settings, whole=True)  # which fits into an address
     caller = gateway.callers.identify(request)
     caller.standing(order)
     token, expires_at = Links(gateway.link_secret).make(order, caller.tenant)

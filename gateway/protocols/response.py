@@ -102,6 +102,15 @@ class SpeechResponse(Response, Listener):
         """Into the file, and out."""
         self._outbox.put(pcm)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether its client reads more slowly than the audio comes."""
+        return self._outbox.is_behind
+
+    async def caught_up(self) -> None:
+        """When it has read most of it."""
+        await self._outbox.caught_up()
+
     # --------------------------------------------------------------------------------------------- the answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

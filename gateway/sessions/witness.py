@@ -27,6 +27,8 @@ class ClipWitness(Witness, Listener):
         self._worker_id = ""
         self._sample_rate = 0
         self._samples_before = 0
+        self._places: list[tuple[int, int]] = []
+        """Where the parts of the text stand in it."""
 
     @property
     def session_id(self) -> str | None:
@@ -56,9 +58,18 @@ class ClipWitness(Witness, Listener):
         if self._recording is not None:
             self._recording.audio(self._index, pcm, self._sample_rate)
 
-    def resumable(self, token: str, samples: int) -> None:
+    def resumable(self, token: str, samples: int, keep: int | None) -> None:
         """Nobody's business but the client's."""
-        self._listener.resumable(token, samples)
+        self._listener.resumable(token, samples, keep)
+
+    @property
+    def is_behind(self) -> bool:
+        """As its client is; the recording keeps up or ends."""
+        return self._listener.is_behind
+
+    async def caught_up(self) -> None:
+        """When the client has."""
+        await self._listener.caught_up()
 
     # ------------------------------------------------------------------------------------------- as a witness
 
@@ -78,7 +89,7 @@ class ClipWitness(Witness, Listener):
             self._worker_id = worker_id
         if clip.part != self._part:
             self._part = clip.part
-            start, end = locate(clip.request.text, clip.texts)[clip.part]
+            start, end = self._places[clip.part]
             recording.spoken(
                 self._index, start, end, sample,
                 in_words=clip.in_words, respelt=clip.respelt, pause_samples=round(clip.pause_samples * ratio),
@@ -87,6 +98,7 @@ class ClipWitness(Witness, Listener):
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:
         self._sample_rate = sample_rate
         self._samples_before = round(clip.samples * sample_rate / clip.model.sample_rate)
+        self._places = locate(clip.request.text, clip.texts)
         parameters = {name: getattr(clip.request, name) for name in _PARAMETERS}
         given = {name: value for name, value in parameters.items() if value is not None}
         model = {"name": clip.model.name, "revision": clip.model.revision}

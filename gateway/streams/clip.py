@@ -1,8 +1,11 @@
-"""One clip: what was asked for, how its text is read, and every patch that was committed.
+"""One clip: what was asked for, how its text is read, and what was committed of it.
 
-A text longer than the model speaks in one breath is several requests to the worker, one part after the other
-on one lease. To everyone else it is one clip. How its text is read is in `gateway/streams/parts.py`; pauses
-of an SSML document are silence that the gateway puts between the parts.
+A text longer than the model speaks in one breath is several requests to the worker, one part after the other.
+To everyone else it is one clip. How its text is read is in `gateway/streams/parts.py`; pauses of an SSML
+document and between paragraphs are silence that the gateway puts between the parts.
+
+Latents are kept of the present part alone. Parts that are finished are only counted, so that a book takes no
+more memory than a sentence.
 """
 
 from __future__ import annotations
@@ -13,9 +16,12 @@ from gateway.requests import TtsRequest
 from gateway.streams.conditioning import Conditioning
 from gateway.streams.parts import Part, Reading
 from gateway.text import Lexicon
-from gateway.text.ssml import parse_ssml
+from gateway.text.paragraphs import paragraphs
+from gateway.text.ssml import Script, parse_ssml
 from worker.protocol import Latents, ModelDescription, StartRequest
 
+_LONGEST_PART_SECONDS = 600.0
+"""What a worker is told that one part may last, unless more is asked for."""
 _SHORT_CHARACTERS = 500
 """A longer text is read in a thread: it takes a hundredth of a millisecond per character."""
 
@@ -28,6 +34,7 @@ class Clip:
         self.source = request.text
         """With its markup, where it has some."""
         self.script = parse_ssml(request.text, request.language) if request.input_type == "ssml" else None
+        """Of a document: its passages and pauses."""
         if self.script is not None:
             request = request.model_copy(update={"text": self.script.text})
         self.request = request
@@ -41,13 +48,18 @@ class Clip:
         self.latent_bytes = 0
         """Of each of its patches."""
         self.latents: list[bytes] = []
-        """float32 [P, D] of each committed patch."""
+        """float32 [P, D] of each committed patch of the present part."""
+        self.patches = 0
+        """Committed in all parts."""
         self.samples = 0
+        """At the model's rate, with the pauses before the parts."""
+        self.speech_samples = 0
+        """The same without them."""
         self.finish_reason: str | None = None
         self.part = 0
         """Which part of the text is being spoken."""
         self.part_start = 0
-        """Its first patch."""
+        """How many patches the parts before it have."""
         self.conditioning = Conditioning(request.voice)
         """What makes the worker speak with the voice."""
         self.respelt: dict[str, str] = {}
@@ -83,9 +95,7 @@ class Clip:
 
     async def prepare(self) -> None:
         """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
-        reading = self.reading
-        reads = self.script is not None or (reading is not None and not reading.as_written)
-        if reads and len(self.request.text) > _SHORT_CHARACTERS:
+        if len(self.request.text) > _SHORT_CHARACTERS:
             await asyncio.to_thread(self._cut)
 
     def _cut(self) -> list[Part]:
@@ -93,8 +103,8 @@ class Clip:
             reading = self.reading
             if reading is None:
                 return [Part(self.request.text, self.request.text)]
-            script = self.script
-            self._parts = reading.cut(self.request.text) if script is None else reading.cut_script(script)
+            plain = paragraphs(self.request.text, self.request.paragraph_pause)
+            self._parts = reading.cut_script(self.script or Script(plain))
         return self._parts
 
     @property
@@ -113,7 +123,7 @@ class Clip:
     @property
     def begun(self) -> bool:
         """Whether it has to go on with its model."""
-        return self.taken or bool(self.latents)
+        return self.taken or self.patches > 0
 
     @property
     def texts(self) -> list[str]:
@@ -126,6 +136,11 @@ class Clip:
         return " ".join(part.spoken for part in self._cut())
 
     @property
+    def spoken_part(self) -> str:
+        """The same of the present part, or of the last one."""
+        return self._cut()[self.part].spoken
+
+    @property
     def audio_seconds(self) -> float:
         """Length of what was committed."""
         return self.samples / self.model.sample_rate if self.model else 0.0
@@ -133,12 +148,11 @@ class Clip:
     @property
     def pause_samples(self) -> int:
         """Of silence at the model's rate before what comes next: a part, or the end of the clip."""
-        if self.script is None or self.model is None:
+        if self.model is None:
             return 0
         if self.finish_reason is not None:
-            return self._silence(self.script.pause_after)
-        begun = len(self.latents) > self.part_start
-        return 0 if begun else self._silence(self._cut()[self.part].pause)
+            return self._silence(self.script.pause_after if self.script else 0.0)
+        return 0 if self.latents else self._silence(self._cut()[self.part].pause)
 
     def _silence(self, seconds: float) -> int:
         """Samples; a speed of the request changes speech and no pause."""
@@ -147,11 +161,7 @@ class Clip:
     @property
     def speech_seconds(self) -> float:
         """Length of what was committed, without the pauses before the parts."""
-        if self.script is None:
-            return self.audio_seconds
-        begun = len(self.latents) > self.part_start
-        before = self._cut()[: self.part + begun]
-        return self.audio_seconds - sum(self._silence(part.pause) for part in before) / self.model.sample_rate
+        return self.speech_samples / self.model.sample_rate if self.model else 0.0
 
     def commit_pause(self) -> bytes:
         """Take in the silence that is due, as s16le samples."""
@@ -162,16 +172,22 @@ class Clip:
     def commit(self, latents: bytes, samples: int) -> None:
         """Take in one patch."""
         self.latents.append(latents)
+        self.patches += 1
         self.samples += samples
+        self.speech_samples += samples
 
     def end_part(self, finish_reason: str) -> None:
         """The present part is spoken: the next one's turn, or the clip is complete."""
         seconds_left = self._longest_seconds - self.speech_seconds
         if self.part + 1 < len(self._cut()) and seconds_left >= self.model.patch_seconds:
-            self.part += 1
-            self.part_start = len(self.latents)
+            self.begin_part(self.part + 1)
         else:
             self.finish_reason = finish_reason
+
+    def begin_part(self, part: int) -> None:
+        """Go on with a part; what is before it was heard, and its latents are let go."""
+        self.part, self.part_start = part, self.patches
+        self.latents.clear()
 
     @property
     def is_too_long(self) -> bool:
@@ -195,6 +211,7 @@ class Clip:
         is_last = self.is_last_part
         before = self.part_start * self.model.patch_seconds if self.part_start else 0.0
         shortest = request.min_seconds * request.speed if request.min_seconds else 0.0
+        left = self._longest_seconds - before
         return StartRequest(
             request_id=wire_id,
             attempt=attempt,
@@ -208,13 +225,12 @@ class Clip:
             inference_timesteps=request.inference_timesteps,
             temperature=request.temperature,
             min_seconds=max(shortest - before, 0.0) if shortest and is_last else None,
-            max_seconds=self._longest_seconds - before,
+            max_seconds=min(left, max(_LONGEST_PART_SECONDS, shortest)),
             resume_latents=self._resume_latents(),
         )
 
     def _resume_latents(self) -> Latents | None:
-        latents = self.latents[self.part_start :]
-        if not latents:
+        if not self.latents:
             return None
-        shape = (len(latents), self.model.patch_size, self.model.latent_dim)
-        return Latents(shape=shape, data=b"".join(latents))
+        shape = (len(self.latents), self.model.patch_size, self.model.latent_dim)
+        return Latents(shape=shape, data=b"".join(self.latents))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class Listener:
     """What a request's client hears of it, whichever protocol it speaks; this one forgets it.
 
-    The calls come in the order of the pieces and never wait. The end is that of `Synthesis.run`: an `Outcome`
-    or an ApiError.
+    The calls come in the order of the pieces and, but for `caught_up`, never wait. The end is that of
+    `Synthesis.run`: an `Outcome` or an ApiError.
     """
 
     def queued(self, ticket_id: str, position: int, eta_seconds: float | None) -> None:
@@ -28,8 +28,18 @@ class Listener:
     def audio(self, pcm: bytes) -> None:
         """The next s16le samples. May raise ApiError to end the request."""
 
-    def resumable(self, token: str, samples: int) -> None:
+    @property
+    def is_behind(self) -> bool:
+        """Whether it has so much left to take that the next part of the text should wait."""
+        return False
+
+    async def caught_up(self) -> None:
+        """Returns when it is not behind any more. The one call that waits, between two parts."""
+
+    def resumable(self, token: str, samples: int, keep: int | None) -> None:
         """Appended to what came before, `token` covers the clip up to `samples`, which were heard already.
+
+        `keep`: of what came before so many characters are enough; None: all are needed.
 
         Told to clients that want to be able to resume.
         """

@@ -85,11 +85,10 @@ class Reading:
         return found
 
     def _cut(self, passage: Passage) -> list[Part]:
-        if self.as_written and not passage.fixed:
-            pieces = self._pieces(passage, self.model.part_characters) or [passage]
-            return [Part(piece.text, piece.text) for piece in pieces]
         limit = self.model.part_characters or self.model.max_text_characters
         pieces = self._pieces(passage, limit) or [passage]
+        if self.as_written and not passage.fixed:
+            return [Part(piece.text, piece.text) for piece in pieces]
         return [part for piece in pieces for part in self._parts(piece, limit)]
 
     def _pieces(self, passage: Passage, limit: int | None) -> list[Passage]:

@@ -1,10 +1,10 @@
 """One clip, put together from what one worker after another delivers.
 
-A `Clip` holds every patch that was committed: its latents, so that another worker can go on from exactly
-there, and how many samples went to the client. `relay` runs one attempt: it takes frames in sequence, commits
-the latents, and only then hands the audio on. When it raises `StreamBroken`, the clip is whole up to its last
-patch and the next attempt starts with `clip.start_request(...)`. The listener hears one voice; no patch is
-lost, sent twice, or made by a worker that lost its lease.
+A `Clip` holds the latents of the present part as far as they were committed, so that another worker can go on
+from exactly there, and how many samples went to the client. `relay` runs one attempt: it takes frames in
+sequence, commits the latents, and only then hands the audio on. When it raises `StreamBroken`, the clip is
+whole up to its last patch and the next attempt starts with `clip.start_request(...)`. The listener hears one
+voice; no patch is lost, sent twice, or made by a worker that lost its lease.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Attempt:
             raise self._lease.ticket.ended_by
         if self._lease.worker.moving_out and self._may_leave():
             raise StreamMoved
-        expected = len(clip.latents) - clip.part_start
+        expected = len(clip.latents)
         if frame.sequence != expected:
             raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
         self._watch.see(frame.step, resting=self._stream.paused)

@@ -6,6 +6,9 @@ the patches since; the client appends the pieces and any gateway with the same s
     CLIP.REQUEST                      base64url: 16 random bytes, then the sealed request
     CLIP.REQUEST.PATCHES.PATCHES...   after some audio
 
+When a part of the text is complete, its patches are only counted. The first piece of the next part therefore
+needs none but the request's before it, and a client that forgets the others has a token of one part's size.
+
 Pieces are AES-256-GCM under a key that HKDF-SHA256 derives from the secret for this clip alone. Clip, number
 of the piece and API key of the client are authenticated with it, so pieces cannot be reordered, mixed, read
 or used by another client. A piece carries the time at which it was sealed; the last one decides on expiry.
@@ -20,7 +23,9 @@ import json
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -33,16 +38,17 @@ from gateway.requests import StreamRequest
 from gateway.streams.clip import Clip
 from worker.protocol import ModelDescription
 
-_PURPOSE = b"voxfleet resume token 1"
+_PURPOSE = b"voxfleet resume token 2"
 _CLIP_BYTES = 16
 _NONCE_BYTES = 12
 _MOST_PIECES = 1 << 16
-"""Nearly three hours, a piece for each patch of 160 ms."""
+"""Nearly three hours, a piece for each patch of 160 ms, of a client that forgets none."""
 _LONGEST_AT_ONCE = 1 << 16
 """Characters of a token that is opened within a millisecond."""
-_PATCHES = struct.Struct("<dIQII")
-"""Sealed at (seconds of the clock), number of the first patch, samples of the clip so far, part of the text
-and its first patch; latents follow."""
+_NUMBER = struct.Struct("<I")
+_PATCHES = struct.Struct("<dIQQII")
+"""Sealed at (seconds of the clock), number of the first patch, samples of the clip so far and of its speech,
+part of the text and its first patch; latents follow."""
 
 
 class _Seal:
@@ -54,15 +60,24 @@ class _Seal:
         self._binding = binding.encode()
 
     def close(self, number: int, plain: bytes) -> str:
-        nonce = os.urandom(_NONCE_BYTES)
-        return _to_text(nonce + self._cipher.encrypt(nonce, plain, self._context(number)))
+        nonce, head = os.urandom(_NONCE_BYTES), _NUMBER.pack(number)
+        return _to_text(head + nonce + self._cipher.encrypt(nonce, plain, head + self._binding))
 
-    def open(self, number: int, piece: str) -> bytes:
+    def open(self, piece: str) -> tuple[int, bytes]:
+        """Number and content."""
         raw = _from_text(piece)
-        return self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], self._context(number))
+        head, sealed = raw[: _NUMBER.size], raw[_NUMBER.size :]
+        plain = self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], head + self._binding)
+        return _NUMBER.unpack(head)[0], plain
 
-    def _context(self, number: int) -> bytes:
-        return struct.pack("<I", number) + self._binding
+
+@dataclass(frozen=True)
+class Growth:
+    """What a client appends to its token."""
+
+    text: str
+    keep: int | None = None
+    """To so many characters of it; None: to all of it."""
 
 
 class TokenWriter:
@@ -73,28 +88,35 @@ class TokenWriter:
         self._head = _to_text(clip_id)
         self._clock = clock
         self._pieces = 0
-        self._patches = 0
+        self._patches = self._part = 0
+        self._request_length = 0
+        """Characters of the token up to the end of the request."""
 
     @property
     def clip_id(self) -> str:
         """The same for all that seal this clip, and for no other."""
         return self._head
 
-    def extend(self, clip: Clip) -> str:
-        """What the client appends to its token so that it covers `clip`; the first time all of it."""
-        text = ""
+    def extend(self, clip: Clip) -> Growth:
+        """What the client does to its token so that it covers `clip`; the first time it is all of it."""
+        text, keep = "", None
         if not self._pieces:
             text = f"{self._head}.{self._close(_pack_request(clip))}"
-        patches = clip.latents[self._patches :]
-        if patches:
-            head = _PATCHES.pack(self._clock(), self._patches, clip.samples, clip.part, clip.part_start)
-            text += f".{self._close(head + b''.join(patches))}"
-            self._patches = len(clip.latents)
-        return text
+            self._request_length = len(text)
+        elif clip.part != self._part:
+            keep = self._request_length
+        first = max(self._patches, clip.part_start)
+        if clip.patches > self._patches:
+            counts = (clip.samples, clip.speech_samples, clip.part, clip.part_start)
+            head = _PATCHES.pack(self._clock(), first, *counts)
+            text += f".{self._close(head + b''.join(clip.latents[first - clip.part_start :]))}"
+            self._patches, self._part = clip.patches, clip.part
+        return Growth(text, keep)
 
-    def skip(self, pieces: int, patches: int) -> None:
-        """Go on with a token that has so many pieces already."""
-        self._pieces, self._patches = pieces, patches
+    def go_on(self, pieces: int, request_length: int, clip: Clip) -> None:
+        """With a token that covers `clip`, after so many pieces."""
+        self._pieces, self._request_length = pieces, request_length
+        self._patches, self._part = clip.patches, clip.part
 
     def _close(self, plain: bytes) -> str:
         self._pieces += 1
@@ -130,7 +152,9 @@ class ResumeTokens:
             head, *pieces = token.split(".")
             clip_id = _from_text(head)
             seal = _Seal(self._secret, clip_id, binding)
-            plain = [seal.open(number, piece) for number, piece in enumerate(pieces)]
+            numbers, plain = zip(*map(seal.open, pieces), strict=True)
+            if numbers[0] != 0 or any(after <= before for before, after in pairwise(numbers)):
+                raise ValueError("the pieces are not in order")
             clip = _unpack_request(plain[0])
             sealed_at = _append_patches(clip, plain[1:])
         except (InvalidTag, ValidationError, ValueError, IndexError, KeyError, struct.error) as error:
@@ -141,7 +165,7 @@ class ResumeTokens:
         if self._clock() - sealed_at > self._lifetime_seconds:
             raise ApiError(422, "resume_token_expired", "the resume token is too old", param="resume_token")
         writer = TokenWriter(seal, clip_id, self._clock)
-        writer.skip(len(pieces), len(clip.latents))
+        writer.go_on(numbers[-1] + 1, len(head) + 1 + len(pieces[0]), clip)
         return clip, writer
 
 
@@ -162,19 +186,23 @@ def _unpack_request(plain: bytes) -> Clip:
     return clip
 
 
-def _append_patches(clip: Clip, pieces: list[bytes]) -> float:
+def _append_patches(clip: Clip, pieces: Sequence[bytes]) -> float:
     """Fill the clip; when the last piece was sealed. Raises ValueError when something is missing."""
     size = 4 * clip.model.patch_size * clip.model.latent_dim
     if not pieces:
         raise ValueError("no patches: nothing to resume")
     sealed_at = 0.0
     for piece in pieces:
-        sealed_at, first, samples, part, part_start = _PATCHES.unpack_from(piece)
+        sealed_at, first, samples, speech_samples, part, part_start = _PATCHES.unpack_from(piece)
         latents = piece[_PATCHES.size :]
-        if first != len(clip.latents) or not latents or len(latents) % size:
+        if first == part_start:
+            clip.patches = part_start
+            clip.begin_part(part)
+        if (first, part) != (clip.patches, clip.part) or len(latents) % size:
             raise ValueError("the pieces do not fit together")
         clip.latents += [latents[start : start + size] for start in range(0, len(latents), size)]
-        clip.samples, clip.part, clip.part_start = samples, part, part_start
+        clip.patches += len(latents) // size
+        clip.samples, clip.speech_samples = samples, speech_samples
     return sealed_at
 
 

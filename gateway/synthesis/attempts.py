@@ -81,10 +81,14 @@ class Attempts:
 
     def renew(self) -> None:
         """Other speech begins: what failed so far is not held against it."""
-        self._migrations_before += self._failover.migrations
-        self._failover = self._new_failover()
+        self.forgive()
         self.hearing = Hearing()
         self.queue_again()
+
+    def forgive(self) -> None:
+        """A part of the text is complete: what failed in it is not held against the next."""
+        self._migrations_before += self._failover.migrations
+        self._failover = self._new_failover()
 
     def _new_failover(self) -> Failover:
         gateway = self._gateway

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from dataclasses import replace
 
 import structlog
 
@@ -26,7 +27,7 @@ from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
 from gateway.streams.relay import relay
-from gateway.streams.resume_token import TokenWriter
+from gateway.streams.resume_token import Growth, TokenWriter
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
 from gateway.text import Lexicon
@@ -38,6 +39,7 @@ __all__ = ["Listener", "Outcome", "Synthesis"]
 logger = structlog.get_logger(__name__)
 
 _NOBODY = Standing()
+_LEAST_CHARGE_SECONDS = 0.5
 _SILENCE_SECONDS = 0.1
 """Of a text without words."""
 
@@ -57,9 +59,10 @@ class Synthesis:
         witness: Witness = UNWITNESSED,
         protocol: str = NATIVE,
         lexicon: Lexicon | None = None,
+        longest_seconds: float | None = None,
     ) -> None:
         """`clip`: what there is of it already. `token`: told to the listener. `lexicon`: instead of the one
-        that holds for the request.
+        that holds for the request. `longest_seconds`: of speech, instead of what holds for every clip.
         """
         self._gateway = gateway
         self._request = request
@@ -72,11 +75,13 @@ class Synthesis:
         self._settings = gateway.settings
         self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
-        self.clip = clip or Clip(request, seed, self._settings.max_audio_seconds)
+        self.clip = clip or Clip(request, seed, longest_seconds or self._settings.max_audio_seconds)
         self._request = self.clip.request  # whose text is without markup
         self._audio_seconds_before = self.clip.audio_seconds
+        self._ticket_began = self.clip.audio_seconds
+        """The same when the present ticket was admitted."""
         self._token = token
-        self._sealed: deque[tuple[str, int]] = deque()
+        self._sealed: deque[tuple[Growth, int]] = deque()
         """Pieces of the token, and the samples of the clip that each covers, until the listener has those."""
         self._speaker = Speaker(request.voice)
         self._began_at = time.monotonic()
@@ -135,16 +140,29 @@ class Synthesis:
         if not has_words(self._request.text):
             return self._silence(requirement)
         self._gateway.retry_budget.add_request()
-        pool = self._gateway.pool
-        with pool.admit(self._request_id, requirement, self._tell_position, self._standing) as ticket:
-            if ticket.lease is None:
-                self._tell_position(ticket)
-            while self.clip.finish_reason is None:
-                await self._attempts.next(ticket, self)
+        await self._speak(requirement, self._standing)
+        while self.clip.finish_reason is None:
+            await self._listener.caught_up()
+            self._gateway.check_open()
+            self._attempts.queue_again()
+            await self._speak(self.same_model() or requirement, self._standing_for_the_rest())
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
         return self._outcome()
+
+    async def _speak(self, requirement: Requirement, standing: Standing) -> None:
+        """All that is missing, or as many parts of the text as its listener takes."""
+        self._ticket_began = self.clip.audio_seconds
+        with self._gateway.pool.admit(self._request_id, requirement, self._tell_position, standing) as ticket:
+            if ticket.lease is None:
+                self._tell_position(ticket)
+            while not await self._attempts.next(ticket, self):
+                pass
+
+    def _standing_for_the_rest(self) -> Standing:
+        left_seconds = self._standing.audio_seconds - self._audio_seconds_here
+        return replace(self._standing, audio_seconds=max(left_seconds, _LEAST_CHARGE_SECONDS))
 
     async def _lexicon_of(self, request: TtsRequest) -> Lexicon:
         if self._lexicon is not None:
@@ -175,10 +193,13 @@ class Synthesis:
     @property
     def patches(self) -> int:
         """Committed so far."""
-        return len(self.clip.latents)
+        return self.clip.patches
 
     async def use(self, ticket: Ticket, lease: Lease) -> None:
-        """One attempt: what is missing of the clip, one part of its text after the other."""
+        """One attempt: what is missing of the clip, one part of its text after the other.
+
+        A listener that cannot keep up gets no more than the present part, and the slot is given back.
+        """
         worker, client = lease.worker, self._gateway.clients[lease.worker.id]
         audio_seconds_before = self.clip.audio_seconds
         try:
@@ -193,11 +214,14 @@ class Synthesis:
                     deliver=self._deliver,
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
+                self._attempts.forgive()
+                if self._listener.is_behind:
+                    break
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)
             worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
         finally:
-            ticket.audio_seconds = self._audio_seconds_here
+            ticket.audio_seconds = self.clip.audio_seconds - self._ticket_began
 
     def same_model(self) -> Requirement | None:
         """A clip that was begun stays with its model."""
@@ -257,7 +281,8 @@ class Synthesis:
             self._sealed.append((self._token.extend(self.clip), self.clip.samples))
             heard = self.clip.samples - self._output.samples_behind
             while self._sealed and self._sealed[0][1] <= heard:
-                self._listener.resumable(*self._sealed.popleft())
+                growth, samples = self._sealed.popleft()
+                self._listener.resumable(growth.text, samples, growth.keep)
 
     # --------------------------------------------------------------------------------------------- accounting
 
@@ -265,7 +290,7 @@ class Synthesis:
         return Outcome(
             sample_rate=self.sample_rate,
             audio_seconds=self._audio_seconds_before + self._samples / self.sample_rate,
-            patches=len(self.clip.latents),
+            patches=self.clip.patches,
             queue_seconds=self._started_at - self._began_at,
             first_audio_seconds=self._attempts.hearing.first_audio_at - self._began_at,
             generation_seconds=time.monotonic() - self._started_at,

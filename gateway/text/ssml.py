@@ -26,7 +26,7 @@ _MOST_DEPTH = 16
 _MOST_ELEMENTS = 2000
 _STRENGTHS = {"none": 0.0, "x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}
 """Seconds; the names are SSML's, which leaves their length to the service."""
-_SENTENCE_SECONDS, _PARAGRAPH_SECONDS = _STRENGTHS["weak"], _STRENGTHS["strong"]
+_SENTENCE_SECONDS, PARAGRAPH_SECONDS = _STRENGTHS["weak"], _STRENGTHS["strong"]
 _TIME = re.compile(r"\+?(\d{1,6}(?:\.\d{1,6})?|\.\d{1,6})(ms|s)")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _ATTRIBUTES = {
@@ -37,7 +37,7 @@ _ATTRIBUTES = {
     "sub": {"alias"},
     "say-as": {"interpret-as", "format"},
 }
-_BOUNDARIES = {"p": _PARAGRAPH_SECONDS, "s": _SENTENCE_SECONDS}
+_BOUNDARIES = {"p": PARAGRAPH_SECONDS, "s": _SENTENCE_SECONDS}
 _OF_TEXT = ("sub", "say-as")
 """Elements that hold text alone."""
 

@@ -96,6 +96,17 @@ def test_limits_of_the_deployment_are_exact() -> None:
     assert refused.value.param == "max_seconds"
 
 
+def test_a_file_that_is_sent_whole_has_limits_of_its_own() -> None:
+    settings = load_settings(max_clip_characters=10, max_clip_seconds=5)
+    check_limits(parse(text="x" * 11, max_seconds=6), settings)
+    check_limits(parse(text="x" * 10, max_seconds=5), settings, whole=True)
+    with pytest.raises(ApiError, match="input has 11 characters, at most 10") as refused:
+        check_limits(parse(text="x" * 11), settings, "input", whole=True)
+    assert (refused.value.code, refused.value.param) == ("text_too_long", "input")
+    with pytest.raises(ApiError, match="at most 5"):
+        check_limits(parse(text="x", max_seconds=6), settings, whole=True)
+
+
 @pytest.mark.parametrize(
     ("message", "status_code", "code"),
     [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.sentences import has_words, parts
+from models.sentences import complete, has_words, parts
 
 STORY = 'Dr. Smith paid $12.50 for 3 apples. Then he left! Did he? "Yes," said J. R. Tolkien. It was 6 p.m.'
 
@@ -65,3 +65,13 @@ def test_every_part_fits_and_together_they_are_the_text(text: str, most_characte
     if len(text) > most_characters:
         assert all(0 < len(part) <= most_characters for part in found)
     assert re.sub(r"\s", "", "".join(found)) == re.sub(r"\s", "", text)
+
+
+def test_the_sentences_of_a_book_are_those_of_its_pages() -> None:
+    """sentencex alone drops blank lines of a text of some ten thousand characters."""
+    text = "The door was open. Nobody came! \n\nDid Dr. Smith leave?\n\n" * 1000
+    found = complete(text)
+    assert text.startswith("".join(found)) and len("".join(found)) > len(text) - 30
+    assert {sentence.strip() for sentence in found} == {
+        "The door was open.", "Nobody came!", "Did Dr. Smith leave?"
+    }  # fmt: skip

@@ -189,10 +189,10 @@ def sealed(clock: Callable[[], float] = lambda: 1000.0) -> tuple[ResumeTokens, s
     clip.begin(describe_model())
     writer = tokens.begin(CLIENT)
     clip.commit(bytes(1024), 3840)
-    token = writer.extend(clip)
+    token = writer.extend(clip).text
     for _ in range(2):
         clip.commit(bytes(1024), 3840)
-        token += writer.extend(clip)
+        token += writer.extend(clip).text
     return tokens, token
 
 

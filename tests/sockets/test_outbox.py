@@ -59,3 +59,26 @@ async def test_nobody_is_told_of_what_was_dropped_nor_held_by_it() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+async def test_it_says_when_its_peer_is_behind_and_has_caught_up() -> None:
+    peer = Peer()
+    outbox = Outbox(peer.send, 100, peer.failures.append)
+    await outbox.caught_up()
+    for _ in range(3):
+        outbox.put(bytes(20))
+    assert outbox.is_behind
+    waiting = asyncio.create_task(outbox.caught_up())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    peer.reads.set()
+    await waiting
+    assert outbox.unsent_bytes <= 25 and not outbox.is_behind
+    await outbox.flush()
+    peer.reads.clear()
+    for _ in range(3):
+        outbox.put(bytes(20))
+    waiting = asyncio.create_task(outbox.caught_up())
+    await asyncio.sleep(0)
+    outbox.drop()
+    await waiting

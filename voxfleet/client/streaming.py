@@ -122,7 +122,7 @@ class _Clip:
         if kind == "error":
             raise self._failure(item)
         if kind == "resume_token":
-            self._token += item["token"]
+            self._token = self._token[: item.get("keep")] + item["token"]
             return None
         if kind == "started":
             self._repeated_bytes -= _SAMPLE_BYTES * item.get("resumed_at_sample", 0)

@@ -10,6 +10,7 @@ from gateway.audio.formats import AudioFormat
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
 from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest, translated
+from gateway.text.ssml import PARAGRAPH_SECONDS
 
 OPENAI = "openai"
 """The protocol's name, in metrics and sessions."""
@@ -63,6 +64,7 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
     language: Annotated[Language | None, BeforeValidator(_language_code)] = None
     input_type: Literal["text", "ssml"] = "text"
     bit_rate: int | None = None
+    paragraph_pause: float = PARAGRAPH_SECONDS
     min_seconds: float | None = None
     max_seconds: float | None = None
 
@@ -95,6 +97,7 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
             "sample_rate": self.sample_rate or rate,
             "input_type": self.input_type,
             "bit_rate": self.bit_rate,
+            "paragraph_pause": self.paragraph_pause,
             "min_seconds": self.min_seconds,
             "max_seconds": self.max_seconds,
         }

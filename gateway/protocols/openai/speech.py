@@ -37,6 +37,6 @@ async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway)
     if order.voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(order.voice):
         translated.voice = "default"  # some clients know no other names
     if order.comes_whole:
-        return await whole_clip(request, gateway, translated, OPENAI, order.ignored)
+        return await whole_clip(request, gateway, translated, OPENAI, order.ignored, text_field="input")
     framing = Events() if order.stream_format == "sse" else None
     return SpeechResponse(request, gateway, translated, OPENAI, order.ignored, framing)

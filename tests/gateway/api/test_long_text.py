@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from gateway.requests import StreamRequest
 from gateway.service import Gateway
 from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens
+from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.test_relay import SEED, Ear, gateway_of, prefer_the_first
@@ -108,7 +111,97 @@ def test_a_resume_token_remembers_the_part() -> None:
         clip.commit(latents, model.patch_samples)
         if ends:
             clip.end_part("stop")
-        token += writer.extend(clip)
+        growth = writer.extend(clip)
+        token = token[: growth.keep] + growth.text
     restored, _ = tokens.open(token, "client")
-    assert (restored.part, restored.part_start, len(restored.latents)) == (1, 2, 3)
+    assert (restored.part, restored.part_start, restored.patches, len(restored.latents)) == (1, 2, 3, 1)
+    assert (restored.samples, restored.speech_samples) == (clip.samples, clip.speech_samples)
     assert restored.start_request("r", 1).text == PARTS[1]
+
+
+PARAGRAPH_PAUSE = bytes(2 * round(0.7 * 24_000))
+
+
+class Reader(Ear):
+    """Keeps a token, and sees how much the gateway keeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synthesis: Synthesis | None = None
+        self.token = ""
+        self.longest_token = self.most_patches = 0
+
+    def audio(self, pcm: bytes) -> None:
+        super().audio(pcm)
+        self.most_patches = max(self.most_patches, len(self.synthesis.clip.latents))
+
+    def resumable(self, token: str, samples: int, keep: int | None) -> None:
+        self.token = self.token[:keep] + token
+        self.longest_token = max(self.longest_token, len(self.token))
+
+
+async def read_book(gateway: Gateway, reader: Reader, text: str, **known: object) -> str:
+    token = known.get("token") or gateway.resume_tokens.begin("")
+    reader.synthesis = Synthesis(
+        gateway, StreamRequest(text=text, seed=SEED), "r1", reader, token=token, clip=known.get("clip")
+    )
+    async with asyncio.timeout(60):
+        return (await reader.synthesis.run()).finish_reason
+
+
+@pytest.mark.parametrize("paragraphs", [2, 20])
+async def test_a_book_takes_the_memory_of_a_part(paragraphs: int) -> None:
+    text = "\n\n".join([TEXT] * paragraphs)
+    worker = reading_worker(Act())
+    async with gateway_of(worker) as gateway:
+        assert await read_book(gateway, reader := Reader(), text) == "stop"
+    assert [start.text for start in worker.requests] == PARTS * paragraphs
+    assert reader.pcm == PARAGRAPH_PAUSE.join([CLIP] * paragraphs)
+    assert reader.most_patches <= max(PATCHES)
+    request, sealed_patch = 4 * len(text), 4 * 4 * 4 * 64 // 3 + 200
+    assert reader.longest_token < request + 1500 + sealed_patch * (max(PATCHES) + 1)
+
+
+async def test_a_book_outlives_its_gateway_and_finished_parts_are_not_made_again() -> None:
+    text = "\n\n".join([TEXT] * 3)
+    first, second = reading_worker(*[Act()] * 4, Act(1, "hang")), reading_worker(Act())
+    async with gateway_of(first) as gateway:
+        secret, reader = gateway.resume_tokens, Reader()
+        task = asyncio.create_task(read_book(gateway, reader, text))
+        until_there = CLIP + PARAGRAPH_PAUSE + pcm_of(PARTS[0]) + first_patch_of(1)
+        while len(reader.pcm) < len(until_there):
+            reader.on_audio.clear()
+            await reader.on_audio.wait()
+        heard, token = reader.pcm, reader.token
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    clip, writer = secret.open(token, "")
+    assert (clip.part, len(clip.latents)) == (4, 1)
+    async with gateway_of(second) as gateway:
+        rest = Reader()
+        assert await read_book(gateway, rest, text, clip=clip, token=writer) == "stop"
+        assert [start.text for start in second.requests] == (PARTS * 3)[4:]
+    assert heard == until_there
+    assert heard + rest.pcm == PARAGRAPH_PAUSE.join([CLIP] * 3)
+
+
+def first_patch_of(part: int) -> bytes:
+    start = StartRequest(request_id="r", text=PARTS[part], seed=SEED)
+    return frames_of(start)[0].pcm
+
+
+async def test_a_listener_that_falls_behind_holds_no_slot() -> None:
+    class Slow(Ear):
+        is_behind = True
+        waits = 0
+
+        async def caught_up(self) -> None:
+            self.waits += 1
+            assert not gateway.pool.tickets
+            assert not any(worker.leases for worker in gateway.pool.workers.values())
+
+    worker = reading_worker(Act())
+    async with gateway_of(worker) as gateway:
+        ear = Slow()
+        assert await speak(gateway, ear) == "stop"
+    assert (ear.pcm, ear.waits, ear.starts) == (CLIP, len(PARTS) - 1, ["w0"])

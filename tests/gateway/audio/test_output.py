@@ -22,7 +22,7 @@ class HoldingEar(Ear):
         super().__init__()
         self.tokens: list[tuple[str, int, int]] = []
 
-    def resumable(self, token: str, samples: int) -> None:
+    def resumable(self, token: str, samples: int, keep: int | None) -> None:
         self.tokens.append((token, samples, len(self.pcm) // 2))
 
 

@@ -77,7 +77,7 @@ def test_a_resumed_clip_says_the_same_words() -> None:
     clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
     clip.end_part("stop")
     clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
-    resumed, _ = tokens.open(tokens.begin("client").extend(clip), "client")
+    resumed, _ = tokens.open(tokens.begin("client").extend(clip).text, "client")
     assert resumed.start_request("r", 2).text == clip.start_request("r", 2).text
     assert resumed.texts == clip.texts and clip.part == 1
 
@@ -111,7 +111,7 @@ def test_a_resumed_clip_keeps_its_respellings() -> None:
     clip.say_with(Lexicon.of({"call": "too late"}))
     clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
     tokens = ResumeTokens(None, 60.0)
-    resumed, _ = tokens.open(tokens.begin("client").extend(clip), "client")
+    resumed, _ = tokens.open(tokens.begin("client").extend(clip).text, "client")
     assert resumed.respelt == clip.respelt == {"Call": "kawl", "people": "peeple"}
     assert resumed.spoken_text == clip.spoken_text
     assert resumed.texts == clip.texts

@@ -92,12 +92,12 @@ def test_a_resumed_clip_pauses_where_it_did_not_yet() -> None:
     writer = tokens.begin("client")
     assert len(clip.commit_pause()) == len(silence(0.25))
     clip.commit(latents, described.patch_samples)
-    token = writer.extend(clip)
+    token = writer.extend(clip).text
     begun, _ = tokens.open(token, "client")
     assert (begun.pause_samples, begun.samples) == (0, RATE // 4 + described.patch_samples)
     clip.commit(latents, described.patch_samples)
     clip.end_part("stop")
-    between, _ = tokens.open(token + writer.extend(clip), "client")
+    between, _ = tokens.open(token + writer.extend(clip).text, "client")
     assert between.pause_samples == clip.pause_samples == 1.5 * RATE
     assert between.start_request("r", 2).text == clip.start_request("r", 2).text == TEXTS[1]
     assert between.spoken_text == clip.spoken_text == "Folts are planned. W three C goes on."

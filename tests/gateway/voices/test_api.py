@@ -240,7 +240,7 @@ def test_the_upload_is_bounded(ann: httpx.Client) -> None:
     assert check_error(upload(ann, audio=b"x" * 100_000), 422)["code"] == "audio_format"
     assert check_error(upload(ann, audio=bytes((2 << 20) + 1)), 413)["param"] == "audio"
     assert check_error(upload(ann, audio=bytes(3 << 20)), 413)["code"] == "body_too_large"
-    check_error(ann.post("/tts", content=bytes(1 << 17)), 413)
+    check_error(ann.post("/tts", content=bytes(1 << 21)), 413)
     two = [("audio", ("a", AUDIO)), ("audio", ("b", AUDIO))]
     check_error(ann.post("/api/voices", files=two, data={"name": "N"}), 400)
     for kind, seconds, code in (("flac", 70, "audio_too_long"), ("mp3", 1, "audio_too_short")):

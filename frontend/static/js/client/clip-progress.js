@@ -1,8 +1,8 @@
 /**
  * What of a clip has come, and the words that make a gateway speak the rest.
  *
- * With `resume: true` the gateway seals the clip so far into a token that grows piece by piece; any gateway of
- * the service goes on from it. Audio that comes a second time (after the token's last piece) is dropped here.
+ * With `resume: true` the gateway seals the clip so far into a token that grows piece by piece, and loses those
+ * of a part of the text that is complete; any gateway of the service goes on from it. Audio that comes a second time (after the token's last piece) is dropped here.
  */
 const SAMPLE_BYTES = 2;
 const TOKEN_PART = 60_000;
@@ -38,9 +38,9 @@ export class ClipProgress {
     return parts;
   }
 
-  /** The next piece of the token came. */
-  seal({ token }) {
-    this.#token += token;
+  /** The next piece of the token came; of those before it, so many characters are still needed. */
+  seal({ token, keep }) {
+    this.#token = this.#token.slice(0, keep) + token;
   }
 
   /** A worker took the clip, at the sample that it was resumed at. */

@@ -143,7 +143,7 @@ async def test_text_without_words_is_a_moment_of_silence(fleet: GatewayProcess) 
         ({"seed": 2**32}, "seed"),
         ({"format": "ogg"}, "output_format"),
         ({"text": " "}, "text"),
-        ({"text": "x" * 5000}, "text"),
+        ({"text": "x" * 100_001}, "text"),
         ({"voice_settings": {"speed": 9.0}}, "voice_settings.speed"),
         ({"language_code": "English please"}, "language_code"),
     ],
@@ -159,7 +159,7 @@ async def test_what_is_wrong_is_told_in_their_shape(
 
 async def test_the_edge_speaks_their_shape_too(fleet: GatewayProcess) -> None:
     async with fleet.http() as http:
-        too_large = await http.post(f"{CLIP}/default", content=b"x" * (1 << 17))
+        too_large = await http.post(f"{CLIP}/default", content=b"x" * (1 << 21))
         json_type = {"Content-Type": "application/json"}
         not_json = await http.post(f"{CLIP}/default", content=b"{", headers=json_type)
         ours = await http.post("/tts", content=b"{", headers=json_type)

@@ -28,6 +28,7 @@ OWN = {
     "lexicon": {"Kyiv": "keev"},
     "input_type": "text",
     "bit_rate": 64_000,
+    "paragraph_pause": 1.5,
 }
 
 
