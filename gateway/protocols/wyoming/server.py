@@ -1,4 +1,4 @@
-"""The port of Wyoming: open while the gateway runs, where a setting asks for it."""
+"""The port of Wyoming: open while the gateway runs, where a setting asks for it, and announced."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from gateway.protocols.wyoming.discovery import announced, reachable_addresses
 from gateway.protocols.wyoming.speech import Connection
 from gateway.service import Gateway
 
@@ -42,7 +43,8 @@ async def listening(gateway: Gateway) -> AsyncIterator[None]:
     port = server.sockets[0].getsockname()[1]
     logger.info("listening for Wyoming", host=settings.host, port=port)
     try:
-        yield
+        async with announced(reachable_addresses(settings.host), port):
+            yield
     finally:
         server.close()
         for task in list(tasks):
