@@ -16,14 +16,25 @@ from torch.nn.utils.parametrizations import weight_norm
 from .teachers import SPEECH_RATE
 
 Judgement = tuple[Tensor, list[Tensor]]
+SLOPE = 0.1
 LOUDNESS = 5.0  # speech at training level is quiet; fresh discriminators learn faster from louder input
-QUIET_POWER = 1e-2  # of a spectrum's bin: what lies below, 65 dB under the loudest, is nearly silence
+QUIET_POWER = 0.1  # of a spectrum's bin: what lies below, 55 dB under the loudest, counts little
 TILT_HZ = 1000.0  # from here on spectra are lifted with the frequency, as speech falls
 
 
 def _conv(inputs: int, outputs: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1)) -> nn.Module:
-    padding = (kernel[0] // 2, kernel[1] // 2)
-    return weight_norm(nn.Conv2d(inputs, outputs, kernel, stride, padding))
+    """Weights as large as their input's level asks for (He et al. 2015): with PyTorch's, five layers fade."""
+    conv = nn.Conv2d(inputs, outputs, kernel, stride, (kernel[0] // 2, kernel[1] // 2))
+    nn.init.kaiming_normal_(conv.weight, a=SLOPE)
+    nn.init.zeros_(conv.bias)
+    return weight_norm(conv)
+
+
+def _score(inputs: int, kernel: tuple[int, int]) -> nn.Module:
+    """The last layer, which at first says of everything what is right of half."""
+    conv = nn.Conv2d(inputs, 1, kernel, 1, (kernel[0] // 2, kernel[1] // 2))
+    nn.init.constant_(conv.bias, 0.5)
+    return weight_norm(conv)
 
 
 class _ConvStack(nn.Module):
@@ -37,7 +48,7 @@ class _ConvStack(nn.Module):
         features = []
         for layer in self.layers:
             x = x.contiguous(memory_format=torch.channels_last)  # the layout of tensor cores
-            x = F.leaky_relu(layer(x), 0.1)
+            x = F.leaky_relu(layer(x), SLOPE)
             features.append(x)
         return self.last(x), features
 
@@ -58,7 +69,7 @@ class SpectrumDiscriminator(nn.Module):
         self.register_buffer("lift", lift[:, None], persistent=False)
         strided = [_conv(channels, channels, (9, 3), (2, 1)) for _ in range(3)]
         layers = [_conv(4, channels, (9, 3)), *strided, _conv(channels, channels, (3, 3))]
-        self.stack = _ConvStack(layers, _conv(channels, 1, (3, 3)))
+        self.stack = _ConvStack(layers, _score(channels, (3, 3)))
 
     def view(self, audio: Tensor) -> Tensor:
         """audio [B, 1, T] -> [B, 4, bins, frames]."""
@@ -80,7 +91,7 @@ class PeriodDiscriminator(nn.Module):
         self.period = period
         sizes = (1, *channels)
         layers = [_conv(a, b, (5, 1), (3, 1)) for a, b in pairwise(sizes)]
-        self.stack = _ConvStack(layers, _conv(channels[-1], 1, (3, 1)))
+        self.stack = _ConvStack(layers, _score(channels[-1], (3, 1)))
 
     def view(self, audio: Tensor) -> Tensor:
         """audio [B, 1, T] -> [B, 1, T / period, period]."""
@@ -119,9 +130,16 @@ def margin(real: list[Judgement], made: list[Judgement]) -> Tensor:
 
 
 def generator_loss(real: list[Judgement], made: list[Judgement], matching_weight: float = 2.0) -> Tensor:
-    """Made scores toward 1 plus the weighted L1 distance of features, mean over discriminators."""
+    """Made scores toward 1 plus the weighted distance of features, mean over discriminators.
+
+    The distance is L1 over the mean size of real features, mean over layers, so that loud layers have no
+    more to say than quiet ones.
+    """
     losses = []
     for (_, wanted), (score, features) in zip(real, made, strict=True):
-        distances = [F.l1_loss(f.float(), w.detach().float()) for f, w in zip(features, wanted, strict=True)]
-        losses.append((1 - score.float()).square().mean() + matching_weight * torch.stack(distances).sum())
+        distances = [
+            F.l1_loss(f.float(), w.detach().float()) / w.detach().float().abs().mean().clamp_min(1e-4)
+            for f, w in zip(features, wanted, strict=True)
+        ]
+        losses.append((1 - score.float()).square().mean() + matching_weight * torch.stack(distances).mean())
     return torch.stack(losses).mean()

@@ -161,10 +161,10 @@ class VAERecipe:
     warmup_steps: int = 1000
     most_latent_noise: float = 0.2
     adversarial_from: float = 0.6
-    adversarial_ratio: float = 0.3
-    judge_warmup_steps: int = 1000
+    adversarial_ratio: float = 0.5
+    judge_warmup_steps: int = 1500
     adversarial_ramp_steps: int = 1000
-    judge_learning_rate: float = 2e-4
+    judge_learning_rate: float = 6e-4
     ema_decay: float = 0.999
     validate_every: int = 1000
     most_hours: float = 40.0

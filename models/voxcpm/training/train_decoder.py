@@ -2,7 +2,7 @@
 
 The latents get some noise, as the language model's output has. The adversarial gradient at the
 decoder's output is scaled to a fixed share of the mel gradient's norm (the balancer of Défossez et
-al. 2022), so that the mel loss keeps falling. On several GPUs
+al. 2022), so that the mel loss keeps falling; what is nearly silent has no part in that norm. On several GPUs
 gradients are averaged over ranks. Writes `decoder_plain.pt` (before the adversarial part)
 and `decoder.pt`, both averages of the weights.
 """
@@ -41,7 +41,7 @@ from .training_common import (
     wait_for,
     warmup,
 )
-from .vae_losses import MelLoss
+from .vae_losses import QUIET_FLOOR, MelLoss
 from .vae_weights import add_weight_norm, plain_state
 from .validation import Validation
 
@@ -84,7 +84,7 @@ class DecoderTrainer:
         compute_as_images(self.vae)
         add_weight_norm(self.vae.decoder)
         self.discriminators = Discriminators().to(device)
-        self.mel_loss, self.hearing = MelLoss().to(device), Hearing().to(device)
+        self.mel_loss, self.hearing = MelLoss(floor=QUIET_FLOOR).to(device), Hearing().to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
         self.step, self.spent = 0, 0.0
         self.checkpoint = work / "decoder_checkpoint.pt"
