@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.layers.norm import RMSNorm
+from engine.scripting import scripted
 from engine.threads import OneThreadLinear
 
 MIN_WEIGHT_ELEMENTS = 16384
@@ -25,6 +26,19 @@ MIN_WEIGHT_ELEMENTS = 16384
 def packing_available() -> bool:
     """Whether this build of PyTorch has oneDNN's packed linear kernels."""
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+@scripted
+def packed_product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x [..., in_features] W^T + b -> [..., out_features], with W in oneDNN's layout."""
+    scalars: list[number | None] = []  # noqa: F821
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", scalars, "")
+
+
+@scripted
+def packed_sum(residual: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """residual + x W^T, with W in oneDNN's layout."""
+    return torch.ops.mkldnn._linear_pointwise(x, residual, weight, None, "add")
 
 
 class PackedLinear(nn.Module):
@@ -37,7 +51,7 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x [..., in_features] -> [..., out_features]."""
-        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+        return packed_product(x, self.packed, self.bias)
 
 
 class PackedRMSNorm(nn.Module):

@@ -2,7 +2,8 @@
 
 With a handful of rows a layer costs as much for calling operators as for multiplying. Here the norms'
 weights are folded into the products that follow them, residuals are added inside the product that
-makes them, and weights are in oneDNN's layout.
+makes them, weights are in oneDNN's layout, and what lies between two attentions is one call
+(`engine/scripting.py`). Rows whose tokens all see each other are one call from the first layer to the last.
 
     pack_model(model)         # inference only
 """
@@ -16,9 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.norm import RMSNorm
-from engine.layers.packed import pack_layers, packing_available
-from engine.layers.rotary import apply_rotary
-from models.voxcpm.transformer import Attention, CosSin, Transformer, TransformerLayer
+from engine.layers.packed import pack_layers, packed_product, packed_sum, packing_available
+from engine.scripting import scripted
+from models.voxcpm.transformer import (
+    Attention,
+    CosSin,
+    Transformer,
+    TransformerLayer,
+    bidirectional_attention,
+)
 
 
 class PackedLayer(nn.Module):
@@ -28,35 +35,105 @@ class PackedLayer(nn.Module):
         super().__init__()
         attention = layer.self_attn
         self.layer = attention.layer
-        self.num_heads, self.head_dim = attention.num_heads, attention.head_dim
-        self.rotated = attention.num_heads + attention.num_kv_heads
-        self._attention_floor, qkv = _fold(layer.input_layernorm, attention.qkv_proj.weight)
-        self._mlp_floor, gate_up = _fold(layer.post_attention_layernorm, layer.mlp.gate_up_proj.weight)
-        self._qkv, self._gate_up = _pack(qkv), _pack(gate_up)
-        self._output, self._down = _pack(attention.o_proj.weight), _pack(layer.mlp.down_proj.weight)
+        self.heads = (attention.num_heads, attention.num_kv_heads, attention.head_dim)
+        """Query heads, key and value heads, and their size."""
+        attention_floor, qkv = _fold(layer.input_layernorm, attention.qkv_proj.weight)
+        mlp_floor, gate_up = _fold(layer.post_attention_layernorm, layer.mlp.gate_up_proj.weight)
+        self.before = [attention_floor, _pack(qkv)]
+        """What `queries_keys_values` takes."""
+        self.after = [
+            _pack(attention.o_proj.weight), mlp_floor, _pack(gate_up), _pack(layer.mlp.down_proj.weight)
+        ]  # fmt: skip
+        """What `finish` takes."""
 
     def forward(
         self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
-        heads = _product(_normalize(x, self._attention_floor), self._qkv).unflatten(-1, (-1, self.head_dim))
-        qk, v = heads[..., : self.rotated, :], heads[..., self.rotated :, :]
-        if rope is not None:
-            qk = apply_rotary(qk, *rope)
-        q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
+        q, k, v = queries_keys_values(x, rope, self.heads, self.before)
         if keep is not None:
             q, x = q[..., keep, :, :], x[..., keep, :].contiguous()
-        x = _add_product(x, attention(self.layer, q, k, v).flatten(-2), self._output)
-        gate, up = _product(_normalize(x, self._mlp_floor), self._gate_up).chunk(2, dim=-1)
-        return _add_product(x, F.silu(gate).mul_(up), self._down)
+        return finish(x, attention(self.layer, q, k, v), self.after)
+
+
+class PackedStack:
+    """All layers and the final norm of a `Transformer`, see `Transformer.run`."""
+
+    def __init__(self, stack: Transformer) -> None:
+        self._layers, self._norm = stack.layers, stack.norm
+        self._heads = stack.layers[0].heads
+        self._before = [tensor for layer in stack.layers for tensor in layer.before]
+        self._after = [tensor for layer in stack.layers for tensor in layer.after]
+
+    def __call__(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+    ) -> Tensor:
+        if attention is bidirectional_attention and x.ndim == 3:
+            begin, end, _ = (keep or slice(None)).indices(x.shape[1])
+            return self._norm(run_rows(x, rope, self._heads, self._before, self._after, begin, end))
+        for layer in self._layers[:-1]:
+            x = layer(x, rope, attention)
+        return self._norm(self._layers[-1](x, rope, attention, keep))
+
+
+@scripted
+def queries_keys_values(
+    x: Tensor, rope: tuple[Tensor, Tensor] | None, heads: tuple[int, int, int], weights: list[Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x [..., T, hidden] -> queries [..., T, Hq, D], keys and values [..., T, Hkv, D]."""
+    num_heads, num_kv_heads, head_dim = heads
+    normal = torch.div(x, torch.linalg.vector_norm(x, 2.0, [-1], True).hypot_(weights[0]))
+    product = packed_product(normal, weights[1], None)
+    parts = product.unflatten(-1, [-1, head_dim])
+    qk, v = parts.split([num_heads + num_kv_heads, num_kv_heads], dim=-2)
+    if rope is not None:
+        qk = torch.addcmul(qk * rope[0], qk.roll(head_dim // 2, -1), rope[1])
+    q, k = qk.split([num_heads, num_kv_heads], dim=-2)
+    return q, k, v
+
+
+@scripted
+def finish(x: Tensor, attended: Tensor, weights: list[Tensor]) -> Tensor:
+    """The rest of a layer: its input x [..., T, hidden], and what attention gave for it [..., T, Hq, D]."""
+    output, floor, gate_up, down = weights
+    x = packed_sum(x, attended.flatten(-2), output)
+    normal = torch.div(x, torch.linalg.vector_norm(x, 2.0, [-1], True).hypot_(floor))
+    product = packed_product(normal, gate_up, None)
+    gate, up = product.chunk(2, dim=-1)
+    return packed_sum(x, F.silu(gate).mul_(up), down)
+
+
+@scripted
+def run_rows(
+    x: Tensor,
+    rope: tuple[Tensor, Tensor] | None,
+    heads: tuple[int, int, int],
+    before: list[Tensor],
+    after: list[Tensor],
+    begin: int,
+    end: int,
+) -> Tensor:
+    """All layers over rows x [N, L, hidden], each of which sees itself; of the last one tokens [begin, end).
+
+    before, after: the weights of all layers, those of `PackedLayer`.
+    """
+    count = len(before) // 2
+    for i in range(count):
+        q, k, v = queries_keys_values(x, rope, heads, before[2 * i : 2 * i + 2])
+        if i == count - 1 and end - begin < x.shape[1]:
+            q, x = q[:, begin:end], x[:, begin:end].contiguous()
+        x = finish(x, bidirectional_attention(i, q, k, v), after[4 * i : 4 * i + 4])
+    return x
 
 
 def pack_model(model: nn.Module) -> None:
     """Pack the layers of every transformer below `model`, and its other linear layers, where that applies."""
-    for module in list(model.modules()):
-        if isinstance(module, Transformer) and _fits(module):
-            module.layers = nn.ModuleList(PackedLayer(layer) for layer in module.layers)
+    stacks = [module for module in model.modules() if isinstance(module, Transformer) and _fits(module)]
+    for stack in stacks:
+        stack.layers = nn.ModuleList(PackedLayer(layer) for layer in stack.layers)
     pack_layers(model)
+    for stack in stacks:
+        stack.run = PackedStack(stack)
 
 
 def _fits(stack: Transformer) -> bool:
@@ -75,15 +152,3 @@ def _fold(norm: RMSNorm, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 def _pack(weight: Tensor) -> Tensor:
     return torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
-
-
-def _normalize(x: Tensor, floor: Tensor) -> Tensor:
-    return torch.div(x, torch.linalg.vector_norm(x, dim=-1, keepdim=True).hypot_(floor))
-
-
-def _product(x: Tensor, weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
-
-
-def _add_product(residual: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise.binary(x, residual, weight, None, "add")

@@ -40,7 +40,8 @@ from models.voxcpm.fused.vae_stages import (
     snake_steps,
     upsample_stage,
 )
-from models.voxcpm.streaming_vae import StreamingDecoder, WindowState
+from models.voxcpm.streaming_layers import WindowState
+from models.voxcpm.streaming_vae import StreamingDecoder
 
 
 class FusedDecoder(StreamingDecoder):
