@@ -13,6 +13,9 @@ from pathlib import Path
 
 RESERVED_CPUS = 1
 """For the gateway, the event loop of the worker, and whatever else the machine does."""
+SHARED_CPUS = 2
+"""So many an engine may have without a reserve: one of two threads, which computes the audio of a step beside
+the next one, rests half of the time."""
 WAIT_SETTINGS = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "1"}
 """How long waiting threads spin: iterations in GNU's OpenMP (Linux), milliseconds in LLVM's (macOS)."""
 
@@ -36,7 +39,9 @@ def thread_limit(workers: int = 1) -> int:
     """
     if (given := given_threads()) is not None:
         return given
-    return max(1, min(_physical_cores(), int(cpu_budget() - RESERVED_CPUS) // workers))
+    cores, budget = _physical_cores(), cpu_budget()
+    can_share = min(cores, int(budget)) >= SHARED_CPUS * workers
+    return max(SHARED_CPUS if can_share else 1, min(cores, int(budget - RESERVED_CPUS) // workers))
 
 
 def given_threads() -> int | None:

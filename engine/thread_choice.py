@@ -11,7 +11,9 @@ computed:
     choice.observe(began, choice.clock(), computing_seconds)
 
 Where it waited for more than a quarter of the time, half of the threads go. One comes back when the CPUs have
-been idle enough for it. The number of threads changes no bit of a clip: `engine/threads.py`.
+been idle enough for it. Two threads of which one computes beside the other rarely meet, but beside a busy
+process they are no faster than one either. The number of threads changes no bit of a clip:
+`engine/threads.py`.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ CROWDED_SHARE = 0.25
 CROWDED_SECONDS = 0.1
 """How much step time that share is taken over, at least."""
 GROWTH_WINDOW_SECONDS = 0.5
-FREE_CPUS_TO_GROW = 1.25
-"""CPUs that must have been idle beside us: one to take, and some for the gateway."""
+FREE_CPUS_TO_GROW, FREE_CPUS_TO_SHARE = 1.25, 0.6
+"""CPUs that must have been idle beside us: one to take, and some for the gateway. The second thread takes
+about half of one: it computes beside the first (`StepThreads.beside`), and one of them rests meanwhile."""
 FIRST_HOLD_SECONDS, LONGEST_HOLD_SECONDS = 2.0, 60.0
 """How long to stay after threads were given up; twice as long each time that growing was wrong."""
 GAP_SECONDS = 0.1
@@ -59,15 +62,21 @@ class ThreadChoice:
         self._stepping = self._computing = 0.0
         self._window: tuple[float, float | None] = (-1e9, None)
 
-    def observe(self, began: float, ended: float, computing_seconds: float) -> None:
-        """Takes note of a step: when it began and ended, and the CPU time of the thread that ran it."""
+    def observe(
+        self, began: float, ended: float, computing_seconds: float, ready_seconds: float | None = None
+    ) -> None:
+        """Takes note of a step: when it began and ended, and the CPU time of the threads that ran it.
+
+        ready_seconds: that these threads could have computed, were there CPUs; one thread from begin to end
+            by default.
+        """
         if self.limit == 1:
             return
         if began - self._last_end > GAP_SECONDS:
             self._stepping = self._computing = 0.0
             self._window = (began, self._idle_seconds())
         self._last_end = ended
-        self._stepping += ended - began
+        self._stepping += ended - began if ready_seconds is None else ready_seconds
         self._computing += computing_seconds
         if self._stepping >= CROWDED_SECONDS:
             waiting_share = 1 - self._computing / self._stepping
@@ -92,7 +101,8 @@ class ThreadChoice:
         self._window = (now, idle)
         if self.threads >= self.limit or now < self._held_until:
             return
-        if idle is None or idle_before is None or (idle - idle_before) / (now - began) >= FREE_CPUS_TO_GROW:
+        needed = FREE_CPUS_TO_SHARE if self.threads == 1 else FREE_CPUS_TO_GROW
+        if idle is None or idle_before is None or (idle - idle_before) / (now - began) >= needed:
             self.threads += 1
             self._grew_at = now
 

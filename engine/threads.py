@@ -10,8 +10,11 @@ ones, which round alike for any number. `tests/models/test_threads.py` compares 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,30 +22,90 @@ from torch import Tensor, nn
 from engine.cpus import given_threads, thread_limit
 from engine.thread_choice import ThreadChoice
 
+Result = TypeVar("Result")
+OWN_SHARE = 3
+"""A third of the threads go on with the step while the others compute beside it."""
+
 
 class StepThreads:
     """Sets the number of threads before a step, and learns from how long it took.
 
     Args:
-        limit: threads at most; None takes what this machine has for one engine, or less where PyTorch was
-            told so.
+        limit: threads at most, those of `beside` included; None takes what this machine has for one engine,
+            or less where PyTorch was told so.
 
     `OMP_NUM_THREADS` is obeyed and never changed.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self._adapts = given_threads() is None
-        self.choice = ThreadChoice(limit or min(thread_limit(), torch.get_num_threads()))
+        self.choice = ThreadChoice(limit or thread_limit())
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="engine-beside")
+        self._step = _Times()
+
+    @property
+    def may_share(self) -> bool:
+        """Whether there is a thread for work beside that of the step."""
+        return self.choice.threads > 1
 
     @contextmanager
     def step(self) -> Iterator[None]:
         """Around one step, in the thread that computes it."""
-        if torch.get_num_threads() != self.choice.threads:
-            torch.set_num_threads(self.choice.threads)
+        _set_threads(self.choice.threads)
+        self._step = _Times()
         began, computed_before = self.choice.clock(), time.thread_time()
         yield
         if self._adapts:
-            self.choice.observe(began, self.choice.clock(), time.thread_time() - computed_before)
+            ended = self.choice.clock()
+            ready = ended - began + self._step.ready
+            computing = time.thread_time() - computed_before + self._step.computing
+            self.choice.observe(began, ended, computing, ready)
+
+    def beside(self, work: Callable[[], Result]) -> Future:
+        """Begins `work` in a thread of its own, with a part of the threads; one work at a time.
+
+        The caller has the others until `wait`, which is to be called before the next `beside`.
+        """
+        own = max(1, self.choice.threads // OWN_SHARE)
+        _set_threads(own)
+        return self._executor.submit(_timed, work, self.choice.threads - own)
+
+    def wait(self, work: Future) -> Any:
+        """What the work returned; raises what it raised."""
+        began = self.choice.clock()
+        try:
+            result, times = work.result()
+        finally:
+            self._step.ready -= self.choice.clock() - began
+            _set_threads(self.choice.threads)
+        self._step.ready += times.ready
+        self._step.computing += times.computing
+        return result
+
+    def close(self) -> None:
+        """Ends the thread of `beside`, once its work is done."""
+        self._executor.shutdown()
+
+
+@dataclass
+class _Times:
+    """Seconds that threads were ready to compute, and that they did."""
+
+    ready: float = 0.0
+    computing: float = 0.0
+
+
+def _timed(work: Callable[[], Result], threads: int) -> tuple[Result, _Times]:
+    _set_threads(threads)
+    began, computed_before = time.monotonic(), time.thread_time()
+    result = work()
+    return result, _Times(time.monotonic() - began, time.thread_time() - computed_before)
+
+
+def _set_threads(count: int) -> None:
+    """Of the calling thread; others have their own number."""
+    if torch.get_num_threads() != count:
+        torch.set_num_threads(count)
 
 
 @contextmanager

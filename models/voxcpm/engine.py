@@ -95,6 +95,7 @@ class VoxCPMEngine:
             max_model_len=self.max_model_len,
             attention_backend=self.options.attention_backend,
             noise=noise,
+            threads=None if self._wants_programs else self.step_threads,
         )
         self._llm = LLMEngine(
             self._runner,
@@ -109,7 +110,7 @@ class VoxCPMEngine:
                 num_blocks=num_blocks,
                 max_model_len=self.max_model_len,
                 enable_prefix_caching=self.options.enable_prefix_caching,
-                look_ahead=self._wants_programs,
+                look_ahead=self._wants_programs or on_cpu,
             ),
         )
         self._prepare_programs(progress)
@@ -144,7 +145,9 @@ class VoxCPMEngine:
         return self._encoder.encode(samples, sample_rate, role)
 
     def close(self) -> None:
-        """Nothing to do beyond dropping references: tensors free themselves."""
+        """Ends the thread beside that of the steps; tensors free themselves."""
+        if self.step_threads:
+            self.step_threads.close()
 
     @property
     def _wants_programs(self) -> bool:

@@ -63,13 +63,20 @@ class GenerationState:
 
         peak: largest magnitude of the patch's audio.
         """
-        if stop_predicted and self.index > self.min_stop_index and self.index + 1 >= self.min_patches:
+        if self._stops(stop_predicted):
             return "stop"
         if self.index + 1 >= self.max_patches:
             return self.limit_reason
         if self.silence is not None and self.silence.ran_away(peak, patch_seconds):
             return "runaway"
         return None
+
+    def ends(self, stop_predicted: bool) -> bool:
+        """Whether the clip ends with patch `index`, however it sounds."""
+        return self._stops(stop_predicted) or self.index + 1 >= self.max_patches
+
+    def _stops(self, predicted: bool) -> bool:
+        return predicted and self.index > self.min_stop_index and self.index + 1 >= self.min_patches
 
 
 def patches_in(seconds: float, patch_seconds: float) -> int:

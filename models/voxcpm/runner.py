@@ -26,6 +26,7 @@ from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from engine.staging import upload
+from engine.threads import StepThreads
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
@@ -37,6 +38,7 @@ from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepPrograms
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.prompt import key_patches
+from models.voxcpm.step_ahead import Made, Part, StepAhead, part_of
 from models.voxcpm.waveform_streams import WaveformStreams
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
@@ -62,7 +64,8 @@ class VoxCPMRunner:
     """The `engine.model_runner.ModelRunner` of VoxCPM.
 
     num_blocks * block_size positions of KV cache are allocated at once; max_num_seqs bounds the
-    number of waveform streams decoded together.
+    number of waveform streams decoded together. threads: of a CPU; with them the next step begins beside the
+    audio of this one, see `step_ahead.py`.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class VoxCPMRunner:
         max_model_len: int,
         attention_backend: str = "auto",
         noise: NoiseSource = patch_noise,
+        threads: StepThreads | None = None,
     ) -> None:
         weight = model.base_lm.norm.weight
         self.model, self.config = model, model.config
@@ -103,6 +107,7 @@ class VoxCPMRunner:
             vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
         )
         self._programs: ProgramRunner | None = None
+        self._ahead = StepAhead(self._compute, threads, block_size) if threads else None
         self.probe: Callable[[torch.device], None] = check_device
         """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
 
@@ -191,39 +196,62 @@ class VoxCPMRunner:
 
     def _run_freely(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Any batch, in tensors of its own size."""
-        lm_hidden, residual_hidden = self._run_language_models(batch)
-        ends = np.cumsum([row.count for row in batch]) - 1
-        sampling = [i for i, row in enumerate(batch) if row.samples]
         results: list[StepResult | None] = [None] * len(batch)
-        if not sampling:
+        made = self._make_patches(batch)
+        if not made.rows:
             return results
+        if self._ahead is not None:
+            self._ahead.launch(batch, made)
+        audio = self._streams.decode([batch[i].sequence for i in made.rows], made.patches)
+        parts = (made.patches, audio, made.stops, audio.abs().amax(1))
+        found = patch_results(*(part.cpu().numpy() for part in parts))
+        for i, patch in zip(made.rows, found, strict=True):
+            results[i] = self._result(batch[i].sequence.payload, patch)
+        return results
+
+    def _make_patches(self, batch: Rows[ScheduledSequence]) -> Made:
+        """The patches of all rows that sample, in any order."""
+        pieces = self._ahead.take(batch) if self._ahead is not None else []
+        there = {i for piece in pieces for i in piece.rows}
+        rest = [i for i in range(len(batch)) if i not in there]
+        if rest:
+            patches, stops = self._compute([part_of(batch[i]) for i in rest])
+            pieces.append(Made([i for i in rest if batch[i].samples], patches, stops))
+        if len(pieces) == 1:
+            return pieces[0]
+        rows = [i for piece in pieces for i in piece.rows]
+        return Made(rows, *(torch.cat(parts) for parts in zip(*(piece[1:] for piece in pieces), strict=True)))
+
+    @torch.inference_mode()
+    def _compute(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
+        """Everything but audio: patches fp32 [N, P, D] and stop decisions [N] of the parts that sample."""
+        lm_hidden, residual_hidden = self._run_language_models(parts)
+        ends = np.cumsum([len(part.keys) for part in parts]) - 1
+        sampling = [i for i, part in enumerate(parts) if part.samples]
         if len(sampling) < len(lm_hidden):
             last = upload(ends[sampling], self.device)
             lm_hidden, residual_hidden = lm_hidden[last], residual_hidden[last]
-        sequences = [batch[i].sequence for i in sampling]
+        if not sampling:
+            nothing = torch.zeros(0, *self._patch_shape, device=self.device)
+            return nothing, nothing[:, 0, 0].long()
         stops = self.model.stop_logits(lm_hidden).argmax(-1)
-        patches = self._generate(sequences, self.model.dit_condition(lm_hidden, residual_hidden))
-        audio = self._streams.decode(sequences, patches)
-        parts = (patches, audio, stops, audio.abs().amax(1))
-        found = patch_results(*(part.cpu().numpy() for part in parts))
-        for i, patch in zip(sampling, found, strict=True):
-            results[i] = self._result(batch[i].sequence.payload, patch)
-        return results
+        mu = self.model.dit_condition(lm_hidden, residual_hidden)
+        return self._generate([parts[i] for i in sampling], mu).float(), stops
 
     def release(self, sequence: Sequence) -> None:
         """Give back the sequence's waveform stream."""
         self._streams.release(sequence)
+        if self._ahead is not None:
+            self._ahead.release(sequence)
         if self._programs is not None:
             self._programs.release(sequence)
 
-    def _run_language_models(self, batch: Rows[ScheduledSequence]) -> tuple[Tensor, Tensor]:
-        """Hidden states (lm, residual) of all scheduled positions, [T, H]."""
-        starts, counts = [row.start for row in batch], [row.count for row in batch]
-        tables = [row.sequence.block_table for row in batch]
-        metadata = self._backend.plan(AttentionBatch(starts, counts, tables))
-        positions = np.concatenate([np.arange(row.start, row.start + row.count) for row in batch])
-        keys = [key for row in batch for key in row.sequence.token_ids[row.start : row.start + row.count]]
-        embeds, audio_embeds, mask = self._embed(keys)
+    def _run_language_models(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
+        """Hidden states (lm, residual) of all positions, [T, H]."""
+        starts, counts = [part.start for part in parts], [len(part.keys) for part in parts]
+        metadata = self._backend.plan(AttentionBatch(starts, counts, [part.block_table for part in parts]))
+        positions = np.concatenate([np.arange(part.start, part.start + len(part.keys)) for part in parts])
+        embeds, audio_embeds, mask = self._embed([key for part in parts for key in part.keys])
         attention = PagedAttention(self._backend, self._pool, metadata)
         return self.model.run_language_models(
             embeds, audio_embeds, mask, upload(positions, self.device), attention
@@ -248,11 +276,11 @@ class VoxCPMRunner:
         patches = key_patches(keys, self.config.patch_size, self.config.feat_dim)
         return upload(patches, self.device).to(self.dtype)
 
-    def _generate(self, sequences: list[Sequence], mu: Tensor) -> Tensor:
+    def _generate(self, parts: list[Part], mu: Tensor) -> Tensor:
         """Flow matching for every row: mu [N, K, h] -> patches [N, P, D], fp32."""
-        states: list[GenerationState] = [sequence.payload for sequence in sequences]
-        noise = self._start_noise(states)
-        cond = self._conditions(sequences)
+        states = [part.state for part in parts]
+        noise = upload(np.stack([self._noise_of(part.state, part.index) for part in parts]), self.device)
+        cond = self._conditions(parts)
         groups: dict[int, list[int]] = {}
         for row, state in enumerate(states):
             groups.setdefault(state.num_steps, []).append(row)
@@ -264,20 +292,14 @@ class VoxCPMRunner:
             patches[rows] = self._solver.solve(noise[rows], mu[rows], cond[rows], num_steps, guidance)
         return patches
 
-    def _start_noise(self, states: list[GenerationState]) -> Tensor:
-        noise = np.stack([self._noise_of(state, state.index) for state in states])
-        return upload(noise, self.device)
-
     def _noise_of(self, state: GenerationState, index: int) -> np.ndarray:
         noise = self._noise(state.seed, index, *self._patch_shape)
         return noise if state.temperature == 1.0 else noise * np.float32(state.temperature)
 
-    def _conditions(self, sequences: list[Sequence]) -> Tensor:
+    def _conditions(self, parts: list[Part]) -> Tensor:
         """The patch before the one to be made, [N, P, D]; zeros where the stream ends in text."""
         silence = bytes(4 * self.config.patch_size * self.config.feat_dim)
-        last = [
-            key if isinstance(key := sequence.token_ids[-1], bytes) else silence for sequence in sequences
-        ]
+        last = [key if isinstance(key := part.keys[-1], bytes) else silence for part in parts]
         return self._patches(last)
 
     def _guidance(self, states: list[GenerationState]) -> Tensor | None:

@@ -72,16 +72,19 @@ def test_a_system_without_control_groups_has_no_quota(tmp_path: Path) -> None:
     ("count", "quota", "workers", "threads"),
     [
         (1, None, 1, 1),
-        (2, None, 1, 1),
+        (2, None, 1, 2),
+        (3, None, 1, 2),
         (4, None, 1, 3),
         (8, None, 2, 3),
         (2, None, 2, 1),
+        (4, None, 2, 2),
+        (2, 1.9, 1, 1),
         (8, 1.5, 1, 1),
         (8, 4.0, 1, 3),
         (16, None, 20, 1),
     ],
 )
-def test_threads_leave_a_cpu_to_the_gateway(machine, count, quota, workers, threads) -> None:
+def test_threads_leave_a_cpu_to_the_gateway_or_rest(machine, count, quota, workers, threads) -> None:
     machine(count, quota)
     assert thread_limit(workers) == threads
 

@@ -58,6 +58,28 @@ def test_threads_come_back_one_by_one_when_the_neighbour_has_gone() -> None:
     assert history[-1] == 4
 
 
+def test_the_second_thread_comes_back_though_the_first_never_rests() -> None:
+    machine = Machine(2, limit=2)
+    machine.busy = 1
+    assert machine.run(3)[-1] == 1
+    machine.busy = 0
+    assert machine.run(5)[-1] == 2
+
+
+def test_threads_beside_each_other_are_looked_at_together() -> None:
+    """A step of 30 ms whose two threads could have computed for 45 of them, and did for 30."""
+    now = 100.0
+    choice = ThreadChoice(2, lambda: now, lambda: 0.0)
+    for _ in range(4):
+        choice.observe(now, now + 0.03, 0.045, 0.045)
+        now += 0.03
+    assert choice.threads == 2
+    for _ in range(6):
+        choice.observe(now, now + 0.03, 0.03, 0.045)
+        now += 0.03
+    assert choice.threads == 1
+
+
 def test_as_many_threads_run_as_the_neighbour_leaves() -> None:
     machine = Machine(8, limit=7)
     machine.busy = 3
