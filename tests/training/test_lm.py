@@ -133,6 +133,24 @@ def test_speech_is_waited_for_until_its_time_or_until_the_store_is_full(
     assert len(corpus.voice) == 12
 
 
+def test_speech_is_encoded_again_when_there_is_much_more_of_it_and_when_it_is_over(
+    trainer: LMTrainer, vae: AudioVAE
+) -> None:
+    torch.save(vae.state_dict(), trainer.work / "vae.pt")
+    trainer.store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
+    later = time.time() + 3600
+    trainer.load_speech(time.time() + 60, 0.0)
+    everything = trainer.encoded_hours
+    assert not trainer.more_speech(later)
+    trainer.encoded_hours = everything / 2
+    assert not trainer.more_speech(later)
+    trainer.encoded_hours = everything / 5
+    assert trainer.more_speech(later)
+    trainer.encoded_hours = everything / 2
+    assert trainer.more_speech(0.0)
+    assert not trainer.more_speech(0.0)
+
+
 def test_a_gradient_that_is_no_number_changes_nothing() -> None:
     weight = torch.nn.Parameter(torch.ones(3))
     optimizer = torch.optim.AdamW([weight], 0.1, fused=True)

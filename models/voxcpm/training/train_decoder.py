@@ -62,7 +62,8 @@ class RunningMean:
         self._sum, self._weight = torch.zeros((), device=device), torch.zeros((), device=device)
 
     def add(self, value: Tensor) -> Tensor:
-        """Take one value in; returns the mean so far, above 0."""
+        """Take one value in; returns the mean so far, above 0. What is not finite counts as 0."""
+        value = torch.nan_to_num(value, 0.0, 0.0, 0.0)
         self._sum.lerp_(value, SMOOTHING)
         self._weight.lerp_(torch.ones_like(self._weight), SMOOTHING)
         return (self._sum / self._weight).clamp_min(1e-8)

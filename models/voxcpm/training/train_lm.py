@@ -52,6 +52,7 @@ AVERAGE_DECAY = 0.99
 WRITE_EVERY_SECONDS = 200.0
 FIRST_HOURS = 5.0  # of speech, with which training begins while the teachers go on
 LOOK_EVERY_SECONDS = 5.0
+ENCODE_AT = 4.0  # times the speech that was encoded before
 INVENTED_PATCHES = 4096
 
 
@@ -205,10 +206,10 @@ class LMTrainer:
         return latents, corpus
 
     def more_speech(self, speech_until: float) -> bool:
-        """True when there is twice the speech that was encoded, and once when the last of it was written."""
+        """True when there is several times what was encoded, and once when the last of it was written."""
         self.store.refresh()
         over = time.time() >= speech_until
-        enough = self.encoded_hours * (1.0 if over or self.store.full else 2.0)
+        enough = self.encoded_hours * (1.0 if over or self.store.full else ENCODE_AT)
         wanted = not self.all_encoded and self.store.hours > enough
         self.all_encoded |= over or self.store.full
         return wanted
