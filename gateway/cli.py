@@ -24,6 +24,8 @@ from gateway.lexicons.file import read_file
 from gateway.log import configure_logging
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings, load_settings
+from gateway.timing.aligner import open_aligner
+from gateway.timing.whisper import AlignerMissingError
 
 logger = structlog.get_logger(__name__)
 
@@ -124,6 +126,11 @@ def run(
         except WatermarkMissingError as error:
             print(f"voxfleet gateway: watermark: {error}", file=sys.stderr)
             return 2
+    try:
+        open_aligner(settings.aligner)
+    except AlignerMissingError as error:
+        print(f"voxfleet gateway: aligner: {error}", file=sys.stderr)
+        return 2
     try:
         read_file(settings.lexicon_file)
     except ValueError as error:

@@ -28,6 +28,7 @@ from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
 from gateway.text.ssml import PARAGRAPH_SECONDS, SsmlError, parse_ssml
+from gateway.timing.words import Granularity
 from models.sentences import has_words
 
 MAX_SEED = 2**63 - 1
@@ -96,6 +97,8 @@ class TtsRequest(SpeechOptions):
     """Of mp3, opus and aac, in bits per second."""
     paragraph_pause: Annotated[float, Field(ge=0, le=LONGEST_PARAGRAPH_PAUSE)] = PARAGRAPH_SECONDS
     """Seconds of silence between paragraphs, which blank lines part; 0: none. SSML has its own pauses."""
+    timestamps: Granularity = "none"
+    """Tell when each word or character is said, after the audio of each part of the text."""
     min_seconds: Annotated[float, Field(ge=0)] | None = None
     max_seconds: Annotated[float, Field(gt=0)] | None = None
 

@@ -32,6 +32,7 @@ from gateway.slots.worker import Worker
 from gateway.streams.resume_token import ResumeTokens
 from gateway.streams.retry_budget import RetryBudget
 from gateway.streams.succession import Successions
+from gateway.timing.aligner import Aligner, open_aligner
 from gateway.voices.service import Voices
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.registration import Registry
@@ -85,6 +86,7 @@ class Gateway:
         self.operations = Operations(self.pool, self.database, tuning)
         secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
         self.resume_tokens = ResumeTokens(secret.encode(), settings.resume_seconds)
+        self.aligner: Aligner | None = open_aligner(settings.aligner)
         self.link_secret = secret.encode()
         """What the keys of links are derived from."""
         self.successions = Successions()
@@ -100,6 +102,8 @@ class Gateway:
                 yield
         finally:
             self.registry.close()
+            if self.aligner is not None:
+                await self.aligner.close()
             await self.voices.close()
             await self.lexicons.close()
             await self.database.close()

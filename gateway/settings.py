@@ -161,6 +161,10 @@ class GatewaySettings(BaseSettings):
     """Files of generated speech, and HTTP answers with it, say who made it and that a model did."""
     watermark: bool = False
     """Mark all speech inaudibly (Perth); `voxfleet detect` finds it. Needs the extra `watermark`."""
+    aligner: str = "auto"
+    """Who listens to speech to tell when its words are said: a folder with a Whisper model for CTranslate2,
+    `off`, or `auto`, the model of the extra `align` where that is installed. Otherwise times are estimated.
+    """
     expose_openapi: bool = False
     """Serve /openapi.json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -276,7 +280,7 @@ class GatewaySettings(BaseSettings):
             return [part.strip() for part in value.split(",") if part.strip()]
         return value
 
-    @field_validator("record_sessions", mode="before")
+    @field_validator("record_sessions", "aligner", mode="before")
     @classmethod
     def _off_is_a_word(cls, value: Any) -> Any:
         return "off" if value is False else value  # which is how YAML reads it

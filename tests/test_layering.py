@@ -41,6 +41,7 @@ GATEWAY_ROOMS = (
         "edge",
         "audio",
         "text",
+        "timing",
     ),
     *(
         "requests",

@@ -31,6 +31,9 @@ from gateway.live.messages import (
 )
 from gateway.operations.playback import PlaybackReports
 from gateway.requests import NATIVE
+from gateway.timing.part import PartTimes
+from gateway.timing.subtitles import as_fields
+from gateway.timing.words import Granularity
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
@@ -54,6 +57,7 @@ class LiveConnection:
         self._hosted = HostedSession(gateway, self, socket.request_id, NATIVE)
         self._session = self._hosted.session
         self._playback = PlaybackReports(gateway.metrics)
+        self._timestamps: Granularity = "none"
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
@@ -80,6 +84,7 @@ class LiveConnection:
         gateway.check_open()
         caller = gateway.callers.identify(self._socket.connection)
         start = parse_start(await self._socket.first(self._socket.receive_text()))
+        self._timestamps = start.timestamps
         await gateway.lexicons.refresh(caller.tenant)
         self._hosted.open(start, caller)
         reader = asyncio.create_task(self._read_commands())
@@ -102,6 +107,11 @@ class LiveConnection:
     def audio(self, pcm: bytes) -> None:
         """Its next samples."""
         self._outbox.put(pcm)
+
+    def timed(self, index: int, epoch: int, part: PartTimes) -> None:
+        """Words of an utterance, or of a part of it."""
+        fields = as_fields(part, self._timestamps)
+        self.tell({"type": "timestamps", "epoch": epoch, "index": index, **fields})
 
     def drop_audio(self) -> int:
         """What has not left yet will not."""

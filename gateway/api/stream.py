@@ -22,6 +22,9 @@ from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener
 from gateway.streams.opening import Opening, read_opening
 from gateway.synthesis.synthesis import Outcome, Synthesis
+from gateway.timing.part import PartTimes
+from gateway.timing.subtitles import as_fields
+from gateway.timing.words import Granularity
 
 router = APIRouter()
 logger = structlog.get_logger(__name__)
@@ -50,6 +53,7 @@ class StreamSession(Listener):
         self._playback: PlaybackReports | None = None
         self._sample_rate = self._samples = 0
         """Of the audio: its rate, and how many its client was sent, those before a resumption included."""
+        self._timestamps: Granularity = "none"
         self._session_id: str | None = None
         """What the stream is recorded as."""
         self._samples_before: int | None = None
@@ -75,6 +79,7 @@ class StreamSession(Listener):
         opening = await self._socket.first(self._read_opening())
         self._samples_before = opening.clip.samples if opening.clip else None
         self._samples = self._samples_before or 0
+        self._timestamps = opening.request.timestamps
         reader = asyncio.create_task(self._read_until_cancel())
         interruption = self._socket.interruption
         try:
@@ -126,6 +131,9 @@ class StreamSession(Listener):
     def audio(self, pcm: bytes) -> None:
         self._samples += len(pcm) // 2
         self._outbox.put(pcm)
+
+    def timed(self, part: PartTimes) -> None:
+        self._outbox.put(json.dumps({"type": "timestamps", **as_fields(part, self._timestamps)}))
 
     def resumable(self, token: str, samples: int, keep: int | None) -> None:
         message = {"type": "resume_token", "token": token, "samples": samples}

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gateway.errors import ApiError, from_validation
 from gateway.requests import SpeechOptions, Text, TtsRequest
+from gateway.timing.words import Granularity
 
 _MAX_SAMPLES = 1 << 40
 
@@ -31,6 +32,8 @@ class Start(SpeechOptions):
     """What holds for the whole session."""
 
     type: Literal["start"]
+    timestamps: Granularity = "none"
+    """Tell when each word or character is said, after the audio of each sentence."""
 
     def request(self, text: str) -> TtsRequest:
         """One sentence of the session as a request of its own."""

@@ -18,6 +18,7 @@ from gateway.live.timeline import Timeline, Utterance
 from gateway.live.timers import Alarm, IdleWatch
 from gateway.settings import GatewaySettings
 from gateway.slots.positions import CallLater, call_later
+from gateway.timing.part import PartTimes
 
 _COMPLETE_SHARE = 0.1
 """Of `live_flush_seconds`, for text that ends like a sentence."""
@@ -230,6 +231,12 @@ class LiveSession:
         self._outlet.audio(pcm)
         self.timeline.heard(samples)
         self._idle.touch(samples / self.sample_rate)
+
+    def timed(self, utterance: Utterance, part: PartTimes) -> None:
+        """When words of an utterance were said, counted from its beginning."""
+        if not self.ended and utterance.epoch == self.timeline.epoch:
+            before = utterance.first_sample / self.sample_rate
+            self._outlet.timed(utterance.index, utterance.epoch, part.moved(utterance.start, before))
 
     def spoke(self, finish_reason: str) -> None:
         """The current utterance is complete."""

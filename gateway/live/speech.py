@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import partial
 
 import structlog
 
@@ -20,6 +21,7 @@ from gateway.live.at_work import AtWork
 from gateway.live.continuity import take_over
 from gateway.live.messages import Start
 from gateway.live.session import LiveSession
+from gateway.live.timeline import Utterance
 from gateway.live.witness import CUT_OFF, LiveWitness
 from gateway.requests import random_seed
 from gateway.service import Gateway
@@ -27,9 +29,11 @@ from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
+from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
 from gateway.synthesis.attempts import Attempts, as_api_error
+from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerRefused
 
@@ -74,6 +78,9 @@ class LiveSpeech:
         self._before: Clip | None = None
         """The one before it."""
         self._output: Output | None = None
+        self._order = InOrder()
+        self._times: ClipTimes | None = None
+        """Of the utterance that is being spoken, where they are asked for."""
         self._at_work = AtWork(session.confirmed)
         self._changed = asyncio.Event()
         self._whole, self._hold, self._utterance = Interruption(), Interruption(), Interruption()
@@ -103,9 +110,11 @@ class LiveSpeech:
                         await self._queue()
                     else:
                         await self._changed.wait()
+                await self._order.all_told()
             if session.farewell is not None:
                 raise session.farewell
         finally:
+            self._order.drop()
             session.close()
 
     async def _queue(self) -> None:
@@ -155,7 +164,8 @@ class LiveSpeech:
         """Drop the utterance that is spoken."""
         if self._clip is not None:
             self._witness.ended(CUT_OFF)
-        self._clip = self._before = None
+        self._order.drop()
+        self._clip = self._before = self._times = None
         self._utterance.end_with(_CutOff())
         return self._at_work.begun
 
@@ -265,12 +275,17 @@ class LiveSpeech:
             self._ticket.excluded = frozenset()
         self._session.began(utterance)
         self._witness.began(request, self.seed)
+        if self._start.timestamps != "none":
+            tell = partial(self._timed, utterance)
+            self._times = ClipTimes(self._clip, self._gateway.aligner, self._order, tell)
         return self._clip
 
     def _end(self, clip: Clip, finish_reason: str) -> None:
         if clip.samples:
             self._hand_out(self._output.process(b"", last=True))
-        self._clip, self._before = None, clip
+        if self._times is not None:
+            self._times.end()
+        self._clip, self._before, self._times = None, clip, None
         self._session.spoke(finish_reason)
         self._witness.ended(finish_reason)
 
@@ -297,8 +312,14 @@ class LiveSpeech:
             )
             self._at_work.part_ended()
 
+    def _timed(self, utterance: Utterance, part: PartTimes) -> None:
+        self._session.timed(utterance, part)
+        self._witness.timed(utterance.index, part, self._sample_rate)
+
     def _speaking(self, clip: Clip, worker_id: str) -> None:
         self._witness.speaking(worker_id, clip)
+        if clip is self._clip and self._times is not None:
+            self._times.speaking()
         if clip is self._clip and not clip.reading.as_written:
             self._session.timeline.say(clip.reading.read(clip.request.text))
 
@@ -308,6 +329,8 @@ class LiveSpeech:
             return
         seconds = len(pcm) / 2 / clip.model.sample_rate
         self._attempts.heard(seconds / self._start.speed)
+        if self._times is not None:
+            self._times.heard(pcm)
         self.audio_seconds += seconds
         self._hand_out(self._output.process(pcm))
 

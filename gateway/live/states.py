@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from gateway.errors import ApiError
+from gateway.timing.part import PartTimes
 
 
 class State(StrEnum):
@@ -32,6 +33,9 @@ class Outlet(Protocol):
 
     def audio(self, pcm: bytes) -> None:
         """The next s16le samples. Raises ApiError when the client leaves too much unread."""
+
+    def timed(self, index: int, epoch: int, part: PartTimes) -> None:
+        """When the words of an utterance, or of a part of it, were said: in all text and all audio."""
 
     def drop_audio(self) -> int:
         """Forget audio that has not left yet; its samples."""

@@ -7,6 +7,7 @@ from typing import Any
 from gateway.requests import TtsRequest
 from gateway.sessions import Recording
 from gateway.streams.clip import Clip
+from gateway.timing.part import PartTimes
 
 CUT_OFF = "cancelled"
 _PARAMETERS = ("voice", "cfg_value", "inference_timesteps", "temperature")
@@ -54,6 +55,11 @@ class LiveWitness:
         """The next samples of it."""
         if self._recording is not None:
             self._recording.audio(self._index, pcm, sample_rate)
+
+    def timed(self, index: int, part: PartTimes, sample_rate: int) -> None:
+        """When the words of an utterance, or of a part of it, were said in its audio."""
+        if self._recording is not None:
+            self._recording.words(index, part, sample_rate)
 
     def ended(self, outcome: str) -> None:
         """The utterance is over. Of one that was cut off it is not known which of its text was spoken."""

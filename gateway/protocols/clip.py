@@ -17,6 +17,7 @@ from gateway.service import Gateway
 from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome, Synthesis
+from gateway.timing.part import PartTimes
 
 
 def begin_clip(
@@ -51,10 +52,16 @@ class Collector(Listener):
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
+        self.parts: list[PartTimes] = []
+        """Where the request asks for times."""
 
     def audio(self, pcm: bytes) -> None:
         """Kept until the clip is complete."""
         self.chunks.append(pcm)
+
+    def timed(self, part: PartTimes) -> None:
+        """Kept too."""
+        self.parts.append(part)
 
 
 async def finished_clip(
@@ -106,6 +113,13 @@ def _headers(outcome: Outcome, format: str) -> dict[str, str]:
     return {
         "Content-Type": content_type_of(format, outcome.sample_rate),
         "Content-Disposition": f'inline; filename="speech.{format.partition("-")[0]}"',
+        **clip_headers(outcome),
+    }
+
+
+def clip_headers(outcome: Outcome) -> dict[str, str]:
+    """What became of a clip that is complete."""
+    return {
         "X-Sample-Rate": str(outcome.sample_rate),
         "X-Audio-Seconds": f"{outcome.audio_seconds:.6f}",
         "X-Queue-Seconds": f"{outcome.queue_seconds:.6f}",

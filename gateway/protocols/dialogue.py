@@ -24,6 +24,7 @@ from gateway.live.messages import Start
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener
+from gateway.timing.part import PartTimes
 from models.sentences import has_words
 
 logger = structlog.get_logger(__name__)
@@ -156,7 +157,6 @@ class Dialogue:
                 self._listener.started(message["worker_id"], message["sample_rate"])
             case "utterance":
                 self._ends[message["index"]] = message["end"]
-                self._listener.part(message["text"])
             case "utterance_done":
                 end = self._ends.pop(message["index"], self._spoken)
                 self._appended, self._spoken = self._appended[end - self._spoken :], end
@@ -168,6 +168,13 @@ class Dialogue:
         """Its next samples. Raises ApiError when the client leaves too much unread."""
         self._audible = True
         self._listener.audio(pcm)
+
+    def timed(self, index: int, epoch: int, part: PartTimes) -> None:
+        """Words of an utterance, or of a part of it."""
+        try:
+            self._listener.timed(part)
+        except ApiError as error:
+            self._interruption.end_with(error)
 
     def drop_audio(self) -> int:
         """What has not left yet will not."""

@@ -37,6 +37,9 @@ async def play_clip(request: Request, gateway: GatewayDep) -> Response:
 
 async def play(request: Request, gateway: Gateway, order: ClipRequest, caller: Caller) -> Response:
     """The clip as `caller`'s, for a player on any page; nothing is spoken for a HEAD."""
+    if order.timestamps != "none":
+        message = "timestamps: a player's address gives the file alone; use POST /tts"
+        raise ApiError(422, "invalid_value", message, param="timestamps")
     if request.method == "HEAD":
         return Response(headers={"Content-Type": content_type_of(order.format, order.sample_rate or 0)})
     if order.stream:

@@ -27,6 +27,7 @@ from gateway.service import Gateway
 from gateway.streams.interruption import Interruption
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome
+from gateway.timing.part import PartTimes
 
 _UNCOMPRESSED = ("pcm", "wav")
 
@@ -37,11 +38,9 @@ class Framing:
     media_type: str | None = None
     """None: the file's."""
 
-    def part(self, text: str) -> None:
-        """The audio that follows is of this part of the text."""
-
-    def heard(self, seconds: float) -> None:
-        """So much more audio goes into the file."""
+    def timed(self, part: PartTimes) -> str:
+        """When the words of a part were said, whose audio has come. Nothing where there is no place."""
+        return ""
 
     def audio(self, data: bytes) -> bytes:
         """The next bytes of the file."""
@@ -94,9 +93,10 @@ class SpeechResponse(Response, Listener):
         """The rate of the file is known."""
         self._sample_rate = sample_rate
 
-    def part(self, text: str) -> None:
+    def timed(self, part: PartTimes) -> None:
         """For the frames, in its place between the audio."""
-        self._outbox.put(text)
+        if said := self._framing.timed(part):
+            self._outbox.put(said)
 
     def audio(self, pcm: bytes) -> None:
         """Into the file, and out."""
@@ -136,15 +136,14 @@ class SpeechResponse(Response, Listener):
             self._outbox.drop()
 
     async def _take(self, piece: str | bytes) -> None:
-        """The text of the part that begins, or audio."""
+        """What is said of the times of a part, or audio."""
         if isinstance(piece, str):
-            self._framing.part(piece)
+            await self._write(piece.encode())
             return
         if self._encoder is None:
             self._encoder = stream_encoder(
                 self._order.format, self._sample_rate, noted=self._noted, bit_rate=self._order.bit_rate
             )
-        self._framing.heard(len(piece) / 2 / self._sample_rate)
         await self._send_piece(await self._encoded(self._encoder.encode, piece))
 
     async def _finish(self, outcome: Outcome) -> None:

@@ -18,6 +18,7 @@ from gateway.disk import Disk
 from gateway.sessions import files
 from gateway.sessions.recording_files import Facts, RecordingFiles, reason_of
 from gateway.sessions.writer import Writer
+from gateway.timing.part import PartTimes
 
 logger = structlog.get_logger(__name__)
 
@@ -127,6 +128,21 @@ class Recording:
         line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
         said = {"in_words": in_words, "respelt": dict(respelt), "pause_samples": pause_samples}
         self._line("spoken", **line, end_sample=end_sample, **{name: it for name, it in said.items() if it})
+
+    def words(self, index: int, part: PartTimes, sample_rate: int, samples_before: int = 0) -> None:
+        """When the words of a part were said, of the utterance's text and audio.
+
+        samples_before: of the clip, before what is recorded.
+        """
+
+        def sample(seconds: float) -> int:
+            return max(0, round(seconds * sample_rate) - samples_before)
+
+        words = [
+            [word.start, word.end, sample(word.start_seconds), sample(word.end_seconds)]
+            for word in part.words
+        ]
+        self._line("words", index=index, source=part.source, words=words)
 
     def audio(self, index: int, pcm: bytes, sample_rate: int) -> None:
         """The next s16le mono samples of the utterance. All of a session have one rate."""

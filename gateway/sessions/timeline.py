@@ -16,17 +16,14 @@ text, samples count from the beginning of the utterance; its own `first_sample` 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any
 
-from gateway.text import Lexicon, normalise
-from gateway.text.pace import said_up_to
+from gateway.text import Lexicon, Spoken, normalise
+from gateway.timing.estimate import estimate
 
 VERSION = 1
-_IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_IDEOGRAM}]|[^\s{_IDEOGRAM}]+")
 
 
 def build(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -69,6 +66,12 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
         part |= {"end_sample": line.get("end_sample"), "in_words": line.get("in_words", False)}
         part |= {"respelt": line.get("respelt", {}), "pause_samples": line.get("pause_samples", 0)}
         utterance["parts"].append(part)
+    elif kind == "words":
+        estimated = line.get("source") != "aligned"
+        names = ("start", "end", "first_sample", "end_sample")
+        utterance["words"] += (
+            {**dict(zip(names, word, strict=True)), "estimated": estimated} for word in line["words"]
+        )
     elif kind == "worker":
         utterance["migrations"] += bool(utterance["workers"])
         utterance["workers"].append(line["worker_id"])
@@ -84,11 +87,22 @@ def _place(timeline: dict[str, Any]) -> None:
         samples += utterance["samples"]
         seconds += utterance["samples"] / (utterance["sample_rate"] or 1)
         _end_parts(utterance)
-        for part in utterance["parts"]:
-            utterance["words"] += estimate_words(utterance["text"], part)
+        utterance["words"] = _words(utterance)
     rates = [utterance["sample_rate"] for utterance in timeline["utterances"] if utterance["sample_rate"]]
     timeline["sample_rate"] = rates[0] if rates else None
     timeline["audio_seconds"] = round(seconds, 6)
+
+
+def _words(utterance: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each part as they were told, else estimated; none after the end of what was recorded."""
+    told, found = utterance["words"], []
+    for part in utterance["parts"]:
+        within = [word for word in told if part["start"] <= word["start"] < part["end"]]
+        found += within or estimate_words(utterance["text"], part, utterance["sample_rate"] or 1)
+    for word in found:
+        for place in ("first_sample", "end_sample"):
+            word[place] = min(word[place], utterance["samples"])
+    return found
 
 
 def _end_parts(utterance: dict[str, Any]) -> None:
@@ -104,49 +118,22 @@ def _end_parts(utterance: dict[str, Any]) -> None:
         part["end_sample"] = max(part["first_sample"], min(part["end_sample"], samples))
 
 
-def estimate_words(text: str, part: dict[str, Any]) -> list[dict[str, Any]]:
-    """When the words of a part are spoken, if every character that is said takes its share of the time.
-
-    A character of a script without spaces is a word. "$5.20" takes the time of its five words.
-    """
-    words = [match.span() for match in _WORD.finditer(text, part["start"], part["end"])]
-    spoken = _said_up_to(text[part["start"] : part["end"]], part)
-    samples = part["end_sample"] - part["first_sample"]
-    lengths = [
-        end - start if spoken is None else spoken[end - part["start"]] - spoken[start - part["start"]]
-        for start, end in words
-    ]
-    total = sum(lengths) or 1
-    found, before = [], 0
-    for (start, end), length in zip(words, lengths, strict=True):
-        first = part["first_sample"] + int(samples * before / total)
-        before += length
-        last = part["first_sample"] + int(samples * before / total)
+def estimate_words(text: str, part: dict[str, Any], sample_rate: int) -> list[dict[str, Any]]:
+    """When the words of a part are spoken, where nobody has told: by the text and the length of its audio."""
+    seconds = (part["end_sample"] - part["first_sample"]) / sample_rate
+    spoken = _as_spoken(text[part["start"] : part["end"]], part)
+    found = []
+    for word in estimate(spoken, [(0.0, seconds)]).words:
+        first, last = (
+            part["first_sample"] + round(at * sample_rate) for at in (word.start_seconds, word.end_seconds)
+        )
+        start, end = word.start + part["start"], word.end + part["start"]
         found.append(
             {"start": start, "end": end, "first_sample": first, "end_sample": last, "estimated": True}
         )
     return found
 
 
-def _said_up_to(text: str, part: dict[str, Any]) -> list[float] | None:
-    """How many characters are said of `text[:n]`, for every n. None where it is said as it is written."""
-    if not part.get("in_words") and not part.get("respelt"):
-        return None
+def _as_spoken(text: str, part: dict[str, Any]) -> Spoken:
     lexicon = Lexicon.of(part.get("respelt", {}))
-    spoken = normalise(text, lexicon=lexicon) if part.get("in_words") else lexicon.respell(text)[0]
-    return said_up_to(spoken)
-
-
-def locate(text: str, pieces: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the parts of a text stand in it, as ranges of characters. Spaces may differ."""
-    ranges, position = [], 0
-    for piece in pieces:
-        start = None
-        for character in piece:
-            if character.isspace():
-                continue
-            found = text.find(character, position)
-            position = len(text) if found < 0 else found + 1
-            start = position - 1 if start is None else start
-        ranges.append((position if start is None else min(start, position), position))
-    return ranges
+    return normalise(text, lexicon=lexicon) if part.get("in_words") else lexicon.respell(text)[0]

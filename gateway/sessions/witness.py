@@ -5,9 +5,10 @@ from __future__ import annotations
 from gateway.requests import NATIVE, TtsRequest
 from gateway.sessions.recorder import Recorder
 from gateway.sessions.recording import Recording
-from gateway.sessions.timeline import locate
 from gateway.streams.clip import Clip
 from gateway.streams.listener import Listener, Witness
+from gateway.timing.part import PartTimes
+from gateway.timing.words import locate
 
 _PARAMETERS = (
     "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed"
@@ -48,9 +49,11 @@ class ClipWitness(Witness, Listener):
         """Told before `speaking`, which writes it down."""
         self._listener.started(worker_id, sample_rate)
 
-    def part(self, text: str) -> None:
-        """Told before `speaking`, too."""
-        self._listener.part(text)
+    def timed(self, part: PartTimes) -> None:
+        """After the audio of the part."""
+        self._listener.timed(part)
+        if self._recording is not None:
+            self._recording.words(self._index, part, self._sample_rate, self._samples_before)
 
     def audio(self, pcm: bytes) -> None:
         """First the client: what it does not get is not in the recording either."""

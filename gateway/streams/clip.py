@@ -126,6 +126,11 @@ class Clip:
         return self.taken or self.patches > 0
 
     @property
+    def parts(self) -> list[Part]:
+        """What is spoken, one after the other."""
+        return self._cut()
+
+    @property
     def texts(self) -> list[str]:
         """The text as it was written, in the parts that are spoken one after the other."""
         return [part.written for part in self._cut()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.streams.clip import Clip
+    from gateway.timing.part import PartTimes
 
 
 class Listener:
@@ -22,8 +23,10 @@ class Listener:
     def started(self, worker_id: str, sample_rate: int) -> None:
         """A worker took it. Called once, also when other workers go on with it later."""
 
-    def part(self, text: str) -> None:
-        """The audio that follows is of the next part of the text, in the words that were written."""
+    def timed(self, part: PartTimes) -> None:
+        """When the words of a part were said whose audio has come; told where the request asks for it. May
+        raise ApiError to end the request.
+        """
 
     def audio(self, pcm: bytes) -> None:
         """The next s16le samples. May raise ApiError to end the request."""

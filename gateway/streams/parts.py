@@ -7,7 +7,7 @@ then respelt, and put into words where that is wanted. A part whose words are to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gateway.text import NO_LEXICON, Lexicon, Spoken, normalise
@@ -31,6 +31,8 @@ class Part:
     spoken: str
     pause: float = 0.0
     """Seconds of silence before it."""
+    said: Spoken | None = field(default=None, compare=False, repr=False)
+    """What is spoken, with the way back to what is written; None where that is all the same."""
 
 
 def wants_words(normalize: Normalize, model: ModelDescription) -> bool:
@@ -99,7 +101,7 @@ class Reading:
     def _parts(self, piece: Passage, limit: int) -> list[Part]:
         spoken = self.read(piece.text, piece.fixed)
         if len(spoken.text) <= limit:
-            return [Part(piece.text, spoken.text)]
+            return [Part(piece.text, spoken.text, said=spoken)]
         shorter = len(piece.text) * limit // len(spoken.text)
         if shorter < min(_SHORTEST_PART, len(piece.text)):
             return _cut_words(spoken, limit)

@@ -20,17 +20,18 @@ from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
-from gateway.sessions.timeline import locate
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
+from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
 from gateway.streams.relay import relay
 from gateway.streams.resume_token import Growth, TokenWriter
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
 from gateway.text import Lexicon
+from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
 
@@ -91,10 +92,9 @@ class Synthesis:
         self._output: Output | None = None
         self._samples = 0
         """That the listener got here."""
-        self._part = -1
-        """Of which it was told last."""
-        self._told = 0
-        """Characters of the text up to the end of that part."""
+        self._times: ClipTimes | None = None
+        if self._request.timestamps != "none":
+            self._times = ClipTimes(self.clip, gateway.aligner, InOrder(), listener.timed)
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
 
@@ -116,6 +116,8 @@ class Synthesis:
             outcome = "internal_error"
             raise
         finally:
+            if self._times is not None:
+                self._times.order.drop()
             self._record(outcome)
         return result
 
@@ -149,7 +151,11 @@ class Synthesis:
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
-        return self._outcome()
+        outcome = self._outcome()
+        if self._times is not None:
+            self._times.end()
+            await self._times.order.all_told()
+        return outcome
 
     async def _speak(self, requirement: Requirement, standing: Standing) -> None:
         """All that is missing, or as many parts of the text as its listener takes."""
@@ -182,10 +188,11 @@ class Synthesis:
         self._started_at = time.monotonic()
         self._open_output("")
         self._witness.speaking("", self.clip, self.sample_rate)
-        self._listener.part(self._request.text)
         silence = bytes(2 * round(_SILENCE_SECONDS * self.sample_rate))
         self._samples = len(silence) // 2
         self._listener.audio(silence)
+        if self._times is not None:
+            self._listener.timed(PartTimes.wordless(self._request.text, _SILENCE_SECONDS))
         return Outcome(self.sample_rate, _SILENCE_SECONDS, 0, 0.0, 0.0, 0.0, "stop", self.seed, 0)
 
     # ------------------------------------------------------------------------------------ `attempts.Work`
@@ -250,20 +257,9 @@ class Synthesis:
             self._started_at = time.monotonic()
             self._metrics.queue_seconds.observe(self._started_at - self._began_at)
             self._open_output(lease.worker.id)
-        if self._part != self.clip.part:
-            if self.clip.part > self._part + 1:  # those before were heard before a resumption
-                self._told = locate(self._request.text, self.clip.texts[: self.clip.part])[-1][1]
-            self._part = self.clip.part
-            self._listener.part(self._written_part())
+        if self._times is not None:
+            self._times.speaking()
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
-
-    def _written_part(self) -> str:
-        """The present part with the white space before it, so that all parts together are the text."""
-        parts, rest = self.clip.texts, self._request.text[self._told :]
-        end = locate(rest, parts[self._part : self._part + 1])[0][1]
-        written = rest if self._part + 1 == len(parts) else rest[:end]
-        self._told += len(written)
-        return written
 
     def _open_output(self, worker_id: str) -> None:
         request, model_rate = self._request, self.clip.model.sample_rate
@@ -274,6 +270,8 @@ class Synthesis:
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._request.speed)
+        if self._times is not None:
+            self._times.heard(pcm)
         if ready := self._output.process(pcm, last):
             self._samples += len(ready) // 2
             self._listener.audio(ready)

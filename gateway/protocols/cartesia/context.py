@@ -13,6 +13,7 @@ from gateway.protocols.cartesia.events import Messages
 from gateway.protocols.cartesia.request import CARTESIA, Generation
 from gateway.protocols.dialogue import Dialogue, DialogueListener
 from gateway.service import Gateway
+from gateway.timing.part import PartTimes
 
 _IDLE = "session_idle"
 
@@ -31,9 +32,8 @@ class Context(DialogueListener):
         """`first`: the message that opens it. `send` puts a message into the socket's outbox."""
         self.dialogue = Dialogue(gateway, request_id, start, CARTESIA, self)
         self._send = send
-        self._sample_rate = start.sample_rate
         self._encoder = stream_encoder(first.output_format.format, start.sample_rate, noted=False)
-        self._messages = Messages(first.context_id, timestamps=bool(first.add_timestamps), speed=start.speed)
+        self._messages = Messages(first.context_id)
         self._flushes: deque[bool] = deque()
         """Those that wait for their audio; whether the client asked for it."""
         self._flushed = 0
@@ -49,7 +49,7 @@ class Context(DialogueListener):
                 raise
         if self._failure is not None:
             raise self._failure
-        self._tell(*self._messages.rest(**self._facts), self._messages.done())
+        self._tell(self._messages.done())
 
     def take(self, message: Generation) -> None:
         """More of the transcript, or its end. Raises ApiError."""
@@ -66,21 +66,20 @@ class Context(DialogueListener):
 
     # ------------------------------------------------------------------------------------------ what is heard
 
-    def part(self, text: str) -> None:
-        """The audio that follows is of this text."""
-        self._messages.part(text)
+    def timed(self, part: PartTimes) -> None:
+        """Words, after their audio."""
+        self._tell(self._messages.timestamps(part, **self._facts))
 
     def audio(self, pcm: bytes) -> None:
         """The next samples."""
-        self._messages.heard(len(pcm) / 2 / self._sample_rate)
-        self._tell(*self._messages.chunk(self._encoder.encode(pcm), **self._facts))
+        self._tell(self._messages.chunk(self._encoder.encode(pcm), **self._facts))
 
     def flushed(self) -> None:
         """All before a flush is on its way."""
         if not self._flushes.popleft():
             return
         self._flushed += 1
-        self._tell(*self._messages.rest(flush_id=self._flushed), self._messages.flush_done(self._flushed))
+        self._tell(self._messages.flush_done(self._flushed))
 
     def refused(self, error: dict[str, Any]) -> None:
         """A sentence cannot be spoken: the context ends with that."""

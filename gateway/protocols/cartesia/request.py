@@ -111,6 +111,7 @@ class Generation(_Part):
             "voice": voice,
             "model": self.model_id if self.model_id in served_models(gateway.pool) else None,
             "language": self.language or self.locale,
+            "timestamps": "word" if self.add_timestamps else "none",
             "sample_rate": self.output_format.sample_rate,
             "speed": config_speed or self.speed or 1.0,
         }

@@ -15,6 +15,7 @@ from gateway.protocols.response import Framing, SpeechResponse
 from gateway.requests import check_limits
 from gateway.service import GatewayDep
 from gateway.synthesis.synthesis import Outcome
+from gateway.timing.part import PartTimes
 
 router = APIRouter()
 
@@ -33,8 +34,7 @@ async def speak_in_events(order: Generation, request: Request, gateway: GatewayD
     order.check_raw()
     translated = await order.to_tts_request(gateway)
     check_limits(translated, gateway.settings, "transcript")
-    messages = Messages(order.context_id, timestamps=bool(order.add_timestamps), speed=translated.speed)
-    framing = Events(messages, request.state.request_id, order.context_id)
+    framing = Events(Messages(order.context_id), request.state.request_id, order.context_id)
     return SpeechResponse(request, gateway, translated, CARTESIA, order.ignored, framing)
 
 
@@ -48,21 +48,17 @@ class Events(Framing):
         self._request_id = request_id
         self._context_id = context_id
 
-    def part(self, text: str) -> None:
-        """The audio that follows is of this part of the text."""
-        self._messages.part(text)
-
-    def heard(self, seconds: float) -> None:
-        """So much more audio is on its way."""
-        self._messages.heard(seconds)
+    def timed(self, part: PartTimes) -> str:
+        """The words of a part."""
+        return _events(self._messages.timestamps(part)).decode()
 
     def audio(self, data: bytes) -> bytes:
         """The next samples."""
-        return _events(*self._messages.chunk(data))
+        return _events(self._messages.chunk(data))
 
     def end(self, outcome: Outcome, characters: int) -> bytes:
-        """The last words, and the end."""
-        return _events(*self._messages.rest(), self._messages.done())
+        """The end."""
+        return _events(self._messages.done())
 
     def broken(self, error: ApiError) -> bytes:
         """What went wrong."""

@@ -17,7 +17,7 @@ from gateway.protocols.elevenlabs.formats import OutputFormat
 from gateway.protocols.elevenlabs.request import ELEVENLABS
 from gateway.protocols.elevenlabs.timing import in_milliseconds
 from gateway.service import Gateway
-from gateway.streams.character_times import CharacterTimes, Timed
+from gateway.timing.part import PartTimes
 
 _INLINE = ("pcm", "ulaw", "alaw")
 """Formats that are made quickly enough for the event loop."""
@@ -48,9 +48,7 @@ class Context(DialogueListener):
             noted=gateway.settings.provenance_note,
             bit_rate=output.bit_rate,
         )
-        self._times = CharacterTimes(start.speed)
-        self._timed: list[Timed] = []
-        self._sent_until = 0.0
+        self._told_until = 0.0
         """Seconds of audio up to which characters were told."""
 
     async def run(self) -> None:
@@ -61,16 +59,17 @@ class Context(DialogueListener):
             if self._failure is not None:
                 raise self._failure
             if not self.dialogue.cancelled:
-                self._timed += self._times.rest()
-                self._tell(await self._encoded(self._encoder.finish))
+                self._tell_audio(await self._encoded(self._encoder.finish))
         finally:
             self._outbox.drop()
 
     # ------------------------------------------------------------------------------------------ what is heard
 
-    def part(self, text: str) -> None:
-        """In its place between the audio."""
-        self._outbox.put(text)
+    def timed(self, part: PartTimes) -> None:
+        """In its place behind the audio."""
+        alignment = in_milliseconds(part, self._told_until)
+        self._told_until = part.end_seconds
+        self._outbox.put(json.dumps({"source": part.source, "alignment": alignment}))
 
     def audio(self, pcm: bytes) -> None:
         """To be encoded, and sent."""
@@ -89,28 +88,30 @@ class Context(DialogueListener):
         self.dialogue.cancel()
 
     async def _take(self, piece: str | bytes) -> None:
-        """The text of a part that begins, or audio."""
+        """Times of a part, or audio."""
         if isinstance(piece, str):
-            self._times.part(piece)
-            return
-        self._timed += self._times.heard(len(piece) / 2 / self._output.sample_rate)
-        self._tell(await self._encoded(self._encoder.encode, piece))
+            self._tell(None, **json.loads(piece))
+        else:
+            self._tell_audio(await self._encoded(self._encoder.encode, piece))
 
     async def _encoded(self, work: Callable[..., bytes], *pcm: bytes) -> bytes:
         if self._output.format in _INLINE:
             return work(*pcm)
         return await asyncio.to_thread(work, *pcm)
 
-    def _tell(self, data: bytes) -> None:
-        if self.dialogue.cancelled or not (data or self._timed):
+    def _tell_audio(self, data: bytes) -> None:
+        if data:
+            self._tell(base64.b64encode(data).decode())
+
+    def _tell(
+        self, audio: str | None, alignment: dict[str, Any] | None = None, source: str | None = None
+    ) -> None:
+        """`source`: not ElevenLabs', whose clients pass over it."""
+        if self.dialogue.cancelled:
             return
-        timed, self._timed = self._timed, []
-        alignment = in_milliseconds(timed, self._sent_until, self._times.seconds)
-        if alignment is not None:
-            self._sent_until = self._times.seconds
-        audio = base64.b64encode(data).decode() if data else None
         said = {"audio": audio, "isFinal": None, "contextId": self._id}
-        self._send({**said, "alignment": alignment, "normalizedAlignment": alignment})
+        said |= {"alignment": alignment, "normalizedAlignment": alignment}
+        self._send(said if source is None else {**said, "alignmentSource": source})
 
 
 def as_text(message: dict[str, Any]) -> str:

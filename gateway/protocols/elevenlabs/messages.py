@@ -84,6 +84,7 @@ class Options:
         query = self._query
         fields: dict[str, Any] = {
             "type": "start",
+            "timestamps": "character",
             "voice": voice,
             "model": known_model(gateway, query.model_id),
             "language": query.language_code,

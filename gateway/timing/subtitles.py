@@ -1,0 +1,128 @@
+"""Times as files and messages: cues of subtitles, SRT, WebVTT, JSON.
+
+A cue is what a viewer reads at once: at most two lines, and for some seconds. It ends with a sentence where
+that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.timing.part import PartTimes
+from gateway.timing.words import Granularity, Timed
+
+_MOST_CHARACTERS = 84
+"""Two lines of 42."""
+_LONGEST_SECONDS = 7.0
+_PAUSE_SECONDS = 0.6
+_SENTENCE_ENDS = ".!?\u3002\uff01\uff1f\u2026"
+_CLAUSE_ENDS = ",;:\uff0c\uff1b\uff1a\u3001\u2014"
+_CLOSING = "\"')]\u2019\u201d"
+
+
+@dataclass(frozen=True)
+class Cue:
+    """Characters [start, end) of a text, when they are shown, and what is shown."""
+
+    start: int
+    end: int
+    start_seconds: float
+    end_seconds: float
+    text: str
+
+
+def cues(text: str, words: Sequence[Timed]) -> list[Cue]:
+    """The words of `text` in order, in cues. Offsets of the words are those of `text`."""
+    found: list[list[Timed]] = []
+    for word in words:
+        if not found or _is_full(text, found[-1], word):
+            found += [[word]] if not found else _broken(text, found.pop(), word)
+        else:
+            found[-1].append(word)
+    return [_cue(text, group) for group in found]
+
+
+def _is_full(text: str, group: Sequence[Timed], word: Timed) -> bool:
+    long = word.end - group[0].start > _MOST_CHARACTERS
+    late = word.end_seconds - group[0].start_seconds > _LONGEST_SECONDS
+    paused = word.start_seconds - group[-1].end_seconds > _PAUSE_SECONDS
+    return long or late or paused or _ends(text, group[-1], _SENTENCE_ENDS)
+
+
+def _broken(text: str, group: list[Timed], word: Timed) -> list[list[Timed]]:
+    """A cue that is full, and the next one: it ends with a clause, if one ends in its second half."""
+    if not _ends(text, group[-1], _SENTENCE_ENDS):
+        for place in range(len(group) - 1, len(group) // 2, -1):
+            if _ends(text, group[place - 1], _CLAUSE_ENDS):
+                return [group[:place], [*group[place:], word]]
+    return [group, [word]]
+
+
+def _ends(text: str, word: Timed, marks: str) -> bool:
+    return text[word.start : word.end].rstrip(_CLOSING)[-1:] in marks
+
+
+def _cue(text: str, words: Sequence[Timed]) -> Cue:
+    first, last = words[0], words[-1]
+    shown = " ".join(text[first.start : last.end].split())
+    return Cue(first.start, last.end, first.start_seconds, last.end_seconds, shown)
+
+
+def srt(found: Iterable[Cue]) -> str:
+    """A SubRip file."""
+    return "\n".join(
+        f"{number}\n{_clock(cue.start_seconds, ',')} --> {_clock(cue.end_seconds, ',')}\n{cue.text}\n"
+        for number, cue in enumerate(found, 1)
+    )
+
+
+def vtt(found: Iterable[Cue]) -> str:
+    """A WebVTT file."""
+    return "WEBVTT\n" + "".join(
+        f"\n{_clock(cue.start_seconds, '.')} --> {_clock(cue.end_seconds, '.')}\n{_escaped(cue.text)}\n"
+        for cue in found
+    )
+
+
+def _escaped(text: str) -> str:
+    """WebVTT has markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _clock(seconds: float, point: str) -> str:
+    milliseconds = round(1000 * seconds)
+    minutes, milliseconds = divmod(milliseconds, 60_000)
+    whole, thousandths = divmod(milliseconds, 1000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{whole:02d}{point}{thousandths:03d}"
+
+
+def as_fields(part: PartTimes, granularity: Granularity) -> dict[str, Any]:
+    """What our own clients are told of a part: `source`, `words` or `characters`, and `cues`."""
+    by_character = granularity == "character"
+    timed = part.characters if by_character else part.words
+    words = [_fields(each, part.written(each)) for each in timed]
+    local = part.moved(-part.start, 0.0).words
+    shown = [_fields(cue, cue.text, part.start) for cue in cues(part.text, local)]
+    return {"source": part.source, "characters" if by_character else "words": words, "cues": shown}
+
+
+def _fields(timed: Timed | Cue, text: str, characters: int = 0) -> dict[str, Any]:
+    return {
+        "text": text,
+        "start": timed.start + characters,
+        "end": timed.end + characters,
+        "start_seconds": round(timed.start_seconds, 3),
+        "end_seconds": round(timed.end_seconds, 3),
+    }
+
+
+def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The fields of all parts as one; `source` is `mixed` where they differ. None without any part."""
+    if not parts:
+        return None
+    sources = {part["source"] for part in parts}
+    names = [name for name in parts[0] if name != "source"]
+    lists = {name: [item for part in parts for item in part[name]] for name in names}
+    return {"source": sources.pop() if len(sources) == 1 else "mixed", **lists}
