@@ -13,6 +13,7 @@ from gateway.api import (
     catalog,
     events,
     health,
+    jobs,
     lexicon,
     live,
     operations,
@@ -26,6 +27,7 @@ from gateway.api.permissions import check_sender
 from gateway.api.upload import UPLOAD_PATHS, UPLOAD_SECONDS
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
+from gateway.jobs import Jobs
 from gateway.operations.page_gate import PageGate
 from gateway.protocols.registry import ROUTERS, error_shape_of
 from gateway.protocols.wyoming import server as wyoming
@@ -38,9 +40,11 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     """The application for `settings`. Its `state.gateway` is the running gateway."""
     gateway = Gateway(settings)
 
+    app_jobs = Jobs(gateway)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with gateway.running(), wyoming.listening(gateway):
+        async with gateway.running(), wyoming.listening(gateway), app_jobs.running():
             yield
 
     app = FastAPI(
@@ -52,6 +56,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         openapi_url="/openapi.json" if settings.expose_openapi else None,
     )
     app.state.gateway = gateway
+    app.state.jobs = app_jobs
     install_error_handlers(app)
     app.add_middleware(PageGate, pages=gateway.operations.pages)
     app.add_middleware(
@@ -60,24 +65,29 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         settings=settings,
         check_sender=lambda connection: check_sender(connection, gateway),
         error_shape_of=error_shape_of,
-        body_limits={
-            **dict.fromkeys(
-                UPLOAD_PATHS, BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS)
-            ),
-            lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
-        },
+        body_limits=_body_limits(settings),
     )
     if settings.allowed_origins:
         _allow_pages(app, settings.allowed_origins)
     for router in ROUTERS:
         app.include_router(router)
-    public = (stream, live, catalog, health, pages, voices, lexicon, sessions)
+    public = (stream, live, catalog, health, pages, voices, lexicon, sessions, jobs)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)
     app.include_router(operations.public)
     pages.mount_static_files(app, settings.frontend_dir)
     return app
+
+
+def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
+    """Of paths whose bodies may be larger than others."""
+    upload_bytes = settings.max_voice_bytes + settings.max_body_bytes
+    return {
+        **dict.fromkeys(UPLOAD_PATHS, BodyLimit(upload_bytes, UPLOAD_SECONDS, in_memory=False)),
+        jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),
+        lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
+    }
 
 
 def _allow_pages(app: FastAPI, origins: list[str]) -> None:

@@ -116,6 +116,16 @@ class Metrics:
         self.session_bytes = Gauge(
             "voxfleet_session_bytes", "Disk space of all sessions, once a minute.", registry=registry
         )
+        self.jobs = Counter(
+            "voxfleet_jobs_total", "Jobs that ended, by outcome: complete, failed or cancelled.",
+            ["outcome"], registry=registry,
+        )  # fmt: skip
+        self.jobs_running = Gauge(
+            "voxfleet_jobs_running", "Jobs that this gateway works on.", registry=registry
+        )
+        self.job_bytes = Gauge(
+            "voxfleet_job_bytes", "Disk space of all jobs, once a minute.", registry=registry
+        )
         self.encode_seconds = Histogram(
             "voxfleet_encode_seconds",
             "Time to encode a clip.",

@@ -131,7 +131,7 @@ class TtsRequest(SpeechOptions):
         return self
 
 
-class _SaidRequest(TtsRequest):
+class SaidRequest(TtsRequest):
     """One of our own clients, who knows what it sends."""
 
     @model_validator(mode="after")
@@ -141,14 +141,14 @@ class _SaidRequest(TtsRequest):
         return self
 
 
-class ClipRequest(_SaidRequest):
+class ClipRequest(SaidRequest):
     """The body of `POST /tts`."""
 
     stream: bool = False
     """Send the file while it is generated, without knowing its length."""
 
 
-class StreamRequest(_SaidRequest):
+class StreamRequest(SaidRequest):
     """The first message of a WebSocket: as `TtsRequest`, always answered with raw PCM."""
 
     format: Literal["pcm"] = "pcm"

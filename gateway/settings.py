@@ -169,6 +169,15 @@ class GatewaySettings(BaseSettings):
     """Serve /openapi.json."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    max_jobs: Annotated[int, Field(ge=0)] = 1000
+    """Jobs that the service keeps, finished ones included."""
+    max_jobs_per_owner: Annotated[int, Field(ge=0)] = 50
+    """The same of one owner's, an API key or an address."""
+    max_job_characters: Annotated[int, Field(gt=0)] = 1_000_000
+    """Longest text of a job."""
+    jobs_at_once: Annotated[int, Field(gt=0)] = 2
+    """Jobs that a gateway works on at the same time, each on one slot at most."""
+
     max_queue: Annotated[int, Field(ge=0)] = 1000
     """Requests that may wait; more are refused with 429."""
     max_text_characters: Annotated[int, Field(gt=0)] = 100_000

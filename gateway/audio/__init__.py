@@ -3,6 +3,7 @@
 formats.py   a whole clip in the format that was asked for
 encoders.py  the same while the clip is generated
 wav.py       the header of a WAV file
+chapters.py  chapter marks in them
 note.py      what a file says about itself: a model made it
 output.py    what happens to samples between model and listener
 tempo.py     speech at another speed

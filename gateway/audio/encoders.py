@@ -11,12 +11,14 @@ largest there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
 import av
 import numpy as np
 
+from gateway.audio.chapters import ChapterMark, put_marks
 from gateway.audio.formats import CODECS, note_options, to_floats, usual_bit_rate, wav_samples
 from gateway.audio.note import TAGS
 from gateway.audio.wav import UNKNOWN_BYTES, wav_header
@@ -24,6 +26,8 @@ from gateway.audio.wav import UNKNOWN_BYTES, wav_header
 _FLAC = ("flac", "flac", {})
 _STREAMED_OPTIONS = {"mp3": {"write_xing": "0"}}
 """An MP3 file's length would be written into its beginning at its end, where nobody can go back to it."""
+_FLAC_LENGTH = 21
+"""Where the five bytes stand of which the last 36 bits are the number of samples."""
 _SHORT_MP3_FRAMES = 32_000
 """Hz, below which an MP3 frame has 576 samples. A file begins with 1105 samples of the encoder's delay, which
 nothing tells a player to skip: the first frame holds nothing else and is left out. For that no frame may keep
@@ -41,8 +45,16 @@ class Encoder(Protocol):
         """The end of the file."""
 
 
-def stream_encoder(format: str, sample_rate: int, *, noted: bool, bit_rate: int | None = None) -> Encoder:
+def stream_encoder(
+    format: str,
+    sample_rate: int,
+    *,
+    noted: bool,
+    bit_rate: int | None = None,
+    marks: Sequence[ChapterMark] = (),
+) -> Encoder:
     """An encoder for one clip; `noted`: the file says that a model made it. `bit_rate`: as in `encode_clip`.
+    `marks`: chapters, for formats that have a place for them.
 
     Its methods take a millisecond or so: not for an event loop.
     """
@@ -53,7 +65,7 @@ def stream_encoder(format: str, sample_rate: int, *, noted: bool, bit_rate: int 
     if samples := wav_samples(format):
         header = wav_header(sample_rate, UNKNOWN_BYTES, noted=noted, samples=samples)
         return _Headed(header, stream_encoder(samples, sample_rate, noted=noted))
-    return _Compressed(format, sample_rate, noted, bit_rate)
+    return _Compressed(format, sample_rate, noted, bit_rate, marks)
 
 
 class _Plain:
@@ -91,14 +103,22 @@ class _Headed:
 class _Compressed:
     """A codec in its container, by FFmpeg."""
 
-    def __init__(self, format: str, sample_rate: int, noted: bool, bit_rate: int | None) -> None:
+    def __init__(
+        self,
+        format: str,
+        sample_rate: int,
+        noted: bool,
+        bit_rate: int | None,
+        marks: Sequence[ChapterMark],
+    ) -> None:
         container, codec, options = CODECS.get(format, _FLAC)
         self._sample_rate = sample_rate
         self._samples = 0
         self._sink = _Sink()
-        options = options | _STREAMED_OPTIONS.get(format, {}) | note_options(format, noted)
+        options = options | _STREAMED_OPTIONS.get(format, {}) | note_options(format, noted or bool(marks))
         self._container = av.open(self._sink, "w", format=container, options=options)
         self._container.metadata.update(TAGS if noted else {})
+        put_marks(self._container, format, marks)
         delayed = format == "mp3" and sample_rate < _SHORT_MP3_FRAMES
         self._left_out = int(delayed)
         """Packets that are still to be left out."""
@@ -129,6 +149,15 @@ class _Compressed:
         kept, self._left_out = packets[self._left_out :], max(0, self._left_out - len(packets))
         for packet in kept:
             self._container.mux(packet)
+
+
+def with_flac_length(beginning: bytes, samples: int | None) -> bytes:
+    """A FLAC file's beginning that says how many samples there are; None: not known, as it was."""
+    if samples is None or samples >= 1 << 36 or beginning[:4] != b"fLaC":
+        return beginning
+    place = _FLAC_LENGTH
+    field = int.from_bytes(beginning[place : place + 5], "big") >> 36 << 36 | samples
+    return beginning[:place] + field.to_bytes(5, "big") + beginning[place + 5 :]
 
 
 class _Sink:

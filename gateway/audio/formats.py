@@ -90,6 +90,13 @@ def output_sample_rate(format: str, asked: int | None, model_rate: int) -> int:
     return min((rate for rate in rates if rate >= model_rate), default=rates[-1])
 
 
+def content_type_of(format: str, sample_rate: int) -> str:
+    """The media type; for PCM with what a player has to know."""
+    if format == "pcm":
+        return f"{CONTENT_TYPES[format]};rate={sample_rate};channels=1"
+    return CONTENT_TYPES[format]
+
+
 class Resampler:
     """Chunks of s16le PCM from one rate to another; nothing is done when the rates are equal."""
 

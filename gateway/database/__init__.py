@@ -1,12 +1,13 @@
-"""What outlives the process: voices, lexicons, the index of sessions, settings changed at run time."""
+"""What outlives the process: voices, lexicons, the index of sessions, jobs, settings changed at run time."""
 
 from gateway.database.connection import Database, DatabaseError
-from gateway.database.tables import Event, OwnerLexicon, Session, Setting, Voice, VoiceConsent
+from gateway.database.tables import Event, Job, OwnerLexicon, Session, Setting, Voice, VoiceConsent
 
 __all__ = [
     "Database",
     "DatabaseError",
     "Event",
+    "Job",
     "OwnerLexicon",
     "Session",
     "Setting",

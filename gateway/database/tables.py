@@ -114,6 +114,39 @@ class Session(Base):
     """Who knows it may look at the session without owning it."""
 
 
+class Job(Base):
+    """A text that is spoken without anybody waiting for it; its files are in a folder named by its id."""
+
+    __tablename__ = "jobs"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(160), index=True)
+    title: Mapped[str] = mapped_column(String(160), default="")
+    state: Mapped[str] = mapped_column(String(16), default="queued", index=True)
+    """"queued", "running", "complete", "failed" or "cancelled"."""
+    voice: Mapped[str] = mapped_column(String(128), default="default")
+    format: Mapped[str] = mapped_column(String(16), default="mp3")
+    characters: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    ended_at: Mapped[datetime | None]
+    used_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    """When it was last written or fetched; the least recently used goes first."""
+    parts: Mapped[int] = mapped_column(default=0)
+    """Of the text, whose audio is on disk; what follows is about them."""
+    place: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Where its clip stands behind them."""
+    characters_done: Mapped[int] = mapped_column(default=0)
+    sample_rate: Mapped[int] = mapped_column(default=0)
+    audio_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Of all its files."""
+    spent_seconds: Mapped[float] = mapped_column(default=0.0)
+    """That its parts took, waits included."""
+    finish_reason: Mapped[str | None] = mapped_column(String(16))
+    error_code: Mapped[str | None] = mapped_column(String(64))
+    error_message: Mapped[str | None] = mapped_column(Text)
+
+
 class OwnerLexicon(Base):
     """How words are said for one owner."""
 

@@ -56,6 +56,10 @@ def request_id_of(headers: Headers) -> str:
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
+_SMALL_BYTES = 1 << 16
+"""Of a body, which each connection may have in memory."""
+_MOST_LARGE_BYTES = 256 << 20
+"""Beyond that, of all of them together."""
 _NOBODY = 499
 """The status of an answer that nobody received; it is in the metrics."""
 
@@ -67,6 +71,25 @@ class BodyLimit:
     bytes: int
     seconds: float
     """From the head to the end of the body."""
+    in_memory: bool = True
+    """Whether it is kept there, not on disk."""
+
+
+class _LargeBodies:
+    """What all bodies together have in memory, beyond what each may have."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+
+    def take(self, size: int) -> None:
+        """Raises ApiError 503 when there is no room for so many more bytes."""
+        if size > self._left:
+            raise ApiError(503, "busy", "too many large requests are being read")
+        self._left -= size
+
+    def give_back(self, size: int) -> None:
+        """They are not kept any more."""
+        self._left += size
 
 
 class EdgeMiddleware:
@@ -94,6 +117,7 @@ class EdgeMiddleware:
         self._silence_seconds = settings.body_timeout_seconds
         self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
         self._body_limits = body_limits
+        self._large = _LargeBodies(_MOST_LARGE_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -107,7 +131,7 @@ class EdgeMiddleware:
             await self._open_socket(scope, receive, send)
             return
         limit = self._body_limits.get(scope["path"], self._body_limit)
-        exchange = _Exchange(receive, send, request_id, limit, self._silence_seconds)
+        exchange = _Exchange(receive, send, request_id, limit, self._silence_seconds, self._large)
         try:
             self._check_head(scope, exchange)
             await self._app(scope, exchange.receive, exchange.send)
@@ -121,6 +145,7 @@ class EdgeMiddleware:
                 error = ApiError(500, "internal_error", "an internal error occurred")
             await error_response(error, scope)(scope, receive, exchange.send)
         finally:
+            exchange.close()
             route = getattr(scope.get("route"), "path", "unmatched")
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
             self._metrics.http_requests.labels(route, method, str(exchange.status or _NOBODY)).inc()
@@ -152,6 +177,8 @@ class _Exchange:
         "_body_bytes",
         "_body_complete",
         "_deadline",
+        "_large",
+        "_large_bytes",
         "_limit",
         "_receive",
         "_request_id",
@@ -167,6 +194,7 @@ class _Exchange:
         request_id: str,
         limit: BodyLimit,
         silence_seconds: float,
+        large: _LargeBodies,
     ) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
@@ -176,7 +204,8 @@ class _Exchange:
         self._limit = limit
         self._silence_seconds = silence_seconds
         self._deadline = asyncio.get_running_loop().time() + limit.seconds
-        self._body_bytes = 0
+        self._large = large
+        self._body_bytes = self._large_bytes = 0
         self._body_complete = False
 
     def check_announced_length(self, headers: Headers) -> None:
@@ -203,7 +232,16 @@ class _Exchange:
             self._body_bytes += len(message.get("body", b""))
             if self._body_bytes > self._limit.bytes:
                 raise self._too_large()
+            if self._limit.in_memory:
+                more = max(0, self._body_bytes - _SMALL_BYTES) - self._large_bytes
+                self._large.take(more)
+                self._large_bytes += more
         return message
+
+    def close(self) -> None:
+        """The request is answered."""
+        self._large.give_back(self._large_bytes)
+        self._large_bytes = 0
 
     async def send(self, message: Message) -> None:
         """The server's send, adding headers."""

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
-from gateway.audio.formats import CONTENT_TYPES, encode_clip
+from gateway.audio.formats import content_type_of, encode_clip
 from gateway.audio.note import note_headers
 from gateway.callers.identity import Caller
 from gateway.requests import TtsRequest, check_limits
@@ -128,10 +128,3 @@ def clip_headers(outcome: Outcome) -> dict[str, str]:
         "X-Seed": str(outcome.seed),
         "X-Migrations": str(outcome.migrations),
     }
-
-
-def content_type_of(format: str, sample_rate: int) -> str:
-    """The media type; for PCM with what a player has to know."""
-    if format == "pcm":
-        return f"{CONTENT_TYPES[format]};rate={sample_rate};channels=1"
-    return CONTENT_TYPES[format]

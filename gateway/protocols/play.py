@@ -12,10 +12,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 
+from gateway.audio.formats import content_type_of
 from gateway.callers.identity import Caller
 from gateway.callers.origin import is_same_origin
 from gateway.errors import ApiError, from_validation
-from gateway.protocols.clip import content_type_of, whole_clip
+from gateway.protocols.clip import whole_clip
 from gateway.protocols.response import SpeechResponse
 from gateway.requests import NATIVE, ClipRequest
 from gateway.service import Gateway, GatewayDep

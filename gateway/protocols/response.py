@@ -18,10 +18,11 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.api.connection import ClientGoneError, while_connected
 from gateway.audio.encoders import Encoder, stream_encoder
+from gateway.audio.formats import content_type_of
 from gateway.callers.identity import Caller
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
-from gateway.protocols.clip import begin_clip, content_type_of
+from gateway.protocols.clip import begin_clip
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.streams.interruption import Interruption

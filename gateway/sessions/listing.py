@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.database import Session
+from gateway.database import Job, Session
 from gateway.errors import ApiError
 from gateway.sessions import files
 
@@ -33,17 +34,17 @@ def describe(row: Session, tenant: str | None, *, may_share: bool) -> dict[str, 
     }
 
 
-def cursor_of(row: Session) -> str:
-    """What asks for the sessions after this one."""
+def cursor_of(row: Session | Job) -> str:
+    """What asks for those after this one."""
     microseconds = (row.created_at - _EPOCH) // (datetime.resolution)
     return f"{microseconds}.{row.id}"
 
 
-def parse_cursor(text: str) -> tuple[datetime, str]:
-    """created_at and id of the session that `cursor_of` was asked about. Raises ApiError."""
+def parse_cursor(text: str, is_id: Callable[[str], bool] = files.is_session_id) -> tuple[datetime, str]:
+    """created_at and id of what `cursor_of` was asked about. Raises ApiError."""
     microseconds, _, session_id = text.partition(".")
     problem = ApiError(422, "invalid_value", "before: not a value of next_before", param="before")
-    if not files.is_session_id(session_id):
+    if not is_id(session_id):
         raise problem
     try:
         return _EPOCH + int(microseconds) * datetime.resolution, session_id

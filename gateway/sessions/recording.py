@@ -196,7 +196,7 @@ class Recording:
 
     def _begin(self, text: str) -> None:
         self.begun = True
-        self.title = _title_of(text)
+        self.title = title_of(text)
         self.settled.clear()
         first_line = {
             "type": "session",
@@ -267,7 +267,7 @@ class Recording:
             logger.warning("a session ended after its gateway", session_id=self.session_id)
 
 
-def _title_of(text: str) -> str:
+def title_of(text: str) -> str:
     """The first words, as far as they can be shown."""
     line = "".join(character for character in " ".join(text.split()) if character.isprintable())
     if len(line) <= _TITLE_CHARACTERS:

@@ -8,7 +8,6 @@ from gateway.sessions.recording import Recording
 from gateway.streams.clip import Clip
 from gateway.streams.listener import Listener, Witness
 from gateway.timing.part import PartTimes
-from gateway.timing.words import locate
 
 _PARAMETERS = (
     "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed"
@@ -28,8 +27,6 @@ class ClipWitness(Witness, Listener):
         self._worker_id = ""
         self._sample_rate = 0
         self._samples_before = 0
-        self._places: list[tuple[int, int]] = []
-        """Where the parts of the text stand in it."""
 
     @property
     def session_id(self) -> str | None:
@@ -92,7 +89,7 @@ class ClipWitness(Witness, Listener):
             self._worker_id = worker_id
         if clip.part != self._part:
             self._part = clip.part
-            start, end = self._places[clip.part]
+            start, end = clip.places[clip.part]
             recording.spoken(
                 self._index, start, end, sample,
                 in_words=clip.in_words, respelt=clip.respelt, pause_samples=round(clip.pause_samples * ratio),
@@ -101,7 +98,6 @@ class ClipWitness(Witness, Listener):
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:
         self._sample_rate = sample_rate
         self._samples_before = round(clip.samples * sample_rate / clip.model.sample_rate)
-        self._places = locate(clip.request.text, clip.texts)
         parameters = {name: getattr(clip.request, name) for name in _PARAMETERS}
         given = {name: value for name, value in parameters.items() if value is not None}
         model = {"name": clip.model.name, "revision": clip.model.revision}

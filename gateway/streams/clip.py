@@ -11,6 +11,7 @@ more memory than a sentence.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from gateway.requests import TtsRequest
 from gateway.streams.conditioning import Conditioning
@@ -18,12 +19,23 @@ from gateway.streams.parts import Part, Reading
 from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
+from gateway.timing.words import locate
 from worker.protocol import Latents, ModelDescription, StartRequest
 
 _LONGEST_PART_SECONDS = 600.0
 """What a worker is told that one part may last, unless more is asked for."""
 _SHORT_CHARACTERS = 500
 """A longer text is read in a thread: it takes a hundredth of a millisecond per character."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a clip stands between two parts of its text; the numbers are of what is before it."""
+
+    part: int = 0
+    patches: int = 0
+    samples: int = 0
+    speech_samples: int = 0
 
 
 class Clip:
@@ -65,6 +77,7 @@ class Clip:
         self.respelt: dict[str, str] = {}
         """Words of the text that are said otherwise: a clip keeps them when the lexicon changes."""
         self._parts: list[Part] | None = None
+        self._places: list[tuple[int, int]] | None = None
 
     def adopt(self, request: TtsRequest) -> TtsRequest:
         """The request with its voice's parameters, unless the clip was begun; the one that is in force."""
@@ -77,7 +90,7 @@ class Clip:
         """Have its words said as `lexicon` says, unless the clip was begun."""
         if self.model is None:
             self.respelt = lexicon.used_in(self.request.text)
-            self._parts = None
+            self._parts = self._places = None
 
     async def find_words(self, lexicon: Lexicon) -> None:
         """`say_with`, without holding up the event loop."""
@@ -91,12 +104,12 @@ class Clip:
         if not self.begun:
             self.model = model
             self.latent_bytes = 4 * model.patch_size * model.latent_dim
-            self._parts = None
+            self._parts = self._places = None
 
     async def prepare(self) -> None:
         """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
         if len(self.request.text) > _SHORT_CHARACTERS:
-            await asyncio.to_thread(self._cut)
+            await asyncio.to_thread(lambda: self.places)
 
     def _cut(self) -> list[Part]:
         if self._parts is None:
@@ -134,6 +147,13 @@ class Clip:
     def texts(self) -> list[str]:
         """The text as it was written, in the parts that are spoken one after the other."""
         return [part.written for part in self._cut()]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where they stand in the text, as ranges of characters."""
+        if self._places is None:
+            self._places = locate(self.request.text, self.texts)
+        return self._places
 
     @property
     def spoken_text(self) -> str:
@@ -193,6 +213,17 @@ class Clip:
         """Go on with a part; what is before it was heard, and its latents are let go."""
         self.part, self.part_start = part, self.patches
         self.latents.clear()
+
+    @property
+    def place(self) -> Place:
+        """Where it stands, when no patch of the present part was committed."""
+        return Place(self.part, self.patches, self.samples, self.speech_samples)
+
+    def go_to(self, place: Place) -> None:
+        """Go on from there: forward, where that was generated before, or back."""
+        self.patches, self.samples, self.speech_samples = place.patches, place.samples, place.speech_samples
+        self.finish_reason = None
+        self.begin_part(place.part)
 
     @property
     def is_too_long(self) -> bool:

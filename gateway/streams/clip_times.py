@@ -101,7 +101,7 @@ class ClipTimes:
         self.end()
         texts = clip.texts
         if clip.part > self._part + 1:  # those before were heard before a resumption
-            self._end = locate(clip.request.text, texts[: clip.part])[-1][1]
+            self._end = clip.places[clip.part - 1][1]
         self._part, self._start = clip.part, self._end
         rest = clip.request.text[self._start :]
         is_last = clip.part + 1 == len(texts)

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -34,7 +35,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import ValidationError
 
 from gateway.errors import ApiError
-from gateway.requests import StreamRequest
+from gateway.requests import StreamRequest, TtsRequest
 from gateway.streams.clip import Clip
 from worker.protocol import ModelDescription
 
@@ -101,7 +102,7 @@ class TokenWriter:
         """What the client does to its token so that it covers `clip`; the first time it is all of it."""
         text, keep = "", None
         if not self._pieces:
-            text = f"{self._head}.{self._close(_pack_request(clip))}"
+            text = f"{self._head}.{self._close(json.dumps(fields_of(clip)).encode())}"
             self._request_length = len(text)
         elif clip.part != self._part:
             keep = self._request_length
@@ -155,7 +156,7 @@ class ResumeTokens:
             numbers, plain = zip(*map(seal.open, pieces), strict=True)
             if numbers[0] != 0 or any(after <= before for before, after in pairwise(numbers)):
                 raise ValueError("the pieces are not in order")
-            clip = _unpack_request(plain[0])
+            clip = clip_from(json.loads(plain[0]), StreamRequest)
             sealed_at = _append_patches(clip, plain[1:])
         except (InvalidTag, ValidationError, ValueError, IndexError, KeyError, struct.error) as error:
             raise ApiError(
@@ -169,18 +170,18 @@ class ResumeTokens:
         return clip, writer
 
 
-def _pack_request(clip: Clip) -> bytes:
+def fields_of(clip: Clip) -> dict[str, Any]:
+    """All that makes a clip what it is, but for what was generated of it; as JSON."""
     request = clip.request.model_dump(mode="json", exclude_defaults=True)
     request["text"] = clip.source
     model = clip.model.model_dump(mode="json")
     limit = clip.max_audio_seconds
-    fields = {"request": request, "model": model, "seed": clip.seed, "limit": limit, "respelt": clip.respelt}
-    return json.dumps(fields).encode()
+    return {"request": request, "model": model, "seed": clip.seed, "limit": limit, "respelt": clip.respelt}
 
 
-def _unpack_request(plain: bytes) -> Clip:
-    fields = json.loads(plain)
-    clip = Clip(StreamRequest.model_validate(fields["request"]), fields["seed"], fields["limit"])
+def clip_from(fields: dict[str, Any], kind: type[TtsRequest]) -> Clip:
+    """The clip that `fields_of` told of. Raises KeyError, and ValueError for what is no such."""
+    clip = Clip(kind.model_validate(fields["request"]), fields["seed"], fields["limit"])
     clip.respelt = fields.get("respelt", {})
     clip.begin(ModelDescription.model_validate(fields["model"]))
     return clip

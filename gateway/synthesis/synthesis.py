@@ -61,9 +61,11 @@ class Synthesis:
         protocol: str = NATIVE,
         lexicon: Lexicon | None = None,
         longest_seconds: float | None = None,
+        one_part: bool = False,
     ) -> None:
         """`clip`: what there is of it already. `token`: told to the listener. `lexicon`: instead of the one
         that holds for the request. `longest_seconds`: of speech, instead of what holds for every clip.
+        `one_part`: speak the present part of the text alone; its limits were looked at before.
         """
         self._gateway = gateway
         self._request = request
@@ -73,6 +75,7 @@ class Synthesis:
         self._standing = standing
         self._protocol = protocol
         self._lexicon = lexicon
+        self._one_part = one_part
         self._settings = gateway.settings
         self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
@@ -133,7 +136,8 @@ class Synthesis:
 
     async def _run(self) -> Outcome:
         self._gateway.check_open()
-        check_limits(self._request, self._settings)
+        if not self._one_part:
+            check_limits(self._request, self._settings)
         self._speaker = await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
         if not self.clip.begun:
@@ -143,7 +147,7 @@ class Synthesis:
             return self._silence(requirement)
         self._gateway.retry_budget.add_request()
         await self._speak(requirement, self._standing)
-        while self.clip.finish_reason is None:
+        while self.clip.finish_reason is None and not self._one_part:
             await self._listener.caught_up()
             self._gateway.check_open()
             self._attempts.queue_again()
@@ -222,7 +226,7 @@ class Synthesis:
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
                 self._attempts.forgive()
-                if self._listener.is_behind:
+                if self._one_part or self._listener.is_behind:
                     break
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)
@@ -292,7 +296,7 @@ class Synthesis:
             queue_seconds=self._started_at - self._began_at,
             first_audio_seconds=self._attempts.hearing.first_audio_at - self._began_at,
             generation_seconds=time.monotonic() - self._started_at,
-            finish_reason=self.clip.finish_reason,
+            finish_reason=self.clip.finish_reason or "stop",  # of a part
             seed=self.clip.seed,
             migrations=self._attempts.migrations,
         )

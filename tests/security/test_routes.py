@@ -80,6 +80,13 @@ ADMIN = {
 }
 
 OWNED = {
+    ("DELETE", "/api/jobs/{id}"),
+    ("GET", "/api/jobs"),
+    ("GET", "/api/jobs/{id}"),
+    ("GET", "/api/jobs/{id}/result"),
+    ("POST", "/api/jobs"),
+    ("POST", "/api/jobs/{id}/cancel"),
+    ("POST", "/api/jobs/{id}/resume"),
     ("DELETE", "/api/lexicon"),
     ("DELETE", "/api/lexicon/words/{word:path}"),
     ("DELETE", "/api/sessions/{id}"),
@@ -105,7 +112,7 @@ OWNED = {
     ("POST", "/v1/audio/voice_consents/{id}"),
     ("POST", "/v1/audio/voices"),
 }
-"""Of what has an owner: the tests of sessions, voices and lexicons tell owners and strangers apart."""
+"""Of what has an owner: the tests of sessions, jobs, voices and lexicons tell owners and strangers apart."""
 
 WORKERS = {("POST", "/api/registrations")}
 METRICS = {("GET", "/metrics")}

@@ -1,0 +1,194 @@
+"""`/api/jobs`: texts that are spoken without anybody waiting, to start, follow, end and fetch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
+from gateway.audio.formats import (
+    CONTENT_TYPES,
+    bit_rate_problem,
+    content_type_of,
+    output_sample_rate,
+    sample_rate_problem,
+)
+from gateway.audio.note import note_headers
+from gateway.database import Job
+from gateway.errors import ApiError
+from gateway.jobs import Jobs
+from gateway.jobs.files import JobFiles, is_job_id
+from gateway.jobs.listing import describe
+from gateway.jobs.request import JobRequest, check_job
+from gateway.jobs.result import ResultFormat, marks_of, result_pieces
+from gateway.service import Gateway, GatewayDep
+from gateway.sessions.listing import cursor_of, parse_cursor
+
+PATH = "/api/jobs"
+UPLOAD_SECONDS = 60.0
+router = APIRouter(prefix=PATH)
+
+
+async def _jobs(request: Request) -> Jobs:
+    return request.app.state.jobs
+
+
+JobsDep = Annotated[Jobs, Depends(_jobs)]
+Mutation = Depends(refuse_cross_site)
+
+
+def most_bytes(max_characters: int) -> int:
+    """Of a body: JSON spells few characters in more than six bytes."""
+    return 6 * max_characters + (1 << 20)
+
+
+@router.post("", dependencies=[Mutation], status_code=202)
+async def create_job(
+    order: JobRequest, request: Request, gateway: GatewayDep, jobs: JobsDep, response: Response
+) -> dict[str, Any]:
+    """Speak `text` as soon as nobody else needs the workers."""
+    owner = owner_of(request, gateway)
+    gateway.check_open()
+    check_job(order, gateway.settings)
+    await gateway.voices.resolve(order.voice)
+    job = await jobs.create(order, owner)
+    response.headers["Location"] = f"{PATH}/{job.id}"
+    return {"job": describe(job, owner)}
+
+
+@router.get("")
+async def list_jobs(
+    request: Request,
+    gateway: GatewayDep,
+    jobs: JobsDep,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[str | None, Query(max_length=64)] = None,
+    all: bool = False,
+) -> dict[str, Any]:
+    """One's own jobs, the newest first; with `all`, an administrator sees everybody's."""
+    if all:
+        check_admin(request, gateway)
+    tenant = None if all else owner_of(request, gateway)
+    cursor = parse_cursor(before, is_job_id) if before is not None else None
+    rows = await jobs.store.list(tenant, limit, cursor)
+    described = [describe(row, tenant) for row in rows]
+    if all:
+        described = [{**item, "owner": row.owner} for item, row in zip(described, rows, strict=True)]
+    return {"jobs": described, "next_before": cursor_of(rows[-1]) if len(rows) == limit else None}
+
+
+@router.get("/{id}")
+async def get_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> dict[str, Any]:
+    """How far it is, and the chapters that were spoken."""
+    job, tenant = await _own(id, request, gateway, jobs)
+    marks = await asyncio.to_thread(marks_of, jobs.files(job.id), job.sample_rate)
+    chapters = [
+        {"title": mark.title, "start_seconds": round(mark.start, 3), "end_seconds": round(mark.end, 3)}
+        for mark in marks
+    ]
+    return {"job": {**describe(job, tenant), "chapters": chapters}}
+
+
+@router.post("/{id}/cancel", dependencies=[Mutation])
+async def cancel_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> dict[str, Any]:
+    """End it; what was spoken is kept."""
+    job, tenant = await _own(id, request, gateway, jobs)
+    await jobs.cancel(job)
+    return {"job": describe(await _again(job, jobs), tenant)}
+
+
+@router.post("/{id}/resume", dependencies=[Mutation])
+async def resume_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> dict[str, Any]:
+    """Go on with one that was cancelled or failed."""
+    job, tenant = await _own(id, request, gateway, jobs)
+    await jobs.resume(job)
+    return {"job": describe(await _again(job, jobs), tenant)}
+
+
+@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+async def delete_job(id: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> None:
+    """End it, and remove its text and audio."""
+    job, _ = await _own(id, request, gateway, jobs)
+    await jobs.remove(job)
+
+
+@router.get("/{id}/result", response_class=StreamingResponse)
+async def get_result(
+    id: str,
+    request: Request,
+    gateway: GatewayDep,
+    jobs: JobsDep,
+    format: Annotated[str | None, Query(max_length=16)] = None,
+    sample_rate: Annotated[int | None, Query(ge=8000, le=48000)] = None,
+    bit_rate: Annotated[int | None, Query(ge=8000, le=256_000)] = None,
+) -> Response:
+    """The audio as a file, with chapter marks where the format has a place for them."""
+    job, _ = await _own(id, request, gateway, jobs)
+    if job.state != "complete":
+        raise ApiError(409, "job_not_complete", f"the job is {job.state}, not complete", param="id")
+    files = jobs.files(job.id)
+    wanted = await _wanted(files, job, format, sample_rate, bit_rate)
+    marks = await asyncio.to_thread(marks_of, files, job.sample_rate)
+    await jobs.store.change(job.id, ("complete",))
+    noted = gateway.settings.provenance_note
+    if not files.audio.is_file():
+        raise ApiError(404, "no_audio", "there is no audio")
+    pieces = result_pieces(files.audio, job.audio_bytes, job.sample_rate, wanted, marks, noted=noted)
+    rate = output_sample_rate(wanted.format, wanted.sample_rate, job.sample_rate)
+    suffix = wanted.format.partition("-")[0]
+    headers = {
+        "Content-Disposition": f'attachment; filename="{job.id}.{suffix}"',
+        "Content-Type": content_type_of(wanted.format, rate),
+        "X-Sample-Rate": str(rate),
+        **note_headers(noted),
+    }
+    return StreamingResponse(_beside(pieces, jobs.encoders), headers=headers)
+
+
+async def _wanted(
+    files: JobFiles, job: Job, format: str | None, sample_rate: int | None, bit_rate: int | None
+) -> ResultFormat:
+    """What the query says, else what the job was asked for with. Raises ApiError 422."""
+    order = await asyncio.to_thread(lambda: files.request) or {}
+    if format is None or format == job.format:
+        sample_rate = sample_rate or order.get("sample_rate")
+        bit_rate = bit_rate or order.get("bit_rate")
+    chosen = format or job.format
+    if chosen not in CONTENT_TYPES:
+        message = f"format is one of {', '.join(CONTENT_TYPES)}"
+        raise ApiError(422, "invalid_value", message, param="format")
+    if problem := sample_rate_problem(chosen, sample_rate):
+        raise ApiError(422, "invalid_value", problem, param="sample_rate")
+    if problem := bit_rate_problem(chosen, bit_rate):
+        raise ApiError(422, "invalid_value", problem, param="bit_rate")
+    return ResultFormat(chosen, sample_rate, bit_rate)
+
+
+async def _beside(pieces: Iterator[bytes], turns: asyncio.Semaphore) -> AsyncIterator[bytes]:
+    """The pieces, each made in a thread when it is its turn."""
+    while True:
+        async with turns:
+            piece = await asyncio.to_thread(next, pieces, None)
+        if piece is None:
+            return
+        if piece:
+            yield piece
+
+
+async def _own(id: str, request: Request, gateway: Gateway, jobs: Jobs) -> tuple[Job, str | None]:
+    """The job and who asks. Raises ApiError 404 for who may not see it."""
+    job = await jobs.store.get(id) if is_job_id(id) else None
+    if is_admin(request, gateway) and job is not None:
+        return job, None
+    tenant = owner_of(request, gateway)
+    if job is None or job.owner != tenant:
+        raise ApiError(404, "unknown_job", "there is no such job", param="id")
+    return job, tenant
+
+
+async def _again(job: Job, jobs: Jobs) -> Job:
+    return await jobs.store.get(job.id) or job

@@ -1,0 +1,155 @@
+"""One job, from its first part that is missing to its end.
+
+Each part is a request of its own in the queue, in the class bulk, so that whoever waits for speech is first.
+A part is on disk before its row tells of it. What goes wrong with a worker ends in `Synthesis`; a service
+that is full, or has no worker, is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import asdict
+
+import structlog
+
+from gateway.database import Job
+from gateway.database.tables import now
+from gateway.errors import ApiError
+from gateway.jobs.chapters import SpokenPart
+from gateway.jobs.files import JobFiles
+from gateway.jobs.request import JobRequest
+from gateway.jobs.store import JobStore
+from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
+from gateway.service import Gateway
+from gateway.slots.standing import Priority, Standing
+from gateway.streams.clip import Clip, Place
+from gateway.streams.listener import Listener
+from gateway.streams.resume_token import clip_from, fields_of
+from gateway.synthesis.synthesis import Synthesis
+
+logger = structlog.get_logger(__name__)
+
+PROTOCOL = "jobs"
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+_PATIENCE_SECONDS = 24 * 3600.0
+"""Without a single part."""
+_MOST_ERRORS = 3
+"""Of the service's own, in a row."""
+_SPARE = 4
+"""A job's speech may last so much longer than its text lets expect."""
+
+
+class JobGone(Exception):
+    """It was cancelled or deleted meanwhile."""
+
+
+class _Ear(Listener):
+    """Keeps the audio of a part."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+        self.sample_rate = 0
+
+    def started(self, worker_id: str, sample_rate: int) -> None:
+        self.sample_rate = sample_rate
+
+    def audio(self, pcm: bytes) -> None:
+        self.chunks.append(pcm)
+
+
+class JobRunner:
+    """`run` is called once, by who holds the lock of the files."""
+
+    def __init__(self, gateway: Gateway, store: JobStore, row: Job, files: JobFiles) -> None:
+        self._gateway = gateway
+        self._store = store
+        self._row = row
+        self._files = files
+        self._parts = row.parts
+        self._audio_bytes = row.audio_bytes
+        self._spent_seconds = row.spent_seconds
+        self._spoken_at = time.monotonic()
+        """When the last part was complete."""
+        self._failures = self._errors = 0
+        """In a row."""
+
+    async def run(self) -> None:
+        """Returns when the job is complete. Raises ApiError when it fails, JobGone, OSError."""
+        await asyncio.to_thread(self._files.go_back, self._parts, self._audio_bytes)
+        clip = await asyncio.to_thread(self._load)
+        if self._parts:
+            clip.go_to(Place(**self._row.place))
+        while clip.finish_reason is None:
+            place = clip.place
+            try:
+                await self._speak(clip, place)
+                self._failures = self._errors = 0
+                self._spoken_at = time.monotonic()
+            except ApiError as error:
+                clip.go_to(place)
+                if not self._parts:
+                    clip = await asyncio.to_thread(self._load)  # which any model may begin
+                await self._wait_after(error)
+
+    def _load(self) -> Clip:
+        if self._parts and (kept := self._files.clip) is not None:
+            return clip_from(kept, TtsRequest)
+        order = JobRequest.model_validate(self._files.request)
+        request = order.clip_request()
+        seed = random_seed() if request.seed is None else request.seed
+        return Clip(request, seed, _SPARE * expected_audio_seconds(request) + 60.0)
+
+    async def _speak(self, clip: Clip, place: Place) -> None:
+        """One part, from the queue to the disk. Raises ApiError, JobGone, OSError."""
+        began_at = time.monotonic()
+        ear = _Ear()
+        name = f"{self._row.id}-{place.part}"
+        synthesis = Synthesis(
+            self._gateway, clip.request, name, ear, self._standing(clip), clip=clip, protocol=PROTOCOL,
+            one_part=True,
+        )  # fmt: skip
+        await synthesis.run()
+        if not self._parts:
+            await asyncio.to_thread(self._files.keep_clip, fields_of(clip))
+        pcm = b"".join(ear.chunks)
+        start, end = clip.places[place.part]
+        part = SpokenPart(start, end, len(pcm) // 2)
+        size_bytes = await asyncio.to_thread(self._files.append, pcm, part, self._gateway.disk)
+        self._parts += 1
+        self._audio_bytes += len(pcm)
+        self._spent_seconds += time.monotonic() - began_at
+        columns = {
+            "parts": self._parts,
+            "place": asdict(clip.place),
+            "characters_done": end,
+            "sample_rate": ear.sample_rate,
+            "audio_bytes": self._audio_bytes,
+            "size_bytes": size_bytes,
+            "spent_seconds": self._spent_seconds,
+        }
+        if clip.finish_reason is not None:
+            columns |= {"state": "complete", "ended_at": now(), "finish_reason": clip.finish_reason}
+        if not await self._store.change(self._row.id, ("running",), **columns):
+            raise JobGone
+
+    def _standing(self, clip: Clip) -> Standing:
+        """By the present rights of the owner. Raises ApiError 403."""
+        caller = self._gateway.callers.recall(self._row.owner)
+        seconds = expected_audio_seconds(clip.request) / max(1, len(clip.texts))
+        return caller.standing_for(Priority.BULK, seconds, Priority.BULK)
+
+    async def _wait_after(self, error: ApiError) -> None:
+        """Wait before the next try; raises the error where there is none."""
+        is_ours = error.status_code not in (429, 503, 504)
+        self._errors += is_ours
+        waited_seconds = time.monotonic() - self._spoken_at
+        if error.status_code < 500 and is_ours:
+            raise error
+        if self._errors > _MOST_ERRORS or waited_seconds > _PATIENCE_SECONDS:
+            raise error
+        pause_seconds = min(_FIRST_PAUSE_SECONDS * 2 ** min(self._failures, 10), _LONGEST_PAUSE_SECONDS)
+        self._failures += 1
+        logger.info("a job waits", job_id=self._row.id, code=error.code, seconds=pause_seconds)
+        await asyncio.sleep(pause_seconds)

@@ -1,0 +1,252 @@
+"""The jobs of one gateway: which it works on, who may have how many, and when they go.
+
+Gateways that share a database and `data_dir` share their jobs. A job is worked on by the process that holds
+the lock of its folder, which the kernel takes back when the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.database import DatabaseError, Job
+from gateway.errors import ApiError
+from gateway.jobs.files import JobFiles, is_job_id, new_job_id
+from gateway.jobs.request import JobRequest
+from gateway.jobs.runner import JobGone, JobRunner
+from gateway.jobs.store import OPEN, JobStore
+from gateway.service import Gateway
+from gateway.sessions.cleanup import Limits, Stored, choose
+from gateway.sessions.recording import title_of
+
+logger = structlog.get_logger(__name__)
+
+_LOOK_SECONDS = 2.0
+_SWEEP_SECONDS = 60.0
+_RETRY_SECONDS = 5.0
+_ORPHAN_SECONDS = 3600.0
+_ENCODERS = 2
+_PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
+
+
+class Jobs:
+    """Made with the application; `running()` brackets its work, inside that of the gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        settings = gateway.settings
+        self.folder = settings.data_dir.absolute() / "jobs"
+        self.store = JobStore(gateway.database, settings.max_jobs, settings.max_jobs_per_owner)
+        self.encoders = asyncio.Semaphore(_ENCODERS)
+        """Who makes a result waits here for its turn, a few seconds of audio at a time."""
+        self._gateway = gateway
+        self._limits = Limits.of(settings)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._owners: Counter[str] = Counter()
+        """Of the jobs that are worked on here."""
+        self._wake = asyncio.Event()
+        self._swept_at = 0.0
+
+    # --------------------------------------------------------------------------------------- for their owners
+
+    async def create(self, order: JobRequest, owner: str) -> Job:
+        """A new job, which waits to be worked on. Raises ApiError: 429, 507."""
+        job = Job(
+            id=new_job_id(),
+            owner=owner,
+            title=order.title or title_of(order.text),
+            voice=order.voice.replace("\0", ""),  # which PostgreSQL cannot hold
+            format=order.format,
+            characters=len(order.text),
+        )
+        files = self.files(job.id)
+        try:
+            request = order.model_dump(mode="json")
+            await asyncio.to_thread(files.create, request, self._gateway.disk)
+            await self.store.add(job)
+        except OSError as error:
+            await asyncio.to_thread(files.remove)
+            if error.errno != errno.ENOSPC:
+                raise
+            raise _disk_full() from error
+        except BaseException:
+            await asyncio.to_thread(files.remove)
+            raise
+        self._wake.set()
+        return await self.store.get(job.id) or job
+
+    async def cancel(self, job: Job) -> None:
+        """End it; what was spoken is kept. Raises ApiError 409 for one that has ended."""
+        if not await self.store.end(job.id, "cancelled"):
+            raise _wrong_state("cancelled", "one that waits or runs")
+        self._gateway.metrics.jobs.labels("cancelled").inc()
+        await self._stop(job.id)
+
+    async def resume(self, job: Job) -> None:
+        """Go on with one that failed or was cancelled. Raises ApiError 409 for others."""
+        if not await self.store.reopen(job.id):
+            raise _wrong_state("resumed", "one that failed or was cancelled")
+        self._wake.set()
+
+    async def remove(self, job: Job) -> None:
+        """End it and forget it, with text and audio."""
+        await self.store.remove(job.id)
+        await self._stop(job.id)
+        await asyncio.to_thread(self.files(job.id).remove)
+
+    def files(self, job_id: str) -> JobFiles:
+        """Where its text and audio are. Raises ValueError for what is no id."""
+        return JobFiles(self.folder, job_id)
+
+    async def _stop(self, job_id: str) -> None:
+        if (task := self._tasks.get(job_id)) is not None:
+            task.cancel()
+            await asyncio.wait({task})
+
+    # -------------------------------------------------------------------------------------------- the tasks
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work on jobs for as long as the block lasts; those that are not complete then go on later."""
+        tending = asyncio.create_task(self._tend())
+        try:
+            yield
+        finally:
+            tending.cancel()
+            await asyncio.wait({tending})
+            tasks = set(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+
+    async def _tend(self) -> None:
+        while True:
+            with _problems_logged():
+                await self._start_more()
+            if time.monotonic() - self._swept_at > _SWEEP_SECONDS or not self._swept_at:
+                self._swept_at = time.monotonic()
+                with _problems_logged():
+                    await self._sweep()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    async def _start_more(self) -> None:
+        """Take what waits, in turns between owners, as long as there is room."""
+        at_once = self._gateway.settings.jobs_at_once
+        if len(self._tasks) >= at_once or self._gateway.closing:
+            return
+        waiting = [job for job in await self.store.open_jobs() if job.id not in self._tasks]
+        while waiting and len(self._tasks) < at_once:
+            job = min(waiting, key=lambda job: self._owners[job.owner])  # the first of the least
+            waiting.remove(job)
+            files = self.files(job.id)
+            if await asyncio.to_thread(files.lock):
+                await self._start(job, files)
+
+    async def _start(self, job: Job, files: JobFiles) -> None:
+        """`job` as it was before the lock: what another gateway did meanwhile is read again."""
+        try:
+            fresh = await self.store.get(job.id)
+            if fresh is None or not await self.store.change(job.id, OPEN, state="running"):
+                files.unlock()
+                return
+        except BaseException:
+            files.unlock()
+            raise
+        self._owners[fresh.owner] += 1
+        self._tasks[fresh.id] = asyncio.create_task(self._work(fresh, files))
+        self._gateway.metrics.jobs_running.set(len(self._tasks))
+
+    async def _work(self, job: Job, files: JobFiles) -> None:
+        try:
+            await self._run(job, files)
+        except _PROBLEMS as error:
+            logger.warning("a job cannot be kept up", job_id=job.id, reason=type(error).__name__)
+            await asyncio.sleep(_RETRY_SECONDS)
+        finally:
+            files.unlock()
+            del self._tasks[job.id]
+            self._owners[job.owner] -= 1
+            self._gateway.metrics.jobs_running.set(len(self._tasks))
+            self._wake.set()
+
+    async def _run(self, job: Job, files: JobFiles) -> None:
+        """Raises what may be over soon: DatabaseError, SQLAlchemyError, OSError."""
+        try:
+            await JobRunner(self._gateway, self.store, job, files).run()
+            self._gateway.metrics.jobs.labels("complete").inc()
+            logger.info("a job is complete", job_id=job.id)
+        except JobGone:
+            logger.info("a job was ended", job_id=job.id)
+        except ApiError as error:
+            await self._fail(job, error)
+        except OSError as error:
+            if not files.folder.is_dir():
+                return  # removed meanwhile
+            if error.errno != errno.ENOSPC:
+                raise
+            await self._fail(job, _disk_full())
+        except (DatabaseError, SQLAlchemyError):
+            raise
+        except Exception:
+            logger.exception("unhandled error", job_id=job.id)
+            await self._fail(job, ApiError(500, "internal_error", "an internal error occurred"))
+
+    async def _fail(self, job: Job, error: ApiError) -> None:
+        if await self.store.end(job.id, "failed", error):
+            self._gateway.metrics.jobs.labels("failed").inc()
+            self._gateway.operations.log.record("job", job.id, f"failed: {error.code}")
+            logger.warning("a job failed", job_id=job.id, code=error.code)
+
+    # -------------------------------------------------------------------------------------------- what goes
+
+    async def _sweep(self) -> None:
+        """Remove what is old or too much, and folders of which no row tells."""
+        jobs = await self.store.all_jobs()
+        stored = [
+            Stored(job.id, job.created_at, job.used_at, job.size_bytes, job.state in OPEN, True, job.owner)
+            for job in jobs
+        ]
+        for item in choose(stored, self._limits, datetime.now(UTC)):
+            await self.store.remove(item.session_id)
+            await asyncio.to_thread(self.files(item.session_id).remove)
+            self._gateway.operations.log.record("job", item.session_id, f"removed: {item.reason}")
+        self._gateway.metrics.job_bytes.set(sum(job.size_bytes for job in jobs))
+        await asyncio.to_thread(self._remove_orphans, {job.id for job in jobs})
+
+    def _remove_orphans(self, known: set[str]) -> None:
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if path.name in known or not is_job_id(path.name):
+                continue
+            if time.time() - path.stat().st_mtime > _ORPHAN_SECONDS:
+                self.files(path.name).remove()
+
+
+@contextlib.contextmanager
+def _problems_logged() -> Iterator[None]:
+    """The database or the disk may be away for a while; the gateway goes on."""
+    try:
+        yield
+    except _PROBLEMS as error:
+        logger.warning("jobs cannot be kept up", reason=type(error).__name__)
+    except Exception:
+        logger.exception("the upkeep of jobs failed")
+
+
+def _disk_full() -> ApiError:
+    return ApiError(507, "disk_full", "the disk of the service has no room for more")
+
+
+def _wrong_state(done: str, which: str) -> ApiError:
+    return ApiError(409, "job_state", f"only {which} can be {done}")

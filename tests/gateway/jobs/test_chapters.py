@@ -1,0 +1,36 @@
+"""Chapters of a text and of its audio."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.jobs.chapters import Chapter, SpokenPart, find_chapters, mark_chapters
+
+LONG = "He went on for a long while, and nobody minded."
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        (f"# One #\n{LONG}\n\n## Two *and* a half\n\n{LONG}", ["One", "Two *and* a half"]),
+        (f"Preface\n\n{LONG}\n\nCHAPTER I. The Door\n\n{LONG}\n\nChapter 2\n\n{LONG}",
+         ["Preface", "CHAPTER I. The Door", "Chapter 2"]),
+        (f"第一章 门\n\n{LONG}\n\n第二章\n\n{LONG}", ["第一章 门", "第二章"]),
+        (f"The Door\n\n{LONG}\n\nThe Window\n\n{LONG}", ["The Door", "The Window"]),
+        (f"{LONG}\n\n“Who?”\n\n{LONG}\n\nYes.", []),
+        (f"A\n\nlist\n\nof\n\nlines\n\n{LONG}", ["lines"]),
+        (f"Part of it was true.\nThe rest was not.\n\n{LONG}", []),
+    ],
+)  # fmt: skip
+def test_headings_begin_chapters(text: str, titles: list[str]) -> None:
+    found = find_chapters(text)
+    assert [chapter.title for chapter in found] == titles
+    assert all(chapter.title.split()[0] in text[chapter.start :].split("\n")[0] for chapter in found)
+
+
+def test_marks_lie_where_the_parts_are() -> None:
+    parts = [SpokenPart(0, 10, 1000), SpokenPart(12, 20, 3000), SpokenPart(22, 42, 2000)]
+    chapters = [Chapter("A", 0), Chapter("B", 11), Chapter("C", 32), Chapter("D", 50)]
+    marks = mark_chapters(chapters, parts, 1000)
+    assert [(mark.title, mark.start, mark.end) for mark in marks] == [("A", 0, 1), ("B", 1, 5), ("C", 5, 6)]
+    assert mark_chapters(chapters, [], 1000) == [] == mark_chapters([], parts, 1000)
