@@ -144,15 +144,17 @@ class GatewaySettings(BaseSettings):
     """The same of one address that is no trusted proxy; 0: half of all."""
     frontend_dir: Path = REPOSITORY / "frontend"
     data_dir: Path = Path("data")
-    """Where voices, sessions and the database are kept."""
+    """Where voices, sessions, jobs and the database are kept."""
     database_url: SecretStr | None = None
     """postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///PATH. None: a SQLite file in `data_dir`."""
     record_sessions: Literal["off", "ask", "all"] = "ask"
     """Whose sessions are recorded: nobody's, theirs who ask with `record`, or everybody's."""
     session_retention_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 90
-    """How long a session is kept from its beginning on; 0: for ever."""
+    """How long a session, or a job, is kept from its beginning on; 0: for ever."""
     session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20
-    """10^9 bytes of all sessions; beyond them the least recently used go. 0: any number."""
+    """10^9 bytes of all sessions, and as many of all jobs; beyond them the least recently used go. 0: any
+    number.
+    """
     session_max_owner_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
     """The same of one owner's, an API key or an address."""
     min_free_disk_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -212,6 +213,7 @@ async def test_a_cancelled_job_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 async def test_a_deleted_job_leaves_nothing(tmp_path: Path) -> None:
+    """S14: neither in the database nor in the folder."""
     worker = reading_worker(Act(), Act(), Act(1, "hang"), Act())
     canary = "The canary sang."
     async with running(tmp_path, worker, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
