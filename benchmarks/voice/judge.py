@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.voice.judges import Judges
 from benchmarks.voice.measures import (
     SAMPLE_RATE,
+    compared_words,
     is_cut,
     is_silent,
     is_too_long,
     largest_jump,
     longest_pause,
     median_pitch,
-    plain_words,
     spoken_seconds,
     word_error_rate,
 )
@@ -137,6 +137,6 @@ def worst_first(figures: dict[str, Any]) -> list[dict[str, Any]]:
 
 def described(sentence: dict[str, Any]) -> str:
     """One line: opinion score, text, and what was heard where that is something else."""
-    wrong = plain_words(sentence["heard"]) != plain_words(sentence["text"])
-    heard = f" (heard: {sentence['heard']})" if wrong else ""
+    said, understood = compared_words(sentence["text"], sentence["heard"])
+    heard = f" (heard: {sentence['heard']})" if said != understood else ""
     return f"{sentence['mos']:.2f}  {sentence['text']}{heard}"

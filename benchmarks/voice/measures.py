@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -49,11 +50,34 @@ def transcribe(clips: Sequence[np.ndarray]) -> list[str]:
     return heard
 
 
+def compared_words(text: str, heard: str) -> tuple[str, str]:
+    """Both sides of a comparison in plain words, without differences that nobody can hear.
+
+    What one side writes as one word and the other as two is one word: "seashells" and "sea shells".
+    """
+    words, other = plain_words(text).split(), plain_words(heard).split()
+    return " ".join(_joined(words, other)), " ".join(_joined(other, words))
+
+
+def _joined(words: Sequence[str], other: Sequence[str]) -> list[str]:
+    """`words`, and neighbours among them in one where `other` has them in one, and never in two."""
+    apart, together = set(pairwise(other)), set(other)
+    found: list[str] = []
+    before = ""
+    for word in words:
+        if before and before + word in together and (before, word) not in apart:
+            found[-1], before = before + word, ""
+        else:
+            found.append(word)
+            before = word
+    return found
+
+
 def word_error_rate(texts: Iterable[str], heard: Iterable[str]) -> float:
     """Errors per word over all sentences together."""
     import jiwer
 
-    pairs = [(plain_words(text), plain_words(words)) for text, words in zip(texts, heard, strict=True)]
+    pairs = [compared_words(text, words) for text, words in zip(texts, heard, strict=True)]
     return float(jiwer.wer([text for text, _ in pairs], [words for _, words in pairs]))
 
 

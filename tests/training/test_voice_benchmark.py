@@ -17,6 +17,7 @@ from benchmarks.voice.hard import hard_texts
 from benchmarks.voice.judge import described, endings, goals, judge, reference_pitch, worst_first
 from benchmarks.voice.measures import (
     SAMPLE_RATE,
+    compared_words,
     is_cut,
     is_silent,
     is_too_long,
@@ -74,6 +75,18 @@ def test_figures_abbreviations_and_spelled_letters_are_heard_as_they_are_said() 
     )
     assert plain_words("The U.S.A. and T V.") == plain_words("the usa and tv") == "the usa and tv"
     assert plain_words("I am a man.") == "i am a man"
+
+
+def test_a_word_that_is_heard_in_two_is_the_same_word_and_another_word_is_not() -> None:
+    assert compared_words("Seashells by the seashore.", "sea shells by the sea shore") == (
+        "seashells by the seashore",
+        "seashells by the seashore",
+    )
+    assert compared_words("A wood chuck.", "A woodchuck.") == ("a woodchuck", "a woodchuck")
+    chucks = compared_words("a woodchuck chucks wood", "a wood chuck checks wood")
+    assert chucks == ("a woodchuck chucks wood", "a woodchuck checks wood")
+    assert compared_words("can not, cannot", "can not cannot")[1] == "can not cannot"
+    assert word_error_rate(["Six sea shells."], ["six she sells"]) == pytest.approx(2 / 3)
 
 
 def test_a_clip_that_is_silent_cut_paused_or_endless_is_noticed() -> None:
