@@ -27,7 +27,11 @@ _SPACE_IN_WORDS = re.compile(r"(?<![\d$€£¥+№.])\s+(?![\d$€£¥+])")
 _STRETCH, _LONGEST_STRETCH = 4000, 16_000
 """Characters, in which there are usually many sentences, and at least one."""
 _SPACE = re.compile(r"\s+")
-_END = re.compile(r"(?:(?<!\d)\.|[!?\u2026\u3002\uff01\uff1f])[\"')\]\u2019\u201d]*\s*$|\n\s*$")
+_STOPS = "!?\u2026\u3002\uff01\uff1f"
+"""What ends a sentence, besides the full stop, which may also stand in a number."""
+_CLOSERS = "\"')]\u2019\u201d"
+_PAUSES = ",;:-\u2013\u2014\u3001\uff0c\uff1b\uff1a"
+_END = re.compile(rf"(?:(?<!\d)\.|[{_STOPS}])[{re.escape(_CLOSERS)}]*\s*$|\n\s*$")
 
 
 def has_words(text: str) -> bool:
@@ -128,6 +132,21 @@ def _within(kept: Ranges, start: int, end: int) -> Ranges:
 def seems_complete(text: str) -> bool:
     """Whether a text that has stopped growing for a moment ends like a sentence; "It costs $5." may go on."""
     return _END.search(text) is not None
+
+
+def ended(text: str) -> str:
+    """`text` with a full stop where it doesn't end like a sentence; white space after it stays.
+
+        ended("When it was over, ") == "When it was over. "
+
+    A model that learnt whole sentences alone goes on babbling behind half of one.
+    """
+    words = text.rstrip()
+    inner = words.rstrip(_CLOSERS)
+    if not inner or inner[-1] in f".{_STOPS}":
+        return text
+    stopped = inner.rstrip(_PAUSES + " ") or inner
+    return f"{stopped}.{words[len(inner) :]}{text[len(words) :]}"
 
 
 def cut(text: str, most_characters: int, kept: Ranges = ()) -> int:

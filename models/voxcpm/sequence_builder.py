@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.errors import RequestError
 from engine.sequence import Sequence
+from models.sentences import ended
 from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
@@ -44,6 +45,8 @@ class SequenceBuilder:
         self.config, self.tokenizer = checkpoint.config, checkpoint.tokenizer
         self.options, self.info, self.max_model_len = options, info, max_model_len
         self._voice_reference, self._default_temperature = voice_reference, default_temperature
+        self._whole_sentences = "part_characters" in checkpoint.generation
+        """The checkpoint says that it speaks in parts: it learnt sentences that end, and nothing else."""
         self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
 
     def build(self, request: SpeechRequest) -> Sequence:
@@ -51,7 +54,9 @@ class SequenceBuilder:
         self._validate_text(request)
         self._validate_audio(request)
         self._validate_numbers(request)
-        text = normalize_whitespace(request.text)
+        text, prompt_text = normalize_whitespace(request.text), request.prompt_text
+        if self._whole_sentences:
+            text, prompt_text = ended(text), prompt_text and ended(prompt_text)
         tokens = self.tokenizer.encode(text)
         num_text_tokens = len(tokens)
         if not tokens:
@@ -61,7 +66,7 @@ class SequenceBuilder:
         if reference is None and not gives_way:
             reference = self._voice_reference(request.voice)
         keys = build_sequence(
-            self.tokenizer.encode(request.prompt_text + text) if request.prompt_text else tokens,
+            self.tokenizer.encode(prompt_text + text) if prompt_text else tokens,
             reference=reference,
             prompt=request.prompt_latents,
             generated=request.resume_latents,

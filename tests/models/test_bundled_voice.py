@@ -94,3 +94,17 @@ def test_the_default_voice_has_a_recording_of_its_own_which_gives_way_to_a_promp
     assert REFERENCE_START not in begins(**prompted)
     assert begins(voice="walter", **prompted)[: len(walters) + 1] == [REFERENCE_START, *patch_keys(walters)]
     assert begins(reference_latents=latents, **prompted)[1:21] == patch_keys(latents)
+
+
+def test_half_a_sentence_is_spoken_as_a_whole_one(voice: VoxCPM) -> None:
+    def keys(text: str, **asked: object) -> list[int | bytes]:
+        return voice._engine.prepare(SpeechRequest("r", text, seed=1, **asked)).token_ids
+
+    assert keys("When it was over,") == keys("When it was over") == keys("When it was over.")
+    assert keys("Was it over?") != keys("Was it over.")
+    config = voice._engine.config
+    latents = np.zeros((5, config.patch_size, config.feat_dim), np.float32)
+    one, other = (
+        keys("It went on.", prompt_text=words, prompt_latents=latents) for words in ("Then, ", "Then. ")
+    )
+    assert one == other

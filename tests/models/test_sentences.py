@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.sentences import complete, has_words, parts
+from models.sentences import complete, ended, has_words, parts
 
 STORY = 'Dr. Smith paid $12.50 for 3 apples. Then he left! Did he? "Yes," said J. R. Tolkien. It was 6 p.m.'
 
@@ -57,6 +57,29 @@ def test_without_a_pause_a_sentence_is_cut_between_words_and_a_word_only_when_it
 
 def test_text_without_spaces_is_cut_after_its_own_full_stops() -> None:
     assert parts("你好。我是谁？再见，朋友。", 6, ["zh"]) == ["你好。", "我是谁？", "再见，朋友。"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Good morning", "Good morning."),
+        ("when it was over, ", "when it was over. "),
+        ("He left \u2014", "He left."),
+        ('"Come," she said, "to me,"', '"Come," she said, "to me."'),
+        ("Version 2", "Version 2."),
+        ("\u4f60\u597d\uff0c", "\u4f60\u597d."),
+    ],
+)
+def test_half_a_sentence_gets_a_full_stop(text: str, sentence: str) -> None:
+    assert ended(text) == sentence
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Yes.", "No?  ", '"Go!"', "It is 5.", "(He left.)", "Well\u2026", "\u4f60\u597d\u3002", "", " ", "''"],
+)
+def test_a_whole_sentence_stays_as_it_is(text: str) -> None:
+    assert ended(text) == text
 
 
 @given(st.text(alphabet="ab .,!?;:\n-—。，é'\"3", max_size=300), st.integers(1, 60))
