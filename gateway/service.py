@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated, Protocol
 
@@ -38,6 +39,7 @@ from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.registration import Registry
 from gateway.workers.roster import Roster
 
+_MARKING_THREADS = 2
 _LAST_WORDS_SECONDS = 1.0
 """For clients to hear that a shutdown ends their requests."""
 
@@ -91,6 +93,8 @@ class Gateway:
         """What the keys of links are derived from."""
         self.successions = Successions()
         self.retry_budget = RetryBudget(settings.retry_ratio, self._slots_of_largest_worker)
+        self.marker = ThreadPoolExecutor(_MARKING_THREADS, "marking") if settings.watermark else None
+        """Where speech is marked, beside the event loop."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -101,6 +105,8 @@ class Gateway:
             async with self.recorder.running(), self.operations.running(), self.roster.running():
                 yield
         finally:
+            if self.marker is not None:
+                self.marker.shutdown(wait=False, cancel_futures=True)
             self.registry.close()
             if self.aligner is not None:
                 await self.aligner.close()

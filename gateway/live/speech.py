@@ -14,6 +14,7 @@ from functools import partial
 
 import structlog
 
+from gateway.audio.delivery import Delivery
 from gateway.audio.formats import output_sample_rate
 from gateway.audio.output import Output
 from gateway.errors import ApiError
@@ -77,7 +78,7 @@ class LiveSpeech:
         """The utterance that is being spoken."""
         self._before: Clip | None = None
         """The one before it."""
-        self._output: Output | None = None
+        self._delivery: Delivery | None = None
         self._order = InOrder()
         self._times: ClipTimes | None = None
         """Of the utterance that is being spoken, where they are asked for."""
@@ -115,6 +116,8 @@ class LiveSpeech:
                 raise session.farewell
         finally:
             self._order.drop()
+            if self._delivery is not None:
+                self._delivery.drop()
             session.close()
 
     async def _queue(self) -> None:
@@ -165,6 +168,8 @@ class LiveSpeech:
         if self._clip is not None:
             self._witness.ended(CUT_OFF)
         self._order.drop()
+        if self._delivery is not None:
+            self._delivery.drop()
         self._clip = self._before = self._times = None
         self._utterance.end_with(_CutOff())
         return self._at_work.begun
@@ -252,11 +257,11 @@ class LiveSpeech:
                 async with self._utterance:
                     await self._relay(clip, ticket, lease)
                 if clip.finish_reason is not None:
-                    self._end(clip, clip.finish_reason)
+                    await self._end(clip, clip.finish_reason)
         except RequestRejected as error:
             if error.detail.param != "text":
                 raise
-            self._end(clip, "refused")
+            await self._end(clip, "refused")
             self._session.complain(as_api_error(error))
         finally:
             self._at_work.end()
@@ -280,9 +285,12 @@ class LiveSpeech:
             self._times = ClipTimes(self._clip, self._gateway.aligner, self._order, tell)
         return self._clip
 
-    def _end(self, clip: Clip, finish_reason: str) -> None:
+    async def _end(self, clip: Clip, finish_reason: str) -> None:
         if clip.samples:
-            self._hand_out(self._output.process(b"", last=True))
+            self._delivery.take(b"", last=True)
+            await self._delivery.drained()
+        if clip is not self._clip:  # cut off meanwhile
+            return
         if self._times is not None:
             self._times.end()
         self._clip, self._before, self._times = None, clip, None
@@ -295,9 +303,9 @@ class LiveSpeech:
         clip.conditioning = take_over(voice, self._before, worker.model)
         if not clip.begun:
             watermark = self._gateway.settings.watermark
-            self._output = Output(
-                worker.model.sample_rate, self._sample_rate, speed=self._start.speed, watermark=watermark
-            )
+            model_rate = worker.model.sample_rate
+            output = Output(model_rate, self._sample_rate, speed=self._start.speed, watermark=watermark)
+            self._delivery = Delivery(output, self._hand_out, model_rate, self._gateway.marker)
         while clip.finish_reason is None and not self._session.paused:
             await relay(
                 clip,
@@ -332,9 +340,8 @@ class LiveSpeech:
         if self._times is not None:
             self._times.heard(pcm)
         self.audio_seconds += seconds
-        self._hand_out(self._output.process(pcm))
+        self._delivery.take(pcm)
 
     def _hand_out(self, pcm: bytes) -> None:
-        if pcm:
-            self._session.heard(pcm)
-            self._witness.audio(pcm, self._sample_rate)
+        self._session.heard(pcm)
+        self._witness.audio(pcm, self._sample_rate)

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import structlog
 
+from gateway.audio.delivery import Delivery
 from gateway.audio.formats import output_sample_rate
 from gateway.audio.output import Output
 from gateway.errors import ApiError
@@ -92,7 +93,7 @@ class Synthesis:
         self._started_at: float | None = None
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
-        self._output: Output | None = None
+        self._delivery: Delivery | None = None
         self._samples = 0
         """That the listener got here."""
         self._times: ClipTimes | None = None
@@ -121,6 +122,8 @@ class Synthesis:
         finally:
             if self._times is not None:
                 self._times.order.drop()
+            if self._delivery is not None:
+                self._delivery.drop()
             self._record(outcome)
         return result
 
@@ -149,12 +152,14 @@ class Synthesis:
         await self._speak(requirement, self._standing)
         while self.clip.finish_reason is None and not self._one_part:
             await self._listener.caught_up()
+            await self._delivery.caught_up()
             self._gateway.check_open()
             self._attempts.queue_again()
             await self._speak(self.same_model() or requirement, self._standing_for_the_rest())
         if not self.clip.samples:
             raise ApiError(500, "no_audio", "no audio was generated")
         self._deliver(b"", last=True)
+        await self._delivery.drained()
         outcome = self._outcome()
         if self._times is not None:
             self._times.end()
@@ -226,7 +231,7 @@ class Synthesis:
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
                 self._attempts.forgive()
-                if self._one_part or self._listener.is_behind:
+                if self._one_part or self._listener.is_behind or self._delivery.is_behind:
                     break
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)
@@ -269,22 +274,25 @@ class Synthesis:
         request, model_rate = self._request, self.clip.model.sample_rate
         self.sample_rate = output_sample_rate(request.format, request.sample_rate, model_rate)
         watermark = self._settings.watermark
-        self._output = Output(model_rate, self.sample_rate, speed=request.speed, watermark=watermark)
+        output = Output(model_rate, self.sample_rate, speed=request.speed, watermark=watermark)
+        self._delivery = Delivery(output, self._give, model_rate, self._gateway.marker)
         self._listener.started(worker_id, self.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
         self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._request.speed)
         if self._times is not None:
             self._times.heard(pcm)
-        if ready := self._output.process(pcm, last):
-            self._samples += len(ready) // 2
-            self._listener.audio(ready)
         if self._token is not None and self.clip.finish_reason is None:
             self._sealed.append((self._token.extend(self.clip), self.clip.samples))
-            heard = self.clip.samples - self._output.samples_behind
-            while self._sealed and self._sealed[0][1] <= heard:
-                growth, samples = self._sealed.popleft()
-                self._listener.resumable(growth.text, samples, growth.keep)
+        self._delivery.take(pcm, last)
+
+    def _give(self, ready: bytes) -> None:
+        self._samples += len(ready) // 2
+        self._listener.audio(ready)
+        heard = self.clip.samples - self._delivery.samples_behind
+        while self._sealed and self._sealed[0][1] <= heard:
+            growth, samples = self._sealed.popleft()
+            self._listener.resumable(growth.text, samples, growth.keep)
 
     # --------------------------------------------------------------------------------------------- accounting
 
