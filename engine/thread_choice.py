@@ -25,8 +25,9 @@ from pathlib import Path
 
 CROWDED_SHARE = 0.25
 """Of the time of steps: waiting beyond this means that somebody else has the CPUs."""
-CROWDED_SECONDS = 0.1
-"""How much step time that share is taken over, at least."""
+CROWDED_SECONDS, CROWDED_SECONDS_OF_TWO = 0.1, 0.5
+"""How much step time that share is taken over, at least; two threads, one beside the other, lose little by
+waiting, so that a moment's wait is no reason to give one of them up."""
 GROWTH_WINDOW_SECONDS = 0.5
 FREE_CPUS_TO_GROW, FREE_CPUS_TO_SHARE = 1.25, 0.6
 """CPUs that must have been idle beside us: one to take, and some for the gateway. The second thread takes
@@ -78,7 +79,7 @@ class ThreadChoice:
         self._last_end = ended
         self._stepping += ended - began if ready_seconds is None else ready_seconds
         self._computing += computing_seconds
-        if self._stepping >= CROWDED_SECONDS:
+        if self._stepping >= (CROWDED_SECONDS if self.threads > 2 else CROWDED_SECONDS_OF_TWO):
             waiting_share = 1 - self._computing / self._stepping
             self._stepping = self._computing = 0.0
             if waiting_share > CROWDED_SHARE and self.threads > 1:

@@ -48,10 +48,16 @@ class StepThreads:
         """Whether there is a thread for work beside that of the step."""
         return self.choice.threads > 1
 
+    @property
+    def _alone(self) -> int:
+        """Threads where nothing is computed beside. The second one is for that alone: two that meet at every
+        operator gain nothing and suffer from everybody who takes a CPU for a moment."""
+        return self.choice.threads if self.choice.threads > 2 else 1
+
     @contextmanager
     def step(self) -> Iterator[None]:
         """Around one step, in the thread that computes it."""
-        _set_threads(self.choice.threads)
+        _set_threads(self._alone)
         self._step = _Times()
         began, computed_before = self.choice.clock(), time.thread_time()
         yield
@@ -77,7 +83,7 @@ class StepThreads:
             result, times = work.result()
         finally:
             self._step.ready -= self.choice.clock() - began
-            _set_threads(self.choice.threads)
+            _set_threads(self._alone)
         self._step.ready += times.ready
         self._step.computing += times.computing
         return result

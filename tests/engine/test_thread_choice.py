@@ -70,14 +70,23 @@ def test_threads_beside_each_other_are_looked_at_together() -> None:
     """A step of 30 ms whose two threads could have computed for 45 of them, and did for 30."""
     now = 100.0
     choice = ThreadChoice(2, lambda: now, lambda: 0.0)
-    for _ in range(4):
+    for _ in range(20):
         choice.observe(now, now + 0.03, 0.045, 0.045)
         now += 0.03
     assert choice.threads == 2
-    for _ in range(6):
+    for _ in range(24):
         choice.observe(now, now + 0.03, 0.03, 0.045)
         now += 0.03
     assert choice.threads == 1
+
+
+def test_a_moments_wait_is_no_reason_for_two_threads_to_part() -> None:
+    now = 100.0
+    choice = ThreadChoice(2, lambda: now, lambda: 0.0)
+    for number in range(100):
+        choice.observe(now, now + 0.03, 0.03 if number % 20 else 0.01, 0.03)
+        now += 0.03
+        assert choice.threads == 2
 
 
 def test_as_many_threads_run_as_the_neighbour_leaves() -> None:
