@@ -9,24 +9,29 @@ where operators are small, as on a CPU. They follow each other without the inter
 many of them. And the whole call holds no interpreter lock, so that threads which compute side by side do not
 wait for each other at every operator.
 
-Where PyTorch has no TorchScript any more, the function itself runs.
+Where PyTorch has no TorchScript any more, or lacks an operator, the function itself runs.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
 import torch
 
-Function = TypeVar("Function", bound=Callable)
+logger = logging.getLogger(__name__)
+
+Code = TypeVar("Code", bound=Callable)
 
 
-def scripted(function: Function) -> Function:
-    """The function as TorchScript; annotations must be what TorchScript knows, evaluated or not."""
-    if not hasattr(torch.jit, "script"):
-        return function
+def scripted(code: Code) -> Code:
+    """A function or module as TorchScript; annotations must be what TorchScript knows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        return torch.jit.script(function)
+        try:
+            return torch.jit.script(code)
+        except (RuntimeError, AttributeError) as error:
+            logger.info("%s runs without TorchScript: %s", getattr(code, "__name__", type(code)), error)
+            return code

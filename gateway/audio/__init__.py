@@ -5,7 +5,8 @@ encoders.py  the same while the clip is generated
 wav.py       the header of a WAV file
 chapters.py  chapter marks in them
 note.py      what a file says about itself: a model made it
-output.py    what happens to samples between model and listener; delivery.py: beside the event loop where it takes long
+output.py    what happens to samples between model and listener
+delivery.py  the same beside the event loop, where it takes long
 tempo.py     speech at another speed
 watermark.py an inaudible mark in the samples; perth.py: its networks
 """

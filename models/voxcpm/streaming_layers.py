@@ -80,6 +80,8 @@ class StreamingLayer(nn.Module):
 class Product(nn.Module):
     """x -> x weight^T + bias, packed where the weight, not the input, is what must be fetched."""
 
+    __constants__ = ("packed",)
+
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
         super().__init__()
         packed = packed_linear(weight, bias) if weight.numel() >= MIN_PACKED_WEIGHT else None
