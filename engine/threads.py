@@ -39,7 +39,7 @@ class StepThreads:
 
     def __init__(self, limit: int | None = None) -> None:
         self._adapts = given_threads() is None
-        self.choice = ThreadChoice(limit or thread_limit())
+        self.choice = ThreadChoice(limit or min(thread_limit(), torch.get_num_threads()))
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="engine-beside")
         self._step = _Times()
 

@@ -81,8 +81,8 @@ class Delivery:
         self._check()
 
     def drop(self) -> None:
-        """Nobody wants the rest."""
-        self._dropped = True
+        """Nobody wants the rest; `give` is forgotten, so that a clip leaves no circle of references."""
+        self._dropped, self._give = True, _forget
         self._waiting.clear()
         self._moved.set()
 
@@ -125,3 +125,7 @@ class Delivery:
         self._behind = self._output.samples_behind
         if ready:
             self._give(ready)
+
+
+def _forget(pcm: bytes) -> None:
+    """What a dropped clip gives to."""
