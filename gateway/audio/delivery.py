@@ -69,15 +69,11 @@ class Delivery:
         """Whether so much waits for its mark that the next part of the text should wait."""
         return self._waiting_samples > _BEHIND_SECONDS * self._model_rate
 
-    async def caught_up(self) -> None:
-        """Returns when it is not behind any more."""
-        while self.is_behind and not self._dropped:
-            await self._next_move()
-
     async def drained(self) -> None:
         """Returns when everything was given, or nothing more will be. Raises what `give` raised."""
         while self._at_work and not self._dropped:
-            await self._next_move()
+            self._moved.clear()
+            await self._moved.wait()
         self._check()
 
     def drop(self) -> None:
@@ -85,10 +81,6 @@ class Delivery:
         self._dropped, self._give = True, _forget
         self._waiting.clear()
         self._moved.set()
-
-    async def _next_move(self) -> None:
-        self._moved.clear()
-        await self._moved.wait()
 
     def _check(self) -> None:
         if self._error is not None:

@@ -319,6 +319,7 @@ class LiveSpeech:
                 keep=True,
             )
             self._at_work.part_ended()
+            await self._delivery.drained()
 
     def _timed(self, utterance: Utterance, part: PartTimes) -> None:
         self._session.timed(utterance, part)

@@ -152,7 +152,7 @@ class Synthesis:
         await self._speak(requirement, self._standing)
         while self.clip.finish_reason is None and not self._one_part:
             await self._listener.caught_up()
-            await self._delivery.caught_up()
+            await self._delivery.drained()
             self._gateway.check_open()
             self._attempts.queue_again()
             await self._speak(self.same_model() or requirement, self._standing_for_the_rest())
@@ -233,6 +233,7 @@ class Synthesis:
                 self._attempts.forgive()
                 if self._one_part or self._listener.is_behind or self._delivery.is_behind:
                     break
+                await self._delivery.drained()
             seconds = time.monotonic() - lease.granted_at
             worker.service_time.observe(seconds)
             worker.figures.served(seconds, self.clip.audio_seconds - audio_seconds_before)
