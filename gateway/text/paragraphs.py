@@ -18,7 +18,8 @@ _BLANK = re.compile(rf"{_LINE_END}(?:[^\S\n\r]*{_LINE_END})+|\u2029")
 def paragraphs(text: str, pause: float) -> tuple[Passage, ...]:
     """The paragraphs of `text` in order, each but the first after `pause` seconds of silence.
 
-    One without words belongs to the paragraph before it. With `pause` 0 the text is one.
+    One without words belongs to the paragraph before it. With `pause` 0 the text is one. A text that is one
+    stays as it is.
     """
     if not pause:
         return (Passage(text),)
@@ -28,6 +29,8 @@ def paragraphs(text: str, pause: float) -> tuple[Passage, ...]:
         if words and said:
             starts.append(start)
         said = said or words
+    if len(starts) == 1:
+        return (Passage(text),)
     pieces = (text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True))
     return tuple(Passage(piece, pause=pause if number else 0.0) for number, piece in enumerate(pieces))
 

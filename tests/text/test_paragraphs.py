@@ -11,6 +11,7 @@ from gateway.text.paragraphs import paragraphs
     ("text", "found"),
     [
         ("One.\nStill one.", ["One.\nStill one."]),
+        (" One. \n\n", [" One. \n\n"]),
         ("One.\r\nStill one.", ["One.\r\nStill one."]),
         ("One.\n\nTwo.", ["One.", "Two."]),
         ("One.\r\n \t\r\nTwo.\r\rThree.\u2029Four.", ["One.", "Two.", "Three.", "Four."]),
