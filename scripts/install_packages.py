@@ -216,6 +216,8 @@ def main() -> int:
         installer.install_torch(device)
         say("Installing the other packages")
         installer.locked("test.txt" if "test" in extras else "base.txt")
+        if "align" in extras:
+            installer.locked("align.txt")
         if not arguments.packages_only:
             installer.pip("--quiet", "--no-deps", "--no-build-isolation", "-e", ".")
         if "flash" in extras:  # built on the machine, for its PyTorch: no file to lock

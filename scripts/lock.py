@@ -5,6 +5,7 @@
 
     locks/base.txt    what VoxFleet needs, for Linux and macOS, x86_64 and aarch64
     locks/test.txt    that and the extra `test`
+    locks/align.txt   what the extra `align` adds to the first
     locks/torch.txt   PyTorch: the package index's builds, and the CPU builds of PyTorch's own index
     locks/cuda.txt    the CUDA libraries of the package index's build
     locks/uv.txt      uv, which finds the build of PyTorch for an old driver
@@ -36,7 +37,8 @@ def compile_lock(*source: str) -> dict[str, str]:
     """Package name -> its lines, as uv resolves `source` for every platform."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "lock.txt"
-        known = [file.read_text() for file in (LOCKS / "test.txt", LOCKS / "cuda.txt") if file.exists()]
+        files = (LOCKS / name for name in ("test.txt", "align.txt", "cuda.txt"))
+        known = [file.read_text() for file in files if file.exists()]
         output.write_text("".join(known))  # uv keeps these versions where they fit
         command = [
             *("uv", "pip", "compile", "--universal", "--generate-hashes", "--python-version", "3.11"),
@@ -87,11 +89,13 @@ def write(name: str, found: list[str]) -> None:
 def main() -> None:
     LOCKS.mkdir(exist_ok=True)
     everything, base = compile_lock("pyproject.toml", "--extra", "test"), compile_lock("pyproject.toml")
+    align = compile_lock("pyproject.toml", "--extra", "align")
     cuda = {name: block for name, block in base.items() if name.startswith(CUDA_NAMES)}
     apart = {*cuda, "torch"} - {"triton"}
     write("uv.txt", list(compile_lock("-").values()))
     write("torch.txt", [torch_block(base["torch"])])
     write("cuda.txt", list(cuda.values()))
+    write("align.txt", [block for name, block in align.items() if name not in base])
     write("base.txt", [block for name, block in base.items() if name not in {*apart, "triton"}])
     write("test.txt", [block for name, block in everything.items() if name not in apart])
 

@@ -263,11 +263,11 @@ def doctor(config: ConfigOption = None) -> None:
     console = Console(highlight=False)
     try:
         settings = load_settings(config)
-        check_children(config)
+        gateway, _ = check_children(config)
     except SettingsError as error:
         fail(error, 2)
     with console.status("looking around"):
-        findings = list(examine(settings))
+        findings = list(examine(settings, gateway.aligner))
     console.print(render(findings))
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(1)

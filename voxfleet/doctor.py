@@ -146,6 +146,19 @@ def check_sandbox() -> Finding:
     )
 
 
+def check_aligner(name: str) -> Finding:
+    """`name`: the gateway's setting."""
+    from gateway.timing.whisper import AlignerMissingError, find_model
+
+    if name == "off":
+        return Finding("Word times", Verdict.OK, "estimated: `aligner` is off")
+    try:
+        return Finding("Word times", Verdict.OK, f"heard by Whisper in {find_model(name)}")
+    except AlignerMissingError as error:
+        verdict = Verdict.OK if name == "auto" else Verdict.FAIL
+        return Finding("Word times", verdict, f"estimated: {error}")
+
+
 def check_port(settings: ServeSettings) -> Finding:
     try:
         ports.ensure_free(settings.host, settings.port)
@@ -173,8 +186,10 @@ def check_test_tools() -> Finding:
     return Finding("Test tools", Verdict.OK, ", ".join(tools))
 
 
-def examine(settings: ServeSettings) -> Iterable[Finding]:
-    """All findings, one by one as they are made (loading PyTorch takes some seconds)."""
+def examine(settings: ServeSettings, aligner: str = "auto") -> Iterable[Finding]:
+    """All findings, one by one as they are made (loading PyTorch takes some seconds). `aligner`: see
+    `check_aligner`.
+    """
     checks: tuple[Callable[[], Finding], ...] = (
         check_python,
         check_packages,
@@ -184,6 +199,7 @@ def examine(settings: ServeSettings) -> Iterable[Finding]:
         check_pages,
         check_encoders,
         check_sandbox,
+        lambda: check_aligner(aligner),
         lambda: check_port(settings),
         check_disk,
         check_test_tools,

@@ -50,12 +50,29 @@ def test_missing_test_tools_are_a_warning_that_names_the_packages(monkeypatch: p
     assert "apt-get install flite chromium nodejs" in finding.detail
 
 
+def test_an_aligner_is_found_by_its_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.timing.whisper.find_spec", lambda name: object())
+    missing = doctor.check_aligner(str(tmp_path))
+    assert missing.verdict is Verdict.FAIL and str(tmp_path) in missing.detail
+    (tmp_path / "model.bin").touch()
+    found = doctor.check_aligner(str(tmp_path))
+    assert found.verdict is Verdict.OK and str(tmp_path) in found.detail
+    assert doctor.check_aligner("off").verdict is Verdict.OK
+
+
+def test_without_the_extra_word_times_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.timing.whisper.find_spec", lambda name: None)
+    finding = doctor.check_aligner("auto")
+    assert finding.verdict is Verdict.OK and "voxfleet[align]" in finding.detail
+    assert doctor.check_aligner("some/model").verdict is Verdict.FAIL
+
+
 @pytest.mark.parametrize(("verdict", "exit_code"), [(Verdict.OK, 0), (Verdict.WARN, 0), (Verdict.FAIL, 1)])
 def test_only_a_failure_fails_the_command(
     verdict: Verdict, exit_code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     findings = [doctor.Finding("A thing", verdict, "is as it is [sic]")]
-    monkeypatch.setattr(doctor, "examine", lambda settings: iter(findings))
+    monkeypatch.setattr(doctor, "examine", lambda *_: iter(findings))
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == exit_code
     assert "A thing" in result.output
@@ -64,7 +81,7 @@ def test_only_a_failure_fails_the_command(
 
 def test_every_check_reports_exactly_once() -> None:
     findings = list(doctor.examine(ServeSettings(port=0)))
-    assert len({finding.subject for finding in findings}) == len(findings) == 11
+    assert len({finding.subject for finding in findings}) == len(findings) == 12
     console = Console(record=True, width=200)
     console.print(doctor.render(findings))
     text = console.export_text()
