@@ -23,6 +23,7 @@ from gateway.sessions.archive import stream_zip
 from gateway.sessions.listing import cursor_of, describe, parse_cursor
 from gateway.sessions.recording_files import read_timeline
 from gateway.sessions.wav import read_growing
+from gateway.sessions.words import FORMATS, session_words
 
 router = APIRouter(prefix="/api/sessions")
 
@@ -149,6 +150,27 @@ async def download(id: str, request: Request, gateway: GatewayDep, key: KeyQuery
     headers = {"Content-Disposition": f'attachment; filename="{row.id}.zip"'}
     headers |= note_headers(gateway.settings.provenance_note)
     return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+
+@router.get("/{id}/words.{form}", response_class=Response)
+async def get_words(
+    id: str, form: str, request: Request, gateway: GatewayDep, key: KeyQuery = None
+) -> Response:
+    """When its words were said: `words.srt`, `words.vtt` or `words.json`."""
+    row, _ = await _look_at(id, request, gateway, key)
+    if form not in FORMATS:
+        message = f"words come as {', '.join(FORMATS)}"
+        raise ApiError(404, "unknown_format", message, param="format")
+    if row.state == "active":
+        raise _is_active("downloaded")
+    found = await session_words(_folder(gateway, row), gateway.aligner)
+    media_type, write = FORMATS[form]
+    headers = {
+        "Content-Disposition": f'attachment; filename="{row.id}.{form}"',
+        "X-Timestamps-Source": found.source,
+    }
+    headers |= note_headers(gateway.settings.provenance_note)
+    return Response(await asyncio.to_thread(write, found), media_type=media_type, headers=headers)
 
 
 # -------------------------------------------------------------------------------------------- its owner's

@@ -121,7 +121,7 @@ def _end_parts(utterance: dict[str, Any]) -> None:
 def estimate_words(text: str, part: dict[str, Any], sample_rate: int) -> list[dict[str, Any]]:
     """When the words of a part are spoken, where nobody has told: by the text and the length of its audio."""
     seconds = (part["end_sample"] - part["first_sample"]) / sample_rate
-    spoken = _as_spoken(text[part["start"] : part["end"]], part)
+    spoken = as_spoken(text[part["start"] : part["end"]], part)
     found = []
     for word in estimate(spoken, [(0.0, seconds)]).words:
         first, last = (
@@ -134,6 +134,7 @@ def estimate_words(text: str, part: dict[str, Any], sample_rate: int) -> list[di
     return found
 
 
-def _as_spoken(text: str, part: dict[str, Any]) -> Spoken:
+def as_spoken(text: str, part: dict[str, Any]) -> Spoken:
+    """The text of a part as it was said."""
     lexicon = Lexicon.of(part.get("respelt", {}))
     return normalise(text, lexicon=lexicon) if part.get("in_words") else lexicon.respell(text)[0]

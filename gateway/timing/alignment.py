@@ -20,6 +20,9 @@ _NEAR_SECONDS = 0.2
 _LATE_SECONDS = 0.03
 """By which models see a word begin too late, measured by `benchmarks/word_times.py`."""
 
+_BETWEEN_SECONDS = 0.02
+"""Belong to neither of two words that flow into each other."""
+
 
 @dataclass(frozen=True)
 class Heard:
@@ -79,7 +82,7 @@ def _groups(spoken: Spoken, heard: Sequence[Span]) -> list[tuple[list[tuple[int,
 def _snapped(heard: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
     """Words that end where a pause begins and begin where it ends."""
     starts = [start - _LATE_SECONDS for start, _ in heard]
-    ends = [*starts[1:], spans[-1][1]]
+    ends = [*(start - _BETWEEN_SECONDS for start in starts[1:]), spans[-1][1]]
     if spans[0][0] < ends[0]:
         starts[0] = spans[0][0]
     for (_, begin), (end, _) in pairwise(spans):

@@ -102,13 +102,14 @@ def as_fields(part: PartTimes, granularity: Granularity) -> dict[str, Any]:
     """What our own clients are told of a part: `source`, `words` or `characters`, and `cues`."""
     by_character = granularity == "character"
     timed = part.characters if by_character else part.words
-    words = [_fields(each, part.written(each)) for each in timed]
+    words = [timed_fields(each, part.written(each)) for each in timed]
     local = part.moved(-part.start, 0.0).words
-    shown = [_fields(cue, cue.text, part.start) for cue in cues(part.text, local)]
+    shown = [timed_fields(cue, cue.text, part.start) for cue in cues(part.text, local)]
     return {"source": part.source, "characters" if by_character else "words": words, "cues": shown}
 
 
-def _fields(timed: Timed | Cue, text: str, characters: int = 0) -> dict[str, Any]:
+def timed_fields(timed: Timed | Cue, text: str, characters: int = 0) -> dict[str, Any]:
+    """`characters`: of the text before it."""
     return {
         "text": text,
         "start": timed.start + characters,

@@ -97,6 +97,7 @@ async def test_one_sees_ones_own_and_an_administrator_sees_all(clients: Clients)
         ("GET", "/audio", None),
         ("GET", "/audio/0", None),
         ("GET", "/download", None),
+        ("GET", "/words.srt", None),
         ("PATCH", "", {"title": "Taken over"}),
         ("POST", "/share", None),
         ("DELETE", "/share", None),

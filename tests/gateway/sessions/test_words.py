@@ -1,0 +1,76 @@
+"""Words of a recorded session as files: told while it was spoken, or heard in its audio afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from gateway.service import Gateway
+from gateway.sessions.words import FORMATS, session_words
+from gateway.timing.part import PartTimes
+from gateway.timing.words import Timed, Times
+from tests.gateway.recordings import RATE, folder_of, open_session, recording_gateway, row_of
+from tests.gateway.timing.audio import FakeAligner, noise
+
+TEXTS = ("One two three. ", "Four five.")
+SPANS = ([(0.3, 1.3)], [(0.2, 0.8)])
+SECONDS = 1.5
+
+
+async def record(gateway: Gateway, told: bool = False) -> Path:
+    recording = open_session(gateway)
+    for index, (text, spans) in enumerate(zip(TEXTS, SPANS, strict=True)):
+        recording.utterance(text, {})
+        recording.audio(index, noise(spans, SECONDS, RATE), RATE)
+        recording.spoken(index, 0, len(text), 0)
+        if told:
+            words = (Timed(0, 3, 0.31, 0.5),)
+            recording.words(index, PartTimes(text, 0, SECONDS, Times("aligned", words), ()), RATE)
+    recording.finish("stop")
+    await row_of(gateway, recording)
+    return folder_of(gateway, recording)
+
+
+async def test_without_an_aligner_the_pauses_of_the_audio_tell(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        found = await session_words(await record(gateway), None)
+    assert found.source == "estimated" and found.text == "".join(TEXTS)
+    written = [found.text[word.start : word.end] for word in found.words]
+    assert written == ["One", "two", "three.", "Four", "five."]
+    assert [round(found.words[index].start_seconds, 2) for index in (0, 3)] == [0.3, SECONDS + 0.2]
+    assert [round(found.words[index].end_seconds, 2) for index in (2, 4)] == [1.3, SECONDS + 0.8]
+    assert [cue.text for cue in found.cues] == ["One two three.", "Four five."]
+
+
+async def test_an_aligner_listens_once(tmp_path: Path) -> None:
+    aligner = FakeAligner(seconds_each=0.3)
+    async with recording_gateway(tmp_path) as gateway:
+        folder = await record(gateway)
+        first = await session_words(folder, aligner)
+        again = await session_words(folder, aligner)
+    assert first.source == again.source == "aligned" and len(aligner.asked) == 2
+    assert again.words == first.words
+
+
+async def test_one_that_refuses_leaves_estimates(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        found = await session_words(await record(gateway), FakeAligner(refusal="busy"))
+    assert found.source == "estimated"
+
+
+async def test_what_was_told_is_not_heard_again(tmp_path: Path) -> None:
+    aligner = FakeAligner()
+    async with recording_gateway(tmp_path) as gateway:
+        found = await session_words(await record(gateway, told=True), aligner)
+    assert not aligner.asked and found.source == "aligned"
+    assert [round(word.start_seconds, 2) for word in found.words] == [0.31, SECONDS + 0.31]
+
+
+async def test_every_format_has_the_words(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        found = await session_words(await record(gateway), None)
+    files = {name: write(found) for name, (_, write) in FORMATS.items()}
+    assert files["srt"].startswith("1\n00:00:00,300 --> 00:00:01,300\nOne two three.\n")
+    assert files["vtt"].startswith("WEBVTT\n\n00:00:00.300 --> 00:00:01.300\nOne two three.\n")
+    told = json.loads(files["json"])
+    assert (told["source"], told["words"][3]["text"], told["cues"][1]["start"]) == ("estimated", "Four", 15)
