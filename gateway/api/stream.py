@@ -132,6 +132,9 @@ class StreamSession(Listener):
         self._samples += len(pcm) // 2
         self._outbox.put(pcm)
 
+    def spoken(self) -> None:
+        self._outbox.put(json.dumps({"type": "audio_done"}))
+
     def timed(self, part: PartTimes) -> None:
         self._outbox.put(json.dumps({"type": "timestamps", **as_fields(part, self._timestamps)}))
 

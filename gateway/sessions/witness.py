@@ -46,6 +46,10 @@ class ClipWitness(Witness, Listener):
         """Told before `speaking`, which writes it down."""
         self._listener.started(worker_id, sample_rate)
 
+    def spoken(self) -> None:
+        """Nothing to write down."""
+        self._listener.spoken()
+
     def timed(self, part: PartTimes) -> None:
         """After the audio of the part."""
         self._listener.timed(part)

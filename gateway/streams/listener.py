@@ -31,6 +31,9 @@ class Listener:
     def audio(self, pcm: bytes) -> None:
         """The next s16le samples. May raise ApiError to end the request."""
 
+    def spoken(self) -> None:
+        """All audio has come, and times of words may follow; told where the request asks for them."""
+
     @property
     def is_behind(self) -> bool:
         """Whether it has so much left to take that the next part of the text should wait."""

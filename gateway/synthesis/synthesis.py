@@ -163,6 +163,7 @@ class Synthesis:
         outcome = self._outcome()
         if self._times is not None:
             self._times.end()
+            self._listener.spoken()
             await self._times.order.all_told()
         return outcome
 

@@ -8,7 +8,7 @@ function session(request = { text: "Hi." }) {
   const socket = new FarEnd();
   const speech = new SpeechStream("ws://host/ws/tts", request, { createSocket: () => socket });
   const events = [];
-  for (const type of ["queued", "started", "audio", "done", "cancelled", "failed"]) {
+  for (const type of ["queued", "started", "audio", "timestamps", "audioDone", "done", "cancelled", "failed"]) {
     speech.addEventListener(type, ({ detail }) => events.push([type, detail]));
   }
   return { socket, speech, events, types: () => events.map(([type]) => type) };
@@ -25,6 +25,17 @@ describe("SpeechStream", () => {
     socket.say(new ArrayBuffer(4));
     socket.say({ type: "done", audio_seconds: 1 });
     assert.deepEqual(types(), ["queued", "queued", "started", "audio", "done"]);
+  });
+
+  test("tells when words are said, and when no more audio comes", () => {
+    const { socket, types } = session({ text: "Hi.", timestamps: "word" });
+    socket.open();
+    socket.say({ type: "started", sample_rate: 16000 });
+    socket.say(new ArrayBuffer(4));
+    socket.say({ type: "audio_done" });
+    socket.say({ type: "timestamps", source: "aligned", words: [], cues: [] });
+    socket.say({ type: "done", audio_seconds: 1 });
+    assert.deepEqual(types(), ["started", "audio", "audioDone", "timestamps", "done"]);
   });
 
   test("ends exactly once, whatever still comes", () => {

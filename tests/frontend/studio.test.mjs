@@ -1,14 +1,34 @@
 /** What the studio page is made of, without a browser: session, utterance, countdown, curl, estimates. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { Countdown } from "../../frontend/static/js/shared/countdown.js";
 import { curlCommand, shellQuote } from "../../frontend/static/js/studio/snippets.js";
 import { fileStem } from "../../frontend/static/js/studio/download.js";
 import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/estimate.js";
+import { Subtitles } from "../../frontend/static/js/studio/subtitles.js";
 import { drawSeed } from "../../frontend/static/js/studio/parameters.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
 import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";
+
+describe("Subtitles", () => {
+  const { text, parts, files } = JSON.parse(readFileSync(new URL("../gateway/timing/subtitles.json", import.meta.url)));
+
+  test("are the same files as the server's", async () => {
+    const subtitles = new Subtitles(text, parts);
+    for (const [format, content] of Object.entries(files)) assert.equal(await subtitles.file(format).text(), content);
+    const { words, cues, source } = JSON.parse(await subtitles.file("json").text());
+    assert.deepEqual([words.length, cues.length, source], [4, 2, "mixed"]);
+  });
+
+  test("stand in the order of the text, and a part that comes again counts once", () => {
+    const subtitles = new Subtitles(text, [parts[1], parts[0], parts[1]]);
+    assert.deepEqual(subtitles.parts, parts);
+    assert.equal(new Subtitles(text).source, null);
+    assert.equal(new Subtitles(text, [parts[0]]).source, "aligned");
+  });
+});
 
 describe("Utterance", () => {
   const pcm = (...samples) => Int16Array.from(samples).buffer;

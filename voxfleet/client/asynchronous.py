@@ -174,6 +174,10 @@ class AsyncClient:
         """Everything of a recording as a zip file."""
         return (await self._call("GET", f"/api/sessions/{_part(session_id)}/download")).content
 
+    async def session_words(self, session_id: str, format: str = "json") -> bytes:
+        """When the words of a recording are said: `srt`, `vtt` or `json`."""
+        return (await self._call("GET", f"/api/sessions/{_part(session_id)}/words.{_part(format)}")).content
+
     async def delete_session(self, session_id: str) -> None:
         """Delete a recording."""
         await self._call("DELETE", f"/api/sessions/{_part(session_id)}")

@@ -105,6 +105,10 @@ class Client:
         """Everything of a recording as a zip file."""
         return self._background.run(self._client.download_session(session_id))
 
+    def session_words(self, session_id: str, format: str = "json") -> bytes:
+        """When the words of a recording are said: `srt`, `vtt` or `json`."""
+        return self._background.run(self._client.session_words(session_id, format))
+
     def delete_session(self, session_id: str) -> None:
         """Delete a recording."""
         self._background.run(self._client.delete_session(session_id))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from gateway.timing.part import PartTimes
-from gateway.timing.subtitles import as_fields, cues, joined, srt, vtt
+from gateway.timing.subtitles import Cue, as_fields, cues, joined, srt, vtt
 from gateway.timing.words import Timed, Times, find_words
 
 TEXT = (
@@ -35,6 +38,12 @@ def test_cues_end_with_sentences_and_clauses_and_are_no_longer_than_two_lines() 
 def test_a_long_pause_ends_a_cue() -> None:
     words = (Timed(0, 3, 0.0, 0.5), Timed(4, 7, 3.0, 3.5))
     assert [cue.text for cue in cues("one two", words)] == ["one", "two"]
+
+
+def test_files_are_the_same_as_the_studio_writes() -> None:
+    known = json.loads((Path(__file__).parent / "subtitles.json").read_text(encoding="utf-8"))
+    shown = [Cue(**cue) for part in known["parts"] for cue in part["cues"]]
+    assert (srt(shown), vtt(shown)) == (known["files"]["srt"], known["files"]["vtt"])
 
 
 def test_files() -> None:

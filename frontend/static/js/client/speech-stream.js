@@ -2,7 +2,8 @@
  * One utterance over WS /ws/tts: the request goes out, queue news, audio and one outcome come back.
  *
  * Events: "queued" {ticket_id, position, eta_seconds}, "started" {request_id, worker_id, sample_rate, session_id?},
- * "audio" (ArrayBuffer of PCM s16le), then exactly one of "done" {audio_seconds, ...}, "cancelled" {asked: by us, not by an
+ * "audio" (ArrayBuffer of PCM s16le), with `timestamps` in the request "timestamps" {source, words, cues} after the audio
+ * of each part and "audioDone" after the last of it; then exactly one of "done" {audio_seconds, ...}, "cancelled" {asked: by us, not by an
  * administrator}, "failed" {message, code}. Nothing follows the outcome, and no audio follows cancel().
  *
  * A request with `resume: true` outlives its connection: when that breaks or the gateway ends, "reconnecting"
@@ -129,6 +130,8 @@ export class SpeechStream extends EventTarget {
     if (message.type === "queued" || message.type === "queue_update") this.#emit("queued", message);
     else if (message.type === "started") this.#start(message);
     else if (message.type === "resume_token") this.#clip.seal(message);
+    else if (message.type === "timestamps") this.#emit("timestamps", message);
+    else if (message.type === "audio_done") this.#emit("audioDone", message);
     else if (message.type === "error") this.#failed(message.error);
     else if (message.type === "cancelled") this.#finish("cancelled", message);
     else if (message.type === "done") this.#finish(this.#cancelling ? "cancelled" : "done", message);

@@ -172,6 +172,11 @@ export class VoxFleet {
     return this.#blob(withQuery(`${sessionPath(id)}/download`, share));
   }
 
+  /** @param {"srt" | "vtt" | "json"} format @returns {Promise<Blob>} when its words are said */
+  sessionWords(id, format, share = {}) {
+    return this.#blob(withQuery(`${sessionPath(id)}/words.${format}`, share));
+  }
+
   /** @param {{title?: string, comment?: string}} changes */
   updateSession(id, changes) {
     return this.#json(sessionPath(id), { method: "PATCH", json: changes });

@@ -10,6 +10,7 @@ import { fleet } from "../shared/fleet.js";
 import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
+import { save } from "../shared/save.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { showComment } from "./comment.js";
 import { interruptions, showEvents } from "./event-list.js";
@@ -22,6 +23,7 @@ import { Transport } from "./transport.js";
 import { setMessage, t } from "./words.js";
 
 const ACTIVE_REFRESH_MS = 3000;
+const WORD_FORMATS = ["srt", "vtt", "json"];
 
 class Viewer {
   #id = decodeURIComponent(location.pathname.split("/").pop());
@@ -114,6 +116,9 @@ class Viewer {
     const over = this.#session.state !== "active";
     const buttons = [
       over && actionButton("download", "download", "session.download", () => this.#download()),
+      ...(over && this.#session.audio_seconds > 0 ? WORD_FORMATS : []).map((format) =>
+        actionButton(`words-${format}`, "download", `session.words.${format}`, () => this.#downloadWords(format)),
+      ),
       this.#mine && actionButton("share", "share", this.#session.shared ? "session.copyLink" : "session.share", () => this.#shareLink()),
       this.#mine && this.#session.shared && actionButton("unshare", "close", "session.unshare", () => this.#unshare()),
       this.#mine && over && actionButton("delete", "trash", "session.delete", () => this.#delete()),
@@ -166,10 +171,16 @@ class Viewer {
   #download() {
     return this.#try(async () => {
       this.#say("session.packing");
-      const url = URL.createObjectURL(await fleet.downloadSession(this.#id, this.#share));
-      h("a", { href: url, download: `${this.#session.id}.zip` }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      save(await fleet.downloadSession(this.#id, this.#share), `${this.#session.id}.zip`);
       this.#say("session.downloaded");
+    });
+  }
+
+  #downloadWords(format) {
+    return this.#try(async () => {
+      this.#say("session.timing");
+      save(await fleet.sessionWords(this.#id, format, this.#share), `${this.#session.id}.${format}`);
+      this.#say("session.timed");
     });
   }
 

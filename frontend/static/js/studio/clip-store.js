@@ -20,13 +20,13 @@ export function beyond(newestFirst, limits = LIMITS) {
 export class ClipStore {
   #opening = null;
 
-  /** @returns {Promise<object[]>} newest first: {id, at, bytes, wav: Blob, request, figures} */
+  /** @returns {Promise<object[]>} newest first: {id, at, bytes, wav: Blob, request, figures, times} */
   async all() {
     const entries = await this.#run("readonly", (store) => store.getAll());
     return (entries ?? []).reverse();
   }
 
-  /** Keeps a clip, and drops what is too much. @param {{request, figures, wav: Blob}} clip @returns whether it is kept */
+  /** Keeps a clip, and drops what is too much. @param {{request, figures, wav: Blob, times}} clip @returns whether it is kept */
   async add(clip) {
     const entry = { at: Date.now(), bytes: clip.wav.size, ...clip };
     const id = await this.#run("readwrite", (store) => store.add(entry));

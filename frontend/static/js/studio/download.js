@@ -2,11 +2,10 @@
  * Saving a clip: WAV from the samples that were heard, other formats made by the server from the
  * same request (the seed included, so it is the same audio).
  */
-import { h } from "../shared/dom.js";
 import { fleet } from "../shared/fleet.js";
+import { save } from "../shared/save.js";
 
 const NAME_WORDS = 6;
-const REVOKE_AFTER_MS = 30_000;
 
 /** "The quick brown fox jumps over it." -> "the-quick-brown-fox-jumps-over" */
 export function fileStem(text) {
@@ -20,13 +19,11 @@ export async function downloadClip(utterance, format) {
   save(blob, `${fileStem(utterance.request.text)}.${format}`);
 }
 
-function encodedByServer({ text, record: _, ...options }, format) {
-  return fleet.speak(text, { ...options, format });
+/** When its words are said. @param {import("./utterance.js").Utterance} utterance @param {string} format srt, vtt or json */
+export function downloadSubtitles(utterance, format) {
+  save(utterance.subtitles.file(format), `${fileStem(utterance.request.text)}.${format}`);
 }
 
-/** Hands a file to the reader. */
-export function save(blob, name) {
-  const url = URL.createObjectURL(blob);
-  h("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), REVOKE_AFTER_MS);
+function encodedByServer({ text, record: _, ...options }, format) {
+  return fleet.speak(text, { ...options, format });
 }

@@ -50,7 +50,7 @@ export class History extends EventTarget {
     if (utterance.samples === 0) return undefined;
     const figures = { ...outcome, audio_seconds: utterance.audioSeconds, voice_name: voiceName };
     figures.first_audio_heard = utterance.firstAudioSeconds;
-    const kept = await this.#store.add({ request: utterance.request, figures, wav: utterance.wav() });
+    const kept = await this.#store.add({ request: utterance.request, figures, wav: utterance.wav(), times: utterance.subtitles.parts });
     const [newest] = await this.load();
     return kept ? newest.id : undefined;
   }

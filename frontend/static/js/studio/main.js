@@ -18,7 +18,7 @@ import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { CodePanel } from "./code-panel.js";
 import { Composer } from "./composer.js";
-import { downloadClip } from "./download.js";
+import { downloadClip, downloadSubtitles } from "./download.js";
 import { estimateSeconds } from "./estimate.js";
 import { GenerateButton } from "./generate-button.js";
 import { History } from "./history.js";
@@ -105,6 +105,7 @@ class Studio {
     this.#stage.addEventListener("toggle", () => this.#speaker.toggle());
     this.#stage.addEventListener("seek", ({ detail }) => this.#speaker.seek(detail));
     this.#stage.addEventListener("download", () => this.#download(this.#speaker.utterance));
+    this.#stage.addEventListener("subtitles", ({ detail }) => downloadSubtitles(this.#speaker.utterance, detail));
   }
 
   #bindSpeaker() {

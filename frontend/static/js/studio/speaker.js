@@ -2,7 +2,7 @@
  * From a request to sound: joins a session (the socket), an utterance (what arrived) and the player.
  *
  * Events: "state" (connecting, queued, streaming, done, cancelled, failed; replayed for one that was kept), "queued", "audio",
- * "report" (of the player), "reconnecting", "failed" {message, code}. One utterance at a time; speak() ends the last one.
+ * "timestamps" (words of a part are known), "report" (of the player), "reconnecting", "failed" {message, code}. One utterance at a time; speak() ends the last one.
  */
 import { JitterEstimator } from "../audio/jitter.js";
 import { PlaybackReporter } from "../audio/playback-reporter.js";
@@ -55,7 +55,7 @@ export class Speaker extends EventTarget {
     this.#report = null;
     this.#jitter.beginUtterance();
     const { text, ...options } = request;
-    const session = fleet.stream(text, { ...options, resume: true });
+    const session = fleet.stream(text, { ...options, timestamps: "word", resume: true });
     this.#session = session;
     // The server's answer whether it takes reports may come after the click.
     this.#reporter = new PlaybackReporter((figures) => this.reports && session.report(figures));
@@ -118,6 +118,11 @@ export class Speaker extends EventTarget {
     });
     on("started", (news) => this.#started(session, news));
     on("audio", (bytes) => this.#received(bytes));
+    on("timestamps", (part) => {
+      this.utterance.subtitles.take(part);
+      this.#emit("timestamps", part);
+    });
+    on("audioDone", () => this.#afterReady(() => this.#player.end()));
     on("done", (outcome) => this.#over("done", outcome));
     on("cancelled", (outcome) => this.#over("cancelled", outcome));
     on("reconnecting", (news) => this.#emit("reconnecting", news));

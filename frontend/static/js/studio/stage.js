@@ -1,12 +1,13 @@
 /**
  * The stage: waveform, play head, transport, tiles, and the one line that says what is going on.
  *
- * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download" and
- * "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
+ * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download", "subtitles"
+ * (detail: format) and "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
  */
 import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
 import { clock, latency, ratio } from "../shared/format.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
+import { SUBTITLE_FORMATS } from "./subtitles.js";
 import { Waveform } from "./waveform.js";
 
 const SEEK_STEP_SECONDS = 1;
@@ -16,6 +17,7 @@ export class Stage extends EventTarget {
   #track = byId("track");
   #play = byId("play");
   #download = byId("download");
+  #subtitles = SUBTITLE_FORMATS.map((format) => byId(`download-${format}`));
   #error = byId("error");
   #wave = new Waveform(byId("wave"));
   #utterance = null;
@@ -27,6 +29,9 @@ export class Stage extends EventTarget {
     this.#play.addEventListener("click", () => this.#emit("toggle"));
     this.#download.append(icon("download"), h("span", { "data-i18n": "stage.download" }));
     this.#download.addEventListener("click", () => this.#emit("download"));
+    this.#subtitles.forEach((button, index) => {
+      button.addEventListener("click", () => this.#emit("subtitles", SUBTITLE_FORMATS[index]));
+    });
     this.#track.addEventListener("pointerdown", ({ clientX }) => this.#seek(this.#wave.secondsAt(clientX)));
     this.#track.addEventListener("keydown", (event) => this.#trackKey(event));
   }
@@ -38,6 +43,7 @@ export class Stage extends EventTarget {
     this.#error.hidden = true;
     this.#play.disabled = true;
     this.#download.disabled = true;
+    this.#showSubtitles(false);
     for (const tile of ["first", "rtf", "ahead", "underruns"]) setText(byId(`tile-${tile}`), "–");
     Object.assign(this.#element.dataset, { playedSamples: 0, receivedSamples: 0, underruns: 0, player: "buffering" });
     byId("session-link").hidden = true;
@@ -57,6 +63,7 @@ export class Stage extends EventTarget {
     const over = ["done", "cancelled", "failed", "replayed"].includes(state);
     if (over) this.#wave.complete();
     this.#download.disabled = !(over && this.#utterance?.samples);
+    this.#showSubtitles(over);
     this.#showTime();
   }
 
@@ -103,6 +110,14 @@ export class Stage extends EventTarget {
     byId("tile-underruns").classList.toggle("bad", underruns > 0);
     this.#showPlaying(state === "playing" || state === "buffering");
     this.#showTime();
+  }
+
+  /** @param {boolean} over whether the clip is complete, or as complete as it gets */
+  #showSubtitles(over) {
+    const source = this.#utterance?.subtitles.source ?? null;
+    for (const button of this.#subtitles) button.disabled = !(over && source);
+    this.#element.dataset.times = source ?? "";
+    setMessage(byId("words-source"), over && source ? `words.${source}` : "words.title");
   }
 
   #showPlaying(playing) {

@@ -6,6 +6,7 @@
 import { Envelope } from "../audio/envelope.js";
 import { Pace } from "../audio/pace.js";
 import { PcmDecoder, decodeWav, encodeWav } from "../audio/pcm.js";
+import { Subtitles } from "./subtitles.js";
 
 export class Utterance {
   #decoder = new PcmDecoder();
@@ -26,14 +27,16 @@ export class Utterance {
   constructor(request, nowSeconds) {
     this.request = request;
     this.requestedAt = nowSeconds;
+    this.subtitles = new Subtitles(request.text);
   }
 
-  /** One that was kept: complete, with the figures of its day. @param {{request, figures, wav: Blob}} entry */
-  static async kept({ request, figures, wav }) {
+  /** One that was kept: complete, with the figures of its day. @param {{request, figures, wav: Blob, times?: object[]}} entry */
+  static async kept({ request, figures, wav, times = [] }) {
     const { samples, sampleRate } = decodeWav(await wav.arrayBuffer());
     const utterance = new Utterance(request, 0);
     utterance.start({ sample_rate: sampleRate, worker_id: figures.worker_id ?? null, session_id: figures.session_id }, 0);
     utterance.#add(samples);
+    utterance.subtitles = new Subtitles(request.text, times);
     utterance.firstAudioSeconds = figures.first_audio_heard ?? null;
     utterance.#lastArrival = (figures.rtf ?? NaN) * utterance.audioSeconds;
     return utterance;
