@@ -171,6 +171,15 @@ class TestOwner:
         assert page.locator("main img").count() == 0
         assert "owned" not in page.title()
 
+    def test_words_are_downloaded_as_subtitles(self, page: Page, fleet: Server, recorded: str) -> None:
+        open_session(page, fleet, recorded)
+        for format, beginning in (("srt", "1\n00:00:00,"), ("vtt", "WEBVTT\n"), ("json", '{"source": "')):
+            with page.expect_download() as started:
+                page.click(f"#words-{format}")
+            assert started.value.suggested_filename == f"{recorded}.{format}"
+            assert started.value.path().read_text().startswith(beginning)
+        expect(page.locator("#status")).to_have_text("The file is downloaded.")
+
     def test_everything_is_downloaded_as_a_zip(self, page: Page, fleet: Server, recorded: str) -> None:
         open_session(page, fleet, recorded)
         with page.expect_download() as started:

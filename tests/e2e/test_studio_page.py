@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import httpx
@@ -50,6 +51,29 @@ class TestHistory:
         expect(page.locator("#history-empty")).to_be_visible()
         page.reload()
         expect(page.locator(".clip")).to_have_count(0)
+
+    def test_its_words_are_downloaded_as_subtitles_also_after_a_reload(
+        self, page: Page, fleet: Server
+    ) -> None:
+        open_studio(page, fleet)
+        expect(page.locator("#download-srt")).to_be_disabled()
+        speak(page, SENTENCE)
+        expect(page.locator("#words-source")).to_have_text("Times of words, estimated")
+        files = {format: self.download_words(page, format) for format in ("srt", "vtt", "json")}
+        assert files["srt"].startswith("1\n00:00:00,") and SENTENCE in files["srt"]
+        assert files["vtt"].startswith("WEBVTT\n\n00:00:00.") and SENTENCE in files["vtt"]
+        told = json.loads(files["json"])
+        assert [word["text"] for word in told["words"]] == SENTENCE.split()
+        page.reload()
+        page.get_by_role("button", name=f"Play: {SENTENCE}").click()
+        assert self.download_words(page, "srt") == files["srt"]
+        page.get_by_role("button", name=f"Delete: {SENTENCE}").click()
+
+    def download_words(self, page: Page, format: str) -> str:
+        with page.expect_download() as started:
+            page.click(f"#download-{format}")
+        assert started.value.suggested_filename == f"the-quick-brown-fox-sleeps.{format}"
+        return started.value.path().read_text()
 
     def test_its_settings_come_back(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet)

@@ -112,9 +112,9 @@ class GatewayProcess:
             yield opened
 
     @asynccontextmanager
-    async def socket(self, **options: Any) -> AsyncIterator[Stream]:
+    async def socket(self, path: str = "/ws/tts", **options: Any) -> AsyncIterator[Stream]:
         """A WebSocket on which nothing was said yet."""
-        url = f"ws://127.0.0.1:{self.port}/ws/tts"
+        url = f"ws://127.0.0.1:{self.port}{path}"
         async with connect(
             url, proxy=None, max_size=None, compression=None, close_timeout=1, **options
         ) as socket:

@@ -98,6 +98,7 @@ OWNED = {
     ("GET", "/api/sessions/{id}/audio"),
     ("GET", "/api/sessions/{id}/audio/{index}"),
     ("GET", "/api/sessions/{id}/download"),
+    ("GET", "/api/sessions/{id}/words.{form}"),
     ("PATCH", "/api/sessions/{id}"),
     ("PATCH", "/api/voices/{id}"),
     ("PUT", "/api/lexicon"),

@@ -36,6 +36,7 @@ class Viewer {
     new FleetStatus(mountNav(byId("nav"))).start();
     bindShortcuts({ Space: () => this.#transport?.toggle() });
     window.addEventListener("apikey", () => this.#load());
+    for (const format of WORD_FORMATS) byId(`words-${format}`).addEventListener("click", () => this.#downloadWords(format));
     await this.#load();
   }
 
@@ -116,14 +117,12 @@ class Viewer {
     const over = this.#session.state !== "active";
     const buttons = [
       over && actionButton("download", "download", "session.download", () => this.#download()),
-      ...(over && this.#session.audio_seconds > 0 ? WORD_FORMATS : []).map((format) =>
-        actionButton(`words-${format}`, "download", `session.words.${format}`, () => this.#downloadWords(format)),
-      ),
       this.#mine && actionButton("share", "share", this.#session.shared ? "session.copyLink" : "session.share", () => this.#shareLink()),
       this.#mine && this.#session.shared && actionButton("unshare", "close", "session.unshare", () => this.#unshare()),
       this.#mine && over && actionButton("delete", "trash", "session.delete", () => this.#delete()),
     ];
     byId("actions").replaceChildren(...buttons.filter(Boolean));
+    byId("word-files").hidden = !over || !(this.#session.audio_seconds > 0);
   }
 
   /** @returns {Promise<boolean>} whether it was taken */
