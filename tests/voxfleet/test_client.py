@@ -14,6 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, pcm_of, started_fleets
+from tests.worker.harness import wait_until
 from voxfleet.client import (
     AsyncClient,
     AuthenticationError,
@@ -214,3 +215,22 @@ def test_recordings_are_listed_read_and_deleted(client: Client) -> None:
     client.delete_session(speech.session_id)
     with pytest.raises(InvalidRequestError):
         client.session(speech.session_id)
+
+
+def test_jobs_are_started_followed_fetched_and_deleted(client: Client, tmp_path: Path) -> None:
+    job = client.start_job(TEXT, seed=9, title="A fox", chapters="none")
+    assert [each["id"] for each in client.jobs()["jobs"]] == [job["id"]]
+
+    def complete() -> bool | None:
+        return True if client.job(job["id"])["state"] == "complete" else None
+
+    wait_until(complete, lambda: f"the job is {client.job(job['id'])}")
+    client.save_job(job["id"], tmp_path / "fox.pcm", format="pcm")
+    assert (tmp_path / "fox.pcm").read_bytes() == pcm_of(TEXT, 9)
+    for refused in (client.cancel_job, client.resume_job):
+        with pytest.raises(InvalidRequestError, match="only one that"):
+            refused(job["id"])
+    client.delete_job(job["id"])
+    with pytest.raises(InvalidRequestError, match="no such job"):
+        client.save_job(job["id"], tmp_path / "again")
+    assert not (tmp_path / "again").exists()

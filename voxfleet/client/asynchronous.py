@@ -182,6 +182,48 @@ class AsyncClient:
         """Delete a recording."""
         await self._call("DELETE", f"/api/sessions/{_part(session_id)}")
 
+    # -------------------------------------------------------------------------------------------------- jobs
+
+    async def start_job(self, text: str, **options: Any) -> dict[str, Any]:
+        """Have a long text spoken while nobody waits; `options` are the other fields of `POST /api/jobs`."""
+        return (await self._call("POST", "/api/jobs", json={"text": text, **options})).json()["job"]
+
+    async def jobs(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
+        """One's own, the newest first: {"jobs": [...], "next_before": ...}."""
+        query = {"limit": limit} | ({"before": before} if before else {})
+        return (await self._call("GET", "/api/jobs", params=query)).json()
+
+    async def job(self, job_id: str) -> dict[str, Any]:
+        """How far it is, and its chapters."""
+        return (await self._call("GET", f"/api/jobs/{_part(job_id)}")).json()["job"]
+
+    async def cancel_job(self, job_id: str) -> dict[str, Any]:
+        """End it; what was spoken is kept."""
+        return (await self._call("POST", f"/api/jobs/{_part(job_id)}/cancel")).json()["job"]
+
+    async def resume_job(self, job_id: str) -> dict[str, Any]:
+        """Go on with one that was cancelled or failed."""
+        return (await self._call("POST", f"/api/jobs/{_part(job_id)}/resume")).json()["job"]
+
+    async def delete_job(self, job_id: str) -> None:
+        """End it, and remove its text and audio."""
+        await self._call("DELETE", f"/api/jobs/{_part(job_id)}")
+
+    async def save_job(self, job_id: str, path: Path, **options: Any) -> None:
+        """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
+        address = f"/api/jobs/{_part(job_id)}/result"
+        try:
+            async with self._http.stream("GET", address, params=options) as answer:
+                if not answer.is_success:
+                    content = await answer.aread()
+                    raise error_from_answer(answer.status_code, content, answer.headers.get("Retry-After"))
+                with await asyncio.to_thread(path.open, "wb") as file:
+                    async for piece in answer.aiter_bytes():
+                        await asyncio.to_thread(file.write, piece)
+        except httpx.HTTPError as error:
+            message = f"cannot reach {self._urls[0]}: {type(error).__name__}: {error}"
+            raise UnreachableError(message) from error
+
     async def _call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """A successful answer. Raises SpeechError."""
         try:

@@ -113,6 +113,34 @@ class Client:
         """Delete a recording."""
         self._background.run(self._client.delete_session(session_id))
 
+    def start_job(self, text: str, **options: Any) -> dict[str, Any]:
+        """Have a long text spoken while nobody waits; `options` are the other fields of `POST /api/jobs`."""
+        return self._background.run(self._client.start_job(text, **options))
+
+    def jobs(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
+        """One's own, the newest first: {"jobs": [...], "next_before": ...}."""
+        return self._background.run(self._client.jobs(limit, before))
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """How far it is, and its chapters."""
+        return self._background.run(self._client.job(job_id))
+
+    def cancel_job(self, job_id: str) -> dict[str, Any]:
+        """End it; what was spoken is kept."""
+        return self._background.run(self._client.cancel_job(job_id))
+
+    def resume_job(self, job_id: str) -> dict[str, Any]:
+        """Go on with one that was cancelled or failed."""
+        return self._background.run(self._client.resume_job(job_id))
+
+    def delete_job(self, job_id: str) -> None:
+        """End it, and remove its text and audio."""
+        self._background.run(self._client.delete_job(job_id))
+
+    def save_job(self, job_id: str, path: Path, **options: Any) -> None:
+        """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
+        self._background.run(self._client.save_job(job_id, path, **options))
+
 
 class SyncLiveSession:
     """As `LiveSession`, for `with` and `for`."""
