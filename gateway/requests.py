@@ -27,7 +27,7 @@ from gateway.audio.formats import AudioFormat, bit_rate_problem, sample_rate_pro
 from gateway.errors import ApiError, FieldError, from_validation
 from gateway.settings import GatewaySettings
 from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
-from gateway.text.ssml import PARAGRAPH_SECONDS, SsmlError, parse_ssml
+from gateway.text.ssml import FASTEST_RATE, PARAGRAPH_SECONDS, SLOWEST_RATE, Script, SsmlError, parse_ssml
 from gateway.timing.words import Granularity
 from models.sentences import has_words
 
@@ -121,7 +121,7 @@ class TtsRequest(SpeechOptions):
             raise FieldError("min_seconds", "invalid_value", "min_seconds is greater than max_seconds")
         if self.input_type == "ssml":
             try:
-                parse_ssml(self.text, self.language)
+                self._check_rates(parse_ssml(self.text, self.language))
             except SsmlError as error:
                 raise FieldError("text", "invalid_ssml", f"text: {error}") from error
         if problem := sample_rate_problem(self.format, self.sample_rate):
@@ -129,6 +129,15 @@ class TtsRequest(SpeechOptions):
         if problem := bit_rate_problem(self.format, self.bit_rate):
             raise FieldError("bit_rate", "invalid_value", problem)
         return self
+
+    def _check_rates(self, script: Script) -> None:
+        for passage in script.passages:
+            if not SLOWEST_RATE <= passage.rate * self.speed <= FASTEST_RATE:
+                message = f"the rate of <prosody> times speed is from {SLOWEST_RATE:g} to {FASTEST_RATE:g}"
+                raise SsmlError(message)
+        if getattr(self, "resume", False) and any(passage.rate != 1 for passage in script.passages):
+            message = "a clip that can be resumed comes at the model's own speed: leave <prosody> out"
+            raise SsmlError(message)
 
 
 class SaidRequest(TtsRequest):

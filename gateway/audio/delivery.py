@@ -19,6 +19,8 @@ from concurrent.futures import Executor
 
 from gateway.audio.output import Output
 
+_Piece = tuple[bytes, bool, float | None]
+"""Arguments of `Output.process`."""
 _PIECE_SECONDS = 0.5
 """About so much of one clip is marked before others have their turn."""
 _BEHIND_SECONDS = 2.0
@@ -38,7 +40,7 @@ class Delivery:
     ) -> None:
         self._output, self._give, self._executor = output, give, executor
         self._model_rate = model_rate
-        self._waiting: deque[tuple[bytes, bool]] = deque()
+        self._waiting: deque[_Piece] = deque()
         self._waiting_samples = 0
         """Not through the output yet, those at work included."""
         self._behind = 0
@@ -48,13 +50,16 @@ class Delivery:
         self._error: BaseException | None = None
         self._moved = asyncio.Event()
 
-    def take(self, pcm: bytes, last: bool = False) -> None:
-        """The next s16le samples; with `last` there are no more. Raises what `give` raised."""
+    def take(self, pcm: bytes, last: bool = False, speed: float | None = None) -> None:
+        """The next s16le samples; with `last` there are no more. `speed`: from these on; None: as before.
+
+        Raises what `give` raised.
+        """
         self._check()
         if self._executor is None:
-            self._hand_out(self._output.process(pcm, last))
+            self._hand_out(self._output.process(pcm, last, speed))
             return
-        self._waiting.append((pcm, last))
+        self._waiting.append((pcm, last, speed))
         self._waiting_samples += len(pcm) // 2
         if not self._at_work:
             self._begin()
@@ -95,8 +100,8 @@ class Delivery:
         self._at_work = True
         work.add_done_callback(lambda done: self._end(done, size))
 
-    def _process(self, pieces: list[tuple[bytes, bool]]) -> bytes:
-        return b"".join(self._output.process(pcm, last) for pcm, last in pieces)
+    def _process(self, pieces: list[_Piece]) -> bytes:
+        return b"".join(self._output.process(*piece) for piece in pieces)
 
     def _end(self, work: asyncio.Future[bytes], size: int) -> None:
         self._at_work = False

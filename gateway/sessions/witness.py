@@ -84,8 +84,9 @@ class ClipWitness(Witness, Listener):
             return
         if not self._sample_rate:
             self._begin(recording, clip, sample_rate)
-        ratio = sample_rate / clip.model.sample_rate / clip.request.speed
-        sample = round((clip.samples + clip.pause_samples) * ratio) - self._samples_before
+        ratio = sample_rate / clip.model.sample_rate
+        pause_samples = clip.pause_samples / clip.speed
+        sample = round((clip.heard_samples + pause_samples) * ratio) - self._samples_before
         if worker_id != self._worker_id:
             if self._worker_id:
                 recording.event("moved", index=self._index, worker_id=worker_id, sample=sample)
@@ -96,7 +97,7 @@ class ClipWitness(Witness, Listener):
             start, end = clip.places[clip.part]
             recording.spoken(
                 self._index, start, end, sample,
-                in_words=clip.in_words, respelt=clip.respelt, pause_samples=round(clip.pause_samples * ratio),
+                in_words=clip.in_words, respelt=clip.respelt, pause_samples=round(pause_samples * ratio),
             )  # fmt: skip
 
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:

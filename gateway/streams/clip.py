@@ -67,6 +67,8 @@ class Clip:
         """At the model's rate, with the pauses before the parts."""
         self.speech_samples = 0
         """The same without them."""
+        self.heard_samples = 0.0
+        """The same with them, at the speed at which they are heard."""
         self.finish_reason: str | None = None
         self.part = 0
         """Which part of the text is being spoken."""
@@ -180,8 +182,13 @@ class Clip:
         return 0 if self.latents else self._silence(self._cut()[self.part].pause)
 
     def _silence(self, seconds: float) -> int:
-        """Samples; a speed of the request changes speech and no pause."""
-        return round(seconds * self.model.sample_rate * self.request.speed)
+        """Samples; a speed changes speech and no pause."""
+        return round(seconds * self.model.sample_rate * self.speed)
+
+    @property
+    def speed(self) -> float:
+        """Of the present part: the request's, and what its document says."""
+        return self.request.speed * self._cut()[self.part].rate
 
     @property
     def speech_seconds(self) -> float:
@@ -192,6 +199,7 @@ class Clip:
         """Take in the silence that is due, as s16le samples."""
         samples = self.pause_samples
         self.samples += samples
+        self.heard_samples += samples / self.speed
         return bytes(2 * samples)
 
     def commit(self, latents: bytes, samples: int) -> None:
@@ -200,6 +208,7 @@ class Clip:
         self.patches += 1
         self.samples += samples
         self.speech_samples += samples
+        self.heard_samples += samples / self.speed
 
     def end_part(self, finish_reason: str) -> None:
         """The present part is spoken: the next one's turn, or the clip is complete."""

@@ -90,6 +90,11 @@ class ClipTimes:
         self._seconds = clip.audio_seconds
         """Of the model's audio so far, and where the part begins in it:"""
         self._part_seconds = 0.0
+        self._heard_seconds = clip.heard_samples / clip.model.sample_rate if clip.model else 0.0
+        """The same at the speed at which they are heard."""
+        self._part_heard_seconds = 0.0
+        self._speed = 1.0
+        """Of the part."""
         self._envelope: Envelope | None = None
         self._pcm: list[bytes] | None = None
 
@@ -107,13 +112,18 @@ class ClipTimes:
         is_last = clip.part + 1 == len(texts)
         self._end += len(rest) if is_last else locate(rest, texts[clip.part : clip.part + 1])[0][1]
         patches_before = len(clip.latents)
-        self._part_seconds = self._seconds - patches_before * clip.model.patch_seconds
+        self._speed = clip.speed
+        seconds_before = patches_before * clip.model.patch_seconds
+        self._part_seconds = self._seconds - seconds_before
+        self._part_heard_seconds = self._heard_seconds - seconds_before / self._speed
         self._envelope = None if patches_before else Envelope(clip.model.sample_rate)
         self._pcm = [] if self._aligner is not None and not patches_before else None
 
     def heard(self, pcm: bytes) -> None:
         """The next s16le samples of the model's."""
-        self._seconds += len(pcm) / 2 / self._clip.model.sample_rate
+        seconds = len(pcm) / 2 / self._clip.model.sample_rate
+        self._seconds += seconds
+        self._heard_seconds += seconds / self._speed
         if self._envelope is not None:
             self._envelope.add(pcm)
         if self._pcm is not None:
@@ -128,8 +138,9 @@ class ClipTimes:
             return
         clip = self._clip
         found = _find(
-            clip, self._part, clip.request.text[self._start : self._end], self._start, self._part_seconds,
-            seconds, self._envelope, b"".join(self._pcm) if self._pcm is not None else None, self._aligner,
+            clip, self._part, clip.request.text[self._start : self._end], self._start,
+            self._part_heard_seconds, self._speed, seconds, self._envelope,
+            b"".join(self._pcm) if self._pcm is not None else None, self._aligner,
         )  # fmt: skip
         self._envelope = self._pcm = None
         self._start = self._end
@@ -142,12 +153,13 @@ async def _find(
     text: str,
     start: int,
     start_seconds: float,
+    speed: float,
     seconds: float,
     envelope: Envelope | None,
     pcm: bytes | None,
     aligner: Aligner | None,
 ) -> PartTimes:
-    request, model, speed = clip.request, clip.model, clip.request.speed
+    request, model = clip.request, clip.model
     spoken = await asyncio.to_thread(_as_spoken, clip, number, text)
     otherwise = model.languages[0] if len(model.languages) == 1 else "en"
     given = request.language.partition("-")[0].lower() if request.language else None
@@ -159,7 +171,7 @@ async def _find(
         sample_rate=model.sample_rate,
         pcm=pcm,
     )
-    return await part.told(aligner, start, start_seconds / speed, speed)
+    return await part.told(aligner, start, start_seconds, speed)
 
 
 def _as_spoken(clip: Clip, number: int, text: str) -> Spoken:

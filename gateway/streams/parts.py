@@ -31,6 +31,8 @@ class Part:
     spoken: str
     pause: float = 0.0
     """Seconds of silence before it."""
+    rate: float = 1.0
+    """How fast it is said, against the rest."""
     said: Spoken | None = field(default=None, compare=False, repr=False)
     """What is spoken, with the way back to what is written; None where that is all the same."""
 
@@ -82,7 +84,7 @@ class Reading:
         reading = self if self.language is not None else replace(self, language=script.language)
         found: list[Part] = []
         for passage in script.passages:
-            first, *others = reading._cut(passage)
+            first, *others = (replace(part, rate=passage.rate) for part in reading._cut(passage))
             found += (replace(first, pause=passage.pause), *others)
         return found
 

@@ -204,6 +204,7 @@ def _append_patches(clip: Clip, pieces: Sequence[bytes]) -> float:
         clip.latents += [latents[start : start + size] for start in range(0, len(latents), size)]
         clip.patches += len(latents) // size
         clip.samples, clip.speech_samples = samples, speech_samples
+        clip.heard_samples = samples  # such a clip has the model's own speed
     return sealed_at
 
 

@@ -94,6 +94,8 @@ class Synthesis:
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
         self._delivery: Delivery | None = None
+        self._speed = 1.0
+        """Of the part that is being spoken, against the model's."""
         self._samples = 0
         """That the listener got here."""
         self._times: ClipTimes | None = None
@@ -195,6 +197,7 @@ class Synthesis:
         if model is None:
             raise pool.why_unservable(requirement) or ApiError(503, "no_worker", "no worker is up yet")
         self.clip.begin(model)
+        self._speed = self.clip.speed
         self._started_at = time.monotonic()
         self._open_output("")
         self._witness.speaking("", self.clip, self.sample_rate)
@@ -264,6 +267,7 @@ class Synthesis:
             self._listener.queued(ticket.id, position, eta_seconds)
 
     def _start(self, lease: Lease) -> None:
+        self._speed = self.clip.speed
         if self._started_at is None:
             self._started_at = time.monotonic()
             self._metrics.queue_seconds.observe(self._started_at - self._began_at)
@@ -276,17 +280,17 @@ class Synthesis:
         request, model_rate = self._request, self.clip.model.sample_rate
         self.sample_rate = output_sample_rate(request.format, request.sample_rate, model_rate)
         watermark = self._settings.watermark
-        output = Output(model_rate, self.sample_rate, speed=request.speed, watermark=watermark)
+        output = Output(model_rate, self.sample_rate, speed=self._speed, watermark=watermark)
         self._delivery = Delivery(output, self._give, model_rate, self._gateway.marker)
         self._listener.started(worker_id, self.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
-        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._request.speed)
+        self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._speed)
         if self._times is not None:
             self._times.heard(pcm)
         if self._token is not None and self.clip.finish_reason is None:
             self._sealed.append((self._token.extend(self.clip), self.clip.samples))
-        self._delivery.take(pcm, last)
+        self._delivery.take(pcm, last, self._speed)
 
     def _give(self, ready: bytes) -> None:
         self._samples += len(ready) // 2

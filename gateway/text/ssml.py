@@ -1,11 +1,11 @@
-"""A small part of SSML 1.1: text with pauses, and with words that are said otherwise.
+"""A small part of SSML 1.1: text with pauses, other rates, and words that are said otherwise.
 
     script = parse_ssml('<speak>Hello <break time="500ms"/> <sub alias="W three C">W3C</sub></speak>')
     script.text                        # "Hello W3C"
     script.passages[1].pause           # 0.5, in seconds
 
-Known are speak, p, s, break, sub and say-as, each with the attributes below; everything else is an error that
-names it. The markup has no DTD, no entities but XML's own five, and no processing instructions.
+Known are speak, p, s, break, prosody, sub and say-as, each with the attributes below; everything else is an
+error that names it. The markup has no DTD, no entities but XML's own five, and no processing instructions.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ _MOST_ELEMENTS = 2000
 _STRENGTHS = {"none": 0.0, "x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}
 """Seconds; the names are SSML's, which leaves their length to the service."""
 _SENTENCE_SECONDS, PARAGRAPH_SECONDS = _STRENGTHS["weak"], _STRENGTHS["strong"]
+SLOWEST_RATE, FASTEST_RATE = 0.25, 4.0
+_RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.5}
+"""Against ordinary speech; SSML leaves that to the service, too."""
+_PERCENT = re.compile(r"([+-]?)(\d{1,3}(?:\.\d{1,3})?)%")
 _TIME = re.compile(r"\+?(\d{1,6}(?:\.\d{1,6})?|\.\d{1,6})(ms|s)")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _ATTRIBUTES = {
@@ -34,6 +38,7 @@ _ATTRIBUTES = {
     "p": set[str](),
     "s": set[str](),
     "break": {"time", "strength"},
+    "prosody": {"rate"},
     "sub": {"alias"},
     "say-as": {"interpret-as", "format"},
 }
@@ -55,6 +60,8 @@ class Passage:
     """What of it is said otherwise, whatever stands elsewhere."""
     pause: float = 0.0
     """Seconds of silence before it."""
+    rate: float = 1.0
+    """How fast it is said, against the rest."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,10 @@ class _Reader:
     attributes: dict[str, str] = field(default_factory=dict)
     inner: str = ""
     """Text of an element that holds text alone."""
+    rates: list[float] = field(default_factory=lambda: [1.0])
+    """Of the elements that are open, the innermost last."""
+    rate: float = 1.0
+    """Of the passage that is being read."""
     _pending: float = 0.0
     """Seconds of silence before the passage that is being read."""
 
@@ -133,6 +144,9 @@ class _Reader:
             self._pause(_seconds(attributes))
         elif name in _BOUNDARIES:
             self.boundary = max(self.boundary, _BOUNDARIES[name])
+        elif name == "prosody":
+            self.attributes = attributes
+            self.rates.append(_rate(self._needed(name, "rate")))
         else:
             self.attributes, self.inner = attributes, ""
 
@@ -171,6 +185,8 @@ class _Reader:
         self.depth.pop()
         if name in _BOUNDARIES:
             self.boundary = max(self.boundary, _BOUNDARIES[name])
+        elif name == "prosody":
+            self.rates.pop()
         elif name in _OF_TEXT:
             written = " ".join(self.inner.split())
             if not written:
@@ -213,16 +229,16 @@ class _Reader:
         self.text += words
 
     def _end_passage(self) -> None:
-        """What follows comes after a pause, if there is one."""
+        """What follows comes after a pause, or at another rate, if that is so."""
         seconds = self.boundary if self.explicit is None else self.explicit
         if not self.text.strip() and not self.passages:
             seconds = self.explicit or 0.0
-        parted = seconds > 0 or self.boundary > 0
+        parted = seconds > 0 or self.boundary > 0 or self.rate != self.rates[-1]
         if parted and self.text.strip():
             self._close()
         if parted:
             self._pending, self.text, self.fixed = self._pending + seconds, "", []
-        self.explicit, self.boundary = None, 0.0
+        self.explicit, self.boundary, self.rate = None, 0.0, self.rates[-1]
 
     def _close(self) -> None:
         """Signs without a word belong to the words before them."""
@@ -233,7 +249,7 @@ class _Reader:
             return
         if self._pending > LONGEST_PAUSE_SECONDS:
             raise SsmlError(f"a pause lasts at most {LONGEST_PAUSE_SECONDS:g} s")
-        self.passages.append(Passage(text, tuple(self.fixed), self._pending))
+        self.passages.append(Passage(text, tuple(self.fixed), self._pending, self.rate))
         self._pending = 0.0
 
     def script(self) -> Script:
@@ -247,6 +263,19 @@ class _Reader:
         if after + sum(passage.pause for passage in self.passages) > MOST_PAUSE_SECONDS:
             raise SsmlError(f"all pauses together last at most {MOST_PAUSE_SECONDS:g} s")
         return Script(tuple(self.passages), after, self.language)
+
+
+def _rate(said: str) -> float:
+    """A keyword, a percentage of ordinary speech ("80%"), or how much more or less than that ("-20%")."""
+    if (rate := _RATES.get(said)) is not None:
+        return rate
+    if (found := _PERCENT.fullmatch(said)) is None:
+        raise SsmlError(f"<prosody>: rate is one of {', '.join(_RATES)}, or like 80%, +20% or -20%")
+    share = float(found[2]) / 100
+    rate = {"": share, "+": 1 + share, "-": 1 - share}[found[1]]
+    if not SLOWEST_RATE <= rate <= FASTEST_RATE:
+        raise SsmlError(f"<prosody>: rate is from {SLOWEST_RATE:.0%} to {FASTEST_RATE:.0%}")
+    return rate
 
 
 def _seconds(attributes: dict[str, str]) -> float:

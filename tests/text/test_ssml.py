@@ -80,7 +80,7 @@ def test_chinese_is_read_in_chinese() -> None:
     ("source", "named"),
     [
         ("<speak><audio src='http://x/'/>Hi</speak>", "<audio>"),
-        ("<speak><prosody rate='slow'>Hi</prosody></speak>", "<prosody>"),
+        ("<speak><emphasis>Hi</emphasis></speak>", "<emphasis>"),
         ("<speak><break time='1s' foo='1'/>Hi</speak>", "'foo'"),
         ("<speak onload='x'>Hi</speak>", "'onload'"),
         ("<speak>Hi<break time='21s'/></speak>", "at most 20 s"),
@@ -147,3 +147,38 @@ def test_whatever_comes_is_a_script_or_a_refusal(source: str) -> None:
     except SsmlError:
         return
     assert script.text.strip() and all(each.text == each.text.strip() for each in script.passages)
+
+
+@pytest.mark.parametrize(
+    ("inner", "passages"),
+    [
+        ("One <prosody rate='slow'>two</prosody> three.", [("One", 1), ("two", 0.75), ("three.", 1)]),
+        ("<prosody rate='80%'>One. <s>Two.</s></prosody>", [("One.", 0.8), ("Two.", 0.8)]),
+        (
+            "<prosody rate='+20%'>A <prosody rate='-50%'>b</prosody> c</prosody>",
+            [("A", 1.2), ("b", 0.5), ("c", 1.2)],
+        ),
+        ("<prosody rate='medium'>One</prosody> two", [("One two", 1)]),
+        ("One <prosody rate='fast'> </prosody>two", [("One two", 1)]),
+    ],
+)  # fmt: skip
+def test_a_rate_holds_for_what_it_encloses(inner: str, passages: list[tuple[str, float]]) -> None:
+    assert [(each.text, each.rate) for each in parse(inner).passages] == [
+        (text, pytest.approx(rate)) for text, rate in passages
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inner", "problem"),
+    [
+        ("<prosody>x</prosody>", "needs the attribute 'rate'"),
+        ("<prosody pitch='high'>x</prosody>", "no attribute 'pitch'"),
+        ("<prosody rate='quick'>x</prosody>", "rate is one of x-slow"),
+        ("<prosody rate='500%'>x</prosody>", "from 25% to 400%"),
+        ("<prosody rate='-90%'>x</prosody>", "from 25% to 400%"),
+        ("<sub alias='y'><prosody rate='slow'>x</prosody></sub>", "holds no <prosody>"),
+    ],
+)
+def test_a_wrong_rate_is_refused_by_name(inner: str, problem: str) -> None:
+    with pytest.raises(SsmlError, match=problem):
+        parse(inner)

@@ -26,11 +26,11 @@ class HeldOutput(Output):
         self.began, self.may_end = threading.Event(), threading.Event()
         self.sizes: list[int] = []
 
-    def process(self, pcm: bytes, last: bool = False) -> bytes:
+    def process(self, pcm: bytes, last: bool = False, speed: float | None = None) -> bytes:
         self.sizes.append(len(pcm) // 2)
         self.began.set()
         assert self.may_end.wait(PATIENCE_SECONDS)
-        return super().process(pcm, last)
+        return super().process(pcm, last, speed)
 
 
 @pytest.fixture

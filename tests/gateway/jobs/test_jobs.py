@@ -180,17 +180,24 @@ async def test_a_job_outlives_workers_and_waits_for_one(
         assert await service.result(job_id, format="pcm") == WHOLE
 
 
-async def test_whoever_waits_for_speech_goes_between_two_parts(tmp_path: Path) -> None:
+async def test_whoever_waits_for_speech_goes_between_two_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker = reading_worker()
-    async with running(tmp_path, worker) as service:
-        job_id = await service.post(text="\n\n".join(["One part is short."] * 30))
-        await service.until_parts(job_id, 2)
-        async with service.at("10.0.0.2") as http:
-            assert (await http.post("/tts", json={"text": "Let me through."})).status_code == 200
-        assert (await service.get(job_id))["state"] == "running"
-        spoken = [start.text for start in worker.requests]
-        await service.until(job_id, "complete")
-    assert "Let me through." in spoken
+    async with running(tmp_path, worker, working=False) as service, service.at("10.0.0.2") as http:
+        job_id = await service.post()
+        keep, statuses = service.jobs.store.change, []
+
+        async def speak_and_keep(*args: Any, **columns: Any) -> bool:
+            if columns.get("parts") == 2:
+                statuses.append((await http.post("/tts", json={"text": "Let me through."})).status_code)
+            return await keep(*args, **columns)
+
+        monkeypatch.setattr(service.jobs.store, "change", speak_and_keep)
+        async with service.jobs.running():
+            await service.until(job_id, "complete")
+    assert statuses == [200]
+    assert [start.text for start in worker.requests] == [*PARTS[:2], "Let me through.", *PARTS[2:]]
 
 
 async def test_a_cancelled_job_goes_on_where_it_was(tmp_path: Path) -> None:

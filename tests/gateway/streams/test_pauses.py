@@ -142,3 +142,34 @@ def test_what_is_not_known_is_refused_at_the_edge() -> None:
         parse_stream_request(json.dumps({"text": "Hi", "input_type": "html"}))
     plain = parse_stream_request(json.dumps({"text": "<break/> is a tag"}))
     assert Clip(plain, 1, 60.0).texts == ["<break/> is a tag"]
+
+
+RATED = (
+    "<speak>Faults are planned. <prosody rate='200%'>Speech goes on.</prosody>"
+    "<break time='500ms'/>Faults are planned.</speak>"
+)
+
+
+@pytest.mark.parametrize("patches", [1000, 2])
+async def test_a_rate_holds_for_its_part_alone(patches: int) -> None:
+    faulty, sound = ScriptedWorker([Act(), Act(patches, "cut"), Act()]), ScriptedWorker([Act()])
+    async with gateway_of(faulty, sound) as gateway:
+        prefer_the_first(gateway)
+        outcome = await speak(gateway, ear := Ear(), text=RATED)
+    plain, fast = spoken("Faults are planned."), spoken("Speech goes on.")
+    assert ear.pcm.startswith(plain) and ear.pcm.endswith(silence(0.5) + plain)
+    between = len(ear.pcm) - 2 * len(plain) - len(silence(0.5))
+    assert between / len(fast) == pytest.approx(0.5, abs=0.01)
+    assert outcome.audio_seconds == pytest.approx(len(ear.pcm) / 2 / RATE)
+
+
+async def test_a_rate_and_a_speed_have_their_bounds_together() -> None:
+    fields = {"text": RATED, "input_type": "ssml"}
+    ClipRequest.model_validate({**fields, "speed": 2.0})
+    for wrong in ({"speed": 3.0}, {"speed": 0.2}):
+        with pytest.raises(ValueError, match="speed"):
+            ClipRequest.model_validate({**fields, **wrong})
+    with pytest.raises(ApiError, match="leave <prosody> out"):
+        parse_stream_request(json.dumps({**fields, "resume": True}))
+    async with gateway_of(ScriptedWorker([Act()])) as gateway:
+        await speak(gateway, Ear(), text=RATED, speed=0.5)
