@@ -11,9 +11,9 @@ computed:
     choice.observe(began, choice.clock(), computing_seconds)
 
 Where it waited for more than a quarter of the time, half of the threads go. One comes back when the CPUs have
-been idle enough for it. Two threads of which one computes beside the other rarely meet, but beside a busy
-process they are no faster than one either. The number of threads changes no bit of a clip:
-`engine/threads.py`.
+been idle enough for it. Two threads, of which one computes beside the other, meet once a step: next to one or
+two busy processes they are as fast as one or faster, and stay unless they wait for half of the time. The
+number of threads changes no bit of a clip: `engine/threads.py`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-CROWDED_SHARE = 0.25
+CROWDED_SHARE, CROWDED_SHARE_OF_TWO = 0.25, 0.5
 """Of the time of steps: waiting beyond this means that somebody else has the CPUs."""
 CROWDED_SECONDS, CROWDED_SECONDS_OF_TWO = 0.1, 0.5
-"""How much step time that share is taken over, at least; two threads, one beside the other, lose little by
-waiting, so that a moment's wait is no reason to give one of them up."""
+"""How much step time that share is taken over, at least."""
 GROWTH_WINDOW_SECONDS = 0.5
 FREE_CPUS_TO_GROW, FREE_CPUS_TO_SHARE = 1.25, 0.6
 """CPUs that must have been idle beside us: one to take, and some for the gateway. The second thread takes
@@ -79,10 +78,13 @@ class ThreadChoice:
         self._last_end = ended
         self._stepping += ended - began if ready_seconds is None else ready_seconds
         self._computing += computing_seconds
-        if self._stepping >= (CROWDED_SECONDS if self.threads > 2 else CROWDED_SECONDS_OF_TWO):
+        share, seconds = CROWDED_SHARE, CROWDED_SECONDS
+        if self.threads == 2:
+            share, seconds = CROWDED_SHARE_OF_TWO, CROWDED_SECONDS_OF_TWO
+        if self._stepping >= seconds:
             waiting_share = 1 - self._computing / self._stepping
             self._stepping = self._computing = 0.0
-            if waiting_share > CROWDED_SHARE and self.threads > 1:
+            if waiting_share > share and self.threads > 1:
                 self._shrink(ended)
         if ended - self._window[0] >= GROWTH_WINDOW_SECONDS:
             self._grow_if_free(ended)

@@ -200,9 +200,14 @@ class VoxCPMRunner:
         made = self._make_patches(batch)
         if not made.rows:
             return results
-        if self._ahead is not None:
+        sequences = [batch[i].sequence for i in made.rows]
+        # A first patch is waited for: nothing may slow its audio down.
+        begins = any(sequence.num_new_tokens == 0 for sequence in sequences)
+        if self._ahead is not None and not begins:
             self._ahead.launch(batch, made)
-        audio = self._streams.decode([batch[i].sequence for i in made.rows], made.patches)
+        audio = self._streams.decode(sequences, made.patches)
+        if self._ahead is not None and begins:
+            self._ahead.launch(batch, made)
         parts = (made.patches, audio, made.stops, audio.abs().amax(1))
         found = patch_results(*(part.cpu().numpy() for part in parts))
         for i, patch in zip(made.rows, found, strict=True):

@@ -5,8 +5,9 @@ The next patch needs the last one, not its audio, so the two can be in different
     thread of the engine:   patches n | audio n, results |    wait | audio n + 1, results |    wait
     thread beside it:                 | patches n + 1         | patches n + 2                   | ...
 
-Nothing becomes later by that, the first patch included. It is known by then whether the model ends the clip
-with a patch, so hardly any patch is computed in vain: only where somebody leaves, or a clip falls silent.
+No patch becomes later by that; the first audio of a clip is made before anything else begins. It is known by
+then whether the model ends the clip with a patch, so hardly any patch is computed in vain: only where
+somebody leaves, or a clip falls silent.
 
 What is computed ahead writes to the cache, at positions that its sequence owns; before anything else is
 computed, it is waited for. What the engine does not ask for in the next step (paused, not its turn) is kept

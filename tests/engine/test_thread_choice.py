@@ -67,15 +67,18 @@ def test_the_second_thread_comes_back_though_the_first_never_rests() -> None:
 
 
 def test_threads_beside_each_other_are_looked_at_together() -> None:
-    """A step of 30 ms whose two threads could have computed for 45 of them, and did for 30."""
+    """A step of 30 ms whose two threads could have computed for 45, and did for 45, 30 and 20."""
     now = 100.0
     choice = ThreadChoice(2, lambda: now, lambda: 0.0)
     for _ in range(20):
         choice.observe(now, now + 0.03, 0.045, 0.045)
         now += 0.03
+    for _ in range(20):
+        choice.observe(now, now + 0.03, 0.03, 0.045)
+        now += 0.03
     assert choice.threads == 2
     for _ in range(24):
-        choice.observe(now, now + 0.03, 0.03, 0.045)
+        choice.observe(now, now + 0.03, 0.02, 0.045)
         now += 0.03
     assert choice.threads == 1
 
