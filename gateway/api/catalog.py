@@ -20,9 +20,6 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
     settings = gateway.settings
     loaded = (worker.model for worker in gateway.pool.workers.values() if worker.model)
     model = next(loaded, None)
-    limit = settings.max_text_characters
-    if model and not model.part_characters:
-        limit = min(limit, model.max_text_characters)
     return {
         "model": model.name if model else None,
         "sample_rate": model.sample_rate if model else None,
@@ -31,7 +28,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "features": model.features if model else [],
         "default_cfg_value": model.default_cfg_value if model else None,
         "default_inference_timesteps": model.default_inference_timesteps if model else None,
-        "max_text_characters": limit,
+        "max_text_characters": settings.max_text_characters,
         "max_audio_seconds": settings.max_audio_seconds,
         "formats": list(AUDIO_FORMATS),
         "pages": gateway.operations.pages.enabled(),

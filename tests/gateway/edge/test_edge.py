@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from gateway.app import create_app
+from gateway.edge import middleware
 from gateway.settings import load_settings
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 
@@ -155,3 +156,30 @@ async def test_the_catalog_is_complete_before_any_worker_is_up(client: httpx.Asy
     assert config["model"] is None
     assert config["formats"] == ["wav", "pcm", "mp3", "flac", "opus", "aac"]
     assert (await client.get("/v1/models")).json()["data"] == []
+
+
+async def test_large_bodies_share_a_bound_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "_MOST_LARGE_BYTES", 100_000)
+    app = create_app(load_settings(worker_urls="http://127.0.0.1:9", admin_token=ADMIN_TOKEN))
+    half_read, release = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield bytes(130_000)
+        half_read.set()
+        await release.wait()
+        yield b"x"
+
+    async def post(content: object) -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            return await http.post("/tts", content=content)
+
+    assert (await post(bytes(160_000))).status_code != 503
+    first = asyncio.create_task(post(slowly()))
+    await half_read.wait()
+    refused = await post(bytes(130_000))
+    assert refused.status_code == 503 and check_shape(refused)["code"] == "busy"
+    assert (await post(bytes(1000))).status_code != 503
+    release.set()
+    assert (await first).status_code != 503
+    assert (await post(bytes(130_000))).status_code != 503
