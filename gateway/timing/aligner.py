@@ -38,6 +38,7 @@ _ANSWER_SECONDS = 30.0
 _REST_SECONDS = 30.0
 """After the process has failed, before it is started again."""
 _ANSWER_BYTES = 1 << 20
+_REASON_CHARACTERS = 200
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "PYTHONPATH", "LD_LIBRARY_PATH")
 
 
@@ -173,7 +174,7 @@ class AlignerProcess:
 
 def _understand(answer: dict[str, Any]) -> Heard | str:
     if "error" in answer:
-        return str(answer["error"])
+        return str(answer["error"])[:_REASON_CHARACTERS]
     return Heard([(float(start), float(end)) for start, end in answer["words"]], float(answer["confidence"]))
 
 

@@ -43,6 +43,9 @@ class Stage:
     def audio(self, pcm: bytes) -> None:
         self.messages.append({"type": "audio", "samples": len(pcm) // 2})
 
+    def timed(self, index: int, epoch: int, part: object) -> None:
+        self.messages.append({"type": "timestamps", "index": index, "epoch": epoch, "part": part})
+
     def drop_audio(self) -> int:
         dropped, self.unsent_samples = self.unsent_samples, 0
         return dropped

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -24,11 +25,13 @@ from gateway.slots.standing import Priority, Standing
 from gateway.slots.worker import Health, Worker
 from gateway.streams.clip import Clip
 from gateway.streams.conditioning import Conditioning
+from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from tests.gateway.fleet import describe_model, status
 from tests.gateway.processes import pcm_of
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.test_relay import gateway_of, prefer_the_first
+from tests.gateway.timing.audio import FakeAligner
 from worker.protocol import ErrorDetail, Latents, StartRequest
 
 PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
@@ -57,6 +60,9 @@ class Client:
 
     def drop_audio(self) -> int:
         return 0
+
+    def timed(self, index: int, epoch: int, part: PartTimes) -> None:
+        self.messages.append({"type": "timestamps", "index": index, "epoch": epoch, "part": part})
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
         return [message for message in self.messages if message["type"] == kind]
@@ -99,6 +105,35 @@ async def test_a_sentence_continues_the_one_before_where_the_model_can() -> None
     assert second.prompt_latents.data == latents_of(SENTENCES[0])
     assert third.prompt_text == SENTENCES[1]
     assert len({request.request_id for request in worker.requests}) == 3
+
+
+async def test_times_of_sentences_follow_and_all_are_told_before_the_end() -> None:
+    async with gateway_of(ScriptedWorker([Act()]), aligner="off", **PATIENT) as gateway:
+        gateway.aligner = FakeAligner(seconds_each=0.05)
+        client = Client(gateway, timestamps="word")
+        await client.say_all(*SENTENCES)
+    text, told = "".join(SENTENCES), [message["part"] for message in client.of_type("timestamps")]
+    assert [part.source for part in told] == ["aligned"] * 3
+    assert "".join(part.text for part in told) == text
+    words = [word for part in told for word in part.words]
+    assert [text[word.start : word.end] for word in words] == text.split()
+    assert all(a.end_seconds <= b.start_seconds + 1e-9 for a, b in pairwise(words))
+    assert words[-1].end_seconds <= len(client.pcm) / 2 / 24_000
+
+
+async def test_after_an_interruption_nothing_is_told_of_what_was_said_before() -> None:
+    async with gateway_of(ScriptedWorker([Act()]), aligner="off", **PATIENT) as gateway:
+        gateway.aligner = aligner = FakeAligner(seconds_each=0.05)
+        aligner.may_answer.clear()
+        client = Client(gateway, timestamps="word")
+        async with client.running():
+            client.session.append(SENTENCES[0])
+            await aligner.was_asked(1)
+            client.session.cancel(0)
+            aligner.may_answer.set()
+            client.session.append(SENTENCES[1])
+            client.session.stop()
+    assert [(told["index"], told["epoch"]) for told in client.of_type("timestamps")] == [(1, 1)]
 
 
 async def test_without_that_feature_each_sentence_begins_anew() -> None:
