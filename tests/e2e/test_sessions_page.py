@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -42,6 +43,28 @@ def seconds(page: Page) -> float:
 def open_session(page: Page, edge: Server, session_id: str) -> None:
     page.goto(f"{edge.url}/sessions/{session_id}")
     expect(page.locator("#play")).to_be_enabled()
+
+
+class TestLongTexts:
+    def test_a_text_file_is_spoken_fetched_and_deleted(
+        self, page: Page, fleet: Server, tmp_path: Path
+    ) -> None:
+        book = tmp_path / "My book.txt"
+        book.write_text(f"{SENTENCE}\n\n{MARKUP} {SENTENCE}")
+        page.goto(f"{fleet.url}/sessions")
+        page.locator("#job-file").set_input_files(book)
+        row = page.locator(".job-row")
+        expect(row).to_have_count(1)
+        expect(row).to_contain_text("My book")
+        expect(row.locator(".badge")).to_have_text("ready", timeout=60_000)
+        with page.expect_download() as waiting:
+            row.get_by_role("button", name="Download My book").click()
+        assert waiting.value.suggested_filename == "My book.mp3"
+        assert Path(waiting.value.path()).stat().st_size > 1000
+        row.get_by_role("button", name="Delete My book").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(row).to_have_count(0)
+        expect(page.locator("#job-said")).to_have_text("“My book” is deleted.")
 
 
 class TestList:
@@ -215,7 +238,7 @@ def test_who_has_the_link_may_listen_and_change_nothing(browser: Browser, fleet:
                 expect(visitor.page.locator("#play")).to_be_enabled()
                 visitor.page.click("#play")
                 expect(visitor.page.locator(".word.heard").first).to_have_text("The")
-                expect(visitor.page.get_by_role("button", name="Download")).to_be_visible()
+                expect(visitor.page.get_by_role("button", name="Download", exact=True)).to_be_visible()
                 for mine in ("#edit-title", "#share", "#delete", "#comment-box", "#back"):
                     expect(visitor.page.locator(mine).and_(visitor.page.locator(":visible"))).to_have_count(0)
                 assert visitor.complaints == []

@@ -149,6 +149,40 @@ export class VoxFleet {
     return this.#json(wordPath(word), { method: "DELETE" });
   }
 
+  // ------------------------------------------------------------------------------------------------- jobs
+
+  /** Has a long text spoken while nobody waits. @param {object} [options] of POST /api/jobs @returns {Promise<object>} */
+  async startJob(text, options = {}) {
+    return (await this.#json("/api/jobs", { method: "POST", json: { text, ...options } })).job;
+  }
+
+  /** @param {{limit?: number, before?: string}} [page] @returns {Promise<object>} newest first */
+  jobs(page = {}) {
+    return this.#json(withQuery("/api/jobs", page));
+  }
+
+  /** How far it is, and its chapters. */
+  async job(id) {
+    return (await this.#json(jobPath(id))).job;
+  }
+
+  async cancelJob(id) {
+    return (await this.#json(`${jobPath(id)}/cancel`, { method: "POST" })).job;
+  }
+
+  async resumeJob(id) {
+    return (await this.#json(`${jobPath(id)}/resume`, { method: "POST" })).job;
+  }
+
+  /** @param {{format?: string, sample_rate?: number, bit_rate?: number}} [file] @returns {Promise<Blob>} its audio */
+  jobResult(id, file = {}) {
+    return this.#blob(withQuery(`${jobPath(id)}/result`, file));
+  }
+
+  async deleteJob(id) {
+    await this.request(jobPath(id), { method: "DELETE" });
+  }
+
   // ----------------------------------------------------------------------------------------------- sessions
 
   /** @param {{limit?: number, before?: string}} [page] @returns {Promise<object>} newest first */
@@ -196,6 +230,7 @@ export class VoxFleet {
   }
 }
 
+const jobPath = (id) => `/api/jobs/${encodeURIComponent(id)}`;
 const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 
 /** Signs alone are no word, and ".." would be another address. @throws {ApiError} */

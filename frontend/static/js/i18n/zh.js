@@ -175,5 +175,9 @@ export default {
   "error.queue_full": "队列已满，请稍后再试。",
   "error.api_key_required": "此服务需要 API 密钥。",
   "error.invalid_api_key": "没有这个 API 密钥。",
+  "error.too_many_jobs": "长文本任务过多，请先删除一些。",
+  "error.job_state": "任务的状态已改变。",
+  "error.job_not_complete": "任务尚未完成。",
+  "error.disk_full": "服务器磁盘空间不足。",
   "error.voice_without_consent": "此音色尚未获得同意，不能使用。",
 };

@@ -11,6 +11,7 @@ import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
 import { matches, titleOf } from "./facts.js";
+import { Jobs } from "./jobs.js";
 import { sessionRow } from "./session-row.js";
 import { setMessage, t } from "./words.js";
 
@@ -118,3 +119,4 @@ class Sessions {
 }
 
 new Sessions().open();
+new Jobs().open();

@@ -1,0 +1,93 @@
+/**
+ * Long texts on the sessions page: a text file becomes a job, which is spoken while nobody waits. The list says how
+ * far each is, stops it, goes on with it, and fetches its audio.
+ */
+import { confirmed } from "../shared/confirm.js";
+import { byId, h, icon } from "../shared/dom.js";
+import { fleet } from "../shared/fleet.js";
+import { openKeySheet } from "../shared/key-sheet.js";
+import { needsKey, problemText } from "../shared/problems.js";
+import { save } from "../shared/save.js";
+import { titleOf } from "./facts.js";
+import { isOpen, jobRow } from "./job-row.js";
+import { setMessage, t } from "./words.js";
+
+const MOST = 50;
+const REFRESH_MS = 3000;
+
+export class Jobs {
+  #list = byId("job-list");
+  #said = byId("job-said");
+  #refresh = null;
+  #turn = 0;
+
+  async open() {
+    byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
+    window.addEventListener("apikey", () => this.#load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#load());
+    await this.#load();
+  }
+
+  async #load() {
+    const turn = (this.#turn += 1);
+    clearTimeout(this.#refresh);
+    try {
+      const { jobs } = await fleet.jobs({ limit: MOST });
+      if (turn !== this.#turn) return;
+      this.#draw(jobs);
+      if (jobs.some(isOpen)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
+    } catch (error) {
+      this.#showProblem(error, { asks: false }); // the list of recordings asks for the key
+    }
+  }
+
+  #draw(jobs) {
+    const focused = document.activeElement?.closest?.(".job-row")?.dataset.job;
+    const actions = {
+      cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
+      resume: (job) => this.#do(() => fleet.resumeJob(job.id)),
+      download: (job) => this.#do(() => this.#download(job)),
+      remove: (job) => this.#remove(job),
+    };
+    this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions)));
+    if (focused) this.#list.querySelector(`[data-job="${CSS.escape(focused)}"] button`)?.focus();
+  }
+
+  async #start(field) {
+    const [file] = field.files;
+    field.value = "";
+    if (file) await this.#do(async () => fleet.startJob(await file.text(), { title: file.name.replace(/\.\w+$/, "") }));
+  }
+
+  async #download(job) {
+    setMessage(this.#said, "jobs.packing");
+    save(await fleet.jobResult(job.id), `${titleOf(job)}.${job.format}`);
+    setMessage(this.#said, "jobs.saved");
+  }
+
+  async #remove(job) {
+    const title = titleOf(job);
+    if (!(await confirmed({ title: t("jobs.deleteAsk"), text: title, verb: t("sessions.delete") }))) return;
+    await this.#do(async () => {
+      await fleet.deleteJob(job.id);
+      setMessage(this.#said, "sessions.deleted", { title });
+    });
+  }
+
+  async #do(work) {
+    byId("job-problem").hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      this.#showProblem(error);
+      return;
+    }
+    await this.#load();
+  }
+
+  #showProblem(error, { asks = true } = {}) {
+    byId("job-problem").replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text: () => problemText(error) }));
+    byId("job-problem").hidden = needsKey(error);
+    if (asks && needsKey(error)) openKeySheet(error);
+  }
+}
