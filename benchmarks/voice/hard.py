@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ def hard_texts() -> list[tuple[str, str]]:
 def measure(reader: ModelReader, teacher: TeacherReader, judges: Judges, seeds: int) -> dict[str, Any]:
     """Every text is put into words as the gateway does, then spoken with `seeds` seeds."""
     texts = hard_texts()
-    jobs = [{"text": normalise(t, "en").text, "seed": s} for s in range(seeds) for _, t in texts]
-    clips = reader.read_all(jobs)
+    jobs = [{"text": normalise(t, "en", spell=True).text, "seed": s} for s in range(seeds) for _, t in texts]
+    spoken = reader.read_all(jobs)
+    clips = [replace(clip, text=text) for clip, (_, text) in zip(spoken, texts * seeds, strict=True)]
     wanted = [teacher.read(text, teacher.counterpart("default")) for _, text in texts]
     heard, teacher_heard = ([judges.words(clip.samples) for clip in them] for them in (clips, wanted))
     kinds = {}

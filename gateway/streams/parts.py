@@ -73,7 +73,8 @@ class Reading:
         """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
-        return normalise(text, language_of(self.model, self.language), self.lexicon, fixed)
+        spell = WORDS_ONLY in self.model.features
+        return normalise(text, language_of(self.model, self.language), self.lexicon, fixed, spell)
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""

@@ -25,14 +25,18 @@ LANGUAGES = ("en", "zh")
 
 
 def normalise(
-    text: str, language: str | None = None, lexicon: Lexicon = NO_LEXICON, fixed: Sequence[Edit] = ()
+    text: str,
+    language: str | None = None,
+    lexicon: Lexicon = NO_LEXICON,
+    fixed: Sequence[Edit] = (),
+    spell: bool = False,
 ) -> Spoken:
     """`text` as it is spoken. The same text gives the same result everywhere.
 
     language: ISO 639 code of the text where it is known. It decides for a text of figures alone; otherwise
     each sentence is read in the language whose script it is in. Text of other languages stays as it is.
     lexicon: what it says of a word is said first, and nothing changes it afterwards; so is what `fixed` says
-    of places in the text.
+    of places in the text. spell: give the names of letters that are spelt in English, "eff bee eye".
     """
     respelt, kept = lexicon.respell(text, fixed)
     if language is not None and language.split("-")[0].lower() not in LANGUAGES:
@@ -41,20 +45,28 @@ def normalise(
     unmarked = marked.edited(apply(MARKS, marked.text, kept))
     kept = [unmarked.spoken_range(*place) for place in kept]
     sentences = (
-        _sentence(match[0], language, ranges_within(kept, *match.span()))
+        _sentence(match[0], language, ranges_within(kept, *match.span()), spell)
         for match in _SENTENCE.finditer(unmarked.text)
     )
     spoken = unmarked.then(Spoken.joined(sentences))
     return respelt.then(spoken) if has_words(spoken.text) else respelt
 
 
-def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]]) -> Spoken:
-    as_written = Spoken.of(sentence)
-    if not _TELLING.search(sentence) or _OTHER_SCRIPT.search(sentence):
-        return as_written
-    if _is_chinese(sentence, language):
-        return chinese.normalise(sentence, kept)
-    return as_written.edited(apply(english.RULES, sentence, kept))
+def _sentence(sentence: str, language: str | None, kept: list[tuple[int, int]], spell: bool) -> Spoken:
+    said = Spoken.of(sentence)
+    if _OTHER_SCRIPT.search(sentence):
+        return said
+    telling = _TELLING.search(sentence) is not None
+    if (telling or spell) and _is_chinese(sentence, language):
+        return chinese.normalise(sentence, kept) if telling else said
+    if telling:
+        said = said.edited(apply(english.RULES, sentence, kept))
+    return said.then(_spelt(said, kept)) if spell else said
+
+
+def _spelt(said: Spoken, kept: list[tuple[int, int]]) -> Spoken:
+    places = [said.spoken_range(*place) for place in kept]
+    return Spoken.of(said.text).edited(apply(english.letters.RULES, said.text, places))
 
 
 def _is_chinese(sentence: str, language: str | None) -> bool:

@@ -46,15 +46,15 @@ def test_progress_is_told_in_whole_figures() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(PIECES)
-def test_whatever_comes_the_way_back_is_in_order(pieces: list[str]) -> None:
+@given(PIECES, st.booleans())
+def test_whatever_comes_the_way_back_is_in_order(pieces: list[str], spell: bool) -> None:
     text = " ".join(pieces)
-    spoken = normalise(text, "en")
+    spoken = normalise(text, "en", spell=spell)
     found = ranges(spoken)
     assert len(found) == len(spoken.text)
     assert all(0 <= start < end <= len(text) for start, end in found)
     assert all(one[0] <= other[0] and one[1] <= other[1] for one, other in pairwise(found))
-    assert normalise(text, "en") == spoken
+    assert normalise(text, "en", spell=spell) == spoken
 
 
 @settings(max_examples=100, deadline=None)
@@ -87,12 +87,14 @@ def test_the_earlier_rule_has_its_way() -> None:
     assert apply(rules, "abb c") == [Edit(1, 3, "B"), Edit(4, 5, "X")]
 
 
-@pytest.mark.parametrize("piece", ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:"])
+@pytest.mark.parametrize(
+    "piece", ["[", "| ", "a.", "1", "1,", "1/", "_a", "a@", " ", "第1", "1:", "A ", "A. ", "AB "]
+)
 def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     def seconds(count: int) -> float:
         text = (piece * count)[:count]
         began = time.process_time()
-        normalise(text, "en")
+        normalise(text, "en", spell=True)
         return time.process_time() - began
 
     short = min(seconds(1_000) for _ in range(3))

@@ -5,12 +5,15 @@ quantities.py     money, units, percentages
 calendar.py       dates, times, years
 identifiers.py    phone numbers, versions, codes, hashes
 abbreviations.py  "Dr.", "St.", "No." and their like; Roman numerals after a word
+letters.py        the names of letters, for models that cannot spell
 signs.py          ranges, scores, mathematics, and every number that is left
 """
 
 from gateway.text.addresses import address_rules
-from gateway.text.english import abbreviations, calendar, identifiers, quantities, signs
+from gateway.text.english import abbreviations, calendar, identifiers, letters, quantities, signs
 from gateway.text.english.numbers import cardinal, digits
+
+__all__ = ["RULES", "letters"]
 
 _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "?": "question mark", "=": "equals", "&": "and",
