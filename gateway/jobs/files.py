@@ -2,6 +2,7 @@
 
     data/jobs/{id}/
         request.json   what was asked for, the text included
+        chapters.json  where its chapters begin
         clip.json      the clip as it began: model, seed, words that are said otherwise
         audio.pcm      s16le mono at the model's rate
         parts.jsonl    characters and samples of each part
@@ -17,15 +18,18 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from gateway.disk import Disk
-from gateway.jobs.chapters import SpokenPart
+from gateway.jobs.chapters import Chapter, SpokenPart
 from gateway.sessions.files import folder_bytes, read_json, remove_folder, write_json
 
 _JOB_ID = re.compile(r"j_[A-Za-z0-9_-]{22}")
-_REQUEST, _CLIP, _AUDIO, _PARTS, _LOCK = "request.json", "clip.json", "audio.pcm", "parts.jsonl", "lock"
+_REQUEST, _CHAPTERS, _CLIP = "request.json", "chapters.json", "clip.json"
+_AUDIO, _PARTS, _LOCK = "audio.pcm", "parts.jsonl", "lock"
 
 
 def new_job_id() -> str:
@@ -49,11 +53,12 @@ class JobFiles:
         self.audio = self.folder / _AUDIO
         self._lock: int | None = None
 
-    def create(self, request: dict[str, Any], disk: Disk) -> None:
+    def create(self, request: dict[str, Any], chapters: Sequence[Chapter], disk: Disk) -> None:
         """A new folder. Raises FileExistsError, and OSError ENOSPC when too little is free."""
         disk.check()
         self.folder.mkdir(parents=True, mode=0o700)
         write_json(self.folder / _REQUEST, request)
+        write_json(self.folder / _CHAPTERS, {"chapters": [asdict(chapter) for chapter in chapters]})
 
     def lock(self) -> bool:
         """Become the one process that works on the job. False when another is, or there is no folder."""
@@ -79,6 +84,12 @@ class JobFiles:
     def request(self) -> dict[str, Any] | None:
         """What was asked for."""
         return read_json(self.folder / _REQUEST)
+
+    @property
+    def chapters(self) -> list[Chapter]:
+        """Where they begin."""
+        kept = read_json(self.folder / _CHAPTERS) or {}
+        return [Chapter(**fields) for fields in kept.get("chapters", ())]
 
     @property
     def clip(self) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from gateway.audio.formats import AudioFormat
 from gateway.errors import ApiError, FieldError
-from gateway.jobs.chapters import MOST_CHAPTERS, MOST_TITLE_CHARACTERS
+from gateway.jobs.chapters import MOST_CHAPTERS, MOST_TITLE_CHARACTERS, Chapter, find_chapters
 from gateway.requests import SaidRequest, Text, TtsRequest, check_limits
 from gateway.settings import GatewaySettings
 
@@ -55,6 +55,12 @@ class JobRequest(SaidRequest):
                 message = "chapters: each begins within the text, after the one before it"
                 raise FieldError("chapters", "invalid_value", message)
         return self
+
+    def find_chapters(self) -> list[Chapter]:
+        """Those that were named, or that the text has. Takes a while for a long one."""
+        if isinstance(self.chapters, list):
+            return [Chapter(chapter.title, chapter.start) for chapter in self.chapters]
+        return find_chapters(self.text) if self.chapters == "auto" and self.input_type == "text" else []
 
     def clip_request(self) -> TtsRequest:
         """What is spoken: at the model's rate, from which any format is made."""

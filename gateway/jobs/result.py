@@ -10,9 +10,8 @@ from gateway.audio.chapters import ChapterMark
 from gateway.audio.encoders import stream_encoder, with_flac_length
 from gateway.audio.formats import Resampler, output_sample_rate
 from gateway.audio.wav import UNKNOWN_BYTES, wav_header
-from gateway.jobs.chapters import Chapter, find_chapters, mark_chapters
+from gateway.jobs.chapters import mark_chapters
 from gateway.jobs.files import JobFiles
-from gateway.jobs.request import JobRequest
 
 _PIECE_SECONDS = 5
 
@@ -26,20 +25,9 @@ class ResultFormat:
     bit_rate: int | None = None
 
 
-def chapters_of(order: JobRequest) -> list[Chapter]:
-    """The chapters of its text: those that were named, or found."""
-    if isinstance(order.chapters, list):
-        return [Chapter(chapter.title, chapter.start) for chapter in order.chapters]
-    return find_chapters(order.text) if order.chapters == "auto" and order.input_type == "text" else []
-
-
 def marks_of(files: JobFiles, sample_rate: int) -> list[ChapterMark]:
     """When they are heard, as far as they were spoken. Blocks. Raises OSError."""
-    request = files.request
-    if request is None or not sample_rate:
-        return []
-    chapters = chapters_of(JobRequest.model_validate(request))
-    return mark_chapters(chapters, files.parts(), sample_rate)
+    return mark_chapters(files.chapters, files.parts(), sample_rate) if sample_rate else []
 
 
 def result_pieces(

@@ -69,8 +69,7 @@ class Jobs:
         )
         files = self.files(job.id)
         try:
-            request = order.model_dump(mode="json")
-            await asyncio.to_thread(files.create, request, self._gateway.disk)
+            await asyncio.to_thread(self._create_files, files, order)
             await self.store.add(job)
         except OSError as error:
             await asyncio.to_thread(files.remove)
@@ -82,6 +81,9 @@ class Jobs:
             raise
         self._wake.set()
         return await self.store.get(job.id) or job
+
+    def _create_files(self, files: JobFiles, order: JobRequest) -> None:
+        files.create(order.model_dump(mode="json"), order.find_chapters(), self._gateway.disk)
 
     async def cancel(self, job: Job) -> None:
         """End it; what was spoken is kept. Raises ApiError 409 for one that has ended."""

@@ -350,7 +350,7 @@ async def test_owners_take_turns_and_a_gateway_works_on_so_many_at_once(tmp_path
 async def test_a_job_that_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:
     async with running(tmp_path, reading_worker()) as service:
         held = JobFiles(service.jobs.folder, "j_" + "x" * 22)
-        held.create({}, service.gateway.disk)
+        held.create({}, [], service.gateway.disk)
         assert held.lock() and not JobFiles(service.jobs.folder, "j_" + "x" * 22).lock()
         held.unlock()
         assert JobFiles(service.jobs.folder, "j_" + "x" * 22).lock()
@@ -363,7 +363,7 @@ async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: py
         waiting, ended = [await gateway.post() for _ in range(2)]
         await gateway.jobs.store.end(ended, "failed")
         orphan = gateway.jobs.files("j_" + "x" * 22)
-        orphan.create({}, gateway.gateway.disk)
+        orphan.create({}, [], gateway.gateway.disk)
         await gateway.jobs._sweep()
         assert [path.name for path in gateway.jobs.folder.iterdir()] == [waiting]
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
