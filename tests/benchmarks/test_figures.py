@@ -131,6 +131,17 @@ def service_figures() -> list[str]:
     ]
 
 
+def open_loop_figures() -> list[str]:
+    """What clients of OpenAI's route hear at fixed rates, and that each was heard whole."""
+    rows = results("open_loop")["rates"]
+    assert not any(row["errors"] or row["never_audible"] for row in rows)
+    return [
+        f"| {row['rate']:.0f} | {row['audible_ms']['p50']:.1f}; {row['audible_ms']['p95']:.1f} "
+        f"| {row['audio_seconds_per_second']:.0f} | {row['requests_with_underruns']} of {row['requests']} |"
+        for row in rows
+    ]
+
+
 def resume_figures() -> list[str]:
     """What resumed clips and prompts cost, with one program and with two."""
     before, now = results("gpu_resume")["voxcpm2"].values()
@@ -152,7 +163,8 @@ def voice_figures() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "figures", [service_figures, chaos_figures, gateway_figures, resume_figures, voice_figures]
+    "figures",
+    [service_figures, open_loop_figures, chaos_figures, gateway_figures, resume_figures, voice_figures],
 )
 def test_the_numbers_cite_what_faults_and_load_came_to(figures: Any) -> None:
     text = (ROOT / "docs" / "numbers.md").read_text()

@@ -4,6 +4,7 @@ the first, bit for bit, and the first one has nothing to do with it.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +98,7 @@ def test_two_engines_in_one_thread_speak_the_same(tiny: Path, graphs: str) -> No
 @pytest.mark.parametrize("graphs", GRAPHS)
 def test_the_second_device_takes_nothing_of_the_first(tiny: Path, graphs: str) -> None:
     """Neither memory nor a stream: the first is kept busy meanwhile."""
+    gc.collect()  # engines of the tests before
     torch.cuda.synchronize(0)
     before = torch.cuda.memory_allocated(0)
     assert torch.cuda.current_device() == 0

@@ -147,7 +147,7 @@ class VAERecipe:
 
     most_latent_noise: deviations of noise that the decoder learns to bear; adversarial_from: share of stage 2
     after which the discriminators take part, in a warm start 0; judge_warmup_steps: how long they
-    learn before the decoder heeds them; adversarial_ratio: their gradient's norm over that of the mel
+    learn while the decoder stands still; adversarial_ratio: their gradient's norm over that of the mel
     loss, reached adversarial_ramp_steps later; judge_learning_rate: of the discriminators, constant;
     most_hours: of speech kept in device memory; least_steps: of each stage, even when its time is over.
     """
@@ -223,7 +223,7 @@ class Recipe:
 
     def for_warm_start(self) -> Recipe:
         """Lower peaks of the rates, and discriminators from the start: the weights are good already."""
-        rate = 0.5 * self.vae.decoder_learning_rate
+        rate = 0.25 * self.vae.decoder_learning_rate
         vae = replace(self.vae, decoder_learning_rate=rate, adversarial_from=0.0)
         return replace(self, vae=vae, lm=replace(self.lm, learning_rate=0.7 * self.lm.learning_rate))
 

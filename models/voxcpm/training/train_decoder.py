@@ -2,9 +2,9 @@
 
 The latents get some noise, as the language model's output has. The adversarial gradient at the
 decoder's output is scaled to a fixed share of the mel gradient's norm (the balancer of Défossez et
-al. 2022), so that the mel loss keeps falling; what is nearly silent has no part in that norm. On several GPUs
-gradients are averaged over ranks. Writes `decoder_plain.pt` (before the adversarial part)
-and `decoder.pt`, both averages of the weights.
+al. 2022), so that the mel loss keeps falling; what is nearly silent has no part in that norm. Until the
+discriminators have learnt something, the decoder stands still. On several GPUs gradients are averaged over
+ranks. Writes `decoder_plain.pt` (before the adversarial part) and `decoder.pt`, both averages of the weights.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class DecoderTrainer:
         compute_as_images(self.vae)
         add_weight_norm(self.vae.decoder)
         self.discriminators = Discriminators().to(device)
-        self.mel_loss, self.hearing = MelLoss(floor=QUIET_FLOOR).to(device), Hearing().to(device)
+        self.mel_loss, self.hearing = MelLoss().to(device), Hearing().to(device)
+        self.loud_mel_loss = MelLoss(floor=QUIET_FLOOR).to(device)
         self.store = SpeechStore(work / "speech", device, min(recipe.vae.most_hours, recipe.hours))
         self.step, self.spent = 0, 0.0
         self.checkpoint = work / "decoder_checkpoint.pt"
@@ -147,30 +148,31 @@ class DecoderTrainer:
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
             return self.discriminators(audio)
 
-    def mel_gradient(self, made: Tensor) -> tuple[Tensor, Tensor]:
+    def mel_gradient(self, made: Tensor, loss: MelLoss) -> tuple[Tensor, Tensor]:
         """(mel loss, its gradient at the reconstruction)."""
         output = made.detach().requires_grad_()
-        mel = self.mel_loss(output, self.audio)
+        mel = loss(output, self.audio)
         return mel, torch.autograd.grad(mel, output)[0]
 
     def gradients(self) -> Losses:
         """Backward of one batch in `self.audio` with the mel loss alone."""
         made = self.reconstruct()
-        mel, gradient = self.mel_gradient(made)
+        mel, gradient = self.mel_gradient(made, self.mel_loss)
         made.backward(self.recipe.mel_weight * gradient)
         return {"mel": mel}
 
     def adversarial_gradients(self) -> Losses:
         """The same against the discriminators; one look of theirs gives their gradient and the decoder's."""
         made = self.reconstruct()
-        mel, gradient = self.mel_gradient(made)
+        mel, gradient = self.mel_gradient(made, self.mel_loss)
+        _, loud = self.mel_gradient(made, self.loud_mel_loss)
         output = made.detach().requires_grad_()
         real, seen = self.judge(self.audio), self.judge(output)
         loss = discriminator_loss(real, seen)
         loss.backward(inputs=self.judge_group.parameters, retain_graph=True)
         wanted = [(score.detach(), [f.detach() for f in features]) for score, features in real]
         other = torch.autograd.grad(generator_loss(wanted, seen), output)[0]
-        share = self.ratio * self.norms[0].add(gradient.norm())
+        share = self.ratio * self.norms[0].add(loud.norm())
         share = share / self.norms[1].add(other.norm())
         made.backward(self.recipe.mel_weight * (gradient + share * other))
         return {"mel": mel, "judges": loss, "margin": margin(real, seen)}
@@ -183,7 +185,8 @@ class DecoderTrainer:
 
     def train_step(self, progress: float, adversarial: bool) -> Losses:
         """One step; returns losses on the device."""
-        rate = warmup(self.step, self.recipe.warmup_steps) * cosine(progress)
+        listening = adversarial and self.adversarial_steps < self.recipe.judge_warmup_steps
+        rate = 0.0 if listening else warmup(self.step, self.recipe.warmup_steps) * cosine(progress)
         set_learning_rate(self.decoder_group.optimizer, self.recipe.decoder_learning_rate * rate)
         rate = warmup(self.adversarial_steps, JUDGE_RATE_STEPS)
         set_learning_rate(self.judge_group.optimizer, self.recipe.judge_learning_rate * rate)
