@@ -11,6 +11,7 @@ from typing import Any
 
 from gateway.disk import Disk
 from gateway.sessions import files, timeline, wav
+from gateway.sessions.spoken import estimate_by_audio
 
 _CHECK_BYTES = 1 << 20
 _META_FIELDS = ("id", "kind", "created_at")
@@ -144,6 +145,7 @@ def finalise(folder: Path, state: str, outcome: str | None, reason: str | None =
     if outcome is not None:
         lines.append({"type": "end", "at": lines[-1].get("at", 0.0) if lines else 0.0, "outcome": outcome})
     built = timeline.build(lines)
+    estimate_by_audio(folder, built)
     files.write_json(folder / files.TIMELINE, built)
     facts = _facts(folder, state, built)
     meta = files.read_json(folder / files.META) or {"id": folder.name}

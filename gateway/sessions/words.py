@@ -1,7 +1,7 @@
 """When the words of a recorded session were said, as files: SRT, WebVTT, JSON.
 
-What nobody told while it was spoken is found out from the recorded audio, by the aligner where there is one
-and it has time, and kept in the timeline.
+Where nobody has listened while it was spoken, the aligner does now, if there is one and it has time; what it
+hears is kept in the timeline.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from typing import Any
 
 from gateway.sessions import files
 from gateway.sessions.recording_files import read_timeline
-from gateway.sessions.timeline import as_spoken
-from gateway.sessions.wav import file_header
+from gateway.sessions.spoken import spoken_part, timeline_words, words_of
 from gateway.timing.aligner import Aligner
-from gateway.timing.envelope import Envelope
-from gateway.timing.part import SpokenPart, language_of_script
 from gateway.timing.subtitles import Cue, cues, srt, timed_fields, vtt
 from gateway.timing.words import Timed
 
@@ -65,50 +62,19 @@ async def session_words(folder: Path, aligner: Aligner | None) -> SessionWords:
     for utterance in timeline["utterances"]:
         found: list[dict[str, Any]] = []
         for part in utterance["parts"]:
-            known = [word for word in utterance["words"] if part["start"] <= word["start"] < part["end"]]
-            if not known or any(word["estimated"] for word in known):
-                in_time = asyncio.get_running_loop().time() < until
-                known = await _listen(folder, timeline, utterance, part, aligner if in_time else None)
-                learnt |= any(not word["estimated"] for word in known)
-            found += known
+            words = words_of(part, utterance)
+            estimated = any(word["estimated"] for word in words)
+            if aligner is not None and estimated and asyncio.get_running_loop().time() < until:
+                with contextlib.suppress(OSError, ValueError):  # the audio is not there
+                    said = await asyncio.to_thread(spoken_part, folder, timeline, utterance, part)
+                    if (times := await said.heard_by(aligner)) is not None:
+                        words, learnt = timeline_words(times, part, utterance["sample_rate"]), True
+            found += words
         utterance["words"] = found
     if learnt:
         with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
             await asyncio.to_thread(files.write_json, folder / files.TIMELINE, timeline, durable=False)
     return _together(timeline["utterances"])
-
-
-async def _listen(
-    folder: Path, timeline: dict[str, Any], utterance: dict[str, Any], part: dict[str, Any],
-    aligner: Aligner | None,
-) -> list[dict[str, Any]]:  # fmt: skip
-    rate = utterance["sample_rate"]
-    path = files.utterance_file(folder, utterance["index"])
-    first = part["first_sample"]
-    pcm = await asyncio.to_thread(_samples, path, first, part["end_sample"])
-    envelope = Envelope(rate)
-    envelope.add(pcm)
-    text = utterance["text"][part["start"] : part["end"]]
-    given = (timeline.get("request") or {}).get("language") or language_of_script(text, "en")
-    spoken = await asyncio.to_thread(as_spoken, text, part)
-    said = SpokenPart(spoken, envelope.seconds, envelope.spans(), given.partition("-")[0].lower(), rate, pcm)
-    times = await said.times(aligner)
-    return [
-        {
-            "start": part["start"] + word.start,
-            "end": part["start"] + word.end,
-            "first_sample": first + round(word.start_seconds * rate),
-            "end_sample": first + round(word.end_seconds * rate),
-            "estimated": times.source != "aligned",
-        }
-        for word in times.words
-    ]
-
-
-def _samples(path: Path, first: int, end: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(len(file_header(path)) + 2 * first)
-        return file.read(2 * max(end - first, 0))
 
 
 def _together(utterances: Sequence[dict[str, Any]]) -> SessionWords:

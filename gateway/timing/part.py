@@ -98,7 +98,7 @@ class SpokenPart:
     async def heard_by(self, aligner: Aligner) -> Times | None:
         """By whoever listens; None where that came to nothing."""
         said = pieces(self.spoken)
-        if self.pcm is None or not said:
+        if not self.pcm or not said:
             return None
         try:
             heard = await aligner.align(self.pcm, self.sample_rate, said, self.language)

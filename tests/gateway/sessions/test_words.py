@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 from gateway.service import Gateway
+from gateway.sessions.files import utterance_file
+from gateway.sessions.recording_files import read_timeline
 from gateway.sessions.words import FORMATS, session_words
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Timed, Times
@@ -40,6 +42,23 @@ async def test_without_an_aligner_the_pauses_of_the_audio_tell(tmp_path: Path) -
     assert [round(found.words[index].start_seconds, 2) for index in (0, 3)] == [0.3, SECONDS + 0.2]
     assert [round(found.words[index].end_seconds, 2) for index in (2, 4)] == [1.3, SECONDS + 0.8]
     assert [cue.text for cue in found.cues] == ["One two three.", "Four five."]
+
+
+async def test_the_timeline_knows_of_the_pauses_too(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        timeline = read_timeline(await record(gateway))
+    first, second = (
+        [word["first_sample"] / RATE for word in each["words"]] for each in timeline["utterances"]
+    )
+    assert (round(first[0], 2), round(second[0], 2)) == (0.3, 0.2)
+
+
+async def test_words_without_their_audio_are_still_words(tmp_path: Path) -> None:
+    async with recording_gateway(tmp_path) as gateway:
+        folder = await record(gateway)
+        utterance_file(folder, 1).unlink()
+        found = await session_words(folder, FakeAligner(seconds_each=0.3))
+    assert found.source == "mixed" and len(found.words) == 5
 
 
 async def test_an_aligner_listens_once(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""A part of a recorded text with its audio: what there is to tell by when its words were said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gateway.sessions import files
+from gateway.sessions.timeline import as_spoken
+from gateway.sessions.wav import file_header
+from gateway.timing.envelope import Envelope
+from gateway.timing.part import SpokenPart, language_of_script
+from gateway.timing.words import Times
+
+
+def words_of(part: dict[str, Any], utterance: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those words of an utterance that stand in one of its parts."""
+    return [word for word in utterance["words"] if part["start"] <= word["start"] < part["end"]]
+
+
+def spoken_part(
+    folder: Path, timeline: dict[str, Any], utterance: dict[str, Any], part: dict[str, Any]
+) -> SpokenPart:
+    """Blocks while it reads. Raises OSError, and ValueError for a file that is no WAV."""
+    rate = utterance["sample_rate"]
+    pcm = _samples(files.utterance_file(folder, utterance["index"]), part["first_sample"], part["end_sample"])
+    envelope = Envelope(rate)
+    envelope.add(pcm)
+    text = utterance["text"][part["start"] : part["end"]]
+    given = (timeline.get("request") or {}).get("language") or language_of_script(text, "en")
+    language = given.partition("-")[0].lower()
+    return SpokenPart(as_spoken(text, part), envelope.seconds, envelope.spans(), language, rate, pcm)
+
+
+def timeline_words(times: Times, part: dict[str, Any], sample_rate: int) -> list[dict[str, Any]]:
+    """As they stand in the timeline."""
+    return [
+        {
+            "start": part["start"] + word.start,
+            "end": part["start"] + word.end,
+            "first_sample": part["first_sample"] + round(word.start_seconds * sample_rate),
+            "end_sample": part["first_sample"] + round(word.end_seconds * sample_rate),
+            "estimated": times.source != "aligned",
+        }
+        for word in times.words
+    ]
+
+
+def estimate_by_audio(folder: Path, timeline: dict[str, Any]) -> None:
+    """Let the pauses of the recorded audio tell where nobody has listened. Blocks while it reads."""
+    for utterance in timeline["utterances"]:
+        found: list[dict[str, Any]] = []
+        for part in utterance["parts"]:
+            words = words_of(part, utterance)
+            if any(word["estimated"] for word in words):
+                try:
+                    times = spoken_part(folder, timeline, utterance, part).estimated()
+                except (OSError, ValueError):  # the audio is not there: its length has to do
+                    found += words
+                    continue
+                words = timeline_words(times, part, utterance["sample_rate"])
+            found += words
+        utterance["words"] = found
+
+
+def _samples(path: Path, first: int, end: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(len(file_header(path)) + 2 * first)
+        return file.read(2 * max(end - first, 0))
