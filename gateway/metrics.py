@@ -106,6 +106,10 @@ class Metrics:
         self.live_utterances = Counter(
             "voxfleet_live_utterances_total", "Utterances begun in live sessions.", registry=registry
         )
+        self.timed_parts = Counter(
+            "voxfleet_timed_parts_total", "Parts of a text whose word times were told, by source.",
+            ["source"], registry=registry,
+        )  # fmt: skip
         self.sessions_recorded = Counter(
             "voxfleet_sessions_recorded_total", "Sessions recorded to their end.", ["kind"], registry=registry
         )

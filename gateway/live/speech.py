@@ -322,6 +322,7 @@ class LiveSpeech:
             await self._delivery.drained()
 
     def _timed(self, utterance: Utterance, part: PartTimes) -> None:
+        self._gateway.metrics.timed_parts.labels(part.source).inc()
         self._session.timed(utterance, part)
         self._witness.timed(utterance.index, part, self._sample_rate)
 

@@ -100,7 +100,7 @@ class Synthesis:
         """That the listener got here."""
         self._times: ClipTimes | None = None
         if self._request.timestamps != "none":
-            self._times = ClipTimes(self.clip, gateway.aligner, InOrder(), listener.timed)
+            self._times = ClipTimes(self.clip, gateway.aligner, InOrder(), self._timed)
         self.sample_rate = 0
         """Of the audio that the listener gets, known when it has heard `started`."""
 
@@ -124,6 +124,7 @@ class Synthesis:
         finally:
             if self._times is not None:
                 self._times.order.drop()
+                self._times = None  # which refers to this
             if self._delivery is not None:
                 self._delivery.drop()
             self._record(outcome)
@@ -275,6 +276,10 @@ class Synthesis:
         if self._times is not None:
             self._times.speaking()
         self._witness.speaking(lease.worker.id, self.clip, self.sample_rate)
+
+    def _timed(self, part: PartTimes) -> None:
+        self._metrics.timed_parts.labels(part.source).inc()
+        self._listener.timed(part)
 
     def _open_output(self, worker_id: str) -> None:
         request, model_rate = self._request, self.clip.model.sample_rate

@@ -83,6 +83,7 @@ async def test_an_aligner_is_asked_for_each_part_and_delays_no_audio() -> None:
         aligner.may_answer.set()
         outcome = await speaking
     assert {part.source for part in ear.parts} == {"aligned"}
+    assert gateway.metrics.timed_parts.labels("aligned")._value.get() == len(ear.parts)
     check(ear.parts, TEXT, outcome.audio_seconds)
     assert " five" in aligner.asked[0][1]
 
