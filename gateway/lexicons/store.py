@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 
-import structlog
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.database import Database, DatabaseError, OwnerLexicon
+from gateway.database import Database, OwnerLexicon
 from gateway.database.tables import now
-from gateway.database.transactions import lock, to_its_end
+from gateway.database.transactions import answered, lock, to_its_end
 from gateway.errors import ApiError
-
-logger = structlog.get_logger(__name__)
 
 SERVICE = ""
 """The owner of the service's lexicon; no tenant is called so."""
 _LOCK = 0x766F7A  # any number that nobody else locks
-_FAILURES = (SQLAlchemyError, DatabaseError, OSError)
 
 
 class LexiconStore:
@@ -82,12 +77,5 @@ class LexiconStore:
             message = f"this service keeps the lexicons of at most {self._max_lexicons} clients"
             raise ApiError(409, "too_many_lexicons", message)
 
-    @asynccontextmanager
-    async def _rows(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
-        try:
-            async with self._database.transaction(erasing=erasing) as rows:
-                yield rows
-        except _FAILURES as error:
-            logger.error("the database of lexicons failed", error=type(error).__name__)
-            message = "lexicons cannot be reached at the moment"
-            raise ApiError(503, "lexicons_unavailable", message, retry_after_seconds=5) from error
+    def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
+        return answered(self._database, "lexicons", "lexicons_unavailable", erasing=erasing)

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import structlog
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.database import Database, DatabaseError, VoiceConsent
-from gateway.database.transactions import lock, to_its_end
+from gateway.database import Database, VoiceConsent
+from gateway.database.transactions import answered, lock, to_its_end
 from gateway.errors import ApiError
 from gateway.voices import consent
 from gateway.voices.fields import ConsentForm
@@ -115,15 +114,8 @@ class RecordedConsents:
         if not used:
             await self.store.delete(audio_sha256)
 
-    @asynccontextmanager
-    async def _rows(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
-        try:
-            async with self._database.transaction(erasing=erasing) as rows:
-                yield rows
-        except (SQLAlchemyError, DatabaseError, OSError) as error:
-            logger.error("the database of consents failed", error=type(error).__name__)
-            message = "consents cannot be reached at the moment"
-            raise ApiError(503, "voices_unavailable", message, retry_after_seconds=5) from error
+    def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
+        return answered(self._database, "consents", "voices_unavailable", erasing=erasing)
 
 
 def statement(row: VoiceConsent) -> str:

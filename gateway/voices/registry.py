@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import structlog
 from sqlalchemy import func, or_, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.database import Database, DatabaseError, Voice
+from gateway.database import Database, Voice
 from gateway.database.tables import now
-from gateway.database.transactions import lock, to_its_end
+from gateway.database.transactions import answered, lock, to_its_end
 from gateway.errors import ApiError
-
-logger = structlog.get_logger(__name__)
 
 _LOCK = 0x766F79  # any number that nobody else locks
 _ID = re.compile(r"v_[0-9a-f]{16}")
@@ -118,15 +114,8 @@ class VoiceRegistry:
             message = f"one client may have at most {self._max_per_owner} voices; delete one first"
             raise ApiError(409, "too_many_voices", message)
 
-    @asynccontextmanager
-    async def _rows(self, *, erasing: bool = False) -> AsyncIterator[AsyncSession]:
-        try:
-            async with self._database.transaction(erasing=erasing) as rows:
-                yield rows
-        except (SQLAlchemyError, DatabaseError, OSError) as error:
-            logger.error("the database of voices failed", error=type(error).__name__)
-            message = "custom voices cannot be reached at the moment"
-            raise ApiError(503, "voices_unavailable", message, retry_after_seconds=5) from error
+    def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
+        return answered(self._database, "custom voices", "voices_unavailable", erasing=erasing)
 
 
 async def _check_name(rows: AsyncSession, voice: Voice) -> None:
