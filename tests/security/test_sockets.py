@@ -11,6 +11,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
+from gateway.settings import GatewaySettings
 from tests.gateway.processes import (
     LONG_TEXT,
     PATIENCE_SECONDS,
@@ -39,10 +40,11 @@ async def closed_with(gateway: GatewayProcess, path: str, *messages: bytes) -> i
 
 
 async def test_a_message_beyond_the_limit_is_not_read(path: str, lonely: GatewayProcess) -> None:
-    whole = Frame(Opcode.TEXT, b" " * ((1 << 16) + 1)).serialize(mask=True)
-    announced = Frame(Opcode.TEXT, b" " * (1 << 24)).serialize(mask=True)[:100]
-    piece = Frame(Opcode.TEXT, b" " * (1 << 15), fin=False).serialize(mask=True)
-    more = Frame(Opcode.CONT, b" " * (1 << 15), fin=False).serialize(mask=True)
+    limit = GatewaySettings.model_fields["max_message_bytes"].default
+    whole = Frame(Opcode.TEXT, b" " * (limit + 1)).serialize(mask=True)
+    announced = Frame(Opcode.TEXT, b" " * (16 * limit)).serialize(mask=True)[:100]
+    piece = Frame(Opcode.TEXT, b" " * (limit // 2), fin=False).serialize(mask=True)
+    more = Frame(Opcode.CONT, b" " * (limit // 2), fin=False).serialize(mask=True)
     for messages in ((whole,), (announced,), (piece, more, more)):
         assert await closed_with(lonely, path, *messages) == 1009
 
