@@ -11,6 +11,7 @@ import asyncio
 import http
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -53,7 +54,10 @@ class Act:
 
 @dataclass
 class ScriptedWorker:
-    """`requests` are the start messages that came; `cancelled` counts the requests that were given up."""
+    """`requests` are the start messages that came; `cancelled` counts the requests that were given up.
+
+    Requests are answered when `together` of them have come, and then so many again.
+    """
 
     script: list[Act]
     revision: str = "1"
@@ -65,6 +69,8 @@ class ScriptedWorker:
     features: tuple[str, ...] = ()
     slots: int = 4
     connections: int = 0
+    together: int = 1
+    _groups: defaultdict[int, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     _boots: int = 0
 
     @asynccontextmanager
@@ -100,7 +106,11 @@ class ScriptedWorker:
 
     async def _serve(self, socket: ServerConnection, start: StartRequest) -> None:
         act = self.script[min(len(self.requests), len(self.script) - 1)]
+        group = self._groups[len(self.requests) // self.together]
         self.requests.append(start)
+        if len(self.requests) % self.together == 0:
+            group.set()
+        await group.wait()
         if act.refusal is not None:
             await socket.send(ErrorMessage(error=act.refusal).model_dump_json())
             return
