@@ -68,6 +68,10 @@ class Metrics:
             "Clips that moved to another worker before their end.",
             registry=registry,
         )
+        self.takes = Counter(
+            "voxfleet_takes_total", "Further takes of parts that went wrong, by whether they were better.",
+            ["outcome"], registry=registry,
+        )  # fmt: skip
         self.migration_gap_seconds = Histogram(
             "voxfleet_migration_gap_seconds", "Last audio of one worker to first audio of the next.",
             buckets=_SECONDS, registry=registry,
@@ -169,10 +173,15 @@ class _PoolCollector:
         failures = CounterMetricFamily(
             "voxfleet_worker_failures", "Attempts that failed on a worker.", labels=["worker", "reason"]
         )
+        flaws = CounterMetricFamily(
+            "voxfleet_worker_flaws", "Parts of texts that went wrong on a worker.", labels=["worker", "flaw"]
+        )
         for worker in workers:
             up.add_metric([worker.id], float(worker.serving))
             total.add_metric([worker.id], worker.slots_total)
             used.add_metric([worker.id], len(worker.leases))
             for reason, count in worker.figures.failures.items():
                 failures.add_metric([worker.id, reason], count)
-        yield from (up, total, used, failures)
+            for flaw, count in worker.figures.flaws.items():
+                flaws.add_metric([worker.id, flaw], count)
+        yield from (up, total, used, failures, flaws)

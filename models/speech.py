@@ -17,10 +17,15 @@ import numpy as np
 
 FinishReason = Literal["stop", "length", "cancelled", "runaway", "error"]
 FINISH_REASONS: tuple[FinishReason, ...] = get_args(FinishReason)
+Flaw = Literal["", "clipped", "quiet", "repeated", "noisy", "long", "short", "silent"]
+"""What may be wrong with speech that came to its end."""
 AudioRole = Literal["prompt", "reference"]
 DEFAULT_VOICE = "default"
 WORDS_ONLY = "words_only"
 """The feature of a model that has to be given words: it has no tokens for digits, or misreads figures."""
+
+WATCHED = "watched"
+"""The feature of a model whose outputs tell flaws."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,8 @@ class SpeechOutput:
     finish_reason: FinishReason | None = None
     error: str | None = None
     """Why, when `finish_reason` is "error"."""
+    flaw: Flaw = ""
+    """Of the whole speech; told with its last patch."""
 
     @classmethod
     def ending(

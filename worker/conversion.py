@@ -66,6 +66,7 @@ def to_frame(output: SpeechOutput, start: StartRequest, step: int) -> Frame:
         pcm=to_pcm(output.audio),
         last=output.finish_reason is not None,
         finish_reason=output.finish_reason,
+        flaw=output.flaw if start.watch and has_patch else "",
     )
 
 

@@ -1,8 +1,9 @@
 """Binary messages of the wire: a fixed header with a checksum, then latents, then PCM.
 
-Little-endian throughout. The header has 100 bytes: magic "VXFL", version u8, kind u8, flags u8, finish reason
-u8, attempt u32, sequence u32, samples u32, latent values u32, engine step u64, request id (64 bytes, zero
-padded), CRC32 over everything else. A patch of 160 ms at 48 kHz with latents [4, 64] is 16,484 bytes.
+Little-endian throughout. The header has 100 bytes: magic "VXFL", version u8, kind u8, flags u8 (bit 0: the
+last; the others: its flaw), finish reason u8, attempt u32, sequence u32, samples u32, latent values u32,
+engine step u64, request id (64 bytes, zero padded), CRC32 over everything else. A patch of 160 ms at 48 kHz
+with latents [4, 64] is 16,484 bytes.
 
 Imported through `worker.protocol`, which says when each frame is sent.
 """
@@ -41,8 +42,12 @@ _KINDS = {int(kind): kind for kind in FrameKind}
 FINISH_REASONS = ("", "stop", "length", "cancelled", "runaway", "error")
 """Index = code on the wire; 0 is none."""
 
+FLAWS = ("", "clipped", "quiet", "repeated", "noisy", "long", "short", "silent")
+"""What may be wrong with speech that came to its end, from least to worst; index = code on the wire."""
+
 _MAGIC = b"VXFL"
 _FLAG_LAST = 1
+_FLAW_SHIFT = 1
 _HEADER = struct.Struct("<4sBBBBIIIIQ64s")
 _CHECKSUM = struct.Struct("<I")
 _SUMMED_HEADER = struct.Struct(_HEADER.format + "I")
@@ -71,6 +76,8 @@ class Frame:
     last: bool = False
     finish_reason: str | None = None
     """Given exactly when `last`: stop, length, cancelled, runaway or error."""
+    flaw: str = ""
+    """Of the whole speech, told with its last patch to who asked for it (`StartRequest.watch`)."""
 
     @property
     def samples(self) -> int:
@@ -84,6 +91,8 @@ def _check_frame(frame: Frame) -> None:
         raise ProtocolError("the request id is not of [A-Za-z0-9_-]{1,64}")
     if frame.last != (frame.finish_reason is not None):
         raise ProtocolError("a frame has a finish reason exactly when it is the last")
+    if frame.flaw and not (frame.last and frame.kind is FrameKind.AUDIO):
+        raise ProtocolError("a flaw is told with the last patch")
     if len(frame.pcm) % 2 or len(frame.latents) % 4:
         raise ProtocolError("PCM comes in samples of 2 bytes and latents in values of 4")
     if frame.kind is FrameKind.AUDIO:
@@ -100,7 +109,8 @@ def encode_frame(frame: Frame) -> bytes:
     _check_frame(frame)
     try:
         reason = FINISH_REASONS.index(frame.finish_reason or "")
-        kind = (frame.kind, _FLAG_LAST if frame.last else 0, reason)
+        flags = int(frame.last) * _FLAG_LAST | FLAWS.index(frame.flaw) << _FLAW_SHIFT
+        kind = (frame.kind, flags, reason)
         counts = (frame.attempt, frame.sequence, frame.samples, len(frame.latents) // 4, frame.step)
         header = _HEADER.pack(_MAGIC, PROTOCOL_VERSION, *kind, *counts, frame.request_id.encode("ascii"))
     except (ValueError, struct.error) as error:
@@ -136,7 +146,8 @@ def decode_frame(data: bytes) -> Frame:
     pcm_start = HEADER_BYTES + 4 * latent_values
     if len(data) != pcm_start + 2 * samples:
         raise ProtocolError("the payload is not as long as the header says")
-    if flags & ~_FLAG_LAST or reason >= len(FINISH_REASONS) or kind not in _KINDS:
+    flaw = flags >> _FLAW_SHIFT
+    if flaw >= len(FLAWS) or reason >= len(FINISH_REASONS) or kind not in _KINDS:
         raise ProtocolError("a field of the header has an unknown value")
     frame = Frame(
         _KINDS[kind],
@@ -146,8 +157,9 @@ def decode_frame(data: bytes) -> Frame:
         step,
         data[HEADER_BYTES:pcm_start],
         data[pcm_start:],
-        bool(flags),
+        bool(flags & _FLAG_LAST),
         FINISH_REASONS[reason] or None,
+        FLAWS[flaw],
     )
     _check_frame(frame)
     return frame

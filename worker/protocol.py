@@ -37,6 +37,7 @@ from pydantic import (
 from worker.bounds import MAX_ANSWER_BYTES, MAX_STATUS_BYTES, Code, Id, Name, SampleRate, Seconds, Words, cut
 from worker.frames import (
     FINISH_REASONS,
+    FLAWS,
     HEADER_BYTES,
     MAX_FRAME_BYTES,
     PROTOCOL_VERSION,
@@ -81,6 +82,7 @@ from worker.status import (
 
 __all__ = [
     "FINISH_REASONS",
+    "FLAWS",
     "GATEWAY_HEADER",
     "GATEWAY_ID_PATTERN",
     "GENERATE_PATH",
@@ -98,6 +100,7 @@ __all__ = [
     "REGISTRATION_PATH",
     "REGISTRATION_SECONDS",
     "SLOTS_PATH",
+    "WATCHED",
     "Accepted",
     "CancelRequest",
     "ClientMessage",
@@ -141,6 +144,8 @@ __all__ = [
 ]
 
 GENERATE_PATH = "/ws/generate"
+WATCHED = "watched"
+"""The feature of a model whose speech is watched while it is made."""
 HEARTBEAT_SECONDS = 0.25
 MAX_REQUEST_BYTES = 8 << 20
 """No `StartRequest` is larger; the latents of ten minutes of speech fit."""
@@ -213,6 +218,8 @@ class StartRequest(BaseModel):
     resume_latents: Latents | None = None
     claim: SlotClaim | None = None
     """Said by a gateway that talks about slots (`worker.slot_messages`)."""
+    watch: bool | None = None
+    """Tell a flaw of the speech with its last patch. Said where the model is `WATCHED`."""
 
 
 class CancelRequest(BaseModel):

@@ -108,7 +108,7 @@ class JobRunner:
         name = f"{self._row.id}-{place.part}"
         synthesis = Synthesis(
             self._gateway, clip.request, name, ear, self._standing(clip), clip=clip, protocol=PROTOCOL,
-            one_part=True,
+            one_part=True, whole=True,
         )  # fmt: skip
         await synthesis.run()
         if not self._parts:

@@ -33,6 +33,7 @@ from gateway.streams.clip import Clip
 from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
+from gateway.streams.takes import Takes
 from gateway.synthesis.attempts import Attempts, as_api_error
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
@@ -313,7 +314,7 @@ class LiveSpeech:
                 client,
                 self._settings,
                 on_start=lambda: self._speaking(clip, worker.id),
-                deliver=lambda pcm: self._deliver(clip, pcm),
+                takes=Takes(clip, lambda pcm: self._deliver(clip, pcm)),
                 may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 opened=self._at_work.opened,
                 keep=True,

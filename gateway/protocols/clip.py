@@ -29,17 +29,19 @@ def begin_clip(
     caller: Caller | None = None,
     *,
     longest_seconds: float | None = None,
+    whole: bool = False,
 ) -> tuple[Synthesis, dict[str, str]]:
     """The synthesis of `order`, and what the answer's headers say of it already.
 
     `caller`: whose clip it is; None for whoever sent `request`. `longest_seconds`: less than other clips may
-    have. Raises ApiError: who asks is not known, or asks for too much.
+    have. `whole`: the listener hears nothing before the end of the clip. Raises ApiError: who asks is not
+    known, or asks for too much.
     """
     caller = caller or gateway.callers.identify(request)
     witness = witness_clip(gateway.recorder, order, caller.tenant, listener, protocol=protocol)
     synthesis = Synthesis(
         gateway, order, request.state.request_id, witness, caller.standing(order), witness=witness,
-        protocol=protocol, longest_seconds=longest_seconds,
+        protocol=protocol, longest_seconds=longest_seconds, whole=whole,
     )  # fmt: skip
     headers = note_headers(gateway.settings.provenance_note)
     if witness.session_id is not None:
@@ -77,7 +79,7 @@ async def finished_clip(
     check_limits(order, gateway.settings, text_field, whole=True)
     longest = min(gateway.settings.max_clip_seconds, gateway.settings.max_audio_seconds)
     synthesis, facts = begin_clip(
-        request, gateway, order, collector, protocol, caller, longest_seconds=longest
+        request, gateway, order, collector, protocol, caller, longest_seconds=longest, whole=True
     )
     outcome = await while_connected(request, synthesis.run())
     began_at = time.monotonic()

@@ -17,7 +17,14 @@ WINDOW_REQUESTS = 256
 class WorkerFigures:
     """Plain numbers of one worker."""
 
-    __slots__ = ("_first_audio_seconds", "_real_time_factors", "failures", "migrations", "requests_served")
+    __slots__ = (
+        "_first_audio_seconds",
+        "_real_time_factors",
+        "failures",
+        "flaws",
+        "migrations",
+        "requests_served",
+    )
 
     def __init__(self) -> None:
         self._first_audio_seconds: deque[float] = deque(maxlen=WINDOW_REQUESTS)
@@ -26,6 +33,8 @@ class WorkerFigures:
         """Attempts that came to their end."""
         self.failures: Counter[str] = Counter()
         """Attempts that failed on it, by reason."""
+        self.flaws: Counter[str] = Counter()
+        """Parts of texts that went wrong on it, by what it said was wrong."""
         self.migrations = 0
         """Clips that had to go on elsewhere."""
 
@@ -47,6 +56,7 @@ class WorkerFigures:
             "rtf_p50": percentile(self._real_time_factors, 0.50),
             "requests_served": self.requests_served,
             "errors": self.failures.total(),
+            "flaws": self.flaws.total(),
             "migrations": self.migrations,
         }
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from gateway.requests import TtsRequest
 from gateway.streams.conditioning import Conditioning
 from gateway.streams.parts import Part, Reading
+from gateway.streams.progress import Progress, seed_of_take
 from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
@@ -72,6 +73,8 @@ class Clip:
         self.finish_reason: str | None = None
         self.part = 0
         """Which part of the text is being spoken."""
+        self.take = 0
+        """How often that was spoken before, and dropped."""
         self.part_start = 0
         """How many patches the parts before it have."""
         self.conditioning = Conditioning(request.voice)
@@ -220,8 +223,25 @@ class Clip:
 
     def begin_part(self, part: int) -> None:
         """Go on with a part; what is before it was heard, and its latents are let go."""
-        self.part, self.part_start = part, self.patches
+        self.part, self.part_start, self.take = part, self.patches, 0
         self.latents.clear()
+
+    @property
+    def progress(self) -> Progress:
+        """What was committed."""
+        latents = tuple(self.latents)
+        return Progress(latents, self.patches, self.samples, self.speech_samples, self.heard_samples)
+
+    def restore(self, progress: Progress) -> None:
+        """Have committed what was then, of the same part."""
+        self.latents[:] = progress.latents
+        self.patches, self.samples = progress.patches, progress.samples
+        self.speech_samples, self.heard_samples = progress.speech_samples, progress.heard_samples
+
+    def begin_take(self, before: Progress) -> None:
+        """Speak the present part again, with another seed. `before`: when it began; nobody heard it."""
+        self.restore(before)
+        self.take += 1
 
     @property
     def place(self) -> Place:
@@ -261,7 +281,7 @@ class Clip:
             request_id=wire_id,
             attempt=attempt,
             text=parts[self.part].spoken,
-            seed=self.seed,
+            seed=seed_of_take(self.seed, self.part, self.take),
             voice=self.conditioning.voice,
             reference_latents=self.conditioning.reference_latents,
             prompt_text=self.conditioning.prompt_text,

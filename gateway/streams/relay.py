@@ -15,8 +15,9 @@ from collections.abc import Callable
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import Lease
 from gateway.streams.clip import Clip
+from gateway.streams.takes import Takes
 from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
-from worker.protocol import Frame, FrameKind, ModelDescription
+from worker.protocol import WATCHED, Frame, FrameKind, ModelDescription
 
 _ENDINGS = ("stop", "length", "runaway")
 
@@ -31,29 +32,34 @@ async def relay(
     client: WorkerClient,
     settings: GatewaySettings,
     on_start: Callable[[], None],
-    deliver: Callable[[bytes], None],
+    takes: Takes,
     may_leave: Callable[[], bool] = lambda: False,
     opened: Callable[[FrameStream], None] = lambda stream: None,
     keep: bool = False,
 ) -> None:
     """One attempt on the leased worker: returns when the present part of the clip is complete.
 
-    `on_start` is called once the worker took the request, `deliver` with each patch of PCM, and `may_leave`
-    when the worker is being emptied: whether there is room elsewhere. `opened` gets the stream, with which
-    the attempt can be paused. `keep`: the slot is used again when this part is complete. Raises StreamBroken,
-    StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises.
+    `on_start` is called once the worker took the request; `takes` gets each patch of PCM and, when the part
+    is complete, may have it spoken again. `may_leave` is called when the worker is being emptied: whether
+    there is room elsewhere. `opened` gets the stream, with which the attempt can be paused. `keep`: the slot
+    is used again when this part is complete. Raises StreamBroken, StreamMoved, `ticket.ended_by`, and what
+    `WorkerClient.generate` raises.
     """
     if lease.worker.model is not None:
         clip.begin(lease.worker.model)
         await clip.prepare()
-    start = clip.start_request(f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}", lease.epoch)
-    start.claim = lease.claim(keep or not clip.is_last_part)
+    wire_id = f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}"
+    start = clip.start_request(f"{wire_id}-{clip.take}" if clip.take else wire_id, lease.epoch)
+    takes.begin()
+    start.claim = lease.claim(keep or not clip.is_last_part or takes.may_repeat)
+    if lease.worker.model is not None and WATCHED in lease.worker.model.features:
+        start.watch = True
     async with client.generate(start) as stream:
         lease.worker.accepted()
         _check_model(clip, lease.worker.model, stream)
         on_start()
         opened(stream)
-        attempt = _Attempt(clip, lease, stream, settings, deliver, may_leave)
+        attempt = _Attempt(clip, lease, stream, settings, takes, may_leave)
         await stream.each_frame(attempt.take)
 
 
@@ -66,18 +72,18 @@ class _Attempt:
         lease: Lease,
         stream: FrameStream,
         settings: GatewaySettings,
-        deliver: Callable[[bytes], None],
+        takes: Takes,
         may_leave: Callable[[], bool],
     ) -> None:
         self._clip = clip
         self._lease = lease
         self._stream = stream
-        self._deliver = deliver
+        self._takes = takes
         self._may_leave = may_leave
         self._watch = _EngineWatch(settings.stall_timeout_seconds)
 
     def take(self, frame: Frame) -> None:
-        """Take in one frame. Raises StreamBroken, StreamMoved, `ticket.ended_by`, what `deliver` raises."""
+        """Take in one frame. Raises StreamBroken, StreamMoved, `ticket.ended_by`, what `takes` raises."""
         clip = self._clip
         if self._lease.ticket.ended_by is not None:
             raise self._lease.ticket.ended_by
@@ -88,7 +94,9 @@ class _Attempt:
             raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
         self._watch.see(frame.step, resting=self._stream.paused)
         if frame.kind is not FrameKind.HEARTBEAT:
-            _take(clip, frame, self._stream, self._deliver)
+            if frame.flaw:
+                self._lease.worker.figures.flaws[frame.flaw] += 1
+            _take(clip, frame, self._stream, self._takes)
 
 
 def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream) -> None:
@@ -102,8 +110,8 @@ def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream
     clip.taken = True
 
 
-def _take(clip: Clip, frame: Frame, stream: FrameStream, deliver: Callable[[bytes], None]) -> None:
-    """Commit, then forward. Who hears the last patch knows already that it is the last."""
+def _take(clip: Clip, frame: Frame, stream: FrameStream, takes: Takes) -> None:
+    """Commit, then forward."""
     pcm = b""
     if frame.pcm:
         if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
@@ -112,19 +120,13 @@ def _take(clip: Clip, frame: Frame, stream: FrameStream, deliver: Callable[[byte
             raise StreamBroken("corrupt", "the worker speaks for longer than it was told")
         pcm = clip.commit_pause() + frame.pcm
         clip.commit(frame.latents, frame.samples)
-    if frame.last:
-        _finish(clip, frame.finish_reason, stream)
-        if clip.finish_reason is not None:
-            pcm += clip.commit_pause()
-    if pcm:
-        deliver(pcm)
-
-
-def _finish(clip: Clip, reason: str | None, stream: FrameStream) -> None:
-    if reason not in _ENDINGS:
-        message = stream.failure.message if stream.failure else f"the worker ended the request: {reason}"
-        raise StreamBroken("failed", message)
-    clip.end_part(reason)
+    if not frame.last:
+        takes.patch(pcm)
+    elif frame.finish_reason in _ENDINGS:
+        takes.end(pcm, frame.finish_reason, frame.flaw)
+    else:
+        reason = f"the worker ended the request: {frame.finish_reason}"
+        raise StreamBroken("failed", stream.failure.message if stream.failure else reason)
 
 
 class _EngineWatch:

@@ -29,6 +29,7 @@ from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
 from gateway.streams.relay import relay
 from gateway.streams.resume_token import Growth, TokenWriter
+from gateway.streams.takes import HeldTakes, Takes
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
 from gateway.text import Lexicon
@@ -63,10 +64,12 @@ class Synthesis:
         lexicon: Lexicon | None = None,
         longest_seconds: float | None = None,
         one_part: bool = False,
+        whole: bool = False,
     ) -> None:
         """`clip`: what there is of it already. `token`: told to the listener. `lexicon`: instead of the one
         that holds for the request. `longest_seconds`: of speech, instead of what holds for every clip.
         `one_part`: speak the present part of the text alone; its limits were looked at before.
+        `whole`: the listener hears nothing before its end, so a part that went wrong is spoken again.
         """
         self._gateway = gateway
         self._request = request
@@ -93,6 +96,7 @@ class Synthesis:
         self._started_at: float | None = None
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
+        self._takes = self._held_takes() if whole else Takes(self.clip, self._deliver)
         self._delivery: Delivery | None = None
         self._speed = 1.0
         """Of the part that is being spoken, against the model's."""
@@ -209,6 +213,17 @@ class Synthesis:
             self._listener.timed(PartTimes.wordless(self._request.text, _SILENCE_SECONDS))
         return Outcome(self.sample_rate, _SILENCE_SECONDS, 0, 0.0, 0.0, 0.0, "stop", self.seed, 0)
 
+    def _held_takes(self) -> HeldTakes:
+        most = self._settings.max_retakes
+        return HeldTakes(self.clip, self._hand_on, most, self._came, self._repeated)
+
+    def _repeated(self, flaw: str, better: bool) -> None:
+        outcome = "better" if better else "no_better"
+        self._metrics.takes.labels(outcome).inc()
+        part = self.clip.part + 1
+        message = f"part {part} was {flaw} and spoken again: {outcome.replace('_', ' ')}"
+        self._gateway.operations.log.record("retake", self._request_id, message)
+
     # ------------------------------------------------------------------------------------ `attempts.Work`
 
     @property
@@ -232,7 +247,7 @@ class Synthesis:
                     client,
                     self._settings,
                     on_start=lambda: self._start(lease),
-                    deliver=self._deliver,
+                    takes=self._takes,
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
                 self._attempts.forgive()
@@ -290,7 +305,13 @@ class Synthesis:
         self._listener.started(worker_id, self.sample_rate)
 
     def _deliver(self, pcm: bytes, last: bool = False) -> None:
+        self._came(pcm)
+        self._hand_on(pcm, last)
+
+    def _came(self, pcm: bytes) -> None:
         self._attempts.heard(len(pcm) / 2 / self.clip.model.sample_rate / self._speed)
+
+    def _hand_on(self, pcm: bytes, last: bool = False) -> None:
         if self._times is not None:
             self._times.heard(pcm)
         if self._token is not None and self.clip.finish_reason is None:

@@ -1,15 +1,17 @@
 """A VoxCPM checkpoint on disk, in the released layout, and its loading.
 
     config.json  model.safetensors (or shards, or pytorch_model.bin)  audiovae.safetensors | audiovae.pth
-    tokenizer.json  generation_config.json?  voices/voices.json?
+    tokenizer.json  generation_config.json?  voices/voices.json?  watch.npz?
 
-The last two are ours and optional: default guidance and step count, and named reference voices.
+The last three are ours and optional: default guidance and step count, named reference voices, and the
+statistics of good speech.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,7 @@ from models.voxcpm.fused import served
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.packed_layer import pack_model
 from models.voxcpm.tokenizer import TextTokenizer
+from models.voxcpm.watch import SpeechStatistics
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +61,8 @@ class Checkpoint:
     dtype: torch.dtype
     generation: dict[str, Any] = field(default_factory=dict)
     voices: dict[str, Voice] = field(default_factory=dict)
+    statistics: SpeechStatistics | None = None
+    """Of its good speech; they decide nothing of what it says."""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -146,6 +151,7 @@ def load_checkpoint(
         dtype=dtype,
         generation=_read_json(directory / "generation_config.json", optional=True),
         voices=voices,
+        statistics=_read_statistics(directory, config),
     )
     report("ready", 1.0)
     return checkpoint
@@ -185,6 +191,16 @@ def _read_voices(directory: Path) -> dict[str, Voice]:
             raise ConfigError(f"voice {name!r} names {audio}, which does not exist")
         voices[name] = Voice(name, audio, entry.get("language", ""), entry.get("description", ""))
     return voices
+
+
+def _read_statistics(directory: Path, config: VoxCPMConfig) -> SpeechStatistics | None:
+    try:
+        found = SpeechStatistics.load(directory)
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise ConfigError(f"the statistics of speech in {directory} cannot be read: {error}") from error
+    if found is not None and len(found.whitener) != config.feat_dim:
+        raise ConfigError(f"the statistics of speech in {directory} are not of {config.feat_dim} values")
+    return found
 
 
 def _revision(directory: Path, voices: Mapping[str, Voice]) -> str:

@@ -24,7 +24,15 @@ from engine.errors import EngineError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
 from engine.threads import StepThreads
-from models.speech import DEFAULT_VOICE, WORDS_ONLY, AudioRole, ModelInfo, SpeechOutput, SpeechRequest
+from models.speech import (
+    DEFAULT_VOICE,
+    WATCHED,
+    WORDS_ONLY,
+    AudioRole,
+    ModelInfo,
+    SpeechOutput,
+    SpeechRequest,
+)
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import (
     Checkpoint,
@@ -188,6 +196,7 @@ class VoxCPMEngine:
         features = generation.get("features", features)
         if not self.checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:
             features = [*features, WORDS_ONLY]
+        features = [*features, WATCHED]
         return ModelInfo(
             name=generation.get("name", self.checkpoint.name),
             revision=self.checkpoint.revision,
@@ -229,6 +238,7 @@ class VoxCPMEngine:
                 patch.latents,
                 output.finish_reason,
                 output.error,
+                patch.flaw,
             )
         error = output.error or (result.output if result is not None else None)
         return SpeechOutput.ending(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from models.voxcpm.watch import SILENCE_LEVEL, SpeechWatch
+
 MIN_STOP_INDEX = 2
 """A stop is honoured only after this patch index: the `min_len` of the published package."""
 
@@ -17,7 +19,6 @@ TEXT_RATIO_CAP = 6.0
 TEXT_RATIO_MARGIN = 10
 """At most tokens * 6 + 10 patches: the published package's bound on a bad case."""
 
-SILENCE_LEVEL = 10 ** (-60 / 20)
 SILENCE_LIMIT_SECONDS = 3.0
 _ENDLESS = 2.0**32  # patches
 
@@ -57,6 +58,7 @@ class GenerationState:
     index: int = 0
     """Index of the next patch."""
     silence: SilenceGuard | None = None
+    watch: SpeechWatch | None = None
 
     def finish_reason(self, stop_predicted: bool, peak: float, patch_seconds: float) -> str | None:
         """Why the clip ends with patch `index`, or None. Call once per patch, before `index` moves on.

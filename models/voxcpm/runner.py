@@ -27,6 +27,7 @@ from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from engine.staging import upload
 from engine.threads import StepThreads
+from models.speech import Flaw
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
@@ -58,6 +59,8 @@ class Patch:
     index: int
     latents: np.ndarray
     audio: np.ndarray
+    flaw: Flaw = ""
+    """Of all patches, with the last."""
 
 
 class VoxCPMRunner:
@@ -316,7 +319,11 @@ class VoxCPMRunner:
     def _result(self, state: GenerationState, found: PatchResult) -> StepResult:
         if not math.isfinite(found.peak):
             return StepResult(b"", True, "error", f"patch {state.index} has values that are not finite")
-        patch = Patch(state.index, found.latents, found.audio)
         reason = state.finish_reason(found.stop, found.peak, self._patch_seconds)
+        flaw: Flaw = ""
+        if state.watch is not None:
+            state.watch.see(found.latents, found.peak)
+            flaw = state.watch.flaw(reason) if reason else ""
+        patch = Patch(state.index, found.latents, found.audio, flaw)
         state.index += 1
         return StepResult(found.latents.tobytes(), reason is not None, reason, patch)

@@ -21,6 +21,7 @@ from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.options import EngineOptions
 from models.voxcpm.prompt import build_sequence
+from models.voxcpm.watch import SpeechWatch
 
 VoiceReference = Callable[[str], np.ndarray | None]
 """Name of a voice -> its reference latents [n, P, D], None for the voice of no reference."""
@@ -44,6 +45,7 @@ class SequenceBuilder:
     ) -> None:
         self.config, self.tokenizer = checkpoint.config, checkpoint.tokenizer
         self.options, self.info, self.max_model_len = options, info, max_model_len
+        self._statistics = checkpoint.statistics
         self._voice_reference, self._default_temperature = voice_reference, default_temperature
         self._whole_sentences = "part_characters" in checkpoint.generation
         """The checkpoint says that it speaks in parts: it learnt sentences that end, and nothing else."""
@@ -113,6 +115,12 @@ class SequenceBuilder:
             min_patches=patches_in(request.min_seconds or 0.0, self.config.patch_seconds),
             index=index,
             silence=SilenceGuard() if self.options.silence_guard else None,
+            watch=SpeechWatch(
+                self._statistics,
+                0 if request.min_seconds else num_text_tokens,
+                self.config.patch_seconds,
+                request.resume_latents,
+            ),
         )
 
     def _validate_text(self, request: SpeechRequest) -> None:

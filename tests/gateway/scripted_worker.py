@@ -44,12 +44,13 @@ LATENT_BYTES = 4 * 64 * 4
 @dataclass(frozen=True)
 class Act:
     """What happens to one request: it is refused, or goes well for `patches` patches and then suffers
-    `fault`.
+    `fault`. Who asks hears of a `flaw` with the last patch.
     """
 
     patches: int = 1000
     fault: str = ""
     refusal: ErrorDetail | None = None
+    flaw: str = ""
 
 
 @dataclass
@@ -130,7 +131,8 @@ class ScriptedWorker:
             if number == act.patches:
                 await self._suffer(socket, act.fault, frame)
                 return
-            await socket.send(encode_frame(frame))
+            flaw = act.flaw if frame.last and start.watch else ""
+            await socket.send(encode_frame(replace(frame, flaw=flaw)))
 
     async def _suffer(self, socket: ServerConnection, fault: str, frame: Frame) -> None:
         ending = replace(frame, kind=FrameKind.FINAL, latents=b"", pcm=b"", last=True)

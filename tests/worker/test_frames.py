@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from worker.frames import (
     FINISH_REASONS,
+    FLAWS,
     HEADER_BYTES,
     MAX_FRAME_BYTES,
     Frame,
@@ -39,6 +40,7 @@ def frames(draw: st.DrawFn) -> Frame:
         pcm=2 * draw(st.binary(min_size=1, max_size=64)) if has_patch else b"",
         last=last,
         finish_reason=draw(reasons) if last else None,
+        flaw=draw(st.sampled_from(FLAWS)) if last and has_patch else "",
     )
 
 
@@ -107,6 +109,16 @@ def test_whatever_a_correct_checksum_covers_is_a_frame_that_could_be_sent_or_ref
         {"last": True},
         {"finish_reason": "stop"},
         {"last": True, "finish_reason": "bored"},
+        {"flaw": "noisy"},
+        {"last": True, "finish_reason": "stop", "flaw": "boring"},
+        {
+            "kind": FrameKind.FINAL,
+            "pcm": b"",
+            "latents": b"",
+            "last": True,
+            "finish_reason": "stop",
+            "flaw": "long",
+        },
         {"kind": FrameKind.HEARTBEAT},
         {"kind": FrameKind.HEARTBEAT, "pcm": b"", "latents": b"", "last": True, "finish_reason": "stop"},
         {"kind": FrameKind.FINAL, "pcm": b"", "latents": b""},

@@ -4,14 +4,16 @@ import dataclasses
 import json
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.speech import FINISH_REASONS, ModelInfo
+from models import speech
+from models.speech import FINISH_REASONS, Flaw, ModelInfo
 from tests.worker.harness import REPOSITORY
-from worker import frames
+from worker import frames, protocol
 from worker.protocol import (
     Accepted,
     CancelRequest,
@@ -121,6 +123,11 @@ def test_the_wire_describes_every_field_of_a_model() -> None:
 
 def test_every_finish_reason_of_an_engine_has_a_code() -> None:
     assert set(frames.FINISH_REASONS[1:]) == set(FINISH_REASONS)
+
+
+def test_both_sides_call_flaws_by_the_same_names() -> None:
+    assert get_args(Flaw) == frames.FLAWS
+    assert protocol.WATCHED == speech.WATCHED
 
 
 def imported_by(module: str) -> set[str]:

@@ -22,6 +22,7 @@ const FACTS = [
   ["admin.requests", ({ counters }) => integer(counters?.requests)],
   ["admin.speech", ({ counters }) => duration(counters?.audio_seconds)],
   ["admin.migrations", ({ migrations }) => integer(migrations)],
+  ["admin.flaws", ({ flaws }) => integer(flaws)],
   ["admin.cancelled", ({ counters }) => integer(counters?.cancelled)],
   ["admin.errors", ({ errors, counters }) => integer(errors ?? counters?.errors)],
   ["admin.step", ({ step }) => integer(step)],

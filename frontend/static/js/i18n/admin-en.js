@@ -56,6 +56,7 @@ export default {
   "admin.requests": "Requests",
   "admin.speech": "Speech made",
   "admin.migrations": "Moved away",
+  "admin.flaws": "Flawed parts",
   "admin.cancelled": "Cancelled",
   "admin.errors": "Errors",
   "admin.step": "Engine step",

@@ -54,6 +54,7 @@ export default {
   "admin.requests": "请求数",
   "admin.speech": "已生成语音",
   "admin.migrations": "转出",
+  "admin.flaws": "有瑕疵的片段",
   "admin.cancelled": "已取消",
   "admin.errors": "错误",
   "admin.step": "引擎步数",

@@ -1,0 +1,133 @@
+"""A part that went wrong is spoken again while nobody has heard it, and the best of its takes is heard."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.requests import TtsRequest
+from gateway.service import Gateway
+from gateway.streams.progress import seed_of_take
+from gateway.synthesis.synthesis import Outcome, Synthesis
+from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.streams.test_relay import SEED, TEXT, Ear, gateway_of, prefer_the_first
+from worker.protocol import WATCHED, StartRequest
+
+SENTENCES = ["One sentence comes first.", "Another one follows it.", "The third one is the last."]
+
+
+def take(number: int, text: str = TEXT, part: int = 0) -> bytes:
+    """The audio of a take of a part."""
+    start = StartRequest(request_id="r", text=text, seed=seed_of_take(SEED, part, number))
+    return b"".join(frame.pcm for frame in frames_of(start))
+
+
+def worker_of(*acts: Act, **options: object) -> ScriptedWorker:
+    return ScriptedWorker(list(acts), features=(WATCHED,), **options)
+
+
+async def speak(gateway: Gateway, ear: Ear, text: str = TEXT, whole: bool = True) -> Outcome:
+    async with asyncio.timeout(30):
+        request = TtsRequest(text=text, seed=SEED, normalize="off")
+        return await Synthesis(gateway, request, "r1", ear, whole=whole).run()
+
+
+def counted(gateway: Gateway, name: str, label: str) -> dict[str, float]:
+    """The samples of a metric, by one of their labels."""
+    families = text_string_to_metric_families(gateway.metrics.render().decode())
+    samples = [sample for family in families for sample in family.samples if sample.name == name]
+    return {sample.labels[label]: sample.value for sample in samples}
+
+
+async def test_a_flawed_clip_is_spoken_again_with_a_seed_that_follows_from_its_own() -> None:
+    worker = worker_of(Act(flaw="noisy"), Act())
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        outcome = await speak(gateway, ear)
+        assert counted(gateway, "voxfleet_takes_total", "outcome") == {"better": 1}
+        assert counted(gateway, "voxfleet_worker_flaws_total", "flaw") == {"noisy": 1}
+        lines = await gateway.operations.log.read(10, None, "retake")
+    assert ear.pcm == take(1) != take(0)
+    assert [start.seed for start in worker.requests] == [SEED, seed_of_take(SEED, 0, 1)]
+    assert len({start.request_id for start in worker.requests}) == 2
+    assert (outcome.seed, outcome.finish_reason, outcome.migrations) == (SEED, "stop", 0)
+    assert outcome.audio_seconds == pytest.approx(len(take(1)) / 2 / 24000)
+    assert [(line.subject, line.message) for line in lines] == [
+        ("r1", "part 1 was noisy and spoken again: better")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flaws", "best"),
+    [
+        (["noisy", "noisy", "noisy"], 0),
+        (["silent", "clipped", "noisy"], 1),
+        (["long", "noisy", "quiet"], 2),
+        (["short", "long", ""], 2),
+    ],
+)
+async def test_of_three_takes_the_one_with_the_least_flaw_is_heard(flaws: list[str], best: int) -> None:
+    worker = worker_of(*(Act(flaw=flaw) for flaw in flaws))
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        await speak(gateway, ear)
+    assert len(worker.requests) == 3
+    assert ear.pcm == take(best)
+
+
+async def test_only_the_part_that_went_wrong_is_spoken_again() -> None:
+    worker = worker_of(
+        Act(), Act(flaw="noisy"), Act(flaw="noisy"), Act(flaw="short"), Act(), part_characters=30
+    )
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        outcome = await speak(gateway, ear, " ".join(SENTENCES))
+    parts = [take(0, text, part) for part, text in enumerate(SENTENCES)]
+    assert ear.pcm == b"".join(parts)
+    assert [start.text for start in worker.requests] == [SENTENCES[n] for n in (0, 1, 1, 1, 2)]
+    assert outcome.patches == len(b"".join(parts)) // 2 // 3840
+
+
+async def test_what_is_streamed_is_heard_as_it_comes_and_counted() -> None:
+    worker = worker_of(Act(flaw="noisy"), Act())
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        await speak(gateway, ear, whole=False)
+        assert counted(gateway, "voxfleet_worker_flaws_total", "flaw") == {"noisy": 1}
+        assert counted(gateway, "voxfleet_takes_total", "outcome") == {}
+    assert ear.pcm == take(0)
+    assert len(worker.requests) == 1
+
+
+async def test_a_setting_forbids_it() -> None:
+    worker = worker_of(Act(flaw="noisy"), Act())
+    async with gateway_of(worker, max_retakes=0) as gateway:
+        ear = Ear()
+        await speak(gateway, ear)
+    assert ear.pcm == take(0)
+    assert len(worker.requests) == 1
+
+
+async def test_a_worker_whose_model_is_not_watched_is_not_asked() -> None:
+    worker = ScriptedWorker([Act(flaw="noisy")])
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        await speak(gateway, ear)
+    assert ear.pcm == take(0)
+    assert [start.watch for start in worker.requests] == [None]
+
+
+@pytest.mark.parametrize("patches", [0, 3])
+async def test_a_take_that_breaks_off_is_finished_by_another_worker(patches: int) -> None:
+    faulty, sound = worker_of(Act(flaw="noisy"), Act(patches, "cut")), worker_of(Act())
+    async with gateway_of(faulty, sound) as gateway:
+        prefer_the_first(gateway)
+        ear = Ear()
+        outcome = await speak(gateway, ear)
+    assert ear.pcm == take(1)
+    assert outcome.migrations == 1
+    (resumed,) = sound.requests
+    assert resumed.seed == seed_of_take(SEED, 0, 1)
+    assert (resumed.resume_latents.shape[0] if resumed.resume_latents else 0) == patches
