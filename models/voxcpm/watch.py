@@ -32,7 +32,7 @@ STUCK_LIKENESS, STUCK_SECONDS = 0.98, 1.0
 SHORTEST, LONGEST = 0.6, 1.7
 """Of the length that the text lets expect."""
 SPARE_PATCHES = 6.0
-MOST_SURPRISE = 1.5
+MOST_SURPRISE = 1.55
 """How much less a patch may follow from the one before it than in good speech."""
 LEAST_STEPS = 12
 """Between patches; from fewer a surprise is not told."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
+from benchmarks.bad_generations import speak
 from benchmarks.voice.measures import (
     SAMPLE_RATE,
     largest_jump,
@@ -18,6 +19,7 @@ from models.speech import SpeechRequest
 from models.voxcpm import VoxCPM
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
+from models.voxcpm.engine import load_engine
 from models.voxcpm.prompt import patch_keys
 from models.voxcpm.tokenizer import REFERENCE_START
 
@@ -108,3 +110,13 @@ def test_half_a_sentence_is_spoken_as_a_whole_one(voice: VoxCPM) -> None:
         keys("It went on.", prompt_text=words, prompt_latents=latents) for words in ("Then, ", "Then. ")
     )
     assert one == other
+
+
+def test_speech_that_noise_has_spoilt_is_flawed_and_other_speech_is_not() -> None:
+    engine = load_engine("bundled", "cpu", max_num_seqs=4)
+    try:
+        good, spoilt = (speak(engine, SENTENCES, strength) for strength in (0.0, 4.0))
+    finally:
+        engine.close()
+    assert [clip.flaw for clip in good] == [""] * len(SENTENCES)
+    assert all(clip.flaw for clip in spoilt)
