@@ -29,10 +29,10 @@ QUIET_PEAK = 10 ** (-40 / 20)
 SILENT_SHARE = 0.9
 STUCK_LIKENESS, STUCK_SECONDS = 0.98, 1.0
 """Neighbouring audible patches that are as alike as this, for so long."""
-SHORTEST, LONGEST = 0.6, 1.7
+SHORTEST, LONGEST = 0.6, 2.0
 """Of the length that the text lets expect."""
 SPARE_PATCHES = 6.0
-MOST_SURPRISE = 1.55
+MOST_SURPRISE = 1.6
 """How much less a patch may follow from the one before it than in good speech."""
 LEAST_STEPS = 12
 """Between patches; from fewer a surprise is not told."""

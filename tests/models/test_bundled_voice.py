@@ -113,10 +113,10 @@ def test_half_a_sentence_is_spoken_as_a_whole_one(voice: VoxCPM) -> None:
 
 
 def test_speech_that_noise_has_spoilt_is_flawed_and_other_speech_is_not() -> None:
-    engine = load_engine("bundled", "cpu", max_num_seqs=4)
+    engine = load_engine("bundled", "cpu", max_num_seqs=2)
     try:
-        good, spoilt = (speak(engine, SENTENCES, strength) for strength in (0.0, 4.0))
+        good, spoilt = (speak(engine, SENTENCES[:2], strength) for strength in (0.0, 4.0))
     finally:
         engine.close()
-    assert [clip.flaw for clip in good] == [""] * len(SENTENCES)
+    assert [clip.flaw for clip in good] == ["", ""]
     assert all(clip.flaw for clip in spoilt)

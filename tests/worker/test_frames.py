@@ -4,10 +4,13 @@ import struct
 import zlib
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.speech import SpeechOutput
+from worker.conversion import to_frame
 from worker.frames import (
     FINISH_REASONS,
     FLAWS,
@@ -19,6 +22,7 @@ from worker.frames import (
     decode_frame,
     encode_frame,
 )
+from worker.protocol import StartRequest
 
 unsigned32 = st.integers(0, 2**32 - 1)
 request_ids = st.from_regex(r"\A[A-Za-z0-9_-]{1,64}\Z")
@@ -133,3 +137,11 @@ def test_a_frame_that_breaks_a_rule_is_not_encoded(changes: dict) -> None:
 def test_the_header_has_the_documented_size() -> None:
     assert HEADER_BYTES == 100
     assert len(encode_frame(PATCH)) == 16_484
+
+
+@pytest.mark.parametrize(("asked", "told"), [(True, "noisy"), (None, "")])
+def test_a_flaw_is_told_to_who_asks(asked: bool | None, told: str) -> None:
+    audio, latents = np.zeros(8, np.float32), np.zeros((1, 4), np.float32)
+    output = SpeechOutput("r1.1", 0, audio, latents, "stop", flaw="noisy")
+    start = StartRequest(request_id="r1", text="Hi.", seed=1, watch=asked)
+    assert decode_frame(encode_frame(to_frame(output, start, step=1))).flaw == told
