@@ -67,7 +67,7 @@ def test_a_worker_that_goes_on_with_a_clip_judges_all_of_it(
     assert flaw_of(statistics, half, resumed=resumed) == flaw_of(statistics, half) == "noisy"
 
 
-@pytest.mark.parametrize(("tokens", "flaw"), [(20, "long"), (36, ""), (44, ""), (90, "short")])
+@pytest.mark.parametrize(("tokens", "flaw"), [(16, "long"), (36, ""), (44, ""), (90, "short")])
 def test_speech_is_as_long_as_its_text_lets_expect(
     statistics: SpeechStatistics, tokens: int, flaw: str
 ) -> None:
