@@ -19,6 +19,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from gateway.audio.note import HEADER, SOFTWARE, SOURCE_TYPE
+from gateway.settings import GatewaySettings
 from tests.gateway.audio_files import wav_samples
 from tests.gateway.processes import (
     LONG_TEXT,
@@ -32,6 +33,7 @@ from tests.gateway.processes import (
 from tests.worker.harness import WorkerProcess
 
 RATE = 24000
+LIMITS = GatewaySettings.model_fields
 FORMATS = ("wav", "pcm", "mp3", "flac", "opus", "aac")
 
 
@@ -144,7 +146,7 @@ async def test_clients_of_openai_are_understood(fleet: GatewayProcess) -> None:
     [
         ({"text": ""}, 422, "text"),
         ({"text": "   \n"}, 422, "text"),
-        ({"text": "x" * 4097}, 422, "text"),
+        ({"text": "x" * (LIMITS["max_text_characters"].default + 1)}, 422, "text"),
         ({"text": 7}, 422, "text"),
         ({}, 422, "text"),
         ([], 422, None),
@@ -158,7 +160,7 @@ async def test_clients_of_openai_are_understood(fleet: GatewayProcess) -> None:
         ({"text": TEXT, "inference_timesteps": 1}, 422, "inference_timesteps"),
         ({"text": TEXT, "temperature": -0.1}, 422, "temperature"),
         ({"text": TEXT, "sample_rate": 7999}, 422, "sample_rate"),
-        ({"text": TEXT, "max_seconds": 601}, 422, "max_seconds"),
+        ({"text": TEXT, "max_seconds": LIMITS["max_audio_seconds"].default + 1}, 422, "max_seconds"),
         ({"text": TEXT, "max_seconds": 0.01}, 422, "max_seconds"),
     ],
 )
@@ -182,7 +184,7 @@ async def test_bad_input_is_refused_by_name(
         (b"\x00\xff\xfe", "application/json", 400, None),
         (b"text=hi", "application/x-www-form-urlencoded", 422, "invalid_body"),
         (b"", "application/json", 422, None),
-        (b'{"text":"' + b"x" * 70_000 + b'"}', "application/json", 413, "body_too_large"),
+        (b" " * (LIMITS["max_body_bytes"].default + 1), "application/json", 413, "body_too_large"),
         (b"[" * 60_000, "application/json", 400, None),
     ],
 )
@@ -249,7 +251,7 @@ async def test_garbage_in_mid_stream_ends_the_request(fleet: GatewayProcess, gar
 
 async def test_a_huge_message_is_too_large(fleet: GatewayProcess) -> None:
     async with fleet.socket() as stream:
-        await stream.socket.send("x" * 70_000)
+        await stream.socket.send("x" * (LIMITS["max_message_bytes"].default + 1))
         assert await stream.receive_rest() == 1009
 
 
