@@ -96,7 +96,8 @@ class Synthesis:
         self._started_at: float | None = None
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
-        self._takes = self._held_takes() if whole else Takes(self.clip, self._deliver)
+        self._whole = whole
+        self._takes: Takes | None = None
         self._delivery: Delivery | None = None
         self._speed = 1.0
         """Of the part that is being spoken, against the model's."""
@@ -116,6 +117,7 @@ class Synthesis:
     async def run(self) -> Outcome:
         """Returns when the clip is complete. Raises ApiError."""
         outcome = "client_gone"
+        self._takes = self._held_takes() if self._whole else Takes(self.clip, self._deliver)
         try:
             result = await self._run_in_time()
             outcome = result.finish_reason
@@ -128,7 +130,7 @@ class Synthesis:
         finally:
             if self._times is not None:
                 self._times.order.drop()
-                self._times = None  # which refers to this
+            self._times = self._takes = None  # which refer to this
             if self._delivery is not None:
                 self._delivery.drop()
             self._record(outcome)
