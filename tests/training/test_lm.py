@@ -118,19 +118,24 @@ def test_what_is_written_can_be_resumed_and_generated_from(
     assert [len(audio) for audio in waveforms(vae, spoken)] == [3 * PATCH_SAMPLES] * 2
 
 
-def test_speech_is_waited_for_until_its_time_or_until_the_store_is_full(
+def test_speech_is_waited_for_until_its_time_or_until_there_is_enough(
     trainer: LMTrainer, vae: AudioVAE
 ) -> None:
     torch.save(vae.state_dict(), trainer.work / "vae.pt")
     trainer.store = SpeechStore(trainer.work / "speech", CPU, hours=0.05)
     trainer.store.refresh()
-    assert not trainer.store.full
-    until = time.time() + 1
+    recipe, there_are = trainer.recipe, trainer.store.hours
+    trainer.recipe = dataclasses.replace(recipe, hours=4 * there_are)
+    until = time.time() + 2
     trainer.load_speech(time.time() + 60, until)
     assert time.time() >= until
-    trainer.store.audio = trainer.store.audio[: trainer.store.filled]
+    trainer.recipe = dataclasses.replace(recipe, hours=there_are)
     _, corpus = trainer.load_speech(time.time() + 60, time.time() + 3600)
     assert len(corpus.voice) == 12
+    trainer.recipe = dataclasses.replace(recipe, hours=4 * there_are)
+    trainer.store.audio = trainer.store.audio[: trainer.store.filled]
+    assert trainer.store.full
+    trainer.load_speech(time.time() + 60, time.time() + 3600)
 
 
 def test_speech_is_encoded_again_when_there_is_much_more_of_it_and_when_it_is_over(

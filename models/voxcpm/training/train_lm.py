@@ -180,7 +180,8 @@ class LMTrainer:
     def load_speech(self, deadline: float, speech_until: float) -> tuple[Tensor, LatentCorpus]:
         """Wait for the VAE, and for FIRST_HOURS of speech or until `speech_until`; encode what there is."""
         wait_for(self.work / "vae.pt", deadline + PATIENCE_SECONDS, meanwhile=self.store.refresh)
-        while time.time() < speech_until and self.store.hours < min(FIRST_HOURS, self.recipe.hours / 2):
+        first_hours = min(FIRST_HOURS, self.recipe.hours / 2)
+        while time.time() < speech_until and self.store.hours < first_hours and not self.store.full:
             time.sleep(1)
             self.store.refresh()
         self.vae.load_state_dict(load_checkpoint(self.work / "vae.pt", self.device))
