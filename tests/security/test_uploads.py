@@ -29,7 +29,8 @@ async def test_a_body_without_a_length_is_taken_up_to_the_limit(
             taken += len(PIECE)
             yield PIECE
 
-    async with running_app(tmp_path, max_voice_bytes=1 << 20) as (_, opened), opened() as http:
+    bounds = {"max_voice_bytes": 1 << 20, "max_body_bytes": 1 << 16}
+    async with running_app(tmp_path, **bounds) as (_, opened), opened() as http:
         kind = "multipart/form-data; boundary=b" if path == "/api/voices" else "application/json"
         answer = await http.post(path, content=endless(), headers={"Content-Type": kind})
     assert check_error(answer, 413)["code"] == "body_too_large"

@@ -218,7 +218,7 @@ async def test_connections_are_used_again_after_requests_that_ended_in_order() -
 async def test_a_second_burst_finds_every_connection_of_the_first() -> None:
     worker = ScriptedWorker([Act()] * 200, slots=100, together=100)
     patient = {name: 30 for name in QUICK if name.endswith("timeout_seconds")}
-    async with gateway_of(worker, **patient) as gateway:
+    async with gateway_of(worker, connect_timeout_seconds=30, **patient) as gateway:
         for _ in range(2):
             await asyncio.gather(*(speak(gateway, Ear()) for _ in range(100)))
     assert worker.connections == 100
