@@ -140,7 +140,7 @@ def test_an_extra_that_does_not_exist_is_refused_with_those_that_do(checkout: Pa
     fake_venv(checkout)
     result = run(checkout, "--install-only", VOXFLEET_EXTRAS="test,tets")
     assert result.returncode == 1
-    assert "there is no extra 'tets', but flash, watermark, test." in result.stderr
+    assert "there is no extra 'tets', but align, flash, watermark, test." in result.stderr
     assert "Installing" not in result.stdout
 
 
