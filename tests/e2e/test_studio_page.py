@@ -173,7 +173,7 @@ class TestLanguages:
         assert [words for words in shown if words not in _NAMES] == []
 
 
-_NAMES = {"VoxFleet", "WAV", "MP3", "Opus", "FLAC", "AAC"}
+_NAMES = {"VoxFleet", "WAV", "MP3", "Opus", "FLAC", "AAC", "SRT", "VTT", "JSON"}
 """Names."""
 _WORDS = """() => {
   const english = (text) => /[A-Za-z]{2}/.test(text) && !/[\\u4e00-\\u9fff]/.test(text);
