@@ -107,7 +107,7 @@ def interrupt_and_take_home(page: Page) -> None:
     walk_to(page, "#session-link")
     press(page, "Enter")
     page.wait_for_url("**/sessions/*")
-    button = page.get_by_role("button", name="Download")
+    button = page.get_by_role("button", name="Download", exact=True)
     expect(button).to_be_visible()
     button.focus()
     with page.expect_download() as started:
