@@ -19,7 +19,8 @@ Opened = Callable[..., httpx.AsyncClient]
 @asynccontextmanager
 async def running_app(folder: Path, **options: object) -> AsyncIterator[tuple[FastAPI, Opened]]:
     """The application, and `opened(headers)` for a client that is on this machine."""
-    given = {"worker_urls": "http://127.0.0.1:9", "admin_token": ADMIN_TOKEN, "data_dir": folder, **options}
+    given = {"worker_urls": "http://127.0.0.1:9", "admin_token": ADMIN_TOKEN, "data_dir": folder}
+    given |= {"no_worker_grace_seconds": 0.2, **options}  # nobody comes up
     app = create_app(load_settings(**given))
 
     def opened(**headers: str) -> httpx.AsyncClient:
