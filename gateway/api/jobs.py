@@ -26,7 +26,7 @@ from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces
 from gateway.service import Gateway, GatewayDep
-from gateway.sessions.listing import cursor_of, parse_cursor
+from gateway.sessions.listing import page, parse_cursor
 
 PATH = "/api/jobs"
 UPLOAD_SECONDS = 60.0
@@ -75,10 +75,8 @@ async def list_jobs(
     tenant = None if all else owner_of(request, gateway)
     cursor = parse_cursor(before, is_job_id) if before is not None else None
     rows = await jobs.store.list(tenant, limit, cursor)
-    described = [describe(row, tenant) for row in rows]
-    if all:
-        described = [{**item, "owner": row.owner} for item, row in zip(described, rows, strict=True)]
-    return {"jobs": described, "next_before": cursor_of(rows[-1]) if len(rows) == limit else None}
+    described, after = page(rows, lambda row: describe(row, tenant), limit, owners=all)
+    return {"jobs": described, "next_before": after}
 
 
 @router.get("/{id}")

@@ -20,7 +20,7 @@ from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions import files
 from gateway.sessions.archive import stream_zip
-from gateway.sessions.listing import cursor_of, describe, parse_cursor
+from gateway.sessions.listing import describe, page, parse_cursor
 from gateway.sessions.recording_files import read_timeline
 from gateway.sessions.wav import read_growing
 from gateway.sessions.words import FORMATS, session_words
@@ -67,10 +67,8 @@ async def list_sessions(
     tenant = _tenant(request, gateway, needed=not all)
     cursor = parse_cursor(before) if before is not None else None
     rows = await gateway.recorder.index.list(None if all else tenant, limit, cursor)
-    described = [describe(row, tenant, may_share=True) for row in rows]
-    if all:
-        described = [{**item, "owner": row.owner} for item, row in zip(described, rows, strict=True)]
-    return {"sessions": described, "next_before": cursor_of(rows[-1]) if len(rows) == limit else None}
+    sessions, after = page(rows, lambda row: describe(row, tenant, may_share=True), limit, owners=all)
+    return {"sessions": sessions, "next_before": after}
 
 
 @router.get("/storage", dependencies=[Depends(require_admin)])

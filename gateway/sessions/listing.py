@@ -1,14 +1,16 @@
-"""Sessions as the API lists them."""
+"""Sessions as the API lists them, and what lists that are told in pages have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.database import Job, Session
 from gateway.errors import ApiError
 from gateway.sessions import files
+
+Row = TypeVar("Row", Session, Job)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,14 +36,22 @@ def describe(row: Session, tenant: str | None, *, may_share: bool) -> dict[str, 
     }
 
 
-def cursor_of(row: Session | Job) -> str:
+def page(
+    rows: Sequence[Row], described: Callable[[Row], dict[str, Any]], limit: int, *, owners: bool
+) -> tuple[list[dict[str, Any]], str | None]:
+    """At most `limit` rows as JSON, with `owners` each with its owner; and the cursor of the next page."""
+    items = [described(row) | ({"owner": row.owner} if owners else {}) for row in rows]
+    return items, _cursor_of(rows[-1]) if len(rows) == limit else None
+
+
+def _cursor_of(row: Session | Job) -> str:
     """What asks for those after this one."""
     microseconds = (row.created_at - _EPOCH) // (datetime.resolution)
     return f"{microseconds}.{row.id}"
 
 
 def parse_cursor(text: str, is_id: Callable[[str], bool] = files.is_session_id) -> tuple[datetime, str]:
-    """created_at and id of what `cursor_of` was asked about. Raises ApiError."""
+    """created_at and id of the last row that a cursor follows. Raises ApiError."""
     microseconds, _, session_id = text.partition(".")
     problem = ApiError(422, "invalid_value", "before: not a value of next_before", param="before")
     if not is_id(session_id):
