@@ -100,8 +100,9 @@ async def test_a_gateway_that_dies_or_hangs_holds_up_nobody(
 ) -> None:
     _, other, worker = shared
     dying = await asyncio.to_thread(start.gateway([worker]).wait_until_serving, 1)
-    async with other.stream(text=LONG) as running, dying.stream(text=LONG) as lost:
+    async with other.stream(text=LONG) as running, AsyncExitStack() as stack:
         await running.receive_audio()
+        lost = await stack.enter_async_context(dying.stream(text=LONG))
         await lost.receive_type("queued")
         async with other.stream(text=TEXT, seed=5) as waiting:
             await waiting.receive_type("queued")
