@@ -23,8 +23,9 @@ from gateway.jobs.store import JobStore
 from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
 from gateway.service import Gateway
 from gateway.slots.standing import Priority, Standing
-from gateway.streams.clip import Clip, Place
+from gateway.streams.clip import Clip
 from gateway.streams.listener import Listener
+from gateway.streams.progress import Place
 from gateway.streams.resume_token import clip_from, fields_of
 from gateway.synthesis.synthesis import Synthesis
 

@@ -11,12 +11,10 @@ more memory than a sentence.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-
 from gateway.requests import TtsRequest
 from gateway.streams.conditioning import Conditioning
 from gateway.streams.parts import Part, Reading
-from gateway.streams.progress import Progress, seed_of_take
+from gateway.streams.progress import Place, Progress, seed_of_take
 from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
@@ -27,16 +25,6 @@ _LONGEST_PART_SECONDS = 600.0
 """What a worker is told that one part may last, unless more is asked for."""
 _SHORT_CHARACTERS = 500
 """A longer text is read in a thread: it takes a hundredth of a millisecond per character."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a clip stands between two parts of its text; the numbers are of what is before it."""
-
-    part: int = 0
-    patches: int = 0
-    samples: int = 0
-    speech_samples: int = 0
 
 
 class Clip:
@@ -227,32 +215,34 @@ class Clip:
         self.latents.clear()
 
     @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.part, self.patches, self.samples, self.speech_samples, self.heard_samples)
+
+    @property
     def progress(self) -> Progress:
         """What was committed."""
-        latents = tuple(self.latents)
-        return Progress(latents, self.patches, self.samples, self.speech_samples, self.heard_samples)
+        return Progress(self.place, tuple(self.latents))
 
     def restore(self, progress: Progress) -> None:
         """Have committed what was then, of the same part."""
+        self._count(progress.place)
         self.latents[:] = progress.latents
-        self.patches, self.samples = progress.patches, progress.samples
-        self.speech_samples, self.heard_samples = progress.speech_samples, progress.heard_samples
 
     def begin_take(self, before: Progress) -> None:
         """Speak the present part again, with another seed. `before`: when it began; nobody heard it."""
         self.restore(before)
         self.take += 1
 
-    @property
-    def place(self) -> Place:
-        """Where it stands, when no patch of the present part was committed."""
-        return Place(self.part, self.patches, self.samples, self.speech_samples)
-
     def go_to(self, place: Place) -> None:
-        """Go on from there: forward, where that was generated before, or back."""
-        self.patches, self.samples, self.speech_samples = place.patches, place.samples, place.speech_samples
+        """Go on from between two parts: forward, where that was generated before, or back."""
+        self._count(place)
         self.finish_reason = None
         self.begin_part(place.part)
+
+    def _count(self, place: Place) -> None:
+        self.patches, self.samples = place.patches, place.samples
+        self.speech_samples, self.heard_samples = place.speech_samples, place.heard_samples
 
     @property
     def is_too_long(self) -> bool:

@@ -9,14 +9,22 @@ _SEED_BITS = 63
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What was committed of a clip at one moment."""
+class Place:
+    """Where a clip stands: in which part of its text, and the counts of all that was committed."""
 
+    part: int = 0
+    patches: int = 0
+    samples: int = 0
+    speech_samples: int = 0
+    heard_samples: float = 0.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A place and what was committed of its part."""
+
+    place: Place
     latents: tuple[bytes, ...]
-    patches: int
-    samples: int
-    speech_samples: int
-    heard_samples: float
 
 
 def seed_of_take(seed: int, part: int, take: int) -> int:
