@@ -11,6 +11,7 @@ more memory than a sentence.
 from __future__ import annotations
 
 import asyncio
+
 from gateway.requests import TtsRequest
 from gateway.streams.conditioning import Conditioning
 from gateway.streams.parts import Part, Reading
