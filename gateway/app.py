@@ -11,6 +11,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from gateway.api import (
     admin,
     catalog,
+    encode,
     events,
     health,
     jobs,
@@ -71,7 +72,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         _allow_pages(app, settings.allowed_origins)
     for router in ROUTERS:
         app.include_router(router)
-    public = (stream, live, catalog, health, pages, voices, lexicon, sessions, jobs)
+    public = (stream, live, encode, catalog, health, pages, voices, lexicon, sessions, jobs)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)
@@ -85,6 +86,7 @@ def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     upload_bytes = settings.max_voice_bytes + settings.max_body_bytes
     return {
         **dict.fromkeys(UPLOAD_PATHS, BodyLimit(upload_bytes, UPLOAD_SECONDS, in_memory=False)),
+        encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),
         jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),
         lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
     }

@@ -191,9 +191,11 @@ class GatewaySettings(BaseSettings):
     max_clip_seconds: Seconds = 600.0
     """The same of a clip that is sent as one whole file."""
     max_body_bytes: Bytes = 1 << 20
-    """Size of an HTTP body, but for the upload of a voice."""
+    """Size of an HTTP body, but for uploads of audio."""
     max_voice_bytes: Bytes = 20 << 20
     """Size of the audio file of a voice."""
+    max_encode_bytes: Bytes = 128 << 20
+    """Size of a WAV file that a client has encoded in another format."""
     max_voices: Annotated[int, Field(ge=0)] = 1000
     """Custom voices that the service keeps."""
     voice_aliases: dict[str, str] = Field(default_factory=dict)

@@ -50,6 +50,13 @@ def read_header(beginning: bytes) -> bytes:
     raise ValueError("the header of the WAV file is cut off")
 
 
+def check_plain(header: bytes) -> None:
+    """Raises ValueError unless the samples are mono s16le."""
+    _, _, tag, channels, _, _, _, bits = _FORMAT.unpack_from(header, _RIFF_BYTES)
+    if (tag, bits) != _FORMATS["pcm"] or channels != 1:
+        raise ValueError("the samples are not mono PCM of 16 bits")
+
+
 def header_sample_rate(header: bytes) -> int:
     """In Hz."""
     return struct.unpack_from("<I", header, 24)[0]

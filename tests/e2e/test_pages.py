@@ -8,6 +8,7 @@ import threading
 import wave
 from collections.abc import Iterator
 
+import av
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -208,14 +209,19 @@ class TestAfterwards:
             assert ours.readframes(-1) == theirs.readframes(-1)
 
     @pytest.mark.parametrize(("format", "magic"), [("flac", b"fLaC"), ("opus", b"OggS")])
-    def test_other_formats_come_from_the_server(
+    def test_other_formats_are_what_was_heard_and_nothing_is_spoken_again(
         self, page: Page, fleet: Server, format: str, magic: bytes
     ) -> None:
         self.speak(page, fleet)
+        spoken = _requests(fleet)
         page.select_option("#format", format)
         name, data = self.download(page)
         assert name.endswith(f".{format}")
         assert data.startswith(magic)
+        with av.open(io.BytesIO(data)) as file:
+            seconds = sum(frame.samples / frame.sample_rate for frame in file.decode(audio=0))
+        assert seconds == pytest.approx(figure(page, "received-samples") / 24_000, abs=0.1)
+        assert _requests(fleet) == spoken
 
     def test_space_plays_again_and_the_arrow_keys_seek(self, page: Page, fleet: Server) -> None:
         self.speak(page, fleet)
@@ -294,6 +300,10 @@ def test_the_question_mark_lists_the_keys_and_escape_closes_the_list(page: Page,
     page.locator("#text").press_sequentially("Why?")
     expect(page.locator("#help")).to_be_hidden()
     expect(page.locator("#text")).to_have_value("Why?")
+
+
+def _requests(edge: Server) -> int:
+    return sum(worker["counters"]["requests"] for worker in edge.get_json("/api/workers")["workers"])
 
 
 def _voice(id: str, name: str = "Name") -> dict[str, str]:

@@ -42,6 +42,7 @@ PUBLIC = {
     ("MOUNT", "/static"),
     ("POST", "/openai/deployments/{deployment}/audio/speech"),
     ("POST", "/openai/v1/audio/speech"),
+    ("POST", "/api/encode"),
     ("POST", "/tts"),
     ("POST", "/tts/links"),
     ("GET", "/v1/voices"),

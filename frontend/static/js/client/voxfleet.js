@@ -68,6 +68,12 @@ export class VoxFleet {
     return this.#blob("/tts", { method: "POST", json: { text, ...options }, signal });
   }
 
+  /** A clip that is there already, as another file. @param {Blob} wav mono, 16 bits @param {string} format @returns {Promise<Blob>} */
+  encode(wav, format) {
+    const headers = { "content-type": "audio/wav" };
+    return this.#blob(withQuery("/api/encode", { format }), { method: "POST", body: wav, headers });
+  }
+
   /** A clip as it is made. @param {object} [options] of POST /tts; `resume` bridges broken connections */
   stream(text, options = {}) {
     return new SpeechStream(this.#sockets("/ws/tts"), { text, ...options }, this.#opener());

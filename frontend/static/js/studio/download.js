@@ -1,6 +1,5 @@
 /**
- * Saving a clip: WAV from the samples that were heard, other formats made by the server from the
- * same request (the seed included, so it is the same audio).
+ * Saving a clip: the samples that were heard, as a WAV file or encoded by the server. Nothing is spoken again.
  */
 import { fleet } from "../shared/fleet.js";
 import { save } from "../shared/save.js";
@@ -15,15 +14,11 @@ export function fileStem(text) {
 
 /** @param {import("./utterance.js").Utterance} utterance @param {string} format @throws {ApiError} */
 export async function downloadClip(utterance, format) {
-  const blob = format === "wav" ? utterance.wav() : await encodedByServer(utterance.request, format);
+  const blob = format === "wav" ? utterance.wav() : await fleet.encode(utterance.wav(), format);
   save(blob, `${fileStem(utterance.request.text)}.${format}`);
 }
 
 /** When its words are said. @param {import("./utterance.js").Utterance} utterance @param {string} format srt, vtt or json */
 export function downloadSubtitles(utterance, format) {
   save(utterance.subtitles.file(format), `${fileStem(utterance.request.text)}.${format}`);
-}
-
-function encodedByServer({ text, record: _, ...options }, format) {
-  return fleet.speak(text, { ...options, format });
 }
