@@ -75,6 +75,47 @@ class TestHistory:
         assert started.value.suggested_filename == f"the-quick-brown-fox-sleeps.{format}"
         return started.value.path().read_text()
 
+    def test_what_was_deleted_comes_back_and_other_tabs_follow(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        other = page.context.new_page()
+        other.goto(fleet.url)
+        speak(page, SENTENCE)
+        expect_player(page, "ended")
+        expect(other.locator(".clip-text")).to_have_text([SENTENCE])
+        speak(page, OTHER)
+        page.get_by_role("button", name=f"Delete: {OTHER}").click()
+        expect(other.locator(".clip-text")).to_have_text([SENTENCE])
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".clip-text")).to_have_text([OTHER, SENTENCE])
+        page.get_by_role("button", name="Delete all").click()
+        expect(page.locator("#history-undo")).to_contain_text("2 clips deleted.")
+        expect(other.locator(".clip")).to_have_count(0)
+        page.keyboard.press("Enter")  # the focus is on what brings them back
+        expect(page.locator(".clip-text")).to_have_text([OTHER, SENTENCE])
+        expect(other.locator(".clip-text")).to_have_text([OTHER, SENTENCE])
+
+    def test_one_tab_sounds_at_a_time(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        speak(page, " ".join([SENTENCE] * 20))
+        other = page.context.new_page()
+        other.goto(fleet.url)
+        page.bring_to_front()
+        page.locator(".clip-play").click()
+        expect_player(page, "playing")
+        other.locator(".clip-play").click()
+        expect_player(other, "playing")
+        expect_player(page, "paused")
+        expect_player(other, "playing")
+
+    def test_a_sample_takes_nothing_away_for_good(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet, "")
+        page.locator("#text").press_sequentially("My own words.")
+        page.get_by_role("button", name="Pangram").click()
+        expect(page.locator("#text")).to_have_value("The quick brown fox jumps over the lazy dog.")
+        page.keyboard.press("Control+z")
+        expect(page.locator("#text")).to_have_value("My own words.")
+        expect(page.locator("#counter")).to_contain_text("13 characters")
+
     def test_its_settings_come_back(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet)
         page.click("#advanced summary")

@@ -9,11 +9,13 @@ import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { PlaybackReporter } from "../../frontend/static/js/audio/playback-reporter.js";
 import { beyond } from "../../frontend/static/js/studio/clip-store.js";
+import { SoundTurn, Tabs } from "../../frontend/static/js/shared/tabs.js";
 import { Comparison } from "../../frontend/static/js/studio/compare.js";
 import { RecordChoice } from "../../frontend/static/js/studio/record-choice.js";
 import { fromFragment, toFragment } from "../../frontend/static/js/studio/share-link.js";
 import { javascriptCode, pythonCode } from "../../frontend/static/js/studio/snippets.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
+import { spanSeconds } from "../../frontend/static/js/studio/waveform.js";
 
 describe("what the history keeps", () => {
   const entries = (...sizes) => sizes.map((bytes, index) => ({ id: 100 - index, bytes }));
@@ -37,6 +39,45 @@ describe("what the history keeps", () => {
     assert.deepEqual([again.sampleRate, again.firstAudioSeconds, again.sessionId], [8000, 0.5, "s"]);
     assert.ok(Math.abs(again.realTimeFactor - 0.25) < 1e-9);
   });
+});
+
+describe("two tabs", () => {
+  /** The next news of a kind; what waits for it is awake, unlike the channel. */
+  async function heard(tab, type) {
+    const awake = setInterval(() => null, 1000);
+    await new Promise((resolve) => tab.addEventListener(type, resolve, { once: true }));
+    clearInterval(awake);
+  }
+
+  test("tell each other what has changed, and not themselves", async () => {
+    const [one, other] = [new Tabs(), new Tabs()];
+    one.addEventListener("clips", () => assert.fail("told itself"));
+    const news = heard(other, "clips");
+    one.tell("clips");
+    await news;
+    const answer = heard(one, "sound");
+    other.tell("sound");
+    await answer;
+  });
+
+  test("sound one at a time: the one that begins silences the others, once", () => {
+    const told = [];
+    const [mine, theirs] = [new EventTarget(), new EventTarget()];
+    mine.tell = (news) => told.push(news) && theirs.dispatchEvent(new Event(news));
+    const silenced = [];
+    new SoundTurn(() => silenced.push("theirs"), theirs);
+    const turn = new SoundTurn(() => assert.fail("silenced itself"), mine);
+    for (const playing of [false, true, true, false, true]) turn.note(playing);
+    assert.deepEqual(told, ["sound", "sound"]);
+    assert.deepEqual(silenced, ["theirs", "theirs"]);
+  });
+});
+
+test("a clip that is being made is drawn as long as it will be, and labelled so", () => {
+  assert.equal(spanSeconds(8, 0, false), 8);
+  assert.equal(spanSeconds(8, 3, false), 8);
+  assert.equal(spanSeconds(8, 10, false), 10.2);
+  assert.equal(spanSeconds(8, 3, true), 3);
 });
 
 describe("A and B", () => {

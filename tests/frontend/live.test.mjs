@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import en from "../../frontend/static/js/i18n/live-en.js";
 import zh from "../../frontend/static/js/i18n/live-zh.js";
 import { faces } from "../../frontend/static/js/live/controls.js";
-import { countdown } from "../../frontend/static/js/live/lamp.js";
+import { minutes } from "../../frontend/static/js/shared/format.js";
 import { SampleMap } from "../../frontend/static/js/live/sample-map.js";
 import { Script } from "../../frontend/static/js/live/script.js";
 import { TokenFeed } from "../../frontend/static/js/live/token-feed.js";
@@ -155,9 +155,9 @@ describe("buttons", () => {
 });
 
 test("a countdown is over only at the end", () => {
-  assert.equal(countdown(59.2), "1:00");
-  assert.equal(countdown(0.01), "0:01");
-  assert.equal(countdown(-3), "0:00");
+  assert.equal(minutes(59.2), "1:00");
+  assert.equal(minutes(0.01), "0:01");
+  assert.equal(minutes(-3), "0:00");
 });
 
 test("the page says everything in both languages", () => {

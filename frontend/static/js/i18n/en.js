@@ -20,6 +20,8 @@ export default {
   "dialog.done": "Done",
   "dialog.tryAgain": "Try again",
 
+  "undo.undo": "Undo",
+
   "key.title": "API key",
   "key.about": "Some services ask who is speaking. Leave it empty where yours does not.",
   "key.label": "Key",
@@ -94,6 +96,7 @@ export default {
   "stage.download": "Download",
   "stage.output": "Output",
   "stage.outputDefault": "System default",
+  "stage.about": "about {time}",
   "stage.making": "Making the {format} file",
   "words.title": "Times of words",
   "words.aligned": "Times of words, heard in the audio",
@@ -136,8 +139,9 @@ export default {
   "history.download": "Download: {text}",
   "history.delete": "Delete: {text}",
   "history.clear": "Delete all",
-  "history.cleared": "The history is empty.",
-  "history.deleted": "Deleted.",
+  "history.cleared": ({ count: clips }) => `${count(clips, "clip")} deleted.`,
+  "history.deleted": "Deleted: “{text}”",
+  "history.restored": "What was deleted is back.",
   "history.use": "Use these settings: {text}",
   "history.used": "Text and settings are back.",
   "history.replaying": "Replaying “{text}”",

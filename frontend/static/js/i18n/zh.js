@@ -18,6 +18,8 @@ export default {
   "dialog.done": "完成",
   "dialog.tryAgain": "重试",
 
+  "undo.undo": "撤销",
+
   "key.title": "API 密钥",
   "key.about": "有些服务需要知道是谁在使用。若您的服务不需要，请留空。",
   "key.label": "密钥",
@@ -92,6 +94,7 @@ export default {
   "stage.download": "下载",
   "stage.output": "输出设备",
   "stage.outputDefault": "系统默认",
+  "stage.about": "约 {time}",
   "stage.making": "正在生成 {format} 文件",
   "words.title": "词语时间",
   "words.aligned": "词语时间（由音频对齐）",
@@ -134,8 +137,9 @@ export default {
   "history.download": "下载：{text}",
   "history.delete": "删除：{text}",
   "history.clear": "全部删除",
-  "history.cleared": "历史已清空。",
-  "history.deleted": "已删除。",
+  "history.cleared": "已删除 {count} 个片段。",
+  "history.deleted": "已删除：“{text}”",
+  "history.restored": "已恢复删除的内容。",
   "history.use": "使用这些设置：{text}",
   "history.used": "文本和设置已恢复。",
   "history.replaying": "正在重播“{text}”",

@@ -7,6 +7,7 @@
  * "complaint" (likewise, and the session goes on).
  */
 import { fleet } from "../shared/fleet.js";
+import { SoundTurn } from "../shared/tabs.js";
 import { Hearing } from "./hearing.js";
 import { Script } from "./script.js";
 import { t } from "./words.js";
@@ -24,6 +25,7 @@ export class Conversation extends EventTarget {
   #sent = [];
   #completeAt = 0;
   #reporting = null;
+  #turn = new SoundTurn(() => this.hearing.playing && this.pause());
 
   hearing = new Hearing();
   script = new Script();
@@ -34,6 +36,7 @@ export class Conversation extends EventTarget {
   constructor() {
     super();
     this.hearing.addEventListener("report", ({ detail }) => {
+      this.#turn.note(detail.state === "playing");
       if (detail.state === "ended" && this.facts.outcome && this.busy) this.#over("ended");
       else this.#emit("news");
     });

@@ -41,6 +41,11 @@ export class Hearing extends EventTarget {
     return this.#report !== null;
   }
 
+  /** Whether it sounds now. */
+  get playing() {
+    return this.#report?.state === "playing";
+  }
+
   /** Sample of the session that is heard now. */
   get sample() {
     if (!this.#report) return 0;

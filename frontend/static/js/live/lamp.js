@@ -2,16 +2,11 @@
  * What the session is doing: a lamp with a word, the time since it went live, and beside it what is to come.
  */
 import { setText } from "../shared/dom.js";
-import { clock } from "../shared/format.js";
+import { minutes } from "../shared/format.js";
 import { setMessage } from "./words.js";
 
 const TICK_MS = 200;
 const now = () => performance.now() / 1000;
-
-/** "1:03" of seconds, rounded up: a countdown that says 0:00 only when it is over. */
-export function countdown(seconds) {
-  return clock(Math.max(0, Math.ceil(seconds))).replace(/\.\d$/, "");
-}
 
 export class Lamp {
   #elements;
@@ -36,7 +31,7 @@ export class Lamp {
   #note() {
     const { state, facts, busy } = this.#conversation;
     const closing = facts.closesAt && ["live", "released"].includes(state);
-    if (closing) return ["live.idleNote", { time: countdown(facts.closesAt - now()) }];
+    if (closing) return ["live.idleNote", { time: minutes(facts.closesAt - now()) }];
     if (state === "released") return [facts.releaseReason === "pause" ? "live.releasedNote" : "live.idleReleasedNote", {}];
     if (state === "paused") return ["live.pausedNote", { time: this.#untilRelease() }];
     if (facts.workerId && busy) return ["live.onWorker", { worker: facts.workerId }];
@@ -45,12 +40,12 @@ export class Lamp {
 
   #untilRelease() {
     const { releaseAt } = this.#conversation.facts;
-    return releaseAt ? countdown(releaseAt - now()) : "–";
+    return releaseAt ? minutes(releaseAt - now()) : "–";
   }
 
   #tick() {
     const { liveAt, endedAt } = this.#conversation.facts;
-    setText(this.#elements.elapsed, liveAt === undefined ? "" : countdown(Math.floor((endedAt ?? now()) - liveAt)));
+    setText(this.#elements.elapsed, liveAt === undefined ? "" : minutes(Math.floor((endedAt ?? now()) - liveAt)));
     setMessage(this.#elements.note, ...this.#note());
   }
 }

@@ -41,7 +41,11 @@ export class Transport extends EventTarget {
   toggle() {
     if (this.#play.disabled) return;
     if (this.#audio.paused) this.play();
-    else this.#audio.pause();
+    else this.pause();
+  }
+
+  pause() {
+    this.#audio.pause();
   }
 
   async play() {

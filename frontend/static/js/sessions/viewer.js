@@ -12,6 +12,7 @@ import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
 import { save } from "../shared/save.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
+import { SoundTurn } from "../shared/tabs.js";
 import { showComment } from "./comment.js";
 import { interruptions, showEvents } from "./event-list.js";
 import { actionButton, showFacts, showTitle } from "./head.js";
@@ -31,6 +32,7 @@ class Viewer {
   #session = null;
   #transport = null;
   #refresh = null;
+  #turn = new SoundTurn(() => this.#transport?.pause());
 
   async open() {
     new FleetStatus(mountNav(byId("nav"))).start();
@@ -94,6 +96,7 @@ class Viewer {
     reader.addEventListener("seek", ({ detail }) => transport.playFrom(detail));
     lane.addEventListener("seek", ({ detail }) => transport.seek(detail));
     transport.addEventListener("position", ({ detail: { seconds, playing } }) => {
+      this.#turn.note(playing);
       reader.show(seconds, playing);
       lane.show(seconds);
       byId("stage").dataset.seconds = seconds.toFixed(2);

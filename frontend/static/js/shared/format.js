@@ -18,6 +18,11 @@ export function clock(seconds) {
   return `${minutes}:${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
 }
 
+/** 63.4 -> "1:04" */
+export function minutes(seconds) {
+  return present(seconds) ? clock(Math.ceil(seconds)).replace(/\.\d$/, "") : MISSING;
+}
+
 /** 93784 -> "1 d 2 h", 3725 -> "1 h 2 min", 65 -> "1 min 5 s" */
 export function duration(seconds) {
   if (!present(seconds)) return MISSING;

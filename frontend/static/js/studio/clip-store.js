@@ -3,6 +3,8 @@
  *
  * A browser that keeps nothing (private windows of some) has a store that is always empty.
  */
+import { tabs } from "../shared/tabs.js";
+
 export const LIMITS = { clips: 40, bytes: 150 * 2 ** 20 };
 const DATABASE = "voxfleet";
 const STORE = "clips";
@@ -32,15 +34,20 @@ export class ClipStore {
     const id = await this.#run("readwrite", (store) => store.add(entry));
     if (id === null) return false;
     await this.remove(...beyond(await this.all()));
+    tabs.tell("clips");
     return true;
   }
 
-  async remove(...ids) {
-    if (ids.length > 0) await this.#run("readwrite", (store) => ids.map((id) => store.delete(id)).at(-1));
+  /** Puts back what was removed. @param {object[]} entries as `all` gave them */
+  async restore(entries) {
+    await this.#run("readwrite", (store) => entries.map((entry) => store.put(entry)).at(-1));
+    tabs.tell("clips");
   }
 
-  async clear() {
-    await this.#run("readwrite", (store) => store.clear());
+  async remove(...ids) {
+    if (ids.length === 0) return;
+    await this.#run("readwrite", (store) => ids.map((id) => store.delete(id)).at(-1));
+    tabs.tell("clips");
   }
 
   /** The result of one request in a transaction of its own; null where it can not be done. */

@@ -47,8 +47,12 @@ export class Composer extends EventTarget {
     return this.#area.value.trim();
   }
 
+  /** As typing would do it, so that the browser's undo brings back what was there. */
   set text(value) {
-    this.#area.value = value;
+    this.#area.focus();
+    this.#area.select();
+    if (this.#area.value !== value && !document.execCommand("insertText", false, value)) this.#area.value = value;
+    this.#area.setSelectionRange(value.length, value.length);
     this.#changed();
   }
 
@@ -78,10 +82,7 @@ export class Composer extends EventTarget {
   }
 
   #sampleButton({ name, text }) {
-    const write = () => {
-      this.text = text;
-      this.#area.focus();
-    };
+    const write = () => (this.text = text);
     return h("button", { class: "chip", type: "button", onclick: write, "data-i18n": `text.sample.${name}` });
   }
 

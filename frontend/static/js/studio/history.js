@@ -6,6 +6,8 @@
  */
 import { byId } from "../shared/dom.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
+import { tabs } from "../shared/tabs.js";
+import { UndoBar } from "../shared/undo-bar.js";
 import { ClipStore } from "./clip-store.js";
 import { Comparison, SIDES } from "./compare.js";
 import { HistoryList } from "./history-list.js";
@@ -15,6 +17,7 @@ export class History extends EventTarget {
   #store = new ClipStore();
   #list = new HistoryList();
   #comparison = new Comparison();
+  #undo = new UndoBar(byId("history-undo"));
   #shown = undefined;
   #position;
 
@@ -29,6 +32,7 @@ export class History extends EventTarget {
     on("compare", ({ side, entry }) => this.#choose(side, entry));
     on("delete", (entry) => this.#delete(entry));
     on("clear", () => this.#clear());
+    tabs.addEventListener("clips", () => this.load());
     byId("compare-switch").addEventListener("click", () => this.switchSides());
     for (const side of SIDES) byId(`compare-${side}`).addEventListener("click", () => this.#hear(side));
   }
@@ -86,17 +90,23 @@ export class History extends EventTarget {
   }
 
   async #delete(entry) {
-    await this.#store.remove(entry.id);
-    await this.load();
-    byId("history").focus();
-    this.#say(() => t("history.deleted"));
+    await this.#remove([entry], "history.deleted", { text: entry.request.text });
   }
 
   async #clear() {
-    await this.#store.clear();
+    const entries = await this.#store.all();
+    await this.#remove(entries, "history.cleared", { count: entries.length });
+  }
+
+  async #remove(entries, key, values) {
+    await this.#store.remove(...entries.map(({ id }) => id));
     await this.load();
-    byId("history").focus();
-    this.#say(() => t("history.cleared"));
+    this.#undo.offer(key, values, async () => {
+      await this.#store.restore(entries);
+      await this.load();
+      byId("history").focus();
+      this.#say(() => t("history.restored"));
+    });
   }
 
   #mark() {

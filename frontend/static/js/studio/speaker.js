@@ -9,6 +9,7 @@ import { PlaybackReporter } from "../audio/playback-reporter.js";
 import { Player } from "../audio/player.js";
 import { fleet } from "../shared/fleet.js";
 import { t } from "../shared/i18n.js";
+import { SoundTurn } from "../shared/tabs.js";
 import { Utterance } from "./utterance.js";
 
 const now = () => performance.now() / 1000;
@@ -20,6 +21,7 @@ export class Speaker extends EventTarget {
   #report = null;
   #reporter = null;
   #ready = Promise.resolve();
+  #turn = new SoundTurn(() => this.#player.pause());
 
   /** Whether the gateway takes reports of the playback. */
   reports = false;
@@ -32,6 +34,7 @@ export class Speaker extends EventTarget {
     super();
     this.#player.addEventListener("report", ({ detail }) => {
       this.#report = detail;
+      this.#turn.note(detail.state === "playing");
       this.#reporter?.note(detail, this.utterance.sampleRate);
       this.#emit("report", detail);
     });

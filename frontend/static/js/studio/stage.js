@@ -5,7 +5,7 @@
  * (detail: format) and "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
  */
 import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
-import { clock, latency, ratio } from "../shared/format.js";
+import { clock, latency, minutes, ratio } from "../shared/format.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
 import { SUBTITLE_FORMATS } from "./subtitles.js";
 import { Waveform } from "./waveform.js";
@@ -22,6 +22,7 @@ export class Stage extends EventTarget {
   #wave = new Waveform(byId("wave"));
   #utterance = null;
   #playing = false;
+  #over = false;
 
   constructor() {
     super();
@@ -39,6 +40,7 @@ export class Stage extends EventTarget {
   /** @param {import("./utterance.js").Utterance} utterance @param {number} expectedSeconds */
   begin(utterance, expectedSeconds) {
     this.#utterance = utterance;
+    this.#over = false;
     this.#wave.begin(utterance, expectedSeconds);
     this.#error.hidden = true;
     this.#play.disabled = true;
@@ -61,6 +63,7 @@ export class Stage extends EventTarget {
   setState(state) {
     this.#element.dataset.state = state;
     const over = ["done", "cancelled", "failed", "replayed"].includes(state);
+    this.#over = over;
     if (over) this.#wave.complete();
     this.#download.disabled = !(over && this.#utterance?.samples);
     this.#showSubtitles(over);
@@ -131,12 +134,19 @@ export class Stage extends EventTarget {
     const position = this.#wave.positionSeconds;
     const total = this.#utterance?.audioSeconds ?? 0;
     setText(byId("time"), clock(position));
-    setText(byId("total"), total > 0 ? clock(total) : "");
+    this.#showEnd(total);
     this.#track.setAttribute("aria-valuemax", total.toFixed(1));
     this.#track.setAttribute("aria-valuenow", position.toFixed(1));
     const place = t("stage.position", { position: position.toFixed(1), total: Math.round(total) });
     this.#track.setAttribute("aria-valuetext", place);
     this.#track.setAttribute("aria-disabled", String(total === 0));
+  }
+
+  /** The time at the right edge of the waveform: while the clip is made it stands for what is expected. */
+  #showEnd(total) {
+    if (total === 0) setMessage(byId("total"), "text.plain", { text: "" });
+    else if (this.#over) setMessage(byId("total"), "text.plain", { text: clock(total) });
+    else setMessage(byId("total"), "stage.about", { time: minutes(this.#wave.endSeconds) });
   }
 
   #trackKey(event) {

@@ -7,11 +7,17 @@
  */
 const BAR_PIXELS = 3;
 const PITCH_PIXELS = 5;
+const DOT_PIXELS = 3.5;
 const EASE = 0.14;
 const CLOSE = 0.005;
 const QUIET = 0.3;
 const GAMMA = 0.75;
 const now = () => performance.now() / 1000;
+
+/** How long a clip is drawn: what is expected until more has arrived, and in the end what there is. */
+export function spanSeconds(expected, arrived, complete) {
+  return complete && arrived > 0 ? arrived : Math.max(expected, arrived * 1.02);
+}
 
 export class Waveform {
   #canvas;
@@ -62,6 +68,11 @@ export class Waveform {
     return ((clientX - left) / width) * this.#span;
   }
 
+  /** Seconds of the clip at its right edge, once the drawing has come to rest. */
+  get endSeconds() {
+    return this.#targetSpan();
+  }
+
   /** Seconds of the clip heard by now. */
   get positionSeconds() {
     if (!this.#utterance?.sampleRate) return 0;
@@ -81,8 +92,7 @@ export class Waveform {
   }
 
   #targetSpan() {
-    const arrived = this.#utterance?.audioSeconds ?? 0;
-    return this.#complete && arrived > 0 ? arrived : Math.max(this.#expectedSeconds, arrived * 1.02);
+    return spanSeconds(this.#expectedSeconds, this.#utterance?.audioSeconds ?? 0, this.#complete);
   }
 
   /** Moves both scales towards where they should be; returns whether they are on their way still. */
@@ -139,7 +149,7 @@ export class Waveform {
     context.fillStyle = this.#colours.head;
     context.fillRect(x - 0.75, 2, 1.5, height - 4);
     context.beginPath();
-    context.arc(x, 4, 3.5, 0, 2 * Math.PI);
+    context.arc(Math.max(DOT_PIXELS, Math.min(width - DOT_PIXELS, x)), 4, DOT_PIXELS, 0, 2 * Math.PI);
     context.fill();
   }
 }

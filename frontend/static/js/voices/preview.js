@@ -4,12 +4,14 @@
 import { h, icon, setIcon } from "../shared/dom.js";
 import { fleet } from "../shared/fleet.js";
 import { setLabel } from "../shared/i18n.js";
+import { SoundTurn } from "../shared/tabs.js";
 
 export class Preview {
   #audio = new Audio();
   #button = null;
   #url = null;
   #asked = 0;
+  #turn = new SoundTurn(() => this.#stop());
 
   constructor() {
     for (const over of ["ended", "error"]) this.#audio.addEventListener(over, () => this.#stop());
@@ -44,6 +46,7 @@ export class Preview {
       this.#url = URL.createObjectURL(blob);
       this.#audio.src = this.#url;
       await this.#audio.play();
+      this.#turn.note(true);
     } catch {
       if (asked !== this.#asked) return;
       this.#stop();
@@ -55,6 +58,7 @@ export class Preview {
 
   #stop() {
     this.#asked += 1;
+    this.#turn.note(false);
     if (this.#button) setIcon(this.#button, "play");
     this.#button = null;
     this.#audio.pause();
