@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
+from gateway.api.word_files import beside, check_form, words_response
 from gateway.audio.formats import (
     CONTENT_TYPES,
     bit_rate_problem,
@@ -25,6 +25,7 @@ from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces
+from gateway.jobs.words import JobWords
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.listing import page, parse_cursor
 
@@ -126,8 +127,7 @@ async def get_result(
 ) -> Response:
     """The audio as a file, with chapter marks where the format has a place for them."""
     job, _ = await _own(id, request, gateway, jobs)
-    if job.state != "complete":
-        raise ApiError(409, "job_not_complete", f"the job is {job.state}, not complete", param="id")
+    _check_complete(job)
     files = jobs.files(job.id)
     wanted = await _wanted(files, job, format, sample_rate, bit_rate)
     marks = await asyncio.to_thread(marks_of, files, job.sample_rate)
@@ -144,7 +144,25 @@ async def get_result(
         "X-Sample-Rate": str(rate),
         **note_headers(noted),
     }
-    return StreamingResponse(_beside(pieces, jobs.encoders), headers=headers)
+    return StreamingResponse(beside(pieces, jobs.encoders), headers=headers)
+
+
+@router.get("/{id}/words.{form}", response_class=StreamingResponse)
+async def get_words(id: str, form: str, request: Request, gateway: GatewayDep, jobs: JobsDep) -> Response:
+    """When its words are said: `words.srt`, `words.vtt` or `words.json`."""
+    job, _ = await _own(id, request, gateway, jobs)
+    check_form(form)
+    _check_complete(job)
+    if job.timestamps == "none":
+        raise ApiError(404, "no_timestamps", "the job was asked for without timestamps", param="id")
+    await jobs.store.change(job.id, ("complete",))
+    told = JobWords(jobs.files(job.id).words, job.timestamps)
+    return await words_response(told, job.id, form, noted=gateway.settings.provenance_note)
+
+
+def _check_complete(job: Job) -> None:
+    if job.state != "complete":
+        raise ApiError(409, "job_not_complete", f"the job is {job.state}, not complete", param="id")
 
 
 async def _wanted(
@@ -164,17 +182,6 @@ async def _wanted(
     if problem := bit_rate_problem(chosen, bit_rate):
         raise ApiError(422, "invalid_value", problem, param="bit_rate")
     return ResultFormat(chosen, sample_rate, bit_rate)
-
-
-async def _beside(pieces: Iterator[bytes], turns: asyncio.Semaphore) -> AsyncIterator[bytes]:
-    """The pieces, each made in a thread when it is its turn."""
-    while True:
-        async with turns:
-            piece = await asyncio.to_thread(next, pieces, None)
-        if piece is None:
-            return
-        if piece:
-            yield piece
 
 
 async def _own(id: str, request: Request, gateway: Gateway, jobs: Jobs) -> tuple[Job, str | None]:

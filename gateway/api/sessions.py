@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from gateway.api.file_response import RangedFileResponse
 from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, require_admin
+from gateway.api.word_files import check_form, words_response
 from gateway.audio.note import note_headers
 from gateway.database import Session
 from gateway.errors import ApiError
@@ -23,7 +24,7 @@ from gateway.sessions.archive import stream_zip
 from gateway.sessions.listing import describe, page, parse_cursor
 from gateway.sessions.recording_files import read_timeline
 from gateway.sessions.wav import read_growing
-from gateway.sessions.words import FORMATS, session_words
+from gateway.sessions.words import session_words
 
 router = APIRouter(prefix="/api/sessions")
 
@@ -150,25 +151,17 @@ async def download(id: str, request: Request, gateway: GatewayDep, key: KeyQuery
     return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 
 
-@router.get("/{id}/words.{form}", response_class=Response)
+@router.get("/{id}/words.{form}", response_class=StreamingResponse)
 async def get_words(
     id: str, form: str, request: Request, gateway: GatewayDep, key: KeyQuery = None
 ) -> Response:
     """When its words were said: `words.srt`, `words.vtt` or `words.json`."""
     row, _ = await _look_at(id, request, gateway, key)
-    if form not in FORMATS:
-        message = f"words come as {', '.join(FORMATS)}"
-        raise ApiError(404, "unknown_format", message, param="format")
+    check_form(form)
     if row.state == "active":
         raise _is_active("downloaded")
     found = await session_words(_folder(gateway, row), gateway.aligner)
-    media_type, write = FORMATS[form]
-    headers = {
-        "Content-Disposition": f'attachment; filename="{row.id}.{form}"',
-        "X-Timestamps-Source": found.source,
-    }
-    headers |= note_headers(gateway.settings.provenance_note)
-    return Response(await asyncio.to_thread(write, found), media_type=media_type, headers=headers)
+    return await words_response(found, row.id, form, noted=gateway.settings.provenance_note)
 
 
 # -------------------------------------------------------------------------------------------- its owner's

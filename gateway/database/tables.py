@@ -126,6 +126,8 @@ class Job(Base):
     """"queued", "running", "complete", "failed" or "cancelled"."""
     voice: Mapped[str] = mapped_column(String(128), default="default")
     format: Mapped[str] = mapped_column(String(16), default="mp3")
+    timestamps: Mapped[str] = mapped_column(String(16), default="none")
+    """"none", "word" or "character"."""
     characters: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
     ended_at: Mapped[datetime | None]

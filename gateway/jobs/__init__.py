@@ -10,6 +10,7 @@ store.py     its row
 runner.py    one job, part by part
 service.py   `Jobs`: which are worked on, and what removes them
 result.py    the audio as a file with chapter marks
+words.py     when its words are said
 listing.py   jobs as the API tells them
 """
 

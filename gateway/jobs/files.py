@@ -6,6 +6,7 @@
         clip.json      the clip as it began: model, seed, words that are said otherwise
         audio.pcm      s16le mono at the model's rate
         parts.jsonl    characters and samples of each part
+        words.jsonl    when the words of each part are said, where that was asked for
         lock           held by the process that works on the job
 
 Functions and methods block, and raise OSError.
@@ -20,6 +21,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from gateway.sessions.files import folder_bytes, read_json, remove_folder, write
 
 _JOB_ID = re.compile(r"j_[A-Za-z0-9_-]{22}")
 _REQUEST, _CHAPTERS, _CLIP = "request.json", "chapters.json", "clip.json"
-_AUDIO, _PARTS, _LOCK = "audio.pcm", "parts.jsonl", "lock"
+_AUDIO, _PARTS, _WORDS, _LOCK = "audio.pcm", "parts.jsonl", "words.jsonl", "lock"
 
 
 def new_job_id() -> str:
@@ -51,6 +53,8 @@ class JobFiles:
             raise ValueError("not the id of a job")
         self.folder = jobs / job_id
         self.audio = self.folder / _AUDIO
+        self.words = self.folder / _WORDS
+        self._parts = self.folder / _PARTS
         self._lock: int | None = None
 
     def create(self, request: dict[str, Any], chapters: Sequence[Chapter], disk: Disk) -> None:
@@ -102,40 +106,52 @@ class JobFiles:
 
     def go_back(self, parts: int, audio_bytes: int) -> None:
         """Forget what was written behind so many parts: their row does not tell of it."""
-        lines = self._lines()[:parts]
-        if len(lines) < parts or (parts and self.audio.stat().st_size < audio_bytes):
-            raise OSError("the files of the job are shorter than its row says")
-        self._write_lines(lines)
+        if parts and self.audio.stat().st_size < audio_bytes:
+            raise _too_short()
+        _keep_lines(self._parts, parts)
+        if self.words.is_file():
+            _keep_lines(self.words, parts)
         with self.audio.open("ab") as file:
             file.truncate(audio_bytes)
 
-    def append(self, pcm: bytes, part: SpokenPart, disk: Disk) -> int:
-        """Add a part; how much disk space the job takes then."""
+    def append(self, pcm: bytes, part: SpokenPart, words: dict[str, Any] | None, disk: Disk) -> int:
+        """Add a part; how much disk space the job takes then. `words`: when they are said."""
         disk.check()
         with self.audio.open("ab") as file:
             file.write(pcm)
             file.flush()
             os.fsync(file.fileno())
-        with (self.folder / _PARTS).open("a", encoding="ascii") as file:
-            file.write(json.dumps([part.start, part.end, part.samples]) + "\n")
+        _append_line(self._parts, [part.start, part.end, part.samples])
+        if words is not None:
+            _append_line(self.words, words)
         return folder_bytes(self.folder)
 
     def parts(self) -> list[SpokenPart]:
         """Those that were spoken."""
-        return [SpokenPart(*json.loads(line)) for line in self._lines()]
+        try:
+            with self._parts.open(encoding="utf-8") as lines:
+                return [SpokenPart(*json.loads(line)) for line in lines]
+        except FileNotFoundError:
+            return []
 
     def remove(self) -> None:
         """All of it; nothing happens when there is none."""
         remove_folder(self.folder)
 
-    def _lines(self) -> list[str]:
-        try:
-            return (self.folder / _PARTS).read_text(encoding="ascii").splitlines()
-        except FileNotFoundError:
-            return []
 
-    def _write_lines(self, lines: list[str]) -> None:
-        path = self.folder / _PARTS
-        temporary = path.with_name(f"{_PARTS}.tmp")
-        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-        temporary.replace(path)
+def _append_line(path: Path, value: Any) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _keep_lines(path: Path, count: int) -> None:
+    """Cut off what stands behind so many lines. Raises OSError when there are fewer."""
+    with path.open("ab+") as file:
+        file.seek(0)
+        if sum(1 for _ in islice(file, count)) < count:
+            raise _too_short()
+        file.truncate(file.tell())
+
+
+def _too_short() -> OSError:
+    return OSError("the files of the job are shorter than its row says")

@@ -19,6 +19,7 @@ def describe(job: Job, tenant: str | None) -> dict[str, Any]:
         "state": job.state,
         "voice": job.voice,
         "format": job.format,
+        "timestamps": job.timestamps,
         "created_at": job.created_at.isoformat(),
         "ended_at": job.ended_at.isoformat() if job.ended_at else None,
         "characters": job.characters,

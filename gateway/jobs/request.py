@@ -64,9 +64,7 @@ class JobRequest(SaidRequest):
 
     def clip_request(self) -> TtsRequest:
         """What is spoken: at the model's rate, from which any format is made."""
-        fields = self.model_dump(
-            exclude={"title", "chapters", "format", "sample_rate", "bit_rate", "timestamps"}
-        )
+        fields = self.model_dump(exclude={"title", "chapters", "format", "sample_rate", "bit_rate"})
         return TtsRequest.model_validate({**fields, "format": "pcm", "priority": "bulk"})
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import asdict
+from typing import Any
 
 import structlog
 
@@ -20,6 +21,7 @@ from gateway.jobs.chapters import SpokenPart
 from gateway.jobs.files import JobFiles
 from gateway.jobs.request import JobRequest
 from gateway.jobs.store import JobStore
+from gateway.jobs.words import words_of
 from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
 from gateway.service import Gateway
 from gateway.slots.standing import Priority, Standing
@@ -28,6 +30,7 @@ from gateway.streams.listener import Listener
 from gateway.streams.progress import Place
 from gateway.streams.resume_token import clip_from, fields_of
 from gateway.synthesis.synthesis import Synthesis
+from gateway.timing.part import PartTimes
 
 logger = structlog.get_logger(__name__)
 
@@ -47,17 +50,21 @@ class JobGone(Exception):
 
 
 class _Ear(Listener):
-    """Keeps the audio of a part."""
+    """Keeps the audio of a part, and when its words are said."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
         self.sample_rate = 0
+        self.times: PartTimes | None = None
 
     def started(self, worker_id: str, sample_rate: int) -> None:
         self.sample_rate = sample_rate
 
     def audio(self, pcm: bytes) -> None:
         self.chunks.append(pcm)
+
+    def timed(self, part: PartTimes) -> None:
+        self.times = part
 
 
 class JobRunner:
@@ -117,7 +124,8 @@ class JobRunner:
         pcm = b"".join(ear.chunks)
         start, end = clip.places[place.part]
         part = SpokenPart(start, end, len(pcm) // 2)
-        size_bytes = await asyncio.to_thread(self._files.append, pcm, part, self._gateway.disk)
+        words = await asyncio.to_thread(self._words, clip, place, ear, len(pcm))
+        size_bytes = await asyncio.to_thread(self._files.append, pcm, part, words, self._gateway.disk)
         self._parts += 1
         self._audio_bytes += len(pcm)
         self._spent_seconds += time.monotonic() - began_at
@@ -134,6 +142,21 @@ class JobRunner:
             columns |= {"state": "complete", "ended_at": now(), "finish_reason": clip.finish_reason}
         if not await self._store.change(self._row.id, ("running",), **columns):
             raise JobGone
+
+    def _words(self, clip: Clip, place: Place, ear: _Ear, pcm_bytes: int) -> dict[str, Any] | None:
+        """When those of the part after `place` are said in the whole audio; None where nobody asked."""
+        if clip.request.timestamps == "none":
+            return None
+        start_seconds = self._audio_bytes / 2 / ear.sample_rate
+        end_seconds = start_seconds + pcm_bytes / 2 / ear.sample_rate
+        if ear.times is not None:
+            estimated_seconds = place.heard_samples / clip.model.sample_rate
+            times = ear.times.moved(0, start_seconds - estimated_seconds)
+        else:
+            start = clip.places[place.part - 1][1] if place.part else 0
+            end = len(clip.request.text) if clip.finish_reason else clip.places[place.part][1]
+            times = PartTimes.wordless(clip.request.text[start:end], end_seconds).moved(start, 0.0)
+        return words_of(times.within(end_seconds), clip.request.timestamps)
 
     def _standing(self, clip: Clip) -> Standing:
         """By the present rights of the owner. Raises ApiError 403."""

@@ -65,6 +65,7 @@ class Jobs:
             title=order.title or title_of(order.text),
             voice=order.voice.replace("\0", ""),  # which PostgreSQL cannot hold
             format=order.format,
+            timestamps=order.timestamps,
             characters=len(order.text),
         )
         files = self.files(job.id)

@@ -1,4 +1,4 @@
-"""When the words of a recorded session were said, as files: SRT, WebVTT, JSON.
+"""When the words of a recorded session were said.
 
 Where nobody has listened while it was spoken, the aligner does now, if there is one and it has time; what it
 hears is kept in the timeline.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from gateway.sessions import files
 from gateway.sessions.recording_files import read_timeline
 from gateway.sessions.spoken import spoken_part, timeline_words, words_of
 from gateway.timing.aligner import Aligner
-from gateway.timing.subtitles import Cue, cues, srt, timed_fields, vtt
-from gateway.timing.words import Timed
+from gateway.timing.subtitles import Cue, cues, timed_fields
+from gateway.timing.words import Granularity, Timed
 
 _LISTENING_SECONDS = 20.0
 """After so long the rest is estimated."""
@@ -27,31 +26,24 @@ _LISTENING_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class SessionWords:
-    """All text of a session, its words in all of its audio, and where they come from."""
+    """All text of a session, its words in all of its audio, and where they come from; a `Told`."""
 
     text: str
     words: list[Timed]
     source: str
+    granularity: Granularity = "word"
 
-    @property
-    def cues(self) -> list[Cue]:
+    def texts(self) -> Iterator[str]:
+        """At once."""
+        yield self.text
+
+    def timed(self) -> Iterator[dict[str, Any]]:
+        """Words with offsets and seconds."""
+        return (timed_fields(word, self.text[word.start : word.end]) for word in self.words)
+
+    def cues(self) -> Iterator[Cue]:
         """Lines of subtitles."""
-        return cues(self.text, self.words)
-
-    def as_json(self) -> str:
-        """Text, words and cues with offsets and seconds."""
-        words = [timed_fields(word, self.text[word.start : word.end]) for word in self.words]
-        shown = [timed_fields(cue, cue.text) for cue in self.cues]
-        facts = {"source": self.source, "text": self.text, "words": words, "cues": shown}
-        return json.dumps(facts, ensure_ascii=False)
-
-
-FORMATS: dict[str, tuple[str, Callable[[SessionWords], str]]] = {
-    "srt": ("application/x-subrip", lambda found: srt(found.cues)),
-    "vtt": ("text/vtt", lambda found: vtt(found.cues)),
-    "json": ("application/json", SessionWords.as_json),
-}
-"""Media type, and how a file is written."""
+        return iter(cues(self.text, self.words))
 
 
 async def session_words(folder: Path, aligner: Aligner | None) -> SessionWords:

@@ -7,5 +7,6 @@ aligner.py    who listens, in a process of its own: child.py
 whisper.py    the model that listens
 alignment.py  what it has heard, in the words that were written
 part.py       one part of a text: estimated, or heard
-subtitles.py  cues, SRT, WebVTT, and what clients are told
+subtitles.py  cues, and what clients are told
+files.py      SRT, WebVTT, JSON
 """

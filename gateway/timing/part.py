@@ -69,6 +69,11 @@ class PartTimes:
             self, start=start, end_seconds=end_seconds, times=self.times.moved(characters, seconds)
         )
 
+    def within(self, seconds: float) -> PartTimes:
+        """The same, none of it after so many seconds."""
+        end_seconds = min(self.end_seconds, seconds)
+        return replace(self, end_seconds=end_seconds, times=self.times.in_order(seconds))
+
 
 def source_of(parts: Sequence[PartTimes]) -> str:
     """Where the times of several parts come from; `mixed` where they differ, empty where there are none."""

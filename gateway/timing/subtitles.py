@@ -1,4 +1,4 @@
-"""Times as files and messages: cues of subtitles, SRT, WebVTT, JSON.
+"""Cues of subtitles, and what clients are told of the times of a part.
 
 A cue is what a viewer reads at once: at most two lines, and for some seconds. It ends with a sentence where
 that fits.
@@ -6,7 +6,7 @@ that fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,34 +68,6 @@ def _cue(text: str, words: Sequence[Timed]) -> Cue:
     first, last = words[0], words[-1]
     shown = " ".join(text[first.start : last.end].split())
     return Cue(first.start, last.end, first.start_seconds, last.end_seconds, shown)
-
-
-def srt(found: Iterable[Cue]) -> str:
-    """A SubRip file."""
-    return "\n".join(
-        f"{number}\n{_clock(cue.start_seconds, ',')} --> {_clock(cue.end_seconds, ',')}\n{cue.text}\n"
-        for number, cue in enumerate(found, 1)
-    )
-
-
-def vtt(found: Iterable[Cue]) -> str:
-    """A WebVTT file."""
-    return "WEBVTT\n" + "".join(
-        f"\n{_clock(cue.start_seconds, '.')} --> {_clock(cue.end_seconds, '.')}\n{_escaped(cue.text)}\n"
-        for cue in found
-    )
-
-
-def _escaped(text: str) -> str:
-    """WebVTT has markup."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _clock(seconds: float, point: str) -> str:
-    milliseconds = round(1000 * seconds)
-    minutes, milliseconds = divmod(milliseconds, 60_000)
-    whole, thousandths = divmod(milliseconds, 1000)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{whole:02d}{point}{thousandths:03d}"
 
 
 def as_fields(part: PartTimes, granularity: Granularity) -> dict[str, Any]:

@@ -61,6 +61,10 @@ class TestLongTexts:
             row.get_by_role("button", name="Download My book").click()
         assert waiting.value.suggested_filename == "My book.mp3"
         assert Path(waiting.value.path()).stat().st_size > 1000
+        with page.expect_download() as waiting:
+            row.get_by_role("button", name="Download the subtitles of My book as SRT").click()
+        assert waiting.value.suggested_filename == "My book.srt"
+        assert MARKUP.split()[0] in Path(waiting.value.path()).read_text()
         row.get_by_role("button", name="Delete My book").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(row).to_have_count(0)

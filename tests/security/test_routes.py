@@ -85,6 +85,7 @@ OWNED = {
     ("GET", "/api/jobs"),
     ("GET", "/api/jobs/{id}"),
     ("GET", "/api/jobs/{id}/result"),
+    ("GET", "/api/jobs/{id}/words.{form}"),
     ("POST", "/api/jobs"),
     ("POST", "/api/jobs/{id}/cancel"),
     ("POST", "/api/jobs/{id}/resume"),

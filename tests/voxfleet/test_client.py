@@ -218,7 +218,7 @@ def test_recordings_are_listed_read_and_deleted(client: Client) -> None:
 
 
 def test_jobs_are_started_followed_fetched_and_deleted(client: Client, tmp_path: Path) -> None:
-    job = client.start_job(TEXT, seed=9, title="A fox", chapters="none")
+    job = client.start_job(TEXT, seed=9, title="A fox", chapters="none", timestamps="word")
     assert [each["id"] for each in client.jobs()["jobs"]] == [job["id"]]
 
     def complete() -> bool | None:
@@ -227,6 +227,8 @@ def test_jobs_are_started_followed_fetched_and_deleted(client: Client, tmp_path:
     wait_until(complete, lambda: f"the job is {client.job(job['id'])}")
     client.save_job(job["id"], tmp_path / "fox.pcm", format="pcm")
     assert (tmp_path / "fox.pcm").read_bytes() == pcm_of(TEXT, 9)
+    assert json.loads(client.job_words(job["id"]))["text"] == TEXT
+    assert client.job_words(job["id"], "srt").startswith(b"1\n00:00:0")
     for refused in (client.cancel_job, client.resume_job):
         with pytest.raises(InvalidRequestError, match="only one that"):
             refused(job["id"])

@@ -209,6 +209,10 @@ class AsyncClient:
         """End it, and remove its text and audio."""
         await self._call("DELETE", f"/api/jobs/{_part(job_id)}")
 
+    async def job_words(self, job_id: str, format: str = "json") -> bytes:
+        """When the words of a job that is complete are said: `srt`, `vtt` or `json`."""
+        return (await self._call("GET", f"/api/jobs/{_part(job_id)}/words.{_part(format)}")).content
+
     async def save_job(self, job_id: str, path: Path, **options: Any) -> None:
         """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
         address = f"/api/jobs/{_part(job_id)}/result"

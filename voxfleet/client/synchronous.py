@@ -137,6 +137,10 @@ class Client:
         """End it, and remove its text and audio."""
         self._background.run(self._client.delete_job(job_id))
 
+    def job_words(self, job_id: str, format: str = "json") -> bytes:
+        """When the words of a job that is complete are said: `srt`, `vtt` or `json`."""
+        return self._background.run(self._client.job_words(job_id, format))
+
     def save_job(self, job_id: str, path: Path, **options: Any) -> None:
         """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
         self._background.run(self._client.save_job(job_id, path, **options))

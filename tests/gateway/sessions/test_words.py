@@ -8,7 +8,8 @@ from pathlib import Path
 from gateway.service import Gateway
 from gateway.sessions.files import utterance_file
 from gateway.sessions.recording_files import read_timeline
-from gateway.sessions.words import FORMATS, session_words
+from gateway.sessions.words import session_words
+from gateway.timing.files import FORMATS
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Timed, Times
 from tests.gateway.recordings import RATE, folder_of, open_session, recording_gateway, row_of
@@ -41,7 +42,7 @@ async def test_without_an_aligner_the_pauses_of_the_audio_tell(tmp_path: Path) -
     assert written == ["One", "two", "three.", "Four", "five."]
     assert [round(found.words[index].start_seconds, 2) for index in (0, 3)] == [0.3, SECONDS + 0.2]
     assert [round(found.words[index].end_seconds, 2) for index in (2, 4)] == [1.3, SECONDS + 0.8]
-    assert [cue.text for cue in found.cues] == ["One two three.", "Four five."]
+    assert [cue.text for cue in found.cues()] == ["One two three.", "Four five."]
 
 
 async def test_the_timeline_knows_of_the_pauses_too(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ async def test_what_was_told_is_not_heard_again(tmp_path: Path) -> None:
 async def test_every_format_has_the_words(tmp_path: Path) -> None:
     async with recording_gateway(tmp_path) as gateway:
         found = await session_words(await record(gateway), None)
-    files = {name: write(found) for name, (_, write) in FORMATS.items()}
+    files = {name: "".join(write(found)) for name, (_, write) in FORMATS.items()}
     assert files["srt"].startswith("1\n00:00:00,300 --> 00:00:01,300\nOne two three.\n")
     assert files["vtt"].startswith("WEBVTT\n\n00:00:00.300 --> 00:00:01.300\nOne two three.\n")
     told = json.loads(files["json"])

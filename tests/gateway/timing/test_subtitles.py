@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from gateway.timing.files import srt, vtt
 from gateway.timing.part import PartTimes
-from gateway.timing.subtitles import Cue, as_fields, cues, joined, srt, vtt
+from gateway.timing.subtitles import Cue, as_fields, cues, joined
 from gateway.timing.words import Timed, Times, find_words
 
 TEXT = (
@@ -43,16 +44,16 @@ def test_a_long_pause_ends_a_cue() -> None:
 def test_files_are_the_same_as_the_studio_writes() -> None:
     known = json.loads((Path(__file__).parent / "subtitles.json").read_text(encoding="utf-8"))
     shown = [Cue(**cue) for part in known["parts"] for cue in part["cues"]]
-    assert (srt(shown), vtt(shown)) == (known["files"]["srt"], known["files"]["vtt"])
+    assert ("".join(srt(shown)), "".join(vtt(shown))) == (known["files"]["srt"], known["files"]["vtt"])
 
 
 def test_files() -> None:
     words = (Timed(0, 3, 0.0, 0.5), Timed(4, 9, 3599.9996, 3661.25))
     found = cues("one <two>", words)
-    assert srt(found) == (
+    assert "".join(srt(found)) == (
         "1\n00:00:00,000 --> 00:00:00,500\none\n\n2\n01:00:00,000 --> 01:01:01,250\n<two>\n"
     )
-    assert vtt(found) == (
+    assert "".join(vtt(found)) == (
         "WEBVTT\n\n00:00:00.000 --> 00:00:00.500\none\n\n01:00:00.000 --> 01:01:01.250\n&lt;two&gt;\n"
     )
 

@@ -185,6 +185,11 @@ export class VoxFleet {
     return this.#blob(withQuery(`${jobPath(id)}/result`, file));
   }
 
+  /** @param {"srt" | "vtt" | "json"} format @returns {Promise<Blob>} when its words are said, if it has `timestamps` */
+  jobWords(id, format) {
+    return this.#blob(`${jobPath(id)}/words.${format}`);
+  }
+
   async deleteJob(id) {
     await this.request(jobPath(id), { method: "DELETE" });
   }

@@ -4,6 +4,9 @@
 import { bytes, duration } from "../shared/format.js";
 import { language, t } from "./words.js";
 
+/** Files that say when words are said. */
+export const WORD_FORMATS = ["srt", "vtt", "json"];
+
 /** A point in time as the reader writes it; of today the time alone. */
 export function when(iso, now = new Date()) {
   const time = new Date(iso);

@@ -3,7 +3,7 @@
  */
 import { duration } from "../shared/format.js";
 import { h, icon } from "../shared/dom.js";
-import { titleOf, when } from "./facts.js";
+import { WORD_FORMATS, titleOf, when } from "./facts.js";
 import { setLabel, setMessage, t } from "./words.js";
 
 /** Whether it is spoken, or will be. */
@@ -24,7 +24,7 @@ export function jobFacts({ audio_seconds: seconds, eta_seconds: eta, error }) {
 
 /**
  * @param {object} job of GET /api/jobs
- * @param {Record<"cancel" | "resume" | "download" | "remove", (job: object) => void>} actions
+ * @param {Record<"cancel" | "resume" | "download" | "words" | "remove", (job: object, format?: string) => void>} actions
  */
 export function jobRow(job, actions) {
   const said = (element, text) => setMessage(element, "text.plain", { text });
@@ -39,7 +39,7 @@ export function jobRow(job, actions) {
       "div",
       { class: "session-link" },
       h("span", { class: "badge", "data-state": job.state, "data-i18n": `jobs.state.${job.state}` }),
-      h("span", { class: "job-name" }, said(h("span", { class: "session-title-text", dir: "auto" }), () => titleOf(job)), isOpen(job) && progress(job)),
+      h("span", { class: "job-name" }, said(h("span", { class: "session-title-text", dir: "auto" }), () => titleOf(job)), isOpen(job) && progress(job), hasWords(job) && wordFiles(job, actions.words)),
       h("span", { class: "session-facts-text" }, said(h("span"), () => jobFacts(job))),
       h("time", { class: "session-when", datetime: job.created_at }, said(h("span"), () => when(job.created_at))),
     ),
@@ -48,6 +48,18 @@ export function jobRow(job, actions) {
     (job.state === "failed" || job.state === "cancelled") && button("play", "jobs.resume", actions.resume),
     button("trash", "sessions.deleteNamed", actions.remove),
   );
+}
+
+function hasWords({ state, timestamps }) {
+  return state === "complete" && timestamps !== "none";
+}
+
+function wordFiles(job, download) {
+  const button = (format) => {
+    const attributes = { class: "button button-quiet", type: "button", onclick: () => download(job, format) };
+    return setLabel(h("button", attributes, format.toUpperCase()), `jobs.${format}`, { title: () => titleOf(job) });
+  };
+  return h("span", { class: "job-words" }, WORD_FORMATS.map(button));
 }
 
 function progress(job) {

@@ -42,26 +42,37 @@ export class Jobs {
   }
 
   #draw(jobs) {
-    const focused = document.activeElement?.closest?.(".job-row")?.dataset.job;
+    const focused = document.activeElement?.closest?.(".job-row");
+    const place = focused && [...focused.querySelectorAll("button")].indexOf(document.activeElement);
     const actions = {
       cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
       resume: (job) => this.#do(() => fleet.resumeJob(job.id)),
       download: (job) => this.#do(() => this.#download(job)),
+      words: (job, format) => this.#do(() => this.#downloadWords(job, format)),
       remove: (job) => this.#remove(job),
     };
     this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions)));
-    if (focused) this.#list.querySelector(`[data-job="${CSS.escape(focused)}"] button`)?.focus();
+    if (!focused) return;
+    const buttons = this.#list.querySelectorAll(`[data-job="${CSS.escape(focused.dataset.job)}"] button`);
+    (buttons[place] ?? buttons[0])?.focus();
   }
 
   async #start(field) {
     const [file] = field.files;
     field.value = "";
-    if (file) await this.#do(async () => fleet.startJob(await file.text(), { title: file.name.replace(/\.\w+$/, "") }));
+    const options = { title: file?.name.replace(/\.\w+$/, ""), timestamps: "word" };
+    if (file) await this.#do(async () => fleet.startJob(await file.text(), options));
   }
 
   async #download(job) {
     setMessage(this.#said, "jobs.packing");
     save(await fleet.jobResult(job.id), `${titleOf(job)}.${job.format}`);
+    setMessage(this.#said, "jobs.saved");
+  }
+
+  async #downloadWords(job, format) {
+    setMessage(this.#said, "jobs.packing");
+    save(await fleet.jobWords(job.id, format), `${titleOf(job)}.${format}`);
     setMessage(this.#said, "jobs.saved");
   }
 

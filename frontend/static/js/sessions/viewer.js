@@ -15,6 +15,7 @@ import { bindShortcuts } from "../shared/shortcuts.js";
 import { SoundTurn } from "../shared/tabs.js";
 import { showComment } from "./comment.js";
 import { interruptions, showEvents } from "./event-list.js";
+import { WORD_FORMATS } from "./facts.js";
 import { actionButton, showFacts, showTitle } from "./head.js";
 import { Lane } from "./lane.js";
 import { narrativeOf } from "./narrative.js";
@@ -24,7 +25,6 @@ import { Transport } from "./transport.js";
 import { setMessage, t } from "./words.js";
 
 const ACTIVE_REFRESH_MS = 3000;
-const WORD_FORMATS = ["srt", "vtt", "json"];
 
 class Viewer {
   #id = decodeURIComponent(location.pathname.split("/").pop());
