@@ -34,6 +34,7 @@ from gateway.protocols.registry import ROUTERS, error_shape_of
 from gateway.protocols.wyoming import server as wyoming
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
+from gateway.site import Site
 from gateway.version import VERSION
 
 
@@ -58,6 +59,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     app.state.jobs = app_jobs
+    app.state.site = Site(settings.frontend_dir)
     install_error_handlers(app)
     app.add_middleware(PageGate, pages=gateway.operations.pages)
     app.add_middleware(
@@ -77,7 +79,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         app.include_router(room.router)
     app.include_router(admin.tickets)
     app.include_router(operations.public)
-    pages.mount_static_files(app, settings.frontend_dir)
+    pages.mount_static_files(app, app.state.site, settings.frontend_dir)
     return app
 
 

@@ -42,6 +42,7 @@ GATEWAY_ROOMS = (
         "audio",
         "text",
         "timing",
+        "site",
     ),
     *(
         "requests",

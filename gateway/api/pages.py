@@ -1,69 +1,90 @@
-"""The browser pages, from `frontend/`: plain files, revalidated on every load."""
+"""The browser pages, from `frontend/`: `gateway/site/` says how they are served."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from gateway.api.file_response import RangedFileResponse, refusing_ranges
+from gateway.api.file_response import refusing_ranges
 from gateway.errors import ApiError
-from gateway.service import GatewayDep
+from gateway.site import Site
 
 router = APIRouter(include_in_schema=False)
 
-_REVALIDATE = {"Cache-Control": "no-cache"}
+_VERSIONED = re.compile(r"(?P<version>v-[0-9a-f]{16})/(?P<path>.+)")
 
 
-@router.get("/", response_class=RangedFileResponse)
-async def studio(gateway: GatewayDep) -> RangedFileResponse:
+def _site(request: Request) -> Site:
+    return request.app.state.site
+
+
+SiteDep = Annotated[Site, Depends(_site)]
+
+
+@router.get("/", response_class=Response)
+async def studio(request: Request, site: SiteDep) -> Response:
     """Type, choose a voice, hear it."""
-    return _page(gateway.settings.frontend_dir / "index.html")
+    return await _page(site, "index.html", request)
 
 
-@router.get("/admin", response_class=RangedFileResponse)
-async def admin(gateway: GatewayDep) -> RangedFileResponse:
+@router.get("/admin", response_class=Response)
+async def admin(request: Request, site: SiteDep) -> Response:
     """Workers and queue. The page is public, what it shows is not."""
-    return _page(gateway.settings.frontend_dir / "admin.html")
+    return await _page(site, "admin.html", request)
 
 
-@router.get("/live", response_class=RangedFileResponse)
-async def live(gateway: GatewayDep) -> RangedFileResponse:
+@router.get("/live", response_class=Response)
+async def live(request: Request, site: SiteDep) -> Response:
     """Text goes in as it is written, speech comes out meanwhile."""
-    return _page(gateway.settings.frontend_dir / "live.html")
+    return await _page(site, "live.html", request)
 
 
-@router.get("/sessions", response_class=RangedFileResponse)
-async def sessions(gateway: GatewayDep) -> RangedFileResponse:
+@router.get("/sessions", response_class=Response)
+async def sessions(request: Request, site: SiteDep) -> Response:
     """What was recorded. The page is public, what it shows is not."""
-    return _page(gateway.settings.frontend_dir / "sessions.html")
+    return await _page(site, "sessions.html", request)
 
 
-@router.get("/sessions/{id}", response_class=RangedFileResponse)
-async def session(id: str, gateway: GatewayDep) -> RangedFileResponse:
+@router.get("/sessions/{id}", response_class=Response)
+async def session(id: str, request: Request, site: SiteDep) -> Response:
     """One recording: the same file for every id, which the page reads from its own address."""
-    return _page(gateway.settings.frontend_dir / "session.html")
+    return await _page(site, "session.html", request)
 
 
-def _page(path: Path) -> RangedFileResponse:
-    if not path.is_file():
+async def _page(site: Site, name: str, request: Request) -> Response:
+    answer = await site.page(name, request.headers)
+    if answer is None:
         raise ApiError(404, "not_found", "this gateway serves no pages")
-    return RangedFileResponse(path, headers=_REVALIDATE)
+    return answer
 
 
-class _RevalidatedFiles(StaticFiles):
+class _StaticFiles(StaticFiles):
+    """Files of an edition from memory, to be kept for ever; plain addresses from the folder, revalidated."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        super().__init__(directory=folder, check_dir=False)
+        self._site = site
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await super().__call__(scope, receive, refusing_ranges(send))
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        if (match := _VERSIONED.fullmatch(Path(path).as_posix())) and scope["method"] in ("GET", "HEAD"):
+            answer = await self._site.file(match["version"], match["path"], Headers(scope=scope))
+            if answer is not None:
+                return answer
         response = await super().get_response(path, scope)
-        response.headers.update(_REVALIDATE)
+        response.headers["Cache-Control"] = "no-cache"
         return response
 
 
-def mount_static_files(app: FastAPI, frontend_dir: Path) -> None:
-    """Serve `frontend_dir`/static at /static."""
-    app.mount("/static", _RevalidatedFiles(directory=frontend_dir / "static", check_dir=False), name="static")
+def mount_static_files(app: FastAPI, site: Site, frontend_dir: Path) -> None:
+    """Serve `frontend_dir`/static at /static, and its editions below."""
+    app.mount("/static", _StaticFiles(site, frontend_dir / "static"), name="static")

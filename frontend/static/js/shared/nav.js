@@ -8,6 +8,8 @@ import { LANGUAGES, language, setLabel, setLanguage, translatePage } from "./i18
 import { openKeySheet } from "./key-sheet.js";
 import { currentTheme, toggleTheme } from "./theme.js";
 
+const MARK_URL = new URL("../../img/mark.svg", import.meta.url);
+
 /** Pages that can be switched off have an id of GET /api/config "pages". */
 const PAGES = [
   { href: "/", key: "nav.studio", id: "studio" },
@@ -37,7 +39,7 @@ export function mountNav(header, { onHelp } = {}) {
 }
 
 function mark() {
-  return h("img", { class: "nav-mark", src: "/static/img/mark.svg", alt: "", width: 28, height: 28 });
+  return h("img", { class: "nav-mark", src: MARK_URL, alt: "", width: 28, height: 28 });
 }
 
 function pageLink({ href, key, id }) {

@@ -1,0 +1,11 @@
+"""The browser pages as they are served: few requests, compressed, kept by browsers until they change.
+
+modules.py   the ES modules of a page linked into one script
+markup.py    a page's HTML with the addresses of its edition
+edition.py   everything under one content hash, in memory
+site.py      `Site`: the present edition, and what of it a request gets
+"""
+
+from gateway.site.site import Site
+
+__all__ = ["Site"]

@@ -1,0 +1,27 @@
+"""A page's HTML with the addresses of its edition. The sources name plain files, and work without this, too.
+
+`/static/js/...` becomes `/static/<version>/js/...`; a page's style sheets become one, and so does its script.
+"""
+
+from __future__ import annotations
+
+import re
+
+STYLE = re.compile(r'[ \t]*<link rel="stylesheet" href="/static/([\w./-]+)">\n')
+SCRIPT = re.compile(r'<script type="module" src="/static/([\w./-]+)"></script>')
+_ADDRESS = re.compile(r'((?:href|src)=")/static/')
+
+
+def bundled(markup: str, *, style: str | None, script: str | None) -> str:
+    """The same page with one style sheet and one script instead of its own; None leaves them as they are."""
+    if style is not None:
+        styles = iter([f'  <link rel="stylesheet" href="/static/{style}">\n'])
+        markup = STYLE.sub(lambda _: next(styles, ""), markup)
+    if script is not None:
+        markup = SCRIPT.sub(f'<script type="module" src="/static/{script}"></script>', markup)
+    return markup
+
+
+def addressed(markup: str, version: str) -> str:
+    """The same page with addresses of one edition."""
+    return _ADDRESS.sub(rf"\g<1>/static/{version}/", markup)
