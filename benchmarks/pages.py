@@ -1,10 +1,10 @@
 """How soon the pages can be used by a browser that is far away: `python -m benchmarks.pages`.
 
-A real Chromium loads every page of a fresh gateway, each request 150 ms away on a line of 10 Mbit/s. "First" is
-a browser that has nothing, "again" the same one once more. A page is usable when what one comes for can be
-done: the studio's button is there, the voices can be chosen, lists are filled. Layout shift is counted from the
-first paint until a second after that. `--beside DIR` takes turns with another checkout, and `--frames` keeps
-what was seen.
+A real Chromium loads every page of a fresh gateway, each request 150 ms away on a line of 10 Mbit/s. "First"
+is a browser that has nothing, "again" the same one once more. A page is usable when what one comes for can be
+done: the studio's button is there, the voices can be chosen, lists are filled. Layout shift is counted from
+the first paint until a second after that. `--beside DIR` takes turns with another checkout, and `--frames`
+keeps what was seen.
 """
 
 from __future__ import annotations
