@@ -6,6 +6,8 @@
 #
 # The page tests need Chromium and Node.js, the speech tests flite, the database tests PostgreSQL. Where apt-get and
 # root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
+# SDKs of other services are tried too (tests/clients): they come from the indexes of Python and npm packages, at the
+# first run alone. TEST_CLIENTS=off leaves them out.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)} TOKENIZERS_PARALLELISM=false
@@ -57,10 +59,15 @@ side_by_side=(
 )
 
 if [ $# -eq 0 ]; then
+    if [ "${TEST_CLIENTS:-}" != off ]; then
+        # Beside the other tests; what fails is said when they are tried.
+        nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &
+    fi
     check "pytest, side by side" env OMP_NUM_THREADS=1 \
         .venv/bin/python -m pytest -q -n logical "${side_by_side[@]}"
     check "pytest, file by file" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical --dist loadfile "${side_by_side[@]/#/--ignore=}"
+        .venv/bin/python -m pytest -q -n logical --dist loadfile --ignore=tests/clients "${side_by_side[@]/#/--ignore=}"
+    check "pytest, SDKs of other services" env OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/clients
     check "node" node --test tests/frontend/
 else
     check "pytest" .venv/bin/python -m pytest -q "$@"

@@ -9,6 +9,7 @@
     locks/torch.txt   PyTorch: the package index's builds, and the CPU builds of PyTorch's own index
     locks/cuda.txt    the CUDA libraries of the package index's build
     locks/uv.txt      uv, which finds the build of PyTorch for an old driver
+    tests/clients/lock.txt   the clients of other services that the tests try, in an environment of their own
 
 Versions of direct dependencies come from constraints.txt, the others stay as they are locked where they still
 fit. Hashes of CPU builds come from PyTorch's index; where that cannot be reached, those of the same version
@@ -30,19 +31,20 @@ LOCKS = ROOT / "locks"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu/torch/"
 INDEX_SECONDS = 10
 CUDA_NAMES = ("nvidia-", "cuda-", "triton")
+CLIENTS = ROOT / "tests" / "clients"
+PRODUCT = ("-c", "constraints.txt", "pyproject.toml")
+PRODUCT_LOCKS = tuple(LOCKS / name for name in ("test.txt", "align.txt", "cuda.txt"))
 HEAD = "# Made by scripts/lock.py; docs/dependencies.md says when. Do not edit.\n"
 
 
-def compile_lock(*source: str) -> dict[str, str]:
-    """Package name -> its lines, as uv resolves `source` for every platform."""
+def compile_lock(*source: str, known: tuple[Path, ...] = PRODUCT_LOCKS) -> dict[str, str]:
+    """Package name -> its lines, as uv resolves `source` for every platform; versions in `known` stay."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "lock.txt"
-        files = (LOCKS / name for name in ("test.txt", "align.txt", "cuda.txt"))
-        known = [file.read_text() for file in files if file.exists()]
-        output.write_text("".join(known))  # uv keeps these versions where they fit
+        output.write_text("".join(file.read_text() for file in known if file.exists()))
         command = [
             *("uv", "pip", "compile", "--universal", "--generate-hashes", "--python-version", "3.11"),
-            *("--no-header", "--no-annotate", "--quiet", "-c", "constraints.txt", *source, "-o", str(output)),
+            *("--no-header", "--no-annotate", "--quiet", *source, "-o", str(output)),
         ]
         subprocess.run(command, cwd=ROOT, input="uv\n", text=True, check=True)
         return blocks(output.read_text(encoding="utf-8"))
@@ -82,22 +84,24 @@ def torch_block(block: str) -> str:
     return f"torch=={version} \\\n" + " \\\n".join(f"    --hash=sha256:{value}" for value in sums) + "\n"
 
 
-def write(name: str, found: list[str]) -> None:
-    (LOCKS / name).write_text(HEAD + "".join(found), encoding="utf-8")
+def write(file: Path, found: list[str]) -> None:
+    file.write_text(HEAD + "".join(found), encoding="utf-8")
 
 
 def main() -> None:
     LOCKS.mkdir(exist_ok=True)
-    everything, base = compile_lock("pyproject.toml", "--extra", "test"), compile_lock("pyproject.toml")
-    align = compile_lock("pyproject.toml", "--extra", "align")
+    everything, base = compile_lock(*PRODUCT, "--extra", "test"), compile_lock(*PRODUCT)
+    align = compile_lock(*PRODUCT, "--extra", "align")
+    clients = compile_lock(str(CLIENTS / "requirements.txt"), known=(CLIENTS / "lock.txt",))
     cuda = {name: block for name, block in base.items() if name.startswith(CUDA_NAMES)}
     apart = {*cuda, "torch"} - {"triton"}
-    write("uv.txt", list(compile_lock("-").values()))
-    write("torch.txt", [torch_block(base["torch"])])
-    write("cuda.txt", list(cuda.values()))
-    write("align.txt", [block for name, block in align.items() if name not in base])
-    write("base.txt", [block for name, block in base.items() if name not in {*apart, "triton"}])
-    write("test.txt", [block for name, block in everything.items() if name not in apart])
+    write(LOCKS / "uv.txt", list(compile_lock("-c", "constraints.txt", "-").values()))
+    write(CLIENTS / "lock.txt", list(clients.values()))
+    write(LOCKS / "torch.txt", [torch_block(base["torch"])])
+    write(LOCKS / "cuda.txt", list(cuda.values()))
+    write(LOCKS / "align.txt", [block for name, block in align.items() if name not in base])
+    write(LOCKS / "base.txt", [block for name, block in base.items() if name not in {*apart, "triton"}])
+    write(LOCKS / "test.txt", [block for name, block in everything.items() if name not in apart])
 
 
 if __name__ == "__main__":

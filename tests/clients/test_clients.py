@@ -1,6 +1,8 @@
-"""Real SDKs and plugins against a real gateway; `tests/clients/run.sh` installs them and runs this.
+"""Real SDKs and plugins against a real gateway.
 
-A case is a function of a script in `tests/clients/scripts/`, which runs in the environment of the clients.
+A case is a function of a script in `tests/clients/scripts/`, which runs in the environment that `install.py`
+makes. At the first run that takes a minute, and needs the indexes of Python and npm packages; without them the
+cases fail, unless `TEST_CLIENTS=off` says that they are not to be tried.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.install import LIMIT_SECONDS, install
 from tests.gateway.audio_files import encoded, speech
 from tests.gateway.certificates import make_certificate
 from tests.gateway.processes import started_fleets
@@ -23,11 +26,12 @@ from tests.gateway.protocols.wyoming.test_server import port_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 KEY = "a key that is long enough"
-FOLDER = os.environ.get("CLIENTS_FOLDER")
-"""Where they are installed."""
 CASE = re.compile(r"^ *(?:async |def |async def )(case_\w+)\(", re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(FOLDER is None, reason="tests/clients/run.sh installs the clients")
+pytestmark = [
+    pytest.mark.skipif(os.environ.get("TEST_CLIENTS") == "off", reason="TEST_CLIENTS=off"),
+    pytest.mark.timeout(LIMIT_SECONDS + 300),  # the first test waits until they are installed
+]
 
 
 def cases() -> list[tuple[str, str]]:
@@ -37,13 +41,17 @@ def cases() -> list[tuple[str, str]]:
     ]
 
 
-def command(script: str) -> list[str]:
+def command(folder: Path, script: str) -> list[str]:
     """JavaScript finds its modules beside itself alone, so its script is run from there."""
     if script.endswith(".py"):
-        return [f"{FOLDER}/bin/python", str(SCRIPTS / script)]
-    if not Path(FOLDER, "node_modules").is_dir():
-        pytest.skip("there was no npm when the clients were installed")
-    return ["node", shutil.copy(SCRIPTS / script, FOLDER)]
+        return [f"{folder}/bin/python", str(SCRIPTS / script)]
+    return [f"{folder}/bin/node", shutil.copy(SCRIPTS / script, folder)]
+
+
+@pytest.fixture(scope="module")
+def clients() -> Path:
+    """Where they are installed."""
+    return install()
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +84,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 
 @pytest.fixture(scope="module")
-def results(environment: dict[str, str]) -> object:
+def results(clients: Path, environment: dict[str, str]) -> object:
     @cache
     def results_of(script: str) -> dict[str, str | None]:
-        ran = subprocess.run(command(script), env=environment, capture_output=True, text=True, timeout=300)
+        line = command(clients, script)
+        ran = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300)
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout.splitlines()[-1])
 

@@ -1,6 +1,6 @@
 """Runs every function `case_...` of a script, and prints what came of each as JSON.
 
-The scripts run in the environment of the clients (`tests/clients/run.sh`), which has none of VoxFleet.
+The scripts run in the environment of the clients (`tests/clients/install.py`), which has none of VoxFleet.
 """
 
 from __future__ import annotations
