@@ -2,8 +2,8 @@
 
     .venv/bin/python -m tests.clients.install
 
-Does nothing where they are installed already. Needs the indexes of Python and npm packages; Node.js is among the
-packages. Ends with an error after `LIMIT_SECONDS` at the latest.
+Does nothing where they are installed already. Needs the indexes of Python and npm packages; Node.js is one of
+them. Ends with an error after `LIMIT_SECONDS` at the latest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Real SDKs and plugins against a real gateway.
 
 A case is a function of a script in `tests/clients/scripts/`, which runs in the environment that `install.py`
-makes. At the first run that takes a minute, and needs the indexes of Python and npm packages; without them the
-cases fail, unless `TEST_CLIENTS=off` says that they are not to be tried.
+makes. At the first run that takes a minute, and needs the indexes of Python and npm packages; without them
+the cases fail, unless `TEST_CLIENTS=off` says that they are not to be tried.
 """
 
 from __future__ import annotations
