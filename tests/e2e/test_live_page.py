@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import wave
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -66,8 +70,24 @@ class TestSpeaking:
         expect(words(page, "heard")).to_have_count(5, timeout=15_000)
         expect(page.locator("#tile-utterances")).to_have_text("2 / 2")
         expect(page.locator("#tile-first")).to_contain_text("ms")
+        expect(page.locator("#word-files")).to_be_hidden()
         page.click("#start")
         expect_state(page, "ended")
+        expect(page.locator("#words-source")).to_have_text("Times of words, estimated")
+        files = {format: self.download(page, format) for format in ("srt", "vtt", "json", "wav")}
+        assert files["srt"].startswith(b"1\n00:00:00,") and files["vtt"].startswith(b"WEBVTT\n\n00:00:00.")
+        told = json.loads(files["json"])
+        assert told["text"] == "Hello there. How are you"
+        assert [word["text"] for word in told["words"]] == told["text"].split()
+        with wave.open(io.BytesIO(files["wav"])) as file:
+            assert told["words"][-1]["end_seconds"] <= file.getnframes() / file.getframerate() + 0.001
+
+    @staticmethod
+    def download(page: Page, format: str) -> bytes:
+        with page.expect_download() as waiting:
+            page.click(f"#download-{format}")
+        assert waiting.value.suggested_filename == f"speech.{format}"
+        return Path(waiting.value.path()).read_bytes()
 
     def test_what_was_written_before_the_start_is_spoken_then_and_enter_speaks_a_line(
         self, page: Page, fleet: Server

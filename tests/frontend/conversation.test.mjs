@@ -97,7 +97,7 @@ describe("Conversation", () => {
   test("goes live with what it was asked for, and sends text that was written before", async () => {
     const { socket, states } = await begun();
     assert.deepEqual(states, ["preparing", "live"]);
-    assert.deepEqual(socket.sent[0], { type: "start", voice: "default" });
+    assert.deepEqual(socket.sent[0], { type: "start", voice: "default", timestamps: "word" });
     assert.equal(conversation.facts.sessionId, "s_1");
   });
 
@@ -116,6 +116,14 @@ describe("Conversation", () => {
     FakeAudio.plays(1);
     for (let block = 0; block < 8; block += 1) FakeAudio.plays(800);
     assert.ok(conversation.hearing.sample > 20_000, `at ${conversation.hearing.sample}`);
+    assert.equal(conversation.timesSource, null);
+    const timed = { text: "New.", start: 20, end: 24, start_seconds: 2.5, end_seconds: 2.9 };
+    socket.says("timestamps", { index: 1, epoch: 1, source: "estimated", words: [timed], cues: [timed] });
+    assert.equal(conversation.timesSource, "estimated");
+    const told = JSON.parse(await conversation.subtitles("json").text());
+    assert.equal(told.text, "Twenty characters. xNew.");
+    assert.deepEqual([told.words[0].start_seconds, told.words[0].end_seconds], [2, 2.4]); // without what never came
+    assert.equal(conversation.hearing.keepsAll, true);
   });
 
   test("a pause is over when the listener wants, confirmed or not", async () => {

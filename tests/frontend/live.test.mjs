@@ -65,6 +65,7 @@ test("a sample of the player is found in the session, though a barge-in made som
   assert.equal(map.toSession(1500), 1500);
   assert.equal(map.toSession(2000), 5000);
   assert.equal(map.toSession(2400), 5400);
+  assert.deepEqual([0, 1500, 2000, 4000, 5000, 5400, 9000].map((at) => map.toPlayer(at)), [0, 1500, 2000, 2000, 2000, 2400, 2500]);
 });
 
 describe("Script", () => {
@@ -85,6 +86,26 @@ describe("Script", () => {
     assert.equal(made.characterAt(9000), 9);
     assert.equal(made.characterAt(9000 + 5 * 1000 + 1), 14); // at the speed of the first
     assert.equal(made.characterAt(1e9), 20);
+  });
+
+  test("words light up when they are said, once that is told", () => {
+    const made = script("One two. Three.");
+    const said = (start, end, since, until) => ({ start, end, start_seconds: since, end_seconds: until });
+    made.utterance({ index: 0, start: 0, end: 9, first_sample: 0 });
+    made.done({ index: 0, last_sample: 30_000 });
+    made.utterance({ index: 1, start: 9, end: 15, first_sample: 30_000 });
+    made.timed({ index: 0, words: [said(0, 3, 0.2, 0.8), said(4, 8, 1.6, 1.8)] });
+    const at = (seconds) => made.characterAt(seconds * 15_000);
+    assert.equal(at(0.1), 0);
+    assert.ok(at(0.2) > 0 && at(0.79) < 3);
+    assert.deepEqual([at(0.8), at(1.5)], [3, 3]);
+    assert.ok(at(1.6) > 4 && at(1.7) < 8);
+    assert.deepEqual([at(1.8), at(2)], [8, 9]);
+    made.timed({ index: 1, words: [said(9, 15, 2.5, 3)] });
+    assert.equal(at(2.4), 9);
+    assert.ok(at(2.6) > 9 && at(2.9) < 15);
+    made.cancelled(2, made.length);
+    assert.equal(at(1.7), 2);
   });
 
   test("an utterance that is longer than guessed is stretched by what has come", () => {

@@ -7,7 +7,7 @@ import { Countdown } from "../../frontend/static/js/shared/countdown.js";
 import { curlCommand, shellQuote } from "../../frontend/static/js/studio/snippets.js";
 import { fileStem } from "../../frontend/static/js/studio/download.js";
 import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/estimate.js";
-import { Subtitles } from "../../frontend/static/js/studio/subtitles.js";
+import { Subtitles } from "../../frontend/static/js/shared/subtitles.js";
 import { drawSeed } from "../../frontend/static/js/studio/parameters.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
 import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";

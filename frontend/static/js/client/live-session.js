@@ -3,7 +3,8 @@
  *
  * Events: "queued" {ticket_id, position, eta_seconds}, "started" {session_id, worker_id, sample_rate}, "utterance" {index,
  * text, start, end, first_sample}, "audio" {pcm: ArrayBuffer of PCM s16le, firstSample: its place in all audio sent},
- * "utterance_done" {index, last_sample, finish_reason}, "cancelled" {epoch, spoken_text, spoken_characters,
+ * "utterance_done" {index, last_sample, finish_reason}, "timestamps" {index, source, words, cues} where the options ask
+ * for them, "cancelled" {epoch, spoken_text, spoken_characters,
  * played_samples}, "paused" {limit_seconds}, "resumed", "released" {reason}, "idle" {closes_in_seconds}, "complaint"
  * {message, code} of one message while the session goes on, then exactly one of "done" and "failed" {message, code}. No audio of before follows cancel(). Commands given before the socket is open wait for it.
  */

@@ -7,6 +7,7 @@
  * "complaint" (likewise, and the session goes on).
  */
 import { fleet } from "../shared/fleet.js";
+import { Subtitles } from "../shared/subtitles.js";
 import { SoundTurn } from "../shared/tabs.js";
 import { Hearing } from "./hearing.js";
 import { Script } from "./script.js";
@@ -29,6 +30,8 @@ export class Conversation extends EventTarget {
 
   hearing = new Hearing();
   script = new Script();
+  /** When the words are said in `hearing.wav()`, as far as that is known. */
+  #subtitles = new Subtitles("");
   state = "ready";
   /** What is known: {startedAt, liveAt, firstAudioSeconds, endedAt, sessionId, workerId, releaseAt, outcome} */
   facts = {};
@@ -63,12 +66,13 @@ export class Conversation extends EventTarget {
   start(options, expectedSampleRate) {
     this.leave();
     this.script = new Script();
+    this.#subtitles = new Subtitles("");
     this.#cutAt = [];
     this.#sent = [];
     this.#completeAt = 0;
     this.facts = { startedAt: now() };
     const opened = this.hearing.prepare(expectedSampleRate);
-    const session = fleet.live(options);
+    const session = fleet.live({ ...options, timestamps: "word" });
     this.#session = session;
     this.#listen(session);
     this.#setState("preparing");
@@ -150,6 +154,10 @@ export class Conversation extends EventTarget {
       this.script.done(news);
       if (!this.script.hasSentence) this.hearing.idle();
     });
+    on("timestamps", (news) => {
+      this.script.timed(news);
+      this.#subtitles.take(this.hearing.fitted(news));
+    });
     on("audio", (news) => this.#received(news));
     on("cancelled", (news) => this.#cancelled(news));
     on("paused", ({ limit_seconds: limit }) => this.#paused(limit));
@@ -162,6 +170,16 @@ export class Conversation extends EventTarget {
     on("done", (outcome) => this.#done(outcome));
     on("complaint", (problem) => this.#emit("complaint", problem));
     on("failed", (problem) => this.#fail(session, problem));
+  }
+
+  /** "aligned", "estimated" or "mixed"; null where no times of words are known. */
+  get timesSource() {
+    return this.#subtitles.source;
+  }
+
+  /** @param {string} format of SUBTITLE_FORMATS @returns {Blob} when the words are said in `hearing.wav()` */
+  subtitles(format) {
+    return new Subtitles(this.script.text(0, this.script.length), this.#subtitles.parts).file(format);
   }
 
   /** A worker has taken it; again after it was released. */

@@ -145,10 +145,21 @@ export class Hearing extends EventTarget {
     this.#player.stop();
   }
 
+  /** A message "timestamps" in the seconds of `wav()`: of the session's audio some may never have come. */
+  fitted(news) {
+    const moved = (seconds) => this.#map.toPlayer(seconds * this.sampleRate) / this.sampleRate;
+    const fit = (timed) => ({ ...timed, start_seconds: moved(timed.start_seconds), end_seconds: moved(timed.end_seconds) });
+    return { ...news, words: news.words.map(fit), cues: news.cues.map(fit) };
+  }
+
+  /** Whether there is audio, and not too much to keep. */
+  get keepsAll() {
+    return this.#keptSamples > 0 && this.#keptSamples <= KEPT_SECONDS * this.sampleRate;
+  }
+
   /** @returns {Blob | null} all that came, as a WAV file; null where that is nothing, or too much to keep */
   wav() {
-    if (this.#keptSamples === 0 || this.#keptSamples > KEPT_SECONDS * this.sampleRate) return null;
-    return new Blob([encodeWav(this.#kept, this.sampleRate)], { type: "audio/wav" });
+    return this.keepsAll ? new Blob([encodeWav(this.#kept, this.sampleRate)], { type: "audio/wav" }) : null;
   }
 
   #keep(samples) {

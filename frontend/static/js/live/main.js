@@ -12,6 +12,7 @@ import { save } from "../shared/save.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { SlowNotice } from "../shared/slow-notice.js";
 import { Remembered } from "../shared/storage.js";
+import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
 import { Parameters } from "../studio/parameters.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { Composer } from "./composer.js";
@@ -81,6 +82,10 @@ class Live {
     for (const each of [this.#composer, this.#voices]) each.addEventListener("change", () => this.#remember());
     this.#composer.addEventListener("edited", () => this.#remember());
     this.#record.addEventListener("change", () => this.#remember());
+    byId("download-wav").addEventListener("click", () => this.#save());
+    for (const format of SUBTITLE_FORMATS) {
+      byId(`download-${format}`).addEventListener("click", () => save(this.#conversation.subtitles(format), `speech.${format}`));
+    }
     window.addEventListener("apikey", () => this.#load());
     bindShortcuts({
       "Ctrl+Enter": () => this.#flush(),
@@ -178,6 +183,7 @@ class Live {
     byId("recording").hidden = !sessionId || this.#conversation.busy;
     if (sessionId) byId("recording").href = `/sessions/${encodeURIComponent(sessionId)}`;
     this.#say(() => t(`live.said.${state}`));
+    this.#showFiles();
     this.#showSlow();
     this.#draw();
   }
@@ -186,8 +192,17 @@ class Live {
     const { busy, hearing } = this.#conversation;
     if (!hearing.slow) this.#slow.hide();
     else if (busy) this.#slow.showSlow();
-    else if (hearing.wav()) this.#slow.offerClip();
+    else if (hearing.keepsAll) this.#slow.offerClip();
     else this.#slow.hide();
+  }
+
+  /** Of a session that is over: its audio and when its words are said. */
+  #showFiles() {
+    const { busy, timesSource, hearing } = this.#conversation;
+    byId("word-files").hidden = busy || timesSource === null;
+    if (byId("word-files").hidden) return;
+    byId("download-wav").hidden = !hearing.keepsAll;
+    setMessage(byId("words-source"), `words.${timesSource}`);
   }
 
   #save() {

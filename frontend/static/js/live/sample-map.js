@@ -5,6 +5,7 @@
  *   map.add(0, 24000);                   // the server's samples 0 - 24000 are the player's first
  *   map.add(48000, 12000);               // then a barge-in made the next 24000 void
  *   map.toSession(30000) === 54000
+ *   map.toPlayer(54000) === 30000
  */
 export class SampleMap {
   #runs = [];
@@ -22,5 +23,13 @@ export class SampleMap {
   toSession(position) {
     const run = this.#runs.findLast(({ player }) => player <= position);
     return run ? run.session + position - run.player : 0;
+  }
+
+  /** @param {number} sample of the session @returns {number} position of the player; of what it was not given, the next */
+  toPlayer(sample) {
+    const place = this.#runs.findLastIndex(({ session }) => session <= sample);
+    if (place < 0) return 0;
+    const { session, player } = this.#runs[place];
+    return Math.min(player + sample - session, this.#runs[place + 1]?.player ?? this.#length);
   }
 }

@@ -5,6 +5,8 @@
  * the messages "utterance", "utterance_done" and "cancelled".
  */
 const CHARACTERS_PER_SECOND = 15;
+/** Share of a word that has just begun. */
+const BEGUN = 0.01;
 
 export class Script {
   #characters = [];
@@ -50,7 +52,7 @@ export class Script {
 
   /** @param {{index: number, start: number, end: number, first_sample: number}} news */
   utterance({ index, start, end, first_sample: first }) {
-    this.#utterances.set(index, { start, end, first_sample: first, end_sample: null, received: 0 });
+    this.#utterances.set(index, { start, end, first_sample: first, end_sample: null, received: 0, words: [] });
     this.#begun = Math.max(this.#begun, end);
   }
 
@@ -58,6 +60,11 @@ export class Script {
   received(endSample) {
     const last = [...this.#utterances.values()].at(-1);
     if (last && last.end_sample === null) last.received = Math.max(0, endSample - last.first_sample);
+  }
+
+  /** @param {{index: number, words: object[]}} news when words of an utterance are said, in order */
+  timed({ index, words }) {
+    this.#utterances.get(index)?.words.push(...words);
   }
 
   /** @param {{index: number, last_sample: number}} news */
@@ -90,18 +97,31 @@ export class Script {
   }
 
   /**
-   * The character that is heard at a sample of the session: all before it were. Of an utterance that is still being
-   * made the length is guessed from those before.
+   * The character that is heard at a sample of the session: all before it were. Where it is not told when the words
+   * are said, by the share of the utterance; of one that is still being made the length is guessed from those before.
    */
   characterAt(sample) {
     let heard = 0;
     for (const utterance of this.#utterances.values()) {
-      const { start, end, cut, first_sample: first } = utterance;
-      if (sample <= first) break;
-      const share = Math.min(1, (sample - first) / this.#samplesOf(utterance));
-      heard = Math.min(cut ?? end, start + Math.floor(share * (end - start)));
+      if (sample <= utterance.first_sample) break;
+      heard = Math.min(utterance.cut ?? utterance.end, this.#characterIn(utterance, sample));
     }
     return heard;
+  }
+
+  #characterIn({ words, ...utterance }, sample) {
+    const { start, end, first_sample: first } = utterance;
+    const seconds = sample / this.sampleRate;
+    const place = words.findIndex(({ end_seconds: until }) => seconds < until);
+    if (place < 0) {
+      const told = words.at(-1) ?? { end: start, end_seconds: first / this.sampleRate };
+      const from = told.end_seconds * this.sampleRate;
+      const share = Math.min(1, (sample - from) / Math.max(1, first + this.#samplesOf(utterance) - from));
+      return told.end + Math.floor(share * (end - told.end));
+    }
+    const { start: begin, end: last, start_seconds: since, end_seconds: until } = words[place];
+    if (seconds < since) return words[place - 1]?.end ?? start;
+    return begin + Math.max(BEGUN, (seconds - since) / (until - since)) * (last - begin);
   }
 
   #samplesOf({ start, end, cut, first_sample: first, end_sample: known, received }) {

@@ -7,7 +7,7 @@
 import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
 import { clock, latency, minutes, ratio } from "../shared/format.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
-import { SUBTITLE_FORMATS } from "./subtitles.js";
+import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
 import { Waveform } from "./waveform.js";
 
 const SEEK_STEP_SECONDS = 1;
