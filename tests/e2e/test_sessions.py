@@ -12,6 +12,7 @@ from typing import Any
 from gateway.audio.wav import header_data_bytes, read_header
 from gateway.database import Database
 from gateway.sessions.index import SessionIndex
+from tests.forks import REPOSITORY
 from tests.gateway.audio_files import wav_samples
 from tests.gateway.processes import (
     LONG_TEXT,
@@ -22,7 +23,6 @@ from tests.gateway.processes import (
     eventually,
     pcm_of,
 )
-from tests.worker.harness import REPOSITORY
 
 
 async def session_of(gateway: GatewayProcess, session_id: str) -> dict[str, Any]:

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -18,15 +16,10 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from tests import forks
+from tests.forks import PATIENCE_SECONDS, search_path
 from tests.gateway.administration import ADMIN_TOKEN
-from tests.worker.harness import (
-    PATIENCE_SECONDS,
-    REPOSITORY,
-    WorkerProcess,
-    expected_clip,
-    search_path,
-    wait_until,
-)
+from tests.worker.harness import WorkerProcess, expected_clip, wait_until
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 LONG_TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom. " * 4
@@ -39,9 +32,9 @@ class GatewayProcess:
         self, workers: list[WorkerProcess], *, max_queue: int | None = None, **settings: Any
     ) -> None:
         urls = ",".join(worker.url for worker in workers)
-        command = [sys.executable, "-m", "voxfleet", "gateway", "--workers", urls, "--port", "0"]
+        arguments = ["gateway", "--workers", urls, "--port", "0"]
         if max_queue is not None:
-            command += ["--max-queue", str(max_queue)]
+            arguments += ["--max-queue", str(max_queue)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         settings = {"admin_token": ADMIN_TOKEN, "expose_metrics": True, **settings}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in settings.items()}
@@ -50,17 +43,14 @@ class GatewayProcess:
         self.admin = {"X-Admin-Token": variables["VOXFLEET_ADMIN_TOKEN"]}
         """Headers of an administrator."""
         self.log: list[str] = []
-        self.process = subprocess.Popen(
-            command,
-            cwd=REPOSITORY,
-            env=variables,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-        )
+        self.process = forks.start("voxfleet", arguments, variables)
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-        self.port: int = wait_until(self._find_port, lambda: "no gateway:\n" + "".join(self.log))
+        try:
+            self.port: int = wait_until(self._find_port, lambda: "no gateway:\n" + "".join(self.log))
+        except BaseException:
+            self.kill()
+            raise
 
     def _read_log(self) -> None:
         with self.process.stderr:
@@ -95,8 +85,7 @@ class GatewayProcess:
         return code
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE_SECONDS)
+        forks.end(self.process)
 
     def http(self, **options: Any) -> httpx.AsyncClient:
         """A client; an administrator's unless it brings headers of its own."""

@@ -22,10 +22,10 @@ from websockets.asyncio.client import connect
 
 from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret, read_secret
 from tests.e2e.processes import eventually, free_port
+from tests.forks import REPOSITORY, search_path
 from tests.gateway.administration import ADMIN
 from tests.gateway.processes import LONG_TEXT, StartFleet, check_error
 from tests.security.raw import NOWHERE
-from tests.worker.harness import REPOSITORY, search_path
 
 
 def token_of(folder: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.worker.harness import search_path
+from tests.forks import search_path
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))[

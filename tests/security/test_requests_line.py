@@ -16,9 +16,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from sockets.untrusted import escape_controls, printable
+from tests.forks import REPOSITORY, search_path
 from tests.gateway.processes import GatewayProcess, StartFleet, eventually
 from tests.security.raw import NOWHERE, code_of, exchange, status_of
-from tests.worker.harness import REPOSITORY, search_path
 from voxfleet.console import readable
 
 POST = b"POST /tts HTTP/1.1\r\nHost: a\r\n"

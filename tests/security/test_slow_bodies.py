@@ -13,9 +13,9 @@ import pytest
 
 from gateway.edge.crowd import Crowd
 from gateway.settings import load_settings
+from tests.forks import REPOSITORY
 from tests.gateway.processes import GatewayProcess, StartFleet, check_error
 from tests.security.raw import NOWHERE, PATIENCE_SECONDS, code_of, exchange, read_response, status_of
-from tests.worker.harness import REPOSITORY
 
 KEY = "a-valid-key-of-thirty-two-letters"
 KEYS = json.dumps({"me": {"key": KEY}})

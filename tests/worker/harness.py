@@ -7,12 +7,9 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,6 +17,8 @@ import numpy as np
 import websockets
 
 from models.speech import SpeechRequest
+from tests import forks
+from tests.forks import PATIENCE_SECONDS, search_path
 from worker.conversion import to_pcm
 from worker.protocol import (
     GENERATE_PATH,
@@ -36,39 +35,29 @@ from worker.protocol import (
 )
 from worker.synthetic import SyntheticEngine
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 60.0
-"""When a test gives up. Nothing is asserted about how long things take."""
 TEXT = "The quick brown fox jumps over the lazy dog."
 LONG = TEXT * 50
 """900 patches: still running when a test is done with it."""
 
 
-def search_path() -> str:
-    """PYTHONPATH of a process of ours: the repository, then what this process was told."""
-    return os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
-
-
 class WorkerProcess:
-    """A worker in a process of its own; `log` holds its lines so far."""
+    """A worker in a process of its own; `log` holds its lines so far. `anew`: which is no fork."""
 
     def __init__(
-        self, engine: str = "synthetic", environment: dict[str, str] | None = None, **options: Any
+        self,
+        engine: str = "synthetic",
+        environment: dict[str, str] | None = None,
+        *,
+        anew: bool = False,
+        **options: Any,
     ) -> None:
         options = {"model": "synthetic", "port": 0, "slots": 2, "step_ms": 10, **options}
-        command = [sys.executable, "-m", "tests.worker.run_worker", engine, json.dumps(options)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
         variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path(), **(environment or {})}
         self.secret = variables.get("VOXFLEET_WORKER_SECRET")
         self.log: list[str] = []
-        self.process = subprocess.Popen(
-            command,
-            cwd=REPOSITORY,
-            env=variables,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-        )
+        start = forks.start_anew if anew else forks.start
+        self.process = start("tests.worker.run_worker", [engine, json.dumps(options)], variables)
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
 
@@ -155,8 +144,8 @@ class WorkerProcess:
         return status
 
     def kill(self) -> None:
-        self.process.kill()
-        self.wait()
+        forks.end(self.process)
+        self._reader.join(PATIENCE_SECONDS)
 
 
 StartWorker = Callable[..., WorkerProcess]

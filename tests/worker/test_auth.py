@@ -18,7 +18,7 @@ GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode"), ("POST"
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[WorkerProcess]:
-    process = WorkerProcess(environment={"VOXFLEET_WORKER_SECRET": SECRET}).wait_until_ready()
+    process = WorkerProcess(environment={"VOXFLEET_WORKER_SECRET": SECRET}, anew=True).wait_until_ready()
     yield process
     process.kill()
 

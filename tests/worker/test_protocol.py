@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from models import speech
 from models.speech import FINISH_REASONS, Flaw, ModelInfo
-from tests.worker.harness import REPOSITORY
+from tests.forks import REPOSITORY
 from worker import frames, protocol
 from worker.protocol import (
     Accepted,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.worker.harness import REPOSITORY, Client, WorkerProcess, tone
+from tests.forks import REPOSITORY
+from tests.worker.harness import Client, WorkerProcess, tone
 from worker.protocol import EncodeResponse, Frame, FrameKind, Latents
 
 CHECKPOINT = REPOSITORY / "tests" / "parity" / "tiny_v2"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gateway.sessions.writer import Writer
+from tests.forks import REPOSITORY
 from tests.gateway.recordings import (
     RATE,
     failures,
@@ -28,7 +29,6 @@ from tests.gateway.recordings import (
 )
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.test_relay import CLIP, gateway_of
-from tests.worker.harness import REPOSITORY
 
 
 async def test_a_session_folder_that_cannot_be_made_costs_the_recording_only(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.forks import PATIENCE_SECONDS
 from tests.gateway.processes import LONG_TEXT, TEXT, GatewayProcess, all_free, started_fleets
-from tests.worker.harness import PATIENCE_SECONDS
 
 RATE = 24000
 

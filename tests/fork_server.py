@@ -1,0 +1,126 @@
+"""A process that has imported the product, and forks for every one of its processes that a test asks for.
+
+A gateway spends two seconds of a CPU on imports before it does anything, and the suite starts hundreds.
+`tests.forks` starts it as `python -m tests.fork_server FD`. FD is a socket on which jobs come as JSON, each
+with four descriptors: stdin, stdout, stderr, and a socket that tells its id, later its exit status.
+When the socket of the jobs ends, the children are killed: nothing outlives the tests, however they end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field
+
+IMPORTED = (
+    "gateway.cli",
+    "voxfleet.cli",
+    "voxfleet.settings",
+    "tests.worker.run_worker",
+    "aiosqlite",
+    "alembic.config",
+    "anyio.streams.tls",
+    "anyio.streams.stapled",
+    "httpcore",
+    "uvloop",
+)
+"""What gateways and workers import while they start. Nothing among it starts a thread."""
+MOST_BYTES = 1 << 20
+
+
+@dataclass
+class ForkServer:
+    """The sockets of the running children, by their ids."""
+
+    jobs: socket.socket
+    running: dict[int, socket.socket] = field(default_factory=dict)
+
+    def serve(self) -> dict | None:
+        """Until the tests end: None. In a child: its job."""
+        waking, woken = os.pipe()
+        os.set_blocking(woken, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.jobs, selectors.EVENT_READ)
+            selector.register(waking, selectors.EVENT_READ)
+            while True:
+                ready = {key.fileobj for key, _ in selector.select()}
+                if waking in ready:
+                    os.read(waking, 4096)
+                    self._reap()
+                if self.jobs in ready:
+                    message, descriptors, *_ = socket.recv_fds(self.jobs, MOST_BYTES, 4)
+                    if not message:
+                        return self._end()
+                    if not self._fork(descriptors):
+                        signal.set_wakeup_fd(-1)
+                        os.close(waking)
+                        os.close(woken)
+                        return json.loads(message)
+
+    def _fork(self, descriptors: list[int]) -> int:
+        """The id of the child; 0 in the child, which has nothing of the others then."""
+        *standard, told = descriptors
+        status = socket.socket(fileno=told)
+        if pid := os.fork():
+            for descriptor in standard:
+                os.close(descriptor)
+            self.running[pid] = status
+            _tell(status, pid)
+            return pid
+        for other in (self.jobs, status, *self.running.values()):
+            other.close()
+        for target, descriptor in enumerate(standard):
+            os.dup2(descriptor, target)
+            os.close(descriptor)
+        return 0
+
+    def _reap(self) -> None:
+        while self.running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            with self.running.pop(pid) as told:
+                _tell(told, os.waitstatus_to_exitcode(status))
+
+    def _end(self) -> None:
+        for pid in self.running:
+            os.kill(pid, signal.SIGKILL)
+
+
+def _tell(status: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # nobody asks any more
+        status.send(b"%d\n" % number)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests end the children
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # pages that children share stay shared
+    job = ForkServer(socket.socket(fileno=int(sys.argv[1]))).serve()
+    if job is None:
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.unfreeze()
+    os.chdir(job["folder"])
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    sys.argv[1:] = job["arguments"]
+    sys.modules.pop(job["module"], None)  # as in a new process, it is run for the first time
+    runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
