@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import secrets
 from typing import Annotated, Any, Literal, Self
 
@@ -37,6 +38,7 @@ NATIVE = "voxfleet"
 LONGEST_PARAGRAPH_PAUSE = 5.0
 _CHARACTERS_PER_SECOND = 15.0
 _SHORTEST_CLIP_SECONDS = 0.5
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
 def _check_unicode(text: str) -> str:
@@ -50,7 +52,15 @@ def _check_unicode(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
 Name = Annotated[Text, Field(min_length=1, max_length=128)]
-Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\z", max_length=16)]
+
+
+def _language_code(text: str) -> str:
+    if not _LANGUAGE.fullmatch(text):
+        raise ValueError("must be a code such as en, de or zh-CN")
+    return text
+
+
+Language = Annotated[str, Field(max_length=16), AfterValidator(_language_code)]
 """An ISO 639 code, maybe with a region."""
 
 

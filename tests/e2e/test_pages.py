@@ -118,12 +118,14 @@ class TestSpeaking:
         expect(page.locator("#text-problem")).to_have_text("Write something first.")
         expect_state(page, "empty")
 
-    def test_the_server_s_refusal_is_shown_in_its_words(self, page: Page, fleet: Server) -> None:
+    def test_a_refusal_is_a_sentence_with_one_action(self, page: Page, fleet: Server) -> None:
         page.route("**/api/voices", lambda route: route.fulfill(json={"voices": [_voice("nobody")]}))
         open_studio(page, fleet)
         page.click("#generate")
         expect_state(page, "failed")
-        expect(page.locator("#error")).to_contain_text("there is no voice 'nobody'")
+        expect(page.locator("#error")).to_contain_text("This voice is not there any more.")
+        page.locator("#error").get_by_role("button", name="Choose a voice").click()
+        expect(page.locator("input[name=voice]")).to_be_focused()
 
 
 class TestStopping:

@@ -174,7 +174,7 @@ class TestReplay:
         with watched_page(browser) as watched:  # the browser complains of the 404
             watched.page.goto(f"{fleet.url}/sessions/..%2F..%2Fetc")
             watched.page.goto(f"{fleet.url}/sessions/s_nothing")
-            expect(watched.page.locator("#problem")).to_contain_text("there is no such session")
+            expect(watched.page.locator("#problem")).to_contain_text("There is no such session.")
 
 
 class TestOwner:

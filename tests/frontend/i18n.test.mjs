@@ -3,28 +3,56 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, test } from "node:test";
 import { addMessages, t } from "../../frontend/static/js/shared/i18n.js";
+import { chosenAction } from "../../frontend/static/js/shared/problem-notice.js";
 import { problemText } from "../../frontend/static/js/shared/problems.js";
 
 const ROOT = new URL("../../frontend/", import.meta.url);
 const FOLDER = new URL("static/js/i18n/", ROOT);
 const load = async (name) => (await import(new URL(name, FOLDER))).default;
-/** Messages that only the other language needs: English shows the server's own words. */
-const ownWords = (key) => !/^(error|check)\./.test(key);
 const english = readdirSync(FOLDER).filter((name) => /(^|-)en\.js$/.test(name));
+
+/** Codes of errors in the sources of a package; other services' protocols have shapes of their own, which no page meets. */
+function codesOf(name) {
+  const folder = new URL(`../../${name}/`, import.meta.url);
+  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".py") && !file.startsWith("protocols/"));
+  const source = files.map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n");
+  const patterns = [
+    /ApiError\(\s*\d+,\s*"(\w+)"/g,
+    /FieldError\(\s*"[\w.]+",\s*"(\w+)"/g,
+    /_refusal\(\s*"(\w+)"/g,
+    /"(\w+_unavailable)"/g,
+    /^    "(audio_\w+)": f?"/gm,
+    /RequestError\([^()]*"\w+",\s*"(\w+)"\)/g,
+    /^SLOW_CLIENT = "(\w+)"$/gm,
+  ];
+  const ofWorkers = source.match(/class ErrorCode[^]*?\n\n\n/)?.[0] ?? "";
+  const found = (text, pattern) => [...text.matchAll(pattern)].map(([, code]) => code);
+  return [...found(ofWorkers, / = "(\w+)"/g), ...patterns.flatMap((pattern) => found(source, pattern))];
+}
 
 describe("both languages", () => {
   for (const name of english) {
     test(`${name} and its Chinese have the same messages and the same gaps to fill`, async () => {
       const en = await load(name);
       const zh = await load(name.replace(/en\.js$/, "zh.js"));
-      assert.deepEqual(Object.keys(zh).filter(ownWords).sort(), Object.keys(en).filter(ownWords).sort());
+      assert.deepEqual(Object.keys(zh).sort(), Object.keys(en).sort());
       for (const [key, words] of Object.entries(en)) {
-        if (typeof words !== "string" || typeof zh[key] !== "string" || !ownWords(key)) continue;
+        if (typeof words !== "string" || typeof zh[key] !== "string") continue;
         const gaps = (text) => (text.match(/\{\w+\}/g) ?? []).sort();
         assert.deepEqual(gaps(zh[key]), gaps(words), key);
       }
     });
   }
+
+  test("every code of the service has a sentence", async () => {
+    const words = await load("errors-en.js");
+    const codes = codesOf("gateway").concat(codesOf("worker"));
+    assert.ok(codes.length > 100, String(codes.length));
+    for (const code of codes) assert.ok(`error.${code}` in words, code);
+    for (const [key, text] of Object.entries(words)) {
+      if (key.startsWith("error.")) assert.match(text, /^[A-Z{].*\.$/, key);
+    }
+  });
 
   test("every message that a page names exists", async () => {
     const known = new Set();
@@ -46,8 +74,21 @@ describe("t", () => {
     assert.equal(t("test.nowhere"), "test.nowhere");
   });
 
-  test("an error in English is told in the server's words", () => {
-    assert.equal(problemText({ code: "at_capacity", message: "2 of 2 slots" }), "2 of 2 slots");
+  test("an error is a sentence, of its field where that has one, and in the server's words where its code is unknown", () => {
+    const told = (error) => problemText({ message: "the server says so", ...error });
+    assert.equal(told({ code: "at_capacity" }), "The gateway is at capacity.");
+    assert.equal(told({ code: "invalid_value", param: "language" }), "Write the language as a code, such as en, de or zh-CN.");
+    const seed = { code: "invalid_value", param: "seed", message: "seed: must be less than 9" };
+    assert.equal(told(seed), "The seed cannot be used: must be less than 9.");
+    assert.equal(told({ code: "missing_field", param: "worker_x" }), "A value (worker_x) is missing.");
+    assert.equal(told({ code: "of_tomorrow" }), "The server says so.");
+  });
+
+  test("one thing can be done about it, of what the page can do", () => {
+    const page = { again: () => null, voice: () => null };
+    const chosen = (code) => chosenAction({ code }, page);
+    assert.deepEqual(["queue_full", "unknown_voice", "voice_without_consent", "text_too_long", "api_key_required"].map(chosen), ["again", "voice", "voice", "again", "key"]);
+    assert.equal(chosenAction({ code: "queue_full" }, {}), "reload");
   });
 
   test("places in line", () => {

@@ -3,6 +3,7 @@
  * said at the field.
  */
 import { h } from "../shared/dom.js";
+import { problemText } from "../shared/problems.js";
 import { Section } from "./section.js";
 import { t } from "./words.js";
 
@@ -53,7 +54,7 @@ export class EtaSection extends Section {
         this.showProblem(error);
         return;
       }
-      wrong.complain(error.message);
+      wrong.complain(problemText(error));
       wrong.input.focus();
     }
   }

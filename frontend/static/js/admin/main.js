@@ -2,9 +2,9 @@
  * The admin page: what the gateway pushes shown as figures, worker cards, lists and a log; beside it what is
  * stored, and what may be changed.
  */
-import { byId, h, icon, setText } from "../shared/dom.js";
+import { byId, h, setText } from "../shared/dom.js";
 import { mountNav } from "../shared/nav.js";
-import { problemText } from "../shared/problems.js";
+import { showProblem } from "../shared/problem-notice.js";
 import { AdminAccess, adoptToken } from "./access.js";
 import { EtaSection } from "./eta-section.js";
 import { FleetSection } from "./fleet-section.js";
@@ -91,8 +91,7 @@ class Admin {
   }
 
   #showProblem(error) {
-    byId("problem").replaceChildren(icon("warning"), h("p", {}, problemText(error)));
-    byId("problem").hidden = false;
+    showProblem(byId("problem"), error, { again: () => this.#feed.poll() });
   }
 
   #hideProblem() {

@@ -2,8 +2,8 @@
  * A part of the admin page that shows one answer of the API: hidden where the gateway has no such API, with the
  * server's words where it refuses.
  */
-import { byId, h, icon } from "../shared/dom.js";
-import { problemText } from "../shared/problems.js";
+import { byId, h } from "../shared/dom.js";
+import { showProblem } from "../shared/problem-notice.js";
 
 export class Section {
   #path;
@@ -49,8 +49,7 @@ export class Section {
 
   showProblem(error) {
     this.element.hidden = false;
-    this.#problem.replaceChildren(icon("warning"), h("p", {}, problemText(error)));
-    this.#problem.hidden = false;
+    showProblem(this.#problem, error, { again: () => this.load() });
   }
 
   clearProblem() {

@@ -133,9 +133,9 @@ export class VoxFleet {
     return this.#blob(`/api/voices/${encodeURIComponent(id)}/preview`);
   }
 
-  /** The sentence to agree to, and to read aloud. */
-  async consentStatement() {
-    return (await this.#json("/api/voices/consent")).statement;
+  /** The sentence to agree to, and to read aloud. @param {string} [language] such as "zh"; English where there is none */
+  async consentStatement(language) {
+    return (await this.#json(withQuery("/api/voices/consent", { language }))).statement;
   }
 
   // ------------------------------------------------------------------------------------------ pronunciation

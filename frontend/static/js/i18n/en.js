@@ -120,7 +120,6 @@ export default {
   "state.cancelledHeard": "Cancelled by an administrator. {heard} can be played.",
   "state.failed": "Failed.",
   "state.failedHeard": "Failed after {heard} of audio.",
-  "state.device": "This browser can not play the audio: {message}",
   "slow.studio": "Speech comes more slowly than it is heard, so there are gaps. The whole clip is offered here when it is finished.",
   "slow.finished": "The clip is finished and plays without gaps.",
   "slow.play": "Play from the start",

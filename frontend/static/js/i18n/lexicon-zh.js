@@ -16,7 +16,4 @@ export default {
   "lexicon.missing.word": "请先写出词。",
   "lexicon.missing.spoken": "请写出它的读法。",
   "lexicon.close": "完成",
-  "error.too_many_entries": "词已达到上限，请先删除一些。",
-  "error.too_many_lexicons": "此服务不能再保存更多用户的读音。",
-  "error.lexicons_unavailable": "暂时无法读取读音。",
 };

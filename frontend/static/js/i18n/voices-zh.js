@@ -14,10 +14,11 @@ export default {
   "voices.hearRecording": "播放 {name} 的录音。只有所有者和管理员能听到。",
   "voices.hearSample": "播放合成的一句话。{name} 的录音只有所有者和管理员能听到。",
   "voices.edit": "编辑 {name}",
-  "voices.lacks": "暂不可用：需要同意",
+  "voices.lacks": "需要同意",
   "voices.ready": "{name} 可以使用了。",
   "voices.mute": "{name} 已保存，但暂不可用。",
   "voices.changed": "{name} 已更改。",
+  "voices.kept": "录音保留在此页面，点击“新建音色”即可找回。",
   "voices.gone": "{name} 已删除。",
 
   "voice.edit": "编辑音色",
@@ -38,10 +39,10 @@ export default {
   "voice.consentBy": "您的姓名",
   "voice.consentGiven": "{by} 已于 {at} 同意。",
   "voice.withdraw": "撤回此同意",
-  "voice.noAudio": "请先录音或选择文件。",
-  "voice.noName": "请为音色命名。",
+  "voice.noConsent": "在有人同意之前，此音色不能使用。请现在勾选，或不经同意先创建。",
+  "voice.makeMute": "不经同意创建",
   "voice.made": "{name} 已就绪。还可以更好：",
-  "voice.madeMute": "{name} 已保存，获得同意后才能使用。检查结果：",
+  "voice.madeMute": "{name} 已保存，获得同意后才能使用。",
   "voice.again": "重新录音",
   "voice.useIt": "保留",
 
@@ -69,9 +70,11 @@ export default {
   "take.short": "{seconds} 秒。5 到 15 秒效果更好。",
   "take.quiet": "{seconds} 秒，但太轻：请靠近后重录。",
   "take.clipped": "{seconds} 秒，但过载：请离远后重录。",
+  "take.long": "{seconds} 秒。5 到 15 秒即可：请用两端的滑块剪短。",
   "take.silent": "没有声音。麦克风选对了吗？",
 
   "upload.choose": "选择文件",
+  "upload.unheard": "{name} · {size}。此浏览器无法播放，将整段发送。",
   "upload.drop": "或拖放到此处：wav、flac、mp3、ogg、webm",
 
   "check.short": "录音偏短：5 到 15 秒效果更好。",
@@ -81,9 +84,4 @@ export default {
   "check.pauses": "停顿超过一半：请连续朗读，或剪掉停顿。",
   "check.noise": "停顿处有噪声或音乐：请在安静的房间录音。",
   "check.trimmed": "首尾的静音已剪掉。",
-  "error.audio_silent": "录音没有声音：请检查麦克风。",
-  "error.audio_clipped": "录音过载：请调低麦克风或离远一些。",
-  "error.audio_too_short": "录音太短：请录 5 到 15 秒。",
-  "error.audio_too_quiet": "录音太轻：请靠近麦克风。",
-  "error.name_taken": "已有同名的音色。",
 };

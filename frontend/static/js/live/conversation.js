@@ -11,7 +11,6 @@ import { Subtitles } from "../shared/subtitles.js";
 import { SoundTurn } from "../shared/tabs.js";
 import { Hearing } from "./hearing.js";
 import { Script } from "./script.js";
-import { t } from "./words.js";
 
 const REPORT_MS = 5000;
 /** Appended text that nobody has begun to speak is bounded by the server (live_text_characters, 8192). */
@@ -241,7 +240,7 @@ export class Conversation extends EventTarget {
   }
 
   #noDevice(session, { message }) {
-    this.#fail(session, { code: "no_device", message: t("state.device", { message }) });
+    this.#fail(session, { code: "no_device", message });
   }
 
   #fail(session, problem) {

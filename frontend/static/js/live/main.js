@@ -1,12 +1,13 @@
 /**
  * The live page: text from the box goes into a conversation, and what is heard of it lights up in the script.
  */
-import { byId, h, icon } from "../shared/dom.js";
+import { byId } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet, pageConfig } from "../shared/fleet.js";
 import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
+import { showProblem } from "../shared/problem-notice.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { save } from "../shared/save.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
@@ -233,10 +234,12 @@ class Live {
   }
 
   #showProblem(problem) {
-    const words = setMessage(h("p"), "text.plain", { text: () => problemText(problem) });
-    byId("error").replaceChildren(icon("warning"), words);
-    byId("error").hidden = false;
-    if (needsKey(problem)) openKeySheet(problem);
+    showProblem(byId("error"), problem, {
+      again: () => this.#conversation.busy || this.#start(),
+      voice: () => this.#voices.focus(),
+      text: () => this.#composer.focus(),
+      settings: () => (byId("advanced").open = true),
+    });
   }
 }
 

@@ -3,6 +3,7 @@
  */
 import { duration } from "../shared/format.js";
 import { h, icon } from "../shared/dom.js";
+import { problemText } from "../shared/problems.js";
 import { WORD_FORMATS, titleOf, when } from "./facts.js";
 import { setLabel, setMessage, t } from "./words.js";
 
@@ -16,7 +17,7 @@ export function jobFacts({ audio_seconds: seconds, eta_seconds: eta, error }) {
   return [
     seconds > 0 && duration(Math.round(seconds)),
     eta !== null && t("jobs.left", { time: duration(Math.max(1, Math.round(eta))) }),
-    error && error.message,
+    error && problemText(error),
   ]
     .filter(Boolean)
     .join(" · ");

@@ -3,10 +3,10 @@
  * far each is, stops it, goes on with it, and fetches its audio.
  */
 import { confirmed } from "../shared/confirm.js";
-import { byId, h, icon } from "../shared/dom.js";
+import { byId } from "../shared/dom.js";
 import { fleet } from "../shared/fleet.js";
-import { openKeySheet } from "../shared/key-sheet.js";
-import { needsKey, problemText } from "../shared/problems.js";
+import { showProblem } from "../shared/problem-notice.js";
+import { needsKey } from "../shared/problems.js";
 import { save } from "../shared/save.js";
 import { titleOf } from "./facts.js";
 import { isOpen, jobRow } from "./job-row.js";
@@ -37,7 +37,7 @@ export class Jobs {
       this.#draw(jobs);
       if (jobs.some(isOpen)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
     } catch (error) {
-      this.#showProblem(error, { asks: false }); // the list of recordings asks for the key
+      if (!needsKey(error)) this.#showProblem(error, () => this.#load()); // the list of recordings asks for the key
     }
   }
 
@@ -90,15 +90,13 @@ export class Jobs {
     try {
       await work();
     } catch (error) {
-      this.#showProblem(error);
+      this.#showProblem(error, () => this.#do(work));
       return;
     }
     await this.#load();
   }
 
-  #showProblem(error, { asks = true } = {}) {
-    byId("job-problem").replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text: () => problemText(error) }));
-    byId("job-problem").hidden = needsKey(error);
-    if (asks && needsKey(error)) openKeySheet(error);
+  #showProblem(error, again) {
+    showProblem(byId("job-problem"), error, { again });
   }
 }

@@ -4,12 +4,11 @@
  * The search looks through what the server has; older pages are fetched while it finds too little.
  */
 import { confirmed } from "../shared/confirm.js";
-import { byId, h, icon } from "../shared/dom.js";
+import { byId, h } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet } from "../shared/fleet.js";
-import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
-import { needsKey, problemText } from "../shared/problems.js";
+import { showProblem } from "../shared/problem-notice.js";
 import { matches, titleOf } from "./facts.js";
 import { Jobs } from "./jobs.js";
 import { sessionRow } from "./session-row.js";
@@ -112,9 +111,7 @@ class Sessions {
   #showProblem(error) {
     this.#list.replaceChildren();
     this.#list.removeAttribute("aria-busy");
-    byId("problem").replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text: () => problemText(error) }));
-    byId("problem").hidden = false;
-    if (needsKey(error)) openKeySheet(error);
+    showProblem(byId("problem"), error, { again: () => this.#load() });
   }
 }
 

@@ -4,12 +4,11 @@
  * The address names it: /sessions/{id}, and ?key= opens one that somebody shared, to look at only.
  */
 import { confirmed } from "../shared/confirm.js";
-import { byId, h, icon } from "../shared/dom.js";
+import { byId, h } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet } from "../shared/fleet.js";
-import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
-import { needsKey, problemText } from "../shared/problems.js";
+import { showProblem } from "../shared/problem-notice.js";
 import { save } from "../shared/save.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { SoundTurn } from "../shared/tabs.js";
@@ -211,9 +210,7 @@ class Viewer {
   }
 
   #showProblem(error) {
-    byId("problem").replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text: () => problemText(error) }));
-    byId("problem").hidden = false;
-    if (needsKey(error)) openKeySheet(error);
+    showProblem(byId("problem"), error, { again: () => this.#load() });
   }
 }
 

@@ -40,6 +40,12 @@ export function language() {
   return current;
 }
 
+/** The reader's own form of the shown language, such as "en-US" or "de-CH" beside English words: for dates and numbers. */
+export function locale() {
+  const tags = globalThis.navigator?.languages ?? [];
+  return tags.find((tag) => tag.slice(0, 2).toLowerCase() === current) ?? (current === "zh" ? "zh-CN" : "en-GB");
+}
+
 /** Whether the current language itself has this message. */
 export function has(key) {
   return key in messages[current];

@@ -87,7 +87,10 @@ class Studio {
     }
     this.#output.addEventListener("change", ({ detail }) => this.#speaker.setOutput(detail));
     this.#desk.addEventListener("said", ({ detail }) => this.#stage.say(detail));
-    this.#desk.addEventListener("renew", ({ detail }) => this.#loadVoices(detail));
+    this.#desk.addEventListener("renew", ({ detail }) => {
+      this.#stage.hideProblem(); // it may have been of the voice
+      this.#loadVoices(detail);
+    });
     this.#bindStage();
     this.#bindSpeaker();
     this.#bindHistory();
@@ -150,7 +153,7 @@ class Studio {
     try {
       this.#config = await pageConfig({ renew: true });
     } catch (error) {
-      this.#showProblem(error);
+      this.#showProblem(error, () => this.#load());
       return;
     }
     this.#composer.setLimit(this.#config.max_text_characters ?? Infinity);
@@ -223,9 +226,20 @@ class Studio {
     if (utterance === this.#speaker.utterance) this.#history.shows(id);
   }
 
-  #showProblem(problem) {
-    this.#stage.showError(() => problemText(problem));
-    if (needsKey(problem)) openKeySheet(problem);
+  /** @param {() => void} again what failed, once more */
+  #showProblem(problem, again = () => this.#generate()) {
+    this.#stage.showProblem(problem, {
+      again,
+      voice: () => this.#voices.focus(),
+      consent: () => this.#desk.agree(this.#speaker.utterance.request.voice),
+      text: () => this.#composer.focus(),
+      settings: () => this.#openSettings(),
+    });
+  }
+
+  #openSettings() {
+    byId("advanced").open = true;
+    byId("seed").focus();
   }
 
   #settings() {
@@ -244,16 +258,20 @@ class Studio {
     this.#memory.save(this.#settings());
   }
 
-  async #download(utterance) {
-    const format = this.#format.value;
+  #download(utterance) {
+    return this.#save(utterance, this.#format.value);
+  }
+
+  async #save(utterance, format) {
     if (format !== "wav") this.#stage.say(() => t("stage.making", { format }));
     try {
       await downloadClip(utterance, format);
-      const { outcome } = this.#speaker;
-      if (utterance === this.#speaker.utterance) this.#stage.say(() => narrate(this.#state, utterance, outcome));
     } catch (error) {
-      this.#showProblem(error);
+      const wav = () => this.#save(utterance, "wav");
+      this.#stage.showProblem(error, { again: () => this.#save(utterance, format), wav });
     }
+    const { outcome } = this.#speaker;
+    if (utterance === this.#speaker.utterance) this.#stage.say(() => narrate(this.#state, utterance, outcome));
   }
 }
 

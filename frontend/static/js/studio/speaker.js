@@ -8,7 +8,6 @@ import { JitterEstimator } from "../audio/jitter.js";
 import { PlaybackReporter } from "../audio/playback-reporter.js";
 import { Player } from "../audio/player.js";
 import { fleet } from "../shared/fleet.js";
-import { t } from "../shared/i18n.js";
 import { SoundTurn } from "../shared/tabs.js";
 import { Utterance } from "./utterance.js";
 
@@ -183,5 +182,5 @@ export class Speaker extends EventTarget {
 }
 
 function noDevice(message) {
-  return { code: "no_device", message: t("state.device", { message }) };
+  return { code: "no_device", message };
 }

@@ -7,6 +7,7 @@
 import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
 import { clock, latency, minutes, ratio } from "../shared/format.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
+import { showProblem } from "../shared/problem-notice.js";
 import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
 import { Waveform } from "./waveform.js";
 
@@ -75,10 +76,13 @@ export class Stage extends EventTarget {
     setMessage(byId("status"), "text.plain", { text });
   }
 
-  /** @param {string | (() => string)} text */
-  showError(text) {
-    this.#error.replaceChildren(icon("warning"), setMessage(h("p"), "text.plain", { text }));
-    this.#error.hidden = false;
+  /** @param {{message: string, code?: string}} problem @param {Record<string, () => void>} actions of showProblem */
+  showProblem(problem, actions) {
+    showProblem(this.#error, problem, actions);
+  }
+
+  hideProblem() {
+    this.#error.hidden = true;
   }
 
   /** @param {string | null} id of the recorded session to link to */

@@ -1,0 +1,43 @@
+/**
+ * A notice of what went wrong: the sentence, and one button that does something about it.
+ *
+ *   showProblem(byId("problem"), error, { again: () => this.#load() });
+ *
+ * A page gives what it can do; a key, the sessions and a fresh page are to be had everywhere.
+ */
+import { h, icon } from "./dom.js";
+import { setMessage } from "./i18n.js";
+import { openKeySheet } from "./key-sheet.js";
+import { actionOf, needsKey, problemText } from "./problems.js";
+
+const EVERYWHERE = {
+  key: (error) => openKeySheet(error),
+  sessions: () => location.assign("/sessions"),
+  reload: () => location.reload(),
+};
+
+/** Where a page does not have the action. */
+const INSTEAD = { consent: ["voice"] };
+
+/** The name of the action for an error, of those that a page has; what is not there is tried again, or the page reloaded. */
+export function chosenAction(error, actions) {
+  return [actionOf(error), ...(INSTEAD[actionOf(error)] ?? []), "again"].find((name) => actions[name] ?? EVERYWHERE[name]) ?? "reload";
+}
+
+/**
+ * @param {HTMLElement} element @param {{message: string, code?: string, param?: string}} error
+ * @param {Record<string, () => void>} actions by name; see problems.js
+ */
+export function showProblem(element, error, actions = {}) {
+  const name = chosenAction(error, actions);
+  const act = () => {
+    element.hidden = true;
+    (actions[name] ?? EVERYWHERE[name])(error);
+  };
+  const words = setMessage(h("p"), "text.plain", { text: () => problemText(error) });
+  const button = h("button", { class: "button", type: "button", "data-action": name, onclick: act }, h("span", { "data-i18n": `problem.${name}` }));
+  words.title = error.message;
+  element.replaceChildren(icon("warning"), words, button);
+  element.hidden = false;
+  if (needsKey(error)) openKeySheet(error);
+}
