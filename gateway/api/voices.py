@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.file_response import RangedFileResponse
@@ -53,9 +53,10 @@ async def list_usable_voices(request: Request, gateway: GatewayDep) -> dict[str,
 
 
 @router.get("/api/voices/consent")
-async def get_consent() -> dict[str, str]:
+async def get_consent(language: Annotated[str, Query(max_length=16)] = "en") -> dict[str, str]:
     """What is agreed to whoever's voice it is; to be read aloud, or sent as `consent_statement`."""
-    return {"statement": consent.STATEMENT}
+    statement, language = consent.statement_in(language)
+    return {"statement": statement, "language": language}
 
 
 @router.post("/api/voices", status_code=201, dependencies=[mutation])

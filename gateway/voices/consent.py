@@ -13,12 +13,22 @@ from typing import Any
 
 from gateway.database import Voice
 
-STATEMENT = (
-    "This recording is of my own voice, or I have the permission of the person whose voice it is. "
+STATEMENTS = {
+    "en": "This recording is of my own voice, or I have the permission of the person whose voice it is. "
     "I agree that this service imitates the voice to speak texts that its users enter. "
-    "I know that I can withdraw this consent at any time, and that the voice is not used any more then."
-)
-"""To be agreed to, and to be read aloud as a recording."""
+    "I know that I can withdraw this consent at any time, and that the voice is not used any more then.",
+    "zh": "这段录音是我自己的声音，或者我已获得声音所有者的许可。"
+    "我同意此服务模仿该声音，朗读其用户输入的文本。"
+    "我知道我可以随时撤回此同意，届时该声音将不再被使用。",
+}
+"""To be agreed to, and to be read aloud as a recording, by language."""
+STATEMENT = STATEMENTS["en"]
+
+
+def statement_in(language: str) -> tuple[str, str]:
+    """The statement and its language, such as "zh" for "zh-CN"; English where there is no other."""
+    code = language.partition("-")[0].lower()
+    return (STATEMENTS[code], code) if code in STATEMENTS else (STATEMENT, "en")
 
 
 def given(by: str, statement: str, audio_sha256: str, at: datetime) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_a_voice_is_recorded_agreed_to_and_spoken_with_by_the_keyboard_alone(
         expect(page.locator(".rec-hint")).to_contain_text("Good level")
         expect(page.locator(".rec-time")).to_contain_text("0:03", timeout=10_000)
         press(page, "Enter")
-        expect(page.locator(".take-verdict")).to_be_visible()
+        expect(page.locator(".rec .take-verdict")).to_be_visible()
         expect(page.locator("#voice-transcript")).to_have_value(page.inner_text("#voice-passage"))
         walk_to(page, "#voice-name")
         page.keyboard.type("Ada")
@@ -134,18 +134,77 @@ def test_a_voice_without_consent_is_kept_but_not_spoken_with(
     with watched_page(browser, viewport=DESKTOP) as watched:  # the browser complains of the 403
         page = watched.page
         make_from_file(page, fleet, recording, "Mute")
+        alert = page.locator("#voice-sheet [role=alert]")
+        expect(alert).to_contain_text("Nobody can use this voice before somebody agrees.")
+        expect(page.locator("#consent")).to_be_focused()
+        page.fill("#voice-lang", "English, please")  # what was said goes when something is changed
+        expect(alert).to_be_hidden()
+        page.get_by_role("button", name="Make it without consent").click()
+        expect(alert).to_have_text("Write the language as a code, such as en, de or zh-CN.")
+        page.fill("#voice-lang", "en")
+        page.click("#voice-save")
+        page.get_by_role("button", name="Keep it").click()
         card = page.locator(".voice-card", has_text="Mute")
         expect(card).to_contain_text("needs consent")
         page.get_by_role("radio", name="Mute").check()
         page.fill("#text", "Hello.")
         page.click("#generate")
-        expect(page.locator("#error")).to_contain_text("nobody has agreed")
+        expect(page.locator("#error")).to_contain_text("Nobody has agreed")
+        page.locator("#error").get_by_role("button", name="Give consent").click()
+        expect(page.locator("#consent")).to_be_focused()
+        page.check("#consent")
+        page.click("#voice-save")
+        expect(alert).to_have_text("Write the name of whoever agrees.")
+        page.fill("#consent-by", "Ann Example")
+        page.click("#voice-save")
+        expect(page.locator("#voice-sheet")).to_be_hidden()
+        expect(page.locator("#error")).to_be_hidden()
+        expect(card).not_to_contain_text("needs consent")
+        page.click("#generate")
+        expect_state(page, "done")
+
+
+def test_the_consent_is_in_the_reader_s_language(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, viewport=DESKTOP, locale="zh-CN") as watched:
+        open_sheet(watched.page, fleet)
+        expect(watched.page.locator("#consent-statement")).to_contain_text("我同意此服务模仿该声音")
+        assert watched.complaints == []
+
+
+def test_leaving_the_sheet_keeps_what_was_recorded_and_a_file_is_heard_and_trimmed(
+    browser: Browser, fleet: Server, recording: Path
+) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        open_sheet(page, fleet)
+        page.click("#voice-record")
+        expect(page.locator(".rec-time")).to_contain_text("0:02", timeout=10_000)
+        page.keyboard.press("Escape")
+        expect(page.locator("#status")).to_contain_text("Your recording is kept")
+        page.click("#new-voice")
+        expect(page.locator(".rec .take")).to_be_visible()
+        page.set_input_files("#voice-file", recording)
+        take = page.locator(".drop .take")
+        expect(take.locator(".take-verdict")).to_have_text("8.0 s. Sounds fine.")
+        take.get_by_role("button", name="Play the recording").click()
+        expect(take.get_by_role("button", name="Stop the recording")).to_be_visible()
+        take.locator(".take-to").fill("6")
+        page.fill("#voice-name", "Trimmed")
+        page.check("#consent")
+        page.fill("#consent-by", "Ann Example")
+        page.click("#voice-save")
+        expect(page.locator(".voice-card:has(:checked)")).to_contain_text("Trimmed")
+        assert watched.complaints == []
+    voices = fleet.get_json("/api/voices")["voices"]
+    assert next(voice for voice in voices if voice["name"] == "Trimmed")["audio_seconds"] < 6.01
 
 
 def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, recording: Path) -> None:
     with watched_page(browser, viewport=DESKTOP) as watched:
         page = watched.page
         make_from_file(page, fleet, recording, "Draft")
+        page.get_by_role("button", name="Make it without consent").click()
+        page.get_by_role("button", name="Keep it").click()
         page.get_by_role("button", name="Edit Draft").click()
         expect(page.locator("#voice-name")).to_have_value("Draft")
         page.fill("#voice-name", "Grace")
@@ -190,7 +249,9 @@ def test_a_file_that_is_no_audio_is_refused(browser: Browser, fleet: Server, tmp
     text.write_text("this is no recording" * 100)
     with watched_page(browser, viewport=DESKTOP) as watched:  # the browser complains of the 422
         make_from_file(watched.page, fleet, text, "Notes")
-        expect(watched.page.locator("#voice-sheet [role=alert]")).to_be_visible()
+        expect(watched.page.locator(".drop-file")).to_contain_text("This browser cannot play it")
+        watched.page.get_by_role("button", name="Make it without consent").click()
+        expect(watched.page.locator("#voice-sheet [role=alert]")).to_contain_text("This is no audio file")
         expect(watched.page.locator("#voice-name")).to_have_value("Notes")
 
 

@@ -293,3 +293,13 @@ def test_ids_that_are_none_are_not_found(id: str, ann: httpx.Client) -> None:
     for path in (f"/api/voices/{id}", f"/api/voices/{id}/preview"):
         check_error(ann.get(path), 404)
     check_error(speak(ann, "no\0body"), 404)
+
+
+def test_the_statement_is_in_the_language_that_is_asked_for(ann: httpx.Client) -> None:
+    def told(query: str) -> dict[str, str]:
+        return ann.get(f"/api/voices/consent{query}").json()
+
+    english, chinese = told(""), told("?language=zh-CN")
+    assert (english["language"], chinese["language"]) == ("en", "zh")
+    assert "我同意" in chinese["statement"]
+    assert told("?language=de") == english

@@ -55,6 +55,13 @@ export class RecordingPanel extends EventTarget {
     this.#show("idle");
   }
 
+  /** Lets the microphone go; what was recorded by now is the take. */
+  leave() {
+    this.#view.silence();
+    if (this.#state === "recording") this.#finish();
+    else if (this.#state !== "idle") this.reset();
+  }
+
   #press() {
     if (this.#state === "idle") this.#start();
     else if (this.#state === "recording") this.#finish();

@@ -10,12 +10,17 @@ import { fleet } from "../shared/fleet.js";
 import { language, setMessage } from "../shared/i18n.js";
 import { PASSAGES } from "./passages.js";
 import { RecordingPanel } from "./recording-panel.js";
+import { takeOfFile } from "./take-of-file.js";
+import { TakeView } from "./take-view.js";
 
 export const ACCEPTED = ".wav,.flac,.mp3,.ogg,.opus,.webm,.m4a,audio/*";
 
 export class SourcePanel extends EventTarget {
   #recording = new RecordingPanel();
   #file = null;
+  /** What can be heard and trimmed of the file; null before it is decoded, and where it cannot be. */
+  #fileTake = null;
+  #fileView = new TakeView();
   #passage = h("blockquote", { class: "passage", id: "voice-passage" });
   #which = h("select", { id: "voice-read", "data-i18n-label": "record.read" });
   #input = h("input", { type: "file", id: "voice-file", class: "visually-hidden", accept: ACCEPTED });
@@ -40,6 +45,7 @@ export class SourcePanel extends EventTarget {
 
   /** What to upload. @returns {Blob | null} */
   source() {
+    if (this.#fileTake?.trimmed) return this.#fileTake.wav();
     return this.#file ?? this.#recording.take?.wav() ?? null;
   }
 
@@ -55,8 +61,14 @@ export class SourcePanel extends EventTarget {
     this.#showPassage();
   }
 
+  /** Ends what is being recorded or heard, and keeps what there is. */
+  leave() {
+    this.#recording.leave();
+    this.#fileView.silence();
+  }
+
   async loadStatement() {
-    this.#statement = await fleet.consentStatement().catch(() => "");
+    this.#statement = await fleet.consentStatement(language()).catch(() => "");
     this.#showPassage();
     return this.#statement;
   }
@@ -80,6 +92,7 @@ export class SourcePanel extends EventTarget {
       this.#input,
       h("span", { class: "quiet", "data-i18n": "upload.drop" }),
       this.#chosen,
+      this.#fileView.element,
     );
     zone.addEventListener("dragover", (event) => {
       event.preventDefault();
@@ -96,11 +109,22 @@ export class SourcePanel extends EventTarget {
 
   #setFile(file) {
     this.#file = file;
+    this.#fileTake = null;
+    this.#fileView.show(null);
+    if (file) this.#decode(file);
     if (file) this.#recording.reset();
     else this.#input.value = "";
     const text = file ? `${file.name} · ${bytes(file.size)}` : "";
     setMessage(this.#chosen, "text.plain", { text });
     this.dispatchEvent(new Event("change"));
+  }
+
+  async #decode(file) {
+    const take = await takeOfFile(file).catch(() => null);
+    if (file !== this.#file) return;
+    this.#fileTake = take;
+    this.#fileView.show(take);
+    if (!take) setMessage(this.#chosen, "upload.unheard", { name: file.name, size: () => bytes(file.size) });
   }
 
   #showPassage() {

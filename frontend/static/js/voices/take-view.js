@@ -28,6 +28,11 @@ export class TakeView {
     window.addEventListener("themechange", () => this.#paint());
   }
 
+  /** Stops what is being heard. */
+  silence() {
+    this.#stop();
+  }
+
   /** @param {import("./take.js").Take | null} take */
   show(take) {
     this.#stop();

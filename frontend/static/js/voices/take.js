@@ -37,6 +37,11 @@ export class Take {
     return this.samples.length / this.sampleRate;
   }
 
+  /** Whether a part is left out. */
+  get trimmed() {
+    return this.from > 0 || this.to < this.seconds;
+  }
+
   /** Keeps [from, to) seconds. */
   trim(from, to) {
     this.from = Math.max(0, from);
@@ -48,7 +53,7 @@ export class Take {
     return this.samples.subarray(Math.round(this.from * this.sampleRate), Math.round(this.to * this.sampleRate));
   }
 
-  /** What to fix, the worst first: "silent", "clipped", "quiet", "short"; null when nothing stands out. */
+  /** What to fix, the worst first: "silent", "clipped", "quiet", "short", "long"; null when nothing stands out. */
   get problem() {
     const samples = this.kept;
     const peak = peakOf(samples);
@@ -56,7 +61,9 @@ export class Take {
     const clipped = samples.reduce((count, sample) => count + (Math.abs(sample) >= FULL_SCALE ? 1 : 0), 0);
     if (clipped > CLIPPED_SHARE * samples.length) return "clipped";
     if (peak < QUIET_PEAK) return "quiet";
-    return samples.length / this.sampleRate < ADVISED_SECONDS ? "short" : null;
+    const seconds = samples.length / this.sampleRate;
+    if (seconds < ADVISED_SECONDS) return "short";
+    return seconds > LONGEST_SECONDS ? "long" : null;
   }
 
   /** Peaks for a drawing. @returns {Float32Array} in [0, 1], one per column */

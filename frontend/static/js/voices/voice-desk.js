@@ -31,6 +31,13 @@ export class VoiceDesk extends EventTarget {
     place.append(this.#button);
     this.#button.addEventListener("click", () => this.#open().create(parameters()));
     picker.addEventListener("edit", ({ detail }) => this.#open().edit(detail, parameters()));
+    picker.addEventListener("agree", ({ detail }) => this.#open().edit(detail, parameters(), { agree: true }));
+  }
+
+  /** Opens the consent of a voice. @param {string} id */
+  agree(id) {
+    const voice = this.#picker.voices.find((one) => one.id === id);
+    if (voice) this.#open().edit(voice, this.#parameters(), { agree: true });
   }
 
   /** @param {{pages?: string[]}} config of GET /api/config: voices can be switched off */
@@ -44,6 +51,7 @@ export class VoiceDesk extends EventTarget {
     if (!this.#sheet) {
       this.#sheet = new VoiceSheet();
       const on = (type, action) => this.#sheet.addEventListener(type, ({ detail }) => action(detail));
+      on("kept", () => this.#say("voices.kept"));
       on("made", ({ id, name, usable }) => this.#renew(id, usable === false ? "voices.mute" : "voices.ready", name));
       on("changed", ({ name }) => this.#renew(this.#picker.value, "voices.changed", name));
       on("deleted", ({ name }) => this.#renew(this.#picker.value, "voices.gone", name));
@@ -53,6 +61,10 @@ export class VoiceDesk extends EventTarget {
 
   #renew(id, key, name) {
     this.dispatchEvent(new CustomEvent("renew", { detail: id }));
-    this.dispatchEvent(new CustomEvent("said", { detail: () => t(key, { name }) }));
+    this.#say(key, { name });
+  }
+
+  #say(key, values = {}) {
+    this.dispatchEvent(new CustomEvent("said", { detail: () => t(key, values) }));
   }
 }

@@ -2,7 +2,7 @@
  * The fields of a voice: name, language, tags, transcript, settings, and the consent of whose voice it is.
  */
 import { h } from "../shared/dom.js";
-import { setMessage } from "../shared/i18n.js";
+import { locale, setMessage } from "../shared/i18n.js";
 
 const LANGUAGES = ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "hi", "tr", "vi", "th", "id"];
 /** The field that a parameter of the API belongs to. */
@@ -67,10 +67,24 @@ export class VoiceFields {
 
   /** @param {string} statement to agree to @param {{by: string, at: string} | null} given the consent that is there */
   showConsent(statement, given) {
-    this.#statement.textContent = statement;
+    this.setStatement(statement);
     this.#givenPart.hidden = !given;
-    if (given) setMessage(this.#given, "voice.consentGiven", { by: given.by, at: () => new Date(given.at).toLocaleDateString() });
+    if (given) setMessage(this.#given, "voice.consentGiven", { by: given.by, at: () => new Date(given.at).toLocaleDateString(locale()) });
     for (const part of this.#consentParts) part.hidden = Boolean(given);
+  }
+
+  /** Other words have to be agreed to anew. @param {string} statement */
+  setStatement(statement) {
+    if (this.#statement.textContent !== statement) this.#inputs.consent.checked = false;
+    this.#statement.textContent = statement;
+  }
+
+  /** What is missing of a consent, as a parameter of the API, and whether there is none at all. */
+  get consentMissing() {
+    const { consent, consent_by: by } = this.#inputs;
+    const named = by.value.trim() !== "";
+    if (consent.checked) return named ? null : "consent_by";
+    return named ? "consent_statement" : "consent";
   }
 
   /** The words that were read become the transcript, until the reader writes another. */

@@ -4,7 +4,7 @@
  * Each card carries a small figure drawn from the voice's id, so that voices are told apart at a glance without
  * pictures, and buttons to hear and, where it is the reader's own, to edit it. With many voices a search appears.
  *
- * Events: "change" (another voice is chosen), "edit" (detail: the voice).
+ * Events: "change" (another voice is chosen), "edit" and "agree", to its use (detail: the voice).
  */
 import { h, icon } from "../shared/dom.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
@@ -121,14 +121,26 @@ export class VoicePicker extends EventTarget {
         h("span", { class: "voice-tick", "aria-hidden": "true" }, icon("check")),
       ),
       this.#buttons(voice),
+      usable || !this.#mine(voice) ? null : this.#agreeButton(voice),
     );
+  }
+
+  /** Whether the reader may change it here. */
+  #mine({ kind, owner_is_me: mine }) {
+    return this.#editable && kind === "custom" && mine !== false;
+  }
+
+  #agreeButton(voice) {
+    const button = h("button", { class: "link voice-agree", type: "button", "data-i18n": "problem.consent" });
+    button.addEventListener("click", () => this.dispatchEvent(new CustomEvent("agree", { detail: voice })));
+    return button;
   }
 
   #buttons(voice) {
     const name = voice.name || voice.id;
     const buttons = [];
     if (voice.preview_url) buttons.push(this.#preview.button(voice));
-    if (this.#editable && voice.kind === "custom" && voice.owner_is_me !== false) {
+    if (this.#mine(voice)) {
       const edit = h("button", { class: "button-icon", type: "button" }, icon("edit"));
       setLabel(edit, "voices.edit", { name });
       edit.addEventListener("click", () => this.dispatchEvent(new CustomEvent("edit", { detail: voice })));

@@ -1,11 +1,14 @@
 /**
  * The sheet in which a voice is made or changed: sound, name, what it is, and the consent.
  *
- * Events: "made" and "changed" (detail: the voice), "deleted" (detail: the voice that is gone).
+ * Leaving it loses nothing: what was recorded and written of a new voice is there when it is opened again.
+ *
+ * Events: "made" and "changed" (detail: the voice), "deleted" (detail: the voice that is gone), "kept" (a recording is,
+ * until the sheet is opened again).
  */
 import { h, icon } from "../shared/dom.js";
 import { fleet } from "../shared/fleet.js";
-import { setMessage, t } from "../shared/i18n.js";
+import { language, setMessage } from "../shared/i18n.js";
 import { problemText } from "../shared/problems.js";
 import "./messages.js";
 import { checkList } from "./check-list.js";
@@ -24,6 +27,10 @@ export class VoiceSheet extends EventTarget {
   #dialog;
   /** The voice that is changed; null while one is made. */
   #voice = null;
+  /** Whether what was begun of a new voice is to be there again. */
+  #draft = false;
+  /** Whether the reader knows that a voice without consent is of no use. */
+  #warned = false;
 
   constructor() {
     super();
@@ -41,25 +48,36 @@ export class VoiceSheet extends EventTarget {
     this.#source.addEventListener("change", () => this.#fields.suggestTranscript(this.#source.words));
     const attributes = { class: "sheet voice-sheet", id: "voice-sheet", "aria-labelledby": "voice-sheet-title" };
     this.#dialog = h("dialog", attributes, this.#title, this.#form, this.#result);
-    this.#dialog.addEventListener("close", () => this.#source.reset());
+    this.#form.addEventListener("input", () => this.#calm());
+    this.#dialog.addEventListener("close", () => this.#left());
+    window.addEventListener("languageset", () => this.#dialog.open && this.#renewStatement());
     document.body.append(this.#dialog);
   }
 
   /** For a new voice. @param {object} parameters what the page's sliders say, to be the voice's own if wanted */
   create(parameters) {
+    if (!this.#draft) {
+      this.#source.reset();
+      this.#fields.fill({ name: "", parameters });
+    }
     this.#open(null);
-    this.#fields.fill({ name: "", parameters });
     this.#source.loadStatement().then((statement) => this.#fields.showConsent(statement, null));
   }
 
-  /** For a voice of the reader's. @param {{id: string}} voice @param {object} parameters of the page */
-  async edit(voice, parameters) {
+  /**
+   * For a voice of the reader's. @param {{id: string}} voice @param {object} parameters of the page
+   * @param {{agree?: boolean}} [why] agree: to give the consent
+   */
+  async edit(voice, parameters, { agree = false } = {}) {
+    this.#draft = false;
+    this.#source.reset();
     this.#open(voice);
     this.#fields.fill({ ...voice, parameters });
     try {
-      const [whole, statement] = await Promise.all([fleet.voice(voice.id), fleet.consentStatement()]);
+      const [whole, statement] = await Promise.all([fleet.voice(voice.id), fleet.consentStatement(language())]);
       this.#fields.fill({ ...whole, parameters });
       this.#fields.showConsent(statement, whole.consent);
+      if (agree) this.#fields.point("consent_statement");
     } catch (error) {
       this.#fail(error);
     }
@@ -75,17 +93,46 @@ export class VoiceSheet extends EventTarget {
     setMessage(this.#delete, "voice.delete");
     this.#form.hidden = false;
     this.#result.hidden = this.#problem.hidden = true;
-    this.#source.reset();
+    this.#warned = false;
     this.#dialog.showModal();
     this.#title.scrollIntoView();
+  }
+
+  /** What was left unfinished: a new voice's recording is kept, and the microphone let go. */
+  #left() {
+    this.#source.leave();
+    this.#draft = this.#voice === null && !this.#form.hidden && this.#source.source() !== null;
+    if (this.#draft) this.dispatchEvent(new Event("kept"));
+    else this.#source.reset();
+  }
+
+  /** Something was changed: what was said about it holds no more. */
+  #calm() {
+    this.#problem.hidden = true;
+    if (this.#voice || this.#fields.consentMissing === "consent") return;
+    this.#warned = false;
+    setMessage(this.#save, "voice.make");
+  }
+
+  async #renewStatement() {
+    this.#fields.setStatement(await this.#source.loadStatement());
+  }
+
+  /** What has to be filled in first, as an error of the API; null when nothing has. */
+  #missing(audio) {
+    const missing = this.#fields.consentMissing;
+    if (!this.#voice && !audio) return "audio";
+    if (!this.#fields.values.name) return "name";
+    return missing === "consent" ? null : missing;
   }
 
   async #submit(event) {
     event.preventDefault();
     this.#problem.hidden = true;
     const audio = this.#voice ? null : this.#source.source();
-    if (!this.#voice && !audio) return this.#fail({ param: "audio", message: t("voice.noAudio") });
-    if (!this.#fields.values.name) return this.#fail({ param: "name", message: t("voice.noName") });
+    const param = this.#missing(audio);
+    if (param) return this.#fail({ code: "missing_field", param, message: param });
+    if (!this.#voice && this.#fields.consentMissing && !this.#warned) return this.#warn();
     this.#save.disabled = true;
     try {
       if (this.#voice) await this.#change();
@@ -97,10 +144,18 @@ export class VoiceSheet extends EventTarget {
     }
   }
 
+  /** A voice without consent is of no use: said before the upload, once. */
+  #warn() {
+    this.#warned = true;
+    setMessage(this.#save, "voice.makeMute");
+    this.#fail({ code: "voice_without_consent", param: "consent_statement", message: "" }, "voice.noConsent");
+  }
+
   async #make(audio) {
     const { checks = [], ...voice } = await fleet.createVoice({ audio, ...this.#fields.forCreation });
+    this.#form.hidden = true;
     this.dispatchEvent(new CustomEvent("made", { detail: voice }));
-    if (checks.length === 0) this.#dialog.close();
+    if (checks.length === 0 && voice.usable !== false) this.#dialog.close();
     else this.#showChecks(voice, checks);
   }
 
@@ -136,18 +191,24 @@ export class VoiceSheet extends EventTarget {
       this.#dialog.classList.remove("narrow");
       this.#source.reset();
     });
-    const done = h("button", { class: "button button-primary", type: "button", "data-i18n": "voice.useIt" });
+    const mute = voice.usable === false;
+    const done = h("button", { class: mute ? "button" : "button button-primary", type: "button", "data-i18n": "voice.useIt" });
     done.addEventListener("click", () => this.#dialog.close());
-    this.#form.hidden = true;
+    const agree = h("button", { class: "button button-primary", type: "button", "data-i18n": "problem.consent" });
+    agree.addEventListener("click", () => {
+      this.#dialog.close();
+      this.edit(voice, {}, { agree: true });
+    });
     this.#result.hidden = false;
-    const said = setMessage(h("p", {}), voice.usable === false ? "voice.madeMute" : "voice.made", { name: voice.name });
+    const said = setMessage(h("p", {}), mute ? "voice.madeMute" : checks.length ? "voice.made" : "voices.ready", { name: voice.name });
     this.#dialog.classList.add("narrow");
-    this.#result.replaceChildren(said, checkList(checks), h("div", { class: "sheet-foot" }, again, done));
-    done.focus();
+    this.#result.replaceChildren(said, checkList(checks), h("div", { class: "sheet-foot" }, again, done, ...(mute ? [agree] : [])));
+    (mute ? agree : done).focus();
   }
 
-  #fail(error) {
-    const words = setMessage(h("p", {}), "text.plain", { text: () => problemText(error) });
+  /** @param {{code?: string, param?: string, message: string}} error @param {string} [key] of a message that says it better */
+  #fail(error, key) {
+    const words = setMessage(h("p", {}), key ?? "text.plain", { text: () => problemText(error) });
     this.#problem.replaceChildren(icon("warning"), words);
     this.#problem.hidden = false;
     this.#fields.point(error.param);
