@@ -128,6 +128,7 @@ export default {
   "error.unknown_utterance": "There is no such utterance in this session.",
   "error.unknown_format": "There is no file of this kind.",
   "error.no_audio": "There is no audio in it.",
+  "error.no_timestamps": "The times of words were not kept when this was spoken.",
   "error.recording_off": "This service records no sessions.",
   "error.sessions_unavailable": "Sessions cannot be reached at the moment.",
   "error.invalid_range": "The player asked for a part that the file does not have.",

@@ -125,6 +125,7 @@ export default {
   "error.unknown_utterance": "此会话中没有这个语句。",
   "error.unknown_format": "没有这种文件。",
   "error.no_audio": "其中没有音频。",
+  "error.no_timestamps": "朗读时没有保存词语时间。",
   "error.recording_off": "此服务不录制会话。",
   "error.sessions_unavailable": "暂时无法读取会话。",
   "error.invalid_range": "播放器请求了文件中不存在的部分。",
