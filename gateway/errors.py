@@ -77,6 +77,11 @@ class ApiError(HTTPException):
         return {"error": detail.model_dump()}
 
 
+def internal_error() -> ApiError:
+    """What a client hears of a defect; the log says more."""
+    return ApiError(500, "internal_error", "an internal error occurred")
+
+
 def from_validation(errors: list[Any]) -> ApiError:
     """The first of pydantic's errors as an ApiError whose `param` is the name of the field."""
     first = errors[0]

@@ -36,8 +36,12 @@ async def serve_socket(websocket: WebSocket, serve: Callable[[ClientSocket], Awa
         return
     offered: list[str] = websocket.scope.get("subprotocols", [])
     await websocket.accept(next((word for word in offered if word in ANSWERED_SUBPROTOCOLS), None))
-    with contextlib.suppress(WebSocketDisconnect):
-        await serve(ClientSocket(websocket, gateway))
+    socket = ClientSocket(websocket, gateway)
+    try:
+        with contextlib.suppress(WebSocketDisconnect):
+            await serve(socket)
+    finally:
+        socket.outbox.drop()
 
 
 class ClientSocket:
@@ -60,6 +64,13 @@ class ClientSocket:
         if message.get("text") is None:
             raise ApiError(422, "invalid_message", "messages are JSON in text frames")
         return message["text"]
+
+    def put(self, message: str | bytes) -> None:
+        """Send it when the client is ready; one that leaves too much unread ends the work."""
+        try:
+            self.outbox.put(message)
+        except ApiError as error:
+            self.interruption.end_with(error)
 
     async def first(self, opening: Awaitable[Result]) -> Result:
         """What a client has to say first. Raises ApiError 408 when it does not come in time."""

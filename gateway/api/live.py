@@ -16,7 +16,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.edge.connections import LIVE_PATH
-from gateway.errors import ApiError
+from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import (
     Append,
@@ -71,7 +71,7 @@ class LiveConnection:
             raise
         except Exception:
             logger.exception("unhandled error", request_id=self._socket.request_id)
-            outcome, problem = "internal_error", ApiError(500, "internal_error", "an internal error occurred")
+            outcome, problem = "internal_error", internal_error()
         finally:
             self._hosted.settle(outcome)  # before the last word: who has heard it finds the recording whole
         if problem is None:
@@ -99,10 +99,7 @@ class LiveConnection:
 
     def tell(self, message: dict[str, Any]) -> None:
         """A message of the session."""
-        try:
-            self._outbox.put(json.dumps(message))
-        except ApiError as error:
-            self._socket.interruption.end_with(error)
+        self._socket.put(json.dumps(message))
 
     def audio(self, pcm: bytes) -> None:
         """Its next samples."""

@@ -16,7 +16,7 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.client_socket import ClientSocket, serve_socket
-from gateway.errors import ApiError
+from gateway.errors import ApiError, internal_error
 from gateway.operations.playback import PlaybackReports
 from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener
@@ -71,7 +71,7 @@ class StreamSession(Listener):
             raise
         except Exception:
             logger.exception("unhandled error", request_id=self._socket.request_id)
-            await self._end_with(ApiError(500, "internal_error", "an internal error occurred"))
+            await self._end_with(internal_error())
         else:
             await self._socket.end({**_done_message(outcome), "session_id": self._session_id})
 

@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.edge.hosts import AllowedHosts
-from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response
+from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 
@@ -142,7 +142,7 @@ class EdgeMiddleware:
                 raise
             if not isinstance(error, ApiError):
                 logger.exception("unhandled error", request_id=request_id)
-                error = ApiError(500, "internal_error", "an internal error occurred")
+                error = internal_error()
             await error_response(error, scope)(scope, receive, exchange.send)
         finally:
             exchange.close()

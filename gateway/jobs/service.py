@@ -19,7 +19,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import DatabaseError, Job
-from gateway.errors import ApiError
+from gateway.errors import ApiError, internal_error
 from gateway.jobs.files import JobFiles, is_job_id, new_job_id
 from gateway.jobs.request import JobRequest
 from gateway.jobs.runner import JobGone, JobRunner
@@ -204,7 +204,7 @@ class Jobs:
             raise
         except Exception:
             logger.exception("unhandled error", job_id=job.id)
-            await self._fail(job, ApiError(500, "internal_error", "an internal error occurred"))
+            await self._fail(job, internal_error())
 
     async def _fail(self, job: Job, error: ApiError) -> None:
         if await self.store.end(job.id, "failed", error):

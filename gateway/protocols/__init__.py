@@ -10,7 +10,7 @@ native.py    `POST /tts`, our own
 play.py      `GET /tts`, for players; links.py: the same for who has a signed link
 models.py    `/v1/models`, which means something else to each
 registry.py  all of them
-dialogue.py  text that comes in pieces over a socket and is spoken meanwhile
+dialogue.py  text that comes in pieces over a socket and is spoken meanwhile; contexts.py: several of them
 openai/      `/v1/audio/speech` and its neighbours
 elevenlabs/  `/v1/text-to-speech/...`, over HTTP and sockets
 deepgram/    `/v1/speak`, over HTTP and sockets

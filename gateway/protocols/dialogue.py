@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from gateway.callers.identity import Caller
-from gateway.errors import ApiError
+from gateway.errors import ApiError, internal_error
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
 from gateway.service import Gateway
@@ -101,7 +101,7 @@ class Dialogue:
         except Exception:
             outcome = "internal_error"
             logger.exception("unhandled error", request_id=self._request_id)
-            raise ApiError(500, "internal_error", "an internal error occurred") from None
+            raise internal_error() from None
         finally:
             self._hosted.settle(outcome)
         if outcome == "stop" and self.has_text and not self._audible:

@@ -10,12 +10,10 @@ The connection's task reads; each context speaks in a task of its own, which end
 
 from __future__ import annotations
 
-import asyncio
 import json
 import uuid
 from typing import Any
 
-import structlog
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 
@@ -25,13 +23,10 @@ from gateway.errors import ApiError, error_response, from_validation
 from gateway.protocols.cartesia import errors
 from gateway.protocols.cartesia.context import Context
 from gateway.protocols.cartesia.request import Generation
+from gateway.protocols.contexts import Contexts
 from gateway.service import Gateway
 
 router = APIRouter()
-logger = structlog.get_logger(__name__)
-
-_MOST_CONTEXTS = 16
-"""Of one socket, at once."""
 
 
 async def speak_in_contexts(websocket: WebSocket) -> None:
@@ -64,22 +59,16 @@ class _Connection:
         self._socket = socket
         self._gateway = socket.gateway
         self._caller = caller
-        self._contexts: dict[str, Context] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._contexts: Contexts[Context] = Contexts(socket.request_id, self._ended)
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
         try:
-            async with self._socket.interruption:
+            async with self._contexts, self._socket.interruption:
                 while True:
                     await self._take(await self._socket.receive_text())
         except ApiError as error:
             await self._socket.connection.close(error.close_code, error.code)
-        finally:
-            self._socket.outbox.drop()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # ---------------------------------------------------------------------------------------- from the client
 
@@ -104,43 +93,29 @@ class _Connection:
         context.take(message)
 
     async def _open(self, context_id: str, first: Generation) -> Context:
-        if len(self._contexts) >= _MOST_CONTEXTS:
-            message = f"a socket has at most {_MOST_CONTEXTS} contexts at once: end some"
-            raise ApiError(429, "too_many_contexts", message, param="context_id")
+        self._contexts.check_room()
         first.check_raw()
         start = await first.to_start(self._gateway)
         context = Context(self._gateway, self._socket.request_id, start, first, self._send)
-        context.dialogue.open(self._caller)
-        self._contexts[context_id] = context
-        task = asyncio.create_task(self._run(context_id, context))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._contexts.open(context_id, context, self._caller)
         return context
 
     def _cancel(self, context_id: str) -> None:
         """Nothing more is said of it, not even its end."""
-        context = self._contexts.pop(context_id, None)
+        context = self._contexts.forget(context_id)
         if context is not None:
             context.dialogue.cancel()
             self._socket.outbox.drop_those(lambda said: getattr(said, "context_id", None) == context_id)
 
-    async def _run(self, context_id: str, context: Context) -> None:
-        """A context to its end."""
-        try:
-            await context.run()
-        except ApiError as error:
-            self._send(errors.message(error, self._socket.request_id, context_id))
-        finally:
-            if self._contexts.get(context_id) is context:
-                del self._contexts[context_id]
+    def _ended(self, context_id: str, failure: ApiError | None) -> None:
+        """Its last word is its own, unless it failed."""
+        if failure is not None:
+            self._send(errors.message(failure, self._socket.request_id, context_id))
 
     def _send(self, message: dict[str, Any]) -> None:
         said = _Said(json.dumps(message, separators=(",", ":")))
         said.context_id = message.get("context_id")
-        try:
-            self._socket.outbox.put(said)
-        except ApiError as error:
-            self._socket.interruption.end_with(error)
+        self._socket.put(said)
 
 
 def _object(text: str) -> dict[str, Any]:

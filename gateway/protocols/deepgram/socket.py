@@ -178,10 +178,7 @@ class SpeakSocket(DialogueListener):
         self._tell("Warning", code=code.upper(), description=description, warn_msg=description)
 
     def _tell(self, kind: str, **fields: Any) -> None:
-        try:
-            self._socket.outbox.put(_message(kind, **fields))
-        except ApiError as error:
-            self._socket.interruption.end_with(error)
+        self._socket.put(_message(kind, **fields))
 
 
 def _message(kind: str, **fields: Any) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 from gateway.audio.encoders import Encoder, stream_encoder
 from gateway.edge.outbox import Outbox
-from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.dialogue import Dialogue, DialogueListener
 from gateway.protocols.elevenlabs.formats import OutputFormat
@@ -35,7 +34,7 @@ class Context(DialogueListener):
         output: OutputFormat,
         send: Callable[[dict[str, Any]], None],
     ) -> None:
-        """`send` puts a message into the socket's outbox. Raises ApiError for a client that does not read."""
+        """`send` puts a message into the socket's outbox."""
         self.dialogue = Dialogue(gateway, request_id, start, ELEVENLABS, self)
         self._id = id
         self._send = send
@@ -119,10 +118,3 @@ def as_text(message: dict[str, Any]) -> str:
     if message.get("contextId", "") is None:
         message = {name: value for name, value in message.items() if name != "contextId"}
     return json.dumps(message, separators=(",", ":"))
-
-
-def as_api_error(error: Exception) -> ApiError:
-    """What ended a context, for its client."""
-    if isinstance(error, ApiError):
-        return error
-    return ApiError(500, "internal_error", "an internal error occurred")

@@ -5,17 +5,16 @@ The connection's task reads; each context speaks in a task of its own, which end
 
 from __future__ import annotations
 
-import asyncio
-
 import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.client_socket import DONE, ClientSocket, serve_socket
 from gateway.callers.identity import Caller, given_key
-from gateway.errors import ApiError, error_response
+from gateway.errors import ApiError, error_response, internal_error
+from gateway.protocols.contexts import Contexts
 from gateway.protocols.elevenlabs import errors
-from gateway.protocols.elevenlabs.context import Context, as_api_error, as_text
+from gateway.protocols.elevenlabs.context import Context, as_text
 from gateway.protocols.elevenlabs.messages import Message, Options, read_message
 from gateway.protocols.elevenlabs.request import known_voice
 from gateway.service import Gateway
@@ -25,7 +24,6 @@ logger = structlog.get_logger(__name__)
 
 _PATH = "/v1/text-to-speech/{voice_id}"
 _DEFAULT_CONTEXT = "default"
-_MOST_CONTEXTS = 16
 _FAREWELL_SECONDS = 1.5
 """For contexts to be said after `close_socket`; clients wait two seconds."""
 
@@ -66,32 +64,25 @@ class _Connection:
         self._socket = socket
         self._gateway = socket.gateway
         self._multi = multi
-        self._contexts: dict[str, Context] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._contexts: Contexts[Context] = Contexts(socket.request_id, self._ended)
         self._caller: Caller | None = None
         self._voice = ""
         self._options: Options | None = None
-        self._failure: ApiError | None = None
 
     async def run(self) -> None:
         """Returns when the socket is closed. Raises WebSocketDisconnect when the client closed it."""
         try:
-            async with self._socket.interruption:
+            async with self._contexts, self._socket.interruption:
                 await self._read()
         except _Finished:
-            await self._end(self._failure)
+            await self._end(None)
         except ApiError as error:
             await self._end(error)
         except WebSocketDisconnect:
             raise
         except Exception:
             logger.exception("unhandled error", request_id=self._socket.request_id)
-            await self._end(ApiError(500, "internal_error", "an internal error occurred"))
-        finally:
-            self._socket.outbox.drop()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._end(internal_error())
 
     async def _end(self, error: ApiError | None) -> None:
         await self._socket.outbox.flush()
@@ -112,7 +103,8 @@ class _Connection:
         while True:
             self._obey(message)
             if message.close_socket:
-                await self._say_farewell()
+                await self._contexts.finish(_FAREWELL_SECONDS)
+                raise _Finished
             message = read_message(await self._socket.receive_text())
 
     def _obey(self, message: Message) -> None:
@@ -158,52 +150,23 @@ class _Connection:
             context.dialogue.finish()
 
     def _open(self, id: str, message: Message) -> Context:
-        if len(self._contexts) >= _MOST_CONTEXTS:
-            error = f"a socket has at most {_MOST_CONTEXTS} contexts at once: close some"
-            raise ApiError(429, "too_many_contexts", error, param="context_id")
+        self._contexts.check_room()
         start = self._options.start(self._gateway, self._voice, message.voice_settings)
         context = Context(
             self._gateway, self._socket.request_id, id or None, start, self._options.output, self._send
         )
-        context.dialogue.open(self._caller)
-        self._contexts[id] = context
-        task = asyncio.create_task(self._run(id, context))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._contexts.open(id, context, self._caller)
         return context
 
-    async def _run(self, id: str, context: Context) -> None:
-        """A context to its end, of which the client is told."""
-        failure: ApiError | None = None
-        try:
-            await context.run()
-        except Exception as error:
-            failure = as_api_error(error)
-            if not isinstance(error, ApiError):
-                logger.exception("unhandled error", request_id=self._socket.request_id)
-        del self._contexts[id]
+    def _ended(self, id: str, failure: ApiError | None) -> None:
         if not self._multi:
-            self._failure = failure
             if failure is None:
                 self._send({"audio": None, "isFinal": True})
-            self._socket.interruption.end_with(_Finished())
+            self._socket.interruption.end_with(failure or _Finished())
         elif failure is not None:
             self._send(errors.message(failure, id))
         else:
             self._send({"isFinal": True, "contextId": id})
 
-    async def _say_farewell(self) -> None:
-        """After `close_socket`: what was said is heard, as far as the client waits for it."""
-        for context in self._contexts.values():
-            if not context.dialogue.finishing:
-                context.dialogue.finish()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_FAREWELL_SECONDS)
-        raise _Finished
-
     def _send(self, message: dict[str, object]) -> None:
-        try:
-            self._socket.outbox.put(as_text(message))
-        except ApiError as error:
-            self._socket.interruption.end_with(error)
-            raise
+        self._socket.put(as_text(message))
