@@ -224,9 +224,40 @@ class TestAround:
         with gateway([worker_url]) as edge, watched_page(browser) as watched:
             open_live(watched.page, edge)
             start(watched.page)
+            watched.page.fill("#text", LONG * 4)
+            expect(words(watched.page, "heard").first).to_be_visible()
             edge.kill()
             expect_state(watched.page, "failed")
             expect(watched.page.locator("#error")).to_contain_text("The connection to the gateway was lost.")
+            left = watched.page.input_value("#text")
+            assert left and (LONG * 4).endswith(left)
+
+    def test_enter_starts_changes_are_not_silent_and_a_reload_loses_nothing(
+        self, page: Page, fleet: Server
+    ) -> None:
+        open_live(page, fleet)
+        page.fill("#text", "Good evening.")
+        page.locator("#text").press("Enter")
+        expect_state(page, "live")
+        expect(words(page, "heard")).to_have_count(2, timeout=15_000)
+        page.click("#advanced summary")
+        page.fill("#seed", "9")
+        expect(page.locator("#later")).to_contain_text("from the next start on")
+        page.fill("#seed", "")
+        expect(page.locator("#later")).to_be_hidden()
+        page.check("#record")
+        page.click("#start-anew")
+        expect_state(page, "live")
+        expect(page.locator("#later")).to_be_hidden()
+        page.fill("#text", LONG * 4)
+        expect(words(page, "heard").nth(3)).to_be_visible()
+        page.reload()
+        expect(page.locator("#transcript")).to_contain_text("Good evening.")
+        expect(words(page, "heard").nth(3)).to_be_visible()
+        left = page.input_value("#text")
+        assert left and (LONG * 4).endswith(left)
+        heard = words(page, "heard").count() - 2
+        assert len(left.split()) >= len(LONG.split()) * 4 - heard
 
     @pytest.mark.parametrize("key", ["?", "help"])
     def test_the_keys_are_explained(self, page: Page, fleet: Server, key: str) -> None:

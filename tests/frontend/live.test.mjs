@@ -7,6 +7,7 @@ import { faces } from "../../frontend/static/js/live/controls.js";
 import { minutes } from "../../frontend/static/js/shared/format.js";
 import { SampleMap } from "../../frontend/static/js/live/sample-map.js";
 import { Script } from "../../frontend/static/js/live/script.js";
+import { newest } from "../../frontend/static/js/live/transcript-memory.js";
 import { TokenFeed } from "../../frontend/static/js/live/token-feed.js";
 import { takeWords, tokensOf } from "../../frontend/static/js/live/word-gate.js";
 
@@ -33,6 +34,32 @@ describe("tokensOf", () => {
     }
     assert.deepEqual(tokensOf("wonderful day"), ["wonder", "ful", " day"]);
     assert.deepEqual(tokensOf(""), []);
+  });
+});
+
+describe("what is kept", () => {
+  test("unspoken are the sentences that are not complete, and what waits behind them", () => {
+    const script = new Script();
+    script.append("One. Two. Three. Fo");
+    assert.equal(script.unspoken, "One. Two. Three. Fo");
+    script.utterance({ index: 0, start: 0, end: 5, first_sample: 0 });
+    script.utterance({ index: 1, start: 5, end: 10, first_sample: 100 });
+    assert.equal(script.unspoken, "One. Two. Three. Fo");
+    script.done({ index: 0, last_sample: 100 });
+    assert.equal(script.unspoken, "Two. Three. Fo");
+    assert.equal(script.unheardAfter(2), "One. Two. Three. Fo", "what came is not heard yet");
+    assert.equal(script.unheardAfter(5), "Two. Three. Fo");
+    script.cancelled(7, 17);
+    assert.equal(script.unspoken, "Fo", "what was dropped is not spoken anew");
+    assert.equal(script.unheardAfter(7), "Fo");
+  });
+
+  test("of a long transcript the newest paragraphs", () => {
+    const paragraphs = ["aaaa", "bbbb", "cccc"].map((text) => [[text, "heard"]]);
+    assert.deepEqual(newest(paragraphs, 8), paragraphs.slice(1));
+    assert.deepEqual(newest(paragraphs, 1), paragraphs.slice(2));
+    assert.deepEqual(newest(paragraphs, 100), paragraphs);
+    assert.deepEqual(newest([], 1), []);
   });
 });
 

@@ -14,7 +14,7 @@ export default {
   "live.mode.feed": "Token feed",
   "live.hint.typed": "Words leave the box when they are complete. Enter has the line spoken.",
   "live.hint.feed": "The text leaves the box as a language model would write it.",
-  "live.placeholder.typed": "Start, then write. It is spoken while you do.",
+  "live.placeholder.typed": "Write, and press Enter. It is spoken while you go on.",
   "live.placeholder.feed": "Paste what a language model would answer.",
   "live.rate": "Tokens per second",
   "live.rateValue": "{rate} / s",
@@ -28,6 +28,9 @@ export default {
   "live.pause": "Pause",
   "live.resume": "Resume",
   "live.flush": "Flush",
+
+  "live.later": "The session that runs goes on as it began. Voice, recording and settings hold from the next start on.",
+  "live.startAnew": "Start anew with them",
 
   "live.slow": "Speech comes more slowly than it is heard, so there are gaps. The whole audio is offered here at the end.",
 
@@ -63,6 +66,7 @@ export default {
   "live.said.ending": "Speaking what is left.",
   "live.said.ended": "Ended.",
   "live.said.failed": "Failed.",
+  "live.said.kept": "What was heard before is kept here.",
   "live.said.interrupted": "Interrupted. Heard: “{text}”",
   "live.said.interruptedUnheard": "Interrupted before a word was heard.",
 
@@ -70,5 +74,5 @@ export default {
   "live.keyFlush": "Start; then speak what is in the box now",
   "live.keyInterrupt": "Interrupt: silence at once, unheard text is dropped",
   "live.keyPause": "Pause or resume, outside of inputs",
-  "live.keyEnter": "Have the line spoken",
+  "live.keyEnter": "Have the line spoken; starts where nothing runs",
 };

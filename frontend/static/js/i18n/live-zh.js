@@ -14,7 +14,7 @@ export default {
   "live.mode.feed": "模拟词元流",
   "live.hint.typed": "完整的词会离开输入框。按回车即朗读这一行。",
   "live.hint.feed": "文本像语言模型输出一样逐个离开输入框。",
-  "live.placeholder.typed": "点击开始，然后书写，边写边读。",
+  "live.placeholder.typed": "书写并按回车，边写边读。",
   "live.placeholder.feed": "粘贴一段语言模型的回答。",
   "live.rate": "每秒词元数",
   "live.rateValue": "{rate} / 秒",
@@ -28,6 +28,9 @@ export default {
   "live.pause": "暂停",
   "live.resume": "继续",
   "live.flush": "立即朗读",
+
+  "live.later": "正在进行的会话保持原样。音色、录制和设置从下次开始起生效。",
+  "live.startAnew": "用新设置重新开始",
 
   "live.slow": "语音到达的速度慢于播放速度，因此会有停顿。结束后，可在此下载完整音频。",
 
@@ -63,6 +66,7 @@ export default {
   "live.said.ending": "正在朗读剩余内容。",
   "live.said.ended": "已结束。",
   "live.said.failed": "失败。",
+  "live.said.kept": "之前听到的内容保留在这里。",
   "live.said.interrupted": "已打断。听到：“{text}”",
   "live.said.interruptedUnheard": "在听到任何内容之前已打断。",
 
@@ -70,5 +74,5 @@ export default {
   "live.keyFlush": "开始；之后立即朗读框中的内容",
   "live.keyInterrupt": "打断：立即静音，丢弃未听到的文本",
   "live.keyPause": "暂停或继续（不在输入框中时）",
-  "live.keyEnter": "朗读这一行",
+  "live.keyEnter": "朗读这一行；未开始时即开始",
 };

@@ -2,8 +2,8 @@
  * The box that text is sent from. Words leave it when they are complete; in feed mode they leave it one token after
  * the other, as from a language model. What is left in the box was not sent.
  *
- * Events: "text" (detail: the text to append), "flush" (speak what is incomplete as well), "wanted" (a session is), and
- * "edited" when there is something to remember.
+ * Events: "text" (detail: the text to append), "flush" (speak what is incomplete as well), "wanted" (a session is) and
+ * "entered" (likewise, for the line in the box), and "edited" when there is something to remember.
  */
 import { h, icon, setIcon } from "../shared/dom.js";
 import { TokenFeed } from "./token-feed.js";
@@ -85,6 +85,14 @@ export class Composer extends EventTarget {
     if (text) this.#emit("text", text);
   }
 
+  /** Text that was sent and not spoken is in the box again, before what waits there. */
+  takeBack(text) {
+    if (text === "") return;
+    this.stopFeed();
+    this.#area.value = text + this.#area.value;
+    this.#emit("edited");
+  }
+
   stopFeed() {
     this.#feed.stop();
     this.#showFeed();
@@ -118,8 +126,10 @@ export class Composer extends EventTarget {
   /** Enter sends the line and has it spoken, as in a chat. */
   #key(event) {
     if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.isComposing) return;
-    if (this.mode !== "typed" || !this.#accepting) return;
+    if (this.mode !== "typed" || (!this.#accepting && this.#area.value.trim() === "")) return;
     event.preventDefault();
+    if (!this.#accepting) this.#emit("entered");
+    if (!this.#accepting) return; // the last session still speaks
     this.#area.value += "\n";
     this.#edited();
     this.#emit("flush");

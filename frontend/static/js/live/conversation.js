@@ -89,6 +89,16 @@ export class Conversation extends EventTarget {
     this.#emit("appended");
   }
 
+  /** What was appended and is not spoken: it would be lost with the connection. */
+  get unspoken() {
+    return this.script.unspoken;
+  }
+
+  /** What was appended and is not heard: it would be lost with the page. */
+  get unheard() {
+    return this.script.unheardAfter(this.script.characterAt(this.hearing.sample));
+  }
+
   flush() {
     if (this.open) this.#session.flush();
   }

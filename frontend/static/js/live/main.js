@@ -20,8 +20,10 @@ import { Composer } from "./composer.js";
 import { Controls } from "./controls.js";
 import { Conversation } from "./conversation.js";
 import { Lamp } from "./lamp.js";
+import { LaterNote } from "./later-note.js";
 import { ScriptView } from "./script-view.js";
 import { Tiles } from "./tiles.js";
+import { TranscriptMemory } from "./transcript-memory.js";
 import { setMessage, t } from "./words.js";
 
 const QUOTE_CHARACTERS = 60;
@@ -33,7 +35,7 @@ class Live {
   #parameters = null;
   #conversation = new Conversation();
   #lamp = new Lamp({ lamp: byId("lamp"), words: byId("lamp-words"), elapsed: byId("elapsed"), note: byId("note") }, this.#conversation);
-  #queue = new QueueBanner(byId("queue"), () => this.#conversation.leave());
+  #queue = new QueueBanner(byId("queue"), () => this.#leave());
   #slow = new SlowNotice(byId("slow"), { making: "live.slow", action: "slow.save" }, () => this.#save());
   #voices = new VoicePicker(byId("voices"));
   #view = new ScriptView(byId("transcript"));
@@ -50,6 +52,10 @@ class Live {
     pause: () => this.#togglePause(),
     flush: () => this.#flush(),
   });
+  #later = new LaterNote(byId("later"), () => this.#startAnew());
+  #transcript = new TranscriptMemory();
+  /** Whether the next session's words stand behind those that are there. */
+  #goesOn = false;
   #frame = null;
 
   async open() {
@@ -61,6 +67,7 @@ class Live {
     this.#setParameters({});
     this.#bind();
     this.#lamp.show();
+    this.#showKept();
     await this.#load();
   }
 
@@ -80,6 +87,8 @@ class Live {
     this.#composer.addEventListener("text", ({ detail }) => this.#conversation.append(detail));
     this.#composer.addEventListener("flush", () => this.#conversation.flush());
     this.#composer.addEventListener("wanted", () => this.#start());
+    this.#composer.addEventListener("entered", () => this.#conversation.busy || this.#start());
+    window.addEventListener("pagehide", () => this.#keep());
     for (const each of [this.#composer, this.#voices]) each.addEventListener("change", () => this.#remember());
     this.#composer.addEventListener("edited", () => this.#remember());
     this.#record.addEventListener("change", () => this.#remember());
@@ -129,16 +138,40 @@ class Live {
     setMessage(byId("advanced-note"), count ? "parameters.changed" : "parameters.defaults", { count });
   }
 
-  #remember() {
+  /** @param {string} [unheard] text that is sent and would be lost with the page */
+  #remember(unheard = "") {
     this.#showMoved();
+    this.#later.show(this.#options, this.#conversation.busy);
     const voice = this.#voices.voice?.id ?? this.#saved.voice;
-    this.#memory.save({ ...this.#composer.settings, voice, record: this.#record.checked, parameters: this.#parameters.values });
+    const { text, ...rest } = this.#composer.settings;
+    const settings = { ...rest, voice, record: this.#record.checked, parameters: this.#parameters.values };
+    this.#memory.save({ ...settings, text: unheard + text });
+  }
+
+  /** The page may be gone: the transcript and what nobody has heard are there when it is loaded again. */
+  #keep() {
+    this.#transcript.save(this.#view.paragraphs);
+    this.#remember(this.#conversation.busy ? this.#conversation.unheard : "");
+  }
+
+  #showKept() {
+    const paragraphs = this.#transcript.load();
+    if (paragraphs.length === 0) return;
+    this.#view.restore(paragraphs);
+    this.#goesOn = true;
+    this.#say(() => t("live.said.kept"));
+  }
+
+  get #options() {
+    const recorded = this.#record.checked && !byId("record-field").hidden ? { record: true } : {};
+    return { voice: this.#voices.value, ...this.#parameters.values, ...recorded };
   }
 
   #startOrStop() {
     const { state, busy } = this.#conversation;
     if (!busy) this.#start();
-    else if (["ending", "queued", "preparing"].includes(state)) this.#conversation.leave();
+    else if (state === "ending") this.#conversation.leave();
+    else if (["queued", "preparing"].includes(state)) this.#leave();
     else {
       if (this.#composer.mode === "typed") this.#composer.sendAll();
       this.#conversation.stop();
@@ -148,11 +181,25 @@ class Live {
   #start() {
     byId("error").hidden = true;
     byId("recording").hidden = true;
-    const recorded = this.#record.checked && !byId("record-field").hidden ? { record: true } : {};
-    const options = { voice: this.#voices.value, ...this.#parameters.values, ...recorded };
-    this.#conversation.start(options, this.#config.sample_rate ?? 24000);
-    this.#view.begin(this.#conversation.script);
+    const after = this.#goesOn;
+    this.#later.begin(this.#options);
+    this.#conversation.start(this.#options, this.#config.sample_rate ?? 24000);
+    this.#view.begin(this.#conversation.script, { after });
     this.#composer.accept(true);
+  }
+
+  /** Ends the session, and begins one with what is set now and what was not heard. */
+  #startAnew() {
+    this.#leave();
+    this.#goesOn = true;
+    this.#start();
+  }
+
+  /** Ends it at once; what nobody has heard is in the box again. */
+  #leave() {
+    const { unheard } = this.#conversation;
+    this.#conversation.leave();
+    this.#composer.takeBack(unheard);
   }
 
   #flush() {
@@ -180,6 +227,10 @@ class Live {
     this.#queue.element.dataset.state = state;
     if (state !== "queued") this.#queue.hide({ turn: state === "live" });
     if (!this.#conversation.open) this.#composer.accept(false);
+    if (state === "failed") this.#composer.takeBack(this.#conversation.unspoken);
+    if (["ended", "failed"].includes(state)) this.#goesOn = state === "failed";
+    this.#later.show(this.#options, this.#conversation.busy);
+    this.#transcript.save(this.#view.paragraphs);
     const { sessionId } = this.#conversation.facts;
     byId("recording").hidden = !sessionId || this.#conversation.busy;
     if (sessionId) byId("recording").href = `/sessions/${encodeURIComponent(sessionId)}`;

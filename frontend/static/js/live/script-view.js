@@ -34,7 +34,7 @@ export class ScriptView {
   #brightTo = 0;
   #scrolledAt = -Infinity;
   #still = matchMedia("(prefers-reduced-motion: reduce)");
-  #text = h("p", { class: "script-text", dir: "auto" });
+  #text = paragraph();
 
   /** @param {HTMLElement} box that scrolls */
   constructor(box) {
@@ -44,14 +44,26 @@ export class ScriptView {
     }
   }
 
-  /** @param {import("./script.js").Script} script a new, empty one */
-  begin(script) {
+  /** @param {import("./script.js").Script} script a new, empty one @param {{after?: boolean}} [place] behind what is there */
+  begin(script, { after = false } = {}) {
     this.#script = script;
     this.#words = [];
     this.#tail = this.#brightTo = 0;
     this.#current = null;
-    this.#text.replaceChildren();
-    this.#box.replaceChildren(this.#text);
+    this.#text = paragraph();
+    if (!after) this.#box.replaceChildren();
+    this.#box.append(this.#text);
+  }
+
+  /** What was heard or dropped, as TranscriptMemory keeps it. */
+  get paragraphs() {
+    return [...this.#box.querySelectorAll(".script-text")].map(runsOf).filter((runs) => runs.length > 0);
+  }
+
+  /** Shows what was kept. @param {[string, string][][]} paragraphs */
+  restore(paragraphs) {
+    this.#box.replaceChildren(...paragraphs.map((runs) => paragraph(runs.map(shownRun))));
+    this.#box.scrollTop = this.#box.scrollHeight;
   }
 
   /** More was appended: the last word may have grown. */
@@ -100,7 +112,7 @@ export class ScriptView {
     }
     this.#brightTo = this.#words.length;
     this.#text.append(setMessage(h("span", { class: "cut" }), "live.cut"));
-    this.#text = h("p", { class: "script-text", dir: "auto" });
+    this.#text = paragraph();
     this.#box.append(this.#text);
   }
 
@@ -112,4 +124,24 @@ export class ScriptView {
     const target = this.#box.scrollTop + (top - box.top) - box.height / 2;
     this.#box.scrollTo({ top: target, behavior: this.#still.matches ? "auto" : "smooth" });
   }
+}
+
+function paragraph(children = []) {
+  return h("p", { class: "script-text", dir: "auto" }, children);
+}
+
+/** A paragraph as runs [text, kind], up to the first word that nobody has heard. */
+function runsOf(element) {
+  const runs = [];
+  for (const node of element.childNodes) {
+    const kind = ["heard", "dropped", "cut"].find((name) => node.classList?.contains(name)) ?? (node.classList ? "waiting" : "text");
+    if (kind === "waiting") break;
+    runs.push([node.textContent, kind]);
+  }
+  return runs;
+}
+
+function shownRun([text, kind]) {
+  if (kind === "text") return text;
+  return kind === "cut" ? setMessage(h("span", { class: "cut" }), "live.cut") : h("span", { class: `word ${kind}` }, text);
 }

@@ -40,6 +40,18 @@ export class Script {
     return this.length - this.#begun;
   }
 
+  /** What was appended and is not spoken to the end of its sentence; a sentence that was begun is whole. */
+  get unspoken() {
+    const open = [...this.#utterances.values()].find(({ end_sample: end }) => end === null);
+    return this.text(open ? open.start : this.#begun, this.length);
+  }
+
+  /** The same of what is not heard to the end of its sentence. @param {number} character that is heard now */
+  unheardAfter(character) {
+    const open = [...this.#utterances.values()].find(({ end, cut }) => cut === undefined && end > character);
+    return this.text(open ? open.start : this.#begun, this.length);
+  }
+
   /** Whether a whole sentence waits: then silence is a gap, and no end. */
   get hasSentence() {
     return /[.!?\u3002\uff01\uff1f\u2026](\s|$)|[\u3002\uff01\uff1f]/u.test(this.text(this.#begun, this.length));
