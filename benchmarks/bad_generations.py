@@ -31,8 +31,8 @@ import torch
 
 from models.speech import SpeechRequest
 from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
-from models.voxcpm.watch import SpeechStatistics
 
 STRENGTHS = (1.0, 2.0, 4.0)
 LEAST_FOUND, MOST_TOUCHED = 0.9, 0.01

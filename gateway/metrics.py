@@ -69,7 +69,7 @@ class Metrics:
             registry=registry,
         )
         self.takes = Counter(
-            "voxfleet_takes_total", "Further takes of parts that went wrong, by whether they were better.",
+            "voxfleet_takes_total", "Further takes of parts that went wrong: better or not, or after a cut.",
             ["outcome"], registry=registry,
         )  # fmt: skip
         self.migration_gap_seconds = Histogram(

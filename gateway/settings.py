@@ -243,7 +243,7 @@ class GatewaySettings(BaseSettings):
     max_migrations: Annotated[int, Field(ge=0)] = 3
     """How often one clip may move to another worker because of a fault."""
     max_retakes: Annotated[int, Field(ge=0, le=2)] = 2
-    """How often a part of a text that went wrong is spoken again, in a clip that is sent whole; 0: never."""
+    """How often a part of a text that went wrong is spoken again; 0: never."""
     retry_ratio: Annotated[float, Field(ge=0, le=1)] = 0.2
     """Retries per request, over ten seconds, that the gateway affords on top of the loss of one worker."""
 

@@ -18,7 +18,7 @@ import numpy as np
 FinishReason = Literal["stop", "length", "cancelled", "runaway", "error"]
 FINISH_REASONS: tuple[FinishReason, ...] = get_args(FinishReason)
 Flaw = Literal["", "clipped", "quiet", "repeated", "noisy", "long", "short", "silent"]
-"""What may be wrong with speech that came to its end."""
+"""What may be wrong with speech."""
 AudioRole = Literal["prompt", "reference"]
 DEFAULT_VOICE = "default"
 WORDS_ONLY = "words_only"
@@ -98,6 +98,8 @@ class SpeechRequest:
     max_seconds: float | None = None
     resume_latents: np.ndarray | None = None
     """float32 [n, P, D]: patches generated earlier; generation goes on with patch n."""
+    resume_silence: tuple[int, int, int] | None = None
+    """How many of those were silent, how many at the end were silent, and how many there were audible."""
 
     @property
     def resume_patches(self) -> int:
@@ -120,7 +122,9 @@ class SpeechOutput:
     error: str | None = None
     """Why, when `finish_reason` is "error"."""
     flaw: Flaw = ""
-    """Of the whole speech; told with its last patch."""
+    """Of the whole speech with its last patch; of the speech so far where one is found before, once."""
+    silent: bool = False
+    """Nobody hears the patch."""
 
     @classmethod
     def ending(

@@ -30,7 +30,8 @@ def to_speech_request(start: StartRequest, info: ModelInfo) -> SpeechRequest:
     """Raises RequestError for latents that are not of this model's shape or not finite."""
     plain = {name: getattr(start, name) for name in _PLAIN_FIELDS}
     latents = {name: to_array(getattr(start, name), info, name) for name in LATENT_FIELDS}
-    return SpeechRequest(f"{start.request_id}.{start.attempt}", **plain, **latents)
+    silence = start.resume_silence
+    return SpeechRequest(f"{start.request_id}.{start.attempt}", **plain, **latents, resume_silence=silence)
 
 
 def to_array(latents: Latents | None, info: ModelInfo, param: str) -> np.ndarray | None:
@@ -67,6 +68,7 @@ def to_frame(output: SpeechOutput, start: StartRequest, step: int) -> Frame:
         last=output.finish_reason is not None,
         finish_reason=output.finish_reason,
         flaw=output.flaw if start.watch and has_patch else "",
+        silent=bool(start.watch) and has_patch and output.silent,
     )
 
 

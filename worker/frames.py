@@ -1,9 +1,9 @@
 """Binary messages of the wire: a fixed header with a checksum, then latents, then PCM.
 
 Little-endian throughout. The header has 100 bytes: magic "VXFL", version u8, kind u8, flags u8 (bit 0: the
-last; the others: its flaw), finish reason u8, attempt u32, sequence u32, samples u32, latent values u32,
-engine step u64, request id (64 bytes, zero padded), CRC32 over everything else. A patch of 160 ms at 48 kHz
-with latents [4, 64] is 16,484 bytes.
+last; 1 to 3: its flaw; 4: silent), finish reason u8, attempt u32, sequence u32, samples u32, latent values
+u32, engine step u64, request id (64 bytes, zero padded), CRC32 over everything else. A patch of 160 ms at
+48 kHz with latents [4, 64] is 16,484 bytes.
 
 Imported through `worker.protocol`, which says when each frame is sent.
 """
@@ -43,11 +43,12 @@ FINISH_REASONS = ("", "stop", "length", "cancelled", "runaway", "error")
 """Index = code on the wire; 0 is none."""
 
 FLAWS = ("", "clipped", "quiet", "repeated", "noisy", "long", "short", "silent")
-"""What may be wrong with speech that came to its end, from least to worst; index = code on the wire."""
+"""What may be wrong with speech, from least to worst; index = code on the wire."""
 
 _MAGIC = b"VXFL"
 _FLAG_LAST = 1
-_FLAW_SHIFT = 1
+_FLAW_SHIFT, _FLAW_BITS = 1, 0b111
+_FLAG_SILENT = 0b1_0000
 _HEADER = struct.Struct("<4sBBBBIIIIQ64s")
 _CHECKSUM = struct.Struct("<I")
 _SUMMED_HEADER = struct.Struct(_HEADER.format + "I")
@@ -77,7 +78,11 @@ class Frame:
     finish_reason: str | None = None
     """Given exactly when `last`: stop, length, cancelled, runaway or error."""
     flaw: str = ""
-    """Of the whole speech, told with its last patch to who asked for it (`StartRequest.watch`)."""
+    """Of the whole speech with its last patch, of the speech so far where one is found before. Told to who
+    asked for it (`StartRequest.watch`).
+    """
+    silent: bool = False
+    """Nobody hears the patch. Told to the same."""
 
     @property
     def samples(self) -> int:
@@ -91,8 +96,8 @@ def _check_frame(frame: Frame) -> None:
         raise ProtocolError("the request id is not of [A-Za-z0-9_-]{1,64}")
     if frame.last != (frame.finish_reason is not None):
         raise ProtocolError("a frame has a finish reason exactly when it is the last")
-    if frame.flaw and not (frame.last and frame.kind is FrameKind.AUDIO):
-        raise ProtocolError("a flaw is told with the last patch")
+    if (frame.flaw or frame.silent) and frame.kind is not FrameKind.AUDIO:
+        raise ProtocolError("flaws and silence are told with a patch")
     if len(frame.pcm) % 2 or len(frame.latents) % 4:
         raise ProtocolError("PCM comes in samples of 2 bytes and latents in values of 4")
     if frame.kind is FrameKind.AUDIO:
@@ -109,7 +114,8 @@ def encode_frame(frame: Frame) -> bytes:
     _check_frame(frame)
     try:
         reason = FINISH_REASONS.index(frame.finish_reason or "")
-        flags = int(frame.last) * _FLAG_LAST | FLAWS.index(frame.flaw) << _FLAW_SHIFT
+        flags = frame.last * _FLAG_LAST | FLAWS.index(frame.flaw) << _FLAW_SHIFT
+        flags |= frame.silent * _FLAG_SILENT
         kind = (frame.kind, flags, reason)
         counts = (frame.attempt, frame.sequence, frame.samples, len(frame.latents) // 4, frame.step)
         header = _HEADER.pack(_MAGIC, PROTOCOL_VERSION, *kind, *counts, frame.request_id.encode("ascii"))
@@ -146,8 +152,8 @@ def decode_frame(data: bytes) -> Frame:
     pcm_start = HEADER_BYTES + 4 * latent_values
     if len(data) != pcm_start + 2 * samples:
         raise ProtocolError("the payload is not as long as the header says")
-    flaw = flags >> _FLAW_SHIFT
-    if flaw >= len(FLAWS) or reason >= len(FINISH_REASONS) or kind not in _KINDS:
+    flaw = flags >> _FLAW_SHIFT & _FLAW_BITS
+    if flags >= 2 * _FLAG_SILENT or reason >= len(FINISH_REASONS) or kind not in _KINDS:
         raise ProtocolError("a field of the header has an unknown value")
     frame = Frame(
         _KINDS[kind],
@@ -160,6 +166,7 @@ def decode_frame(data: bytes) -> Frame:
         bool(flags & _FLAG_LAST),
         FINISH_REASONS[reason] or None,
         FLAWS[flaw],
+        bool(flags & _FLAG_SILENT),
     )
     _check_frame(frame)
     return frame

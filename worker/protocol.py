@@ -216,10 +216,14 @@ class StartRequest(BaseModel):
     min_seconds: StrictFloat | None = None
     max_seconds: StrictFloat | None = None
     resume_latents: Latents | None = None
+    resume_silence: tuple[Unsigned32, Unsigned32, Unsigned32] | None = None
+    """Of the patches of `resume_latents`: how many were silent, how many at the end were silent, and how many
+    there were audible. Not said where all are audible.
+    """
     claim: SlotClaim | None = None
     """Said by a gateway that talks about slots (`worker.slot_messages`)."""
     watch: bool | None = None
-    """Tell a flaw of the speech with its last patch. Said where the model is `WATCHED`."""
+    """Tell flaws of the speech, and silent patches. Said where the model is `WATCHED`."""
 
 
 class CancelRequest(BaseModel):

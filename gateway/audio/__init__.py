@@ -8,6 +8,7 @@ chapters.py  chapter marks in them
 note.py      what a file says about itself: a model made it
 output.py    what happens to samples between model and listener
 delivery.py  the same beside the event loop, where it takes long
+fade.py      the end of audio that breaks off
 tempo.py     speech at another speed
 watermark.py an inaudible mark in the samples; perth.py: its networks
 """

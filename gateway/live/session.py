@@ -238,6 +238,10 @@ class LiveSession:
             before = utterance.first_sample / self.sample_rate
             self._outlet.timed(utterance.index, utterance.epoch, part.moved(utterance.start, before))
 
+    def begins_again(self, cut_seconds: float) -> None:
+        """A part of the utterance went wrong and is said again; so much of what was heard says nothing."""
+        self.timeline.begin_again(round(cut_seconds * self.sample_rate))
+
     def spoke(self, finish_reason: str) -> None:
         """The current utterance is complete."""
         ended = self.timeline.end(finish_reason)

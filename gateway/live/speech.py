@@ -35,6 +35,7 @@ from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
 from gateway.streams.takes import Takes
 from gateway.synthesis.attempts import Attempts, as_api_error
+from gateway.synthesis.retakes import note_retake
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerRefused
@@ -314,13 +315,23 @@ class LiveSpeech:
                 client,
                 self._settings,
                 on_start=lambda: self._speaking(clip, worker.id),
-                takes=Takes(clip, lambda pcm: self._deliver(clip, pcm)),
+                takes=self._takes(clip),
                 may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 opened=self._at_work.opened,
                 keep=True,
             )
             self._at_work.part_ended()
             await self._delivery.drained()
+
+    def _takes(self, clip: Clip) -> Takes:
+        def repeated(part: int, flaw: str, outcome: str) -> None:
+            note_retake(self._gateway, self._request_id, part, flaw, outcome)
+            if clip is self._clip:
+                self._session.begins_again(clip.cut_seconds / self._start.speed)
+                self._witness.begins_again(part, self._session.timeline.current.samples)
+
+        most = self._settings.max_retakes
+        return Takes(clip, lambda pcm: self._deliver(clip, pcm), most, repeated)
 
     def _timed(self, utterance: Utterance, part: PartTimes) -> None:
         self._gateway.metrics.timed_parts.labels(part.source).inc()

@@ -39,9 +39,16 @@ class Utterance:
     first_sample: int = 0
     samples: int = 0
     """Sent so far."""
+    cut_samples: int = 0
+    """Of those, what went wrong and is said again."""
     finish_reason: str | None = None
     spoken: InWords | None = None
     """The text in words, where they are others."""
+
+    @property
+    def said_samples(self) -> int:
+        """Sent so far of what says the text."""
+        return self.samples - self.cut_samples
 
     @property
     def spoken_characters(self) -> int:
@@ -121,6 +128,10 @@ class Timeline:
         self.samples += samples
         self.current.samples += samples
 
+    def begin_again(self, cut_samples: int) -> None:
+        """A part of the current utterance is said again; `cut_samples` in all say nothing of its text."""
+        self.current.cut_samples = cut_samples
+
     def end(self, finish_reason: str) -> Utterance:
         """The current utterance is complete."""
         ended, self.current = self.current, None
@@ -153,21 +164,21 @@ class Timeline:
                 texts.append(utterance.text)
                 characters = utterance.end
                 continue
-            heard = position - utterance.first_sample
-            if heard <= 0:
+            if position <= utterance.first_sample:
                 break
-            length = utterance.samples if ended else self._guess_samples(utterance, sample_rate)
-            count = utterance.said(heard / length)
+            heard = max(0, position - utterance.first_sample - utterance.cut_samples)
+            length = utterance.said_samples if ended else self._guess_samples(utterance, sample_rate)
+            count = utterance.said(heard / max(1, length))
             return Spoken("".join((*texts, utterance.text[:count])), utterance.start + count, True)
         return Spoken("".join(texts), characters, False)
 
     def _guess_samples(self, utterance: Utterance, sample_rate: int) -> int:
         """How long an utterance will be of which not all is made: at the speed of those before it."""
         complete = [other for other in self._spoken if other.finish_reason is not None and other.samples]
-        samples = sum(other.samples for other in complete)
+        samples = sum(other.said_samples for other in complete)
         characters = sum(other.spoken_characters for other in complete)
         per_character = samples / characters if characters else sample_rate / _CHARACTERS_PER_SECOND
-        return max(utterance.samples, round(per_character * utterance.spoken_characters), 1)
+        return max(utterance.said_samples, round(per_character * utterance.spoken_characters), 1)
 
 
 def _whole_words(text: str, count: int) -> int:

@@ -21,6 +21,8 @@ class LiveWitness:
         self._index = -1
         self._characters = 0
         """Of the utterance."""
+        self._first_sample = 0
+        """Where they begin to be said."""
         self._in_words = False
         self._respelt: dict[str, str] = {}
 
@@ -39,7 +41,7 @@ class LiveWitness:
         if self._recording is not None:
             parameters = {name: getattr(request, name) for name in _PARAMETERS}
             self._index = self._recording.utterance(request.text, {**parameters, "seed": seed})
-            self._characters = len(request.text)
+            self._characters, self._first_sample = len(request.text), 0
 
     def speaking(self, worker_id: str, clip: Clip) -> None:
         """A worker speaks it, or goes on with it."""
@@ -50,6 +52,12 @@ class LiveWitness:
     def lost(self, worker_id: str, reason: str) -> None:
         """The worker failed."""
         self.event("worker_lost", worker_id=worker_id, reason=reason)
+
+    def begins_again(self, part: int, sample: int) -> None:
+        """A part of it went wrong, was cut after so many samples of the utterance, and is said again."""
+        self.event("cut", index=self._index, sample=sample)
+        if part == 0:
+            self._first_sample = sample
 
     def audio(self, pcm: bytes, sample_rate: int) -> None:
         """The next samples of it."""
@@ -66,8 +74,9 @@ class LiveWitness:
         if self._recording is not None:
             if outcome != CUT_OFF:
                 self._recording.spoken(
-                    self._index, 0, self._characters, 0, in_words=self._in_words, respelt=self._respelt
-                )
+                    self._index, 0, self._characters, self._first_sample,
+                    in_words=self._in_words, respelt=self._respelt,
+                )  # fmt: skip
             self._recording.utterance_done(self._index, outcome)
 
     def finish(self, outcome: str) -> None:

@@ -118,15 +118,17 @@ class Recording:
         in_words: bool = False,
         respelt: Mapping[str, str] = MappingProxyType({}),
         pause_samples: int = 0,
+        again: bool = False,
     ) -> None:
         """Characters [start, end) of the utterance's text are its audio from `first_sample` on.
 
         They end at `end_sample`, or where the next part begins. May be told before the audio comes.
         `in_words`: figures were put into words, see `gateway.text`. `respelt`: words and how they were said.
-        `pause_samples`: of silence before it.
+        `pause_samples`: of silence before it. `again`: instead of what was told last, which went wrong.
         """
         line = {"index": index, "start": start, "end": end, "first_sample": first_sample}
         said = {"in_words": in_words, "respelt": dict(respelt), "pause_samples": pause_samples}
+        said["again"] = again
         self._line("spoken", **line, end_sample=end_sample, **{name: it for name, it in said.items() if it})
 
     def words(self, index: int, part: PartTimes, sample_rate: int, samples_before: int = 0) -> None:

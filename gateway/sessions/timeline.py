@@ -65,7 +65,7 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
         part = {name: line[name] for name in ("start", "end", "first_sample")}
         part |= {"end_sample": line.get("end_sample"), "in_words": line.get("in_words", False)}
         part |= {"respelt": line.get("respelt", {}), "pause_samples": line.get("pause_samples", 0)}
-        utterance["parts"].append(part)
+        _add_part(utterance["parts"], part, bool(line.get("again")))
     elif kind == "words":
         estimated = line.get("source") != "aligned"
         names = ("start", "end", "first_sample", "end_sample")
@@ -77,6 +77,15 @@ def _add(utterance: dict[str, Any], kind: str, line: dict[str, Any]) -> None:
         utterance["workers"].append(line["worker_id"])
     elif kind == "utterance_end":
         utterance["outcome"], utterance["ended_at"] = line.get("outcome"), line["at"]
+
+
+def _add_part(parts: list[dict[str, Any]], part: dict[str, Any], again: bool) -> None:
+    """`again`: the last one begins anew, and what was heard of it belongs to none."""
+    if again and parts:
+        cut = parts.pop()
+        if parts and parts[-1]["end_sample"] is None:
+            parts[-1]["end_sample"] = cut["first_sample"] - cut["pause_samples"]
+    parts.append(part)
 
 
 def _place(timeline: dict[str, Any]) -> None:

@@ -23,7 +23,8 @@ class ClipWitness(Witness, Listener):
         self._listener = listener
         self._was_queued = False
         self._index = -1
-        self._part = -1
+        self._take = (-1, 0)
+        """Part of the text and take of it, of those that were written down."""
         self._worker_id = ""
         self._sample_rate = 0
         self._samples_before = 0
@@ -92,12 +93,15 @@ class ClipWitness(Witness, Listener):
                 recording.event("moved", index=self._index, worker_id=worker_id, sample=sample)
             recording.worker(self._index, worker_id)
             self._worker_id = worker_id
-        if clip.part != self._part:
-            self._part = clip.part
+        if (clip.part, clip.take) != self._take:
+            again = clip.part == self._take[0]
+            if again and clip.was_cut:
+                recording.event("cut", index=self._index, sample=sample - round(pause_samples * ratio))
+            self._take = (clip.part, clip.take)
             start, end = clip.places[clip.part]
             recording.spoken(
-                self._index, start, end, sample,
-                in_words=clip.in_words, respelt=clip.respelt, pause_samples=round(pause_samples * ratio),
+                self._index, start, end, sample, in_words=clip.in_words, respelt=clip.respelt,
+                pause_samples=round(pause_samples * ratio), again=again,
             )  # fmt: skip
 
     def _begin(self, recording: Recording, clip: Clip, sample_rate: int) -> None:

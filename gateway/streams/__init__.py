@@ -1,6 +1,9 @@
 """What happens to a stream until it is complete.
 
 clip.py          one clip: its text in parts, its pauses, and what was generated of it
+start.py         what a worker is told to generate of it
+takes.py         a part of it that went wrong is spoken again
+progress.py      how far it is
 relay.py         what several workers deliver becomes that clip
 parts.py         its text, cut into parts, in words where the model needs them
 conditioning.py  the voice of a request on the wire

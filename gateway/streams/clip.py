@@ -15,15 +15,15 @@ import asyncio
 from gateway.requests import TtsRequest
 from gateway.streams.conditioning import Conditioning
 from gateway.streams.parts import Part, Reading
-from gateway.streams.progress import Place, Progress, seed_of_take
+from gateway.streams.progress import Place, Progress, Silence
 from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
 from gateway.timing.words import locate
-from worker.protocol import Latents, ModelDescription, StartRequest
+from worker.protocol import ModelDescription
 
-_LONGEST_PART_SECONDS = 600.0
-"""What a worker is told that one part may last, unless more is asked for."""
+_CUT_PAUSE_SECONDS = 0.2
+"""Of silence between what was heard of a part and the part again."""
 _SHORT_CHARACTERS = 500
 """A longer text is read in a thread: it takes a hundredth of a millisecond per character."""
 
@@ -54,16 +54,20 @@ class Clip:
         self.patches = 0
         """Committed in all parts."""
         self.samples = 0
-        """At the model's rate, with the pauses before the parts."""
+        """At the model's rate, with the pauses before the parts, and with what was cut."""
         self.speech_samples = 0
-        """The same without them."""
+        """The same without pauses."""
         self.heard_samples = 0.0
         """The same with them, at the speed at which they are heard."""
         self.finish_reason: str | None = None
         self.part = 0
         """Which part of the text is being spoken."""
         self.take = 0
-        """How often that was spoken before, and dropped."""
+        """How often that was spoken before, and dropped or cut."""
+        self.was_cut = False
+        """Whether some of that was heard."""
+        self.silence = Silence()
+        """Of the patches of this take."""
         self.part_start = 0
         """How many patches the parts before it have."""
         self.conditioning = Conditioning(request.voice)
@@ -170,10 +174,12 @@ class Clip:
         if self.model is None:
             return 0
         if self.finish_reason is not None:
-            return self._silence(self.script.pause_after if self.script else 0.0)
-        return 0 if self.latents else self._silence(self._cut()[self.part].pause)
+            return self._pause(self.script.pause_after if self.script else 0.0)
+        if self.latents:
+            return 0
+        return self._pause(_CUT_PAUSE_SECONDS if self.was_cut else self._cut()[self.part].pause)
 
-    def _silence(self, seconds: float) -> int:
+    def _pause(self, seconds: float) -> int:
         """Samples; a speed changes speech and no pause."""
         return round(seconds * self.model.sample_rate * self.speed)
 
@@ -194,8 +200,9 @@ class Clip:
         self.heard_samples += samples / self.speed
         return bytes(2 * samples)
 
-    def commit(self, latents: bytes, samples: int) -> None:
+    def commit(self, latents: bytes, samples: int, silent: bool = False) -> None:
         """Take in one patch."""
+        self.silence = self.silence.after(silent)
         self.latents.append(latents)
         self.patches += 1
         self.samples += samples
@@ -204,15 +211,20 @@ class Clip:
 
     def end_part(self, finish_reason: str) -> None:
         """The present part is spoken: the next one's turn, or the clip is complete."""
-        seconds_left = self._longest_seconds - self.speech_seconds
-        if self.part + 1 < len(self._cut()) and seconds_left >= self.model.patch_seconds:
+        if self.part + 1 < len(self._cut()) and self.seconds_left >= self.model.patch_seconds:
             self.begin_part(self.part + 1)
         else:
             self.finish_reason = finish_reason
 
     def begin_part(self, part: int) -> None:
         """Go on with a part; what is before it was heard, and its latents are let go."""
-        self.part, self.part_start, self.take = part, self.patches, 0
+        self.part, self.part_start = part, self.patches
+        self.go_to_take(0, cut=False)
+
+    def go_to_take(self, take: int, cut: bool) -> None:
+        """Begin a take of the present part. `cut`: some of another one was heard."""
+        self.take, self.was_cut = take, cut
+        self.patches, self.silence = self.part_start, Silence()
         self.latents.clear()
 
     @property
@@ -223,17 +235,31 @@ class Clip:
     @property
     def progress(self) -> Progress:
         """What was committed."""
-        return Progress(self.place, tuple(self.latents))
+        return Progress(self.place, tuple(self.latents), self.silence)
 
     def restore(self, progress: Progress) -> None:
         """Have committed what was then, of the same part."""
         self._count(progress.place)
         self.latents[:] = progress.latents
+        self.silence = progress.silence
 
     def begin_take(self, before: Progress) -> None:
         """Speak the present part again, with another seed. `before`: when it began; nobody heard it."""
         self.restore(before)
         self.take += 1
+
+    def cut_take(self, samples: int) -> None:
+        """Speak the present part again, with another seed, after what was heard of it and `samples` more."""
+        self.samples += samples
+        self.speech_samples += samples
+        self.heard_samples += samples / self.speed
+        self.go_to_take(self.take + 1, cut=self.was_cut or bool(self.latents))
+
+    @property
+    def cut_seconds(self) -> float:
+        """Of the speech that was heard: what went wrong and is said again."""
+        cut_samples = self.speech_samples - self.patches * self.model.patch_samples
+        return max(0, cut_samples) / self.model.sample_rate
 
     def go_to(self, place: Place) -> None:
         """Go on from between two parts: forward, where that was generated before, or back."""
@@ -248,7 +274,7 @@ class Clip:
     @property
     def is_too_long(self) -> bool:
         """Whether there is more than was asked for, by more than the last patch may overshoot."""
-        return self.speech_seconds > self._longest_seconds + 2 * self.model.patch_seconds
+        return self.speech_seconds > self.longest_seconds + 2 * self.model.patch_seconds
 
     @property
     def is_last_part(self) -> bool:
@@ -256,37 +282,12 @@ class Clip:
         return self.part + 1 == len(self._cut())
 
     @property
-    def _longest_seconds(self) -> float:
+    def seconds_left(self) -> float:
+        """Of speech that it may still have."""
+        return self.longest_seconds - self.speech_seconds
+
+    @property
+    def longest_seconds(self) -> float:
+        """Of speech that it may have, at the model's speed."""
         longest_seconds = self.request.max_seconds
         return longest_seconds * self.request.speed if longest_seconds else self.max_audio_seconds
-
-    def start_request(self, wire_id: str, attempt: int) -> StartRequest:
-        """The message that makes a worker generate what is missing of the present part."""
-        request = self.request
-        parts = self._cut()
-        is_last = self.is_last_part
-        before = self.part_start * self.model.patch_seconds if self.part_start else 0.0
-        shortest = request.min_seconds * request.speed if request.min_seconds else 0.0
-        left = self._longest_seconds - before
-        return StartRequest(
-            request_id=wire_id,
-            attempt=attempt,
-            text=parts[self.part].spoken,
-            seed=seed_of_take(self.seed, self.part, self.take),
-            voice=self.conditioning.voice,
-            reference_latents=self.conditioning.reference_latents,
-            prompt_text=self.conditioning.prompt_text,
-            prompt_latents=self.conditioning.prompt_latents,
-            cfg_value=request.cfg_value,
-            inference_timesteps=request.inference_timesteps,
-            temperature=request.temperature,
-            min_seconds=max(shortest - before, 0.0) if shortest and is_last else None,
-            max_seconds=min(left, max(_LONGEST_PART_SECONDS, shortest)),
-            resume_latents=self._resume_latents(),
-        )
-
-    def _resume_latents(self) -> Latents | None:
-        if not self.latents:
-            return None
-        shape = (len(self.latents), self.model.patch_size, self.model.latent_dim)
-        return Latents(shape=shape, data=b"".join(self.latents))

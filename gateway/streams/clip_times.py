@@ -84,8 +84,8 @@ class ClipTimes:
         self._aligner = aligner
         self.order = order
         self._tell = tell
-        self._part = -1
-        """That is being spoken; its place in the text:"""
+        self._part, self._take = -1, 0
+        """That are being spoken; the place of the part in the text:"""
         self._start = self._end = 0
         self._seconds = clip.audio_seconds
         """Of the model's audio so far, and where the part begins in it:"""
@@ -102,6 +102,8 @@ class ClipTimes:
         """A worker begins a part of the clip, or goes on with it."""
         clip = self._clip
         if clip.part == self._part:
+            if clip.take != self._take:
+                self._begin_audio()
             return
         self.end()
         texts = clip.texts
@@ -111,6 +113,12 @@ class ClipTimes:
         rest = clip.request.text[self._start :]
         is_last = clip.part + 1 == len(texts)
         self._end += len(rest) if is_last else locate(rest, texts[clip.part : clip.part + 1])[0][1]
+        self._begin_audio()
+
+    def _begin_audio(self) -> None:
+        """What was heard of the part so far belongs to no word of it, but for the patches of this take."""
+        clip = self._clip
+        self._take = clip.take
         patches_before = len(clip.latents)
         self._speed = clip.speed
         seconds_before = patches_before * clip.model.patch_seconds

@@ -9,6 +9,24 @@ _SEED_BITS = 63
 
 
 @dataclass(frozen=True)
+class Silence:
+    """Of the patches of a take."""
+
+    patches: int = 0
+    """Silent ones among all."""
+    lately: int = 0
+    """Silent ones at the end."""
+    since: int = 0
+    """Audible ones at the end."""
+
+    def after(self, silent: bool) -> Silence:
+        """With one more patch."""
+        if silent:
+            return Silence(self.patches + 1, self.lately + 1, 0)
+        return Silence(self.patches, 0, self.since + 1)
+
+
+@dataclass(frozen=True)
 class Place:
     """Where a clip stands: in which part of its text, and the counts of all that was committed."""
 
@@ -25,6 +43,7 @@ class Progress:
 
     place: Place
     latents: tuple[bytes, ...]
+    silence: Silence
 
 
 def seed_of_take(seed: int, part: int, take: int) -> int:

@@ -3,18 +3,20 @@
 A `Clip` holds the latents of the present part as far as they were committed, so that another worker can go on
 from exactly there, and how many samples went to the client. `relay` runs one attempt: it takes frames in
 sequence, commits the latents, and only then hands the audio on. When it raises `StreamBroken`, the clip is
-whole up to its last patch and the next attempt starts with `clip.start_request(...)`. The listener hears one
+whole up to its last patch and the next attempt starts with `start_request(clip, ...)`. The listener hears one
 voice; no patch is lost, sent twice, or made by a worker that lost its lease.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import Lease
 from gateway.streams.clip import Clip
+from gateway.streams.start import start_request
 from gateway.streams.takes import Takes
 from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
 from worker.protocol import WATCHED, Frame, FrameKind, ModelDescription
@@ -24,6 +26,10 @@ _ENDINGS = ("stop", "length", "runaway")
 
 class StreamMoved(Exception):
     """The attempt was ended on purpose, to be continued on another worker."""
+
+
+class _TakeCut(Exception):
+    """The worker is not wanted to go on with the part as it speaks it now."""
 
 
 async def relay(
@@ -37,10 +43,11 @@ async def relay(
     opened: Callable[[FrameStream], None] = lambda stream: None,
     keep: bool = False,
 ) -> None:
-    """One attempt on the leased worker: returns when the present part of the clip is complete.
+    """One attempt on the leased worker: returns when the present part of the clip is complete, or has to be
+    spoken again.
 
-    `on_start` is called once the worker took the request; `takes` gets each patch of PCM and, when the part
-    is complete, may have it spoken again. `may_leave` is called when the worker is being emptied: whether
+    `on_start` is called once the worker took the request; `takes` gets each patch of PCM, and may have the
+    part spoken again. `may_leave` is called when the worker is being emptied: whether
     there is room elsewhere. `opened` gets the stream, with which the attempt can be paused. `keep`: the slot
     is used again when this part is complete. Raises StreamBroken, StreamMoved, `ticket.ended_by`, and what
     `WorkerClient.generate` raises.
@@ -49,18 +56,19 @@ async def relay(
         clip.begin(lease.worker.model)
         await clip.prepare()
     wire_id = f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}"
-    start = clip.start_request(f"{wire_id}-{clip.take}" if clip.take else wire_id, lease.epoch)
+    start = start_request(clip, f"{wire_id}-{clip.take}" if clip.take else wire_id, lease.epoch)
     takes.begin()
     start.claim = lease.claim(keep or not clip.is_last_part or takes.may_repeat)
     if lease.worker.model is not None and WATCHED in lease.worker.model.features:
         start.watch = True
-    async with client.generate(start) as stream:
-        lease.worker.accepted()
-        _check_model(clip, lease.worker.model, stream)
-        on_start()
-        opened(stream)
-        attempt = _Attempt(clip, lease, stream, settings, takes, may_leave)
-        await stream.each_frame(attempt.take)
+    with contextlib.suppress(_TakeCut):
+        async with client.generate(start) as stream:
+            lease.worker.accepted()
+            _check_model(clip, lease.worker.model, stream)
+            on_start()
+            opened(stream)
+            attempt = _Attempt(clip, lease, stream, settings, takes, may_leave)
+            await stream.each_frame(attempt.take)
 
 
 class _Attempt:
@@ -94,9 +102,11 @@ class _Attempt:
             raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
         self._watch.see(frame.step, resting=self._stream.paused)
         if frame.kind is not FrameKind.HEARTBEAT:
-            if frame.flaw:
+            cut = _take(clip, frame, self._stream, self._takes)
+            if frame.flaw and (cut or frame.last):
                 self._lease.worker.figures.flaws[frame.flaw] += 1
-            _take(clip, frame, self._stream, self._takes)
+            if cut:
+                raise _TakeCut
 
 
 def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream) -> None:
@@ -110,16 +120,19 @@ def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream
     clip.taken = True
 
 
-def _take(clip: Clip, frame: Frame, stream: FrameStream, takes: Takes) -> None:
-    """Commit, then forward."""
+def _take(clip: Clip, frame: Frame, stream: FrameStream, takes: Takes) -> bool:
+    """Commit, then forward. True where the take was cut instead."""
     pcm = b""
     if frame.pcm:
         if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
             raise StreamBroken("corrupt", "a patch has latents or samples of another shape")
         if clip.is_too_long:
             raise StreamBroken("corrupt", "the worker speaks for longer than it was told")
+        if takes.cuts(frame):
+            takes.cut(frame)
+            return True
         pcm = clip.commit_pause() + frame.pcm
-        clip.commit(frame.latents, frame.samples)
+        clip.commit(frame.latents, frame.samples, frame.silent)
     if not frame.last:
         takes.patch(pcm)
     elif frame.finish_reason in _ENDINGS:
@@ -127,6 +140,7 @@ def _take(clip: Clip, frame: Frame, stream: FrameStream, takes: Takes) -> None:
     else:
         reason = f"the worker ended the request: {frame.finish_reason}"
         raise StreamBroken("failed", stream.failure.message if stream.failure else reason)
+    return False
 
 
 class _EngineWatch:

@@ -8,6 +8,7 @@ the patches since; the client appends the pieces and any gateway with the same s
 
 When a part of the text is complete, its patches are only counted. The first piece of the next part therefore
 needs none but the request's before it, and a client that forgets the others has a token of one part's size.
+The same holds for a part that was cut and begins again.
 
 Pieces are AES-256-GCM under a key that HKDF-SHA256 derives from the secret for this clip alone. Clip, number
 of the piece and API key of the client are authenticated with it, so pieces cannot be reordered, mixed, read
@@ -24,7 +25,7 @@ import os
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -37,9 +38,10 @@ from pydantic import ValidationError
 from gateway.errors import ApiError
 from gateway.requests import StreamRequest, TtsRequest
 from gateway.streams.clip import Clip
+from gateway.streams.progress import Silence
 from worker.protocol import ModelDescription
 
-_PURPOSE = b"voxfleet resume token 2"
+_PURPOSE = b"voxfleet resume token 3"
 _CLIP_BYTES = 16
 _NONCE_BYTES = 12
 _MOST_PIECES = 1 << 16
@@ -47,9 +49,10 @@ _MOST_PIECES = 1 << 16
 _LONGEST_AT_ONCE = 1 << 16
 """Characters of a token that is opened within a millisecond."""
 _NUMBER = struct.Struct("<I")
-_PATCHES = struct.Struct("<dIQQII")
+_PATCHES = struct.Struct("<dIQQIIB?III")
 """Sealed at (seconds of the clock), number of the first patch, samples of the clip so far and of its speech,
-part of the text and its first patch; latents follow."""
+part of the text and its first patch, take of it and whether one before was heard, the take's silence; latents
+follow."""
 
 
 class _Seal:
@@ -89,7 +92,9 @@ class TokenWriter:
         self._head = _to_text(clip_id)
         self._clock = clock
         self._pieces = 0
-        self._patches = self._part = 0
+        self._patches = 0
+        self._take = (0, 0)
+        """Part and take that the token is at."""
         self._request_length = 0
         """Characters of the token up to the end of the request."""
 
@@ -103,21 +108,20 @@ class TokenWriter:
         text, keep = "", None
         if not self._pieces:
             text = f"{self._head}.{self._close(json.dumps(fields_of(clip)).encode())}"
-            self._request_length = len(text)
-        elif clip.part != self._part:
-            keep = self._request_length
-        first = max(self._patches, clip.part_start)
-        if clip.patches > self._patches:
-            counts = (clip.samples, clip.speech_samples, clip.part, clip.part_start)
-            head = _PATCHES.pack(self._clock(), first, *counts)
-            text += f".{self._close(head + b''.join(clip.latents[first - clip.part_start :]))}"
-            self._patches, self._part = clip.patches, clip.part
+            self._request_length, self._patches = len(text), clip.part_start
+        elif (clip.part, clip.take) != self._take:
+            keep, self._patches = self._request_length, clip.part_start
+        if clip.patches > self._patches or keep is not None:
+            counts = (clip.samples, clip.speech_samples, clip.part, clip.part_start, clip.take, clip.was_cut)
+            head = _PATCHES.pack(self._clock(), self._patches, *counts, *astuple(clip.silence))
+            text += f".{self._close(head + b''.join(clip.latents[self._patches - clip.part_start :]))}"
+            self._patches, self._take = clip.patches, (clip.part, clip.take)
         return Growth(text, keep)
 
     def go_on(self, pieces: int, request_length: int, clip: Clip) -> None:
         """With a token that covers `clip`, after so many pieces."""
         self._pieces, self._request_length = pieces, request_length
-        self._patches, self._part = clip.patches, clip.part
+        self._patches, self._take = clip.patches, (clip.part, clip.take)
 
     def _close(self, plain: bytes) -> str:
         self._pieces += 1
@@ -194,16 +198,19 @@ def _append_patches(clip: Clip, pieces: Sequence[bytes]) -> float:
         raise ValueError("no patches: nothing to resume")
     sealed_at = 0.0
     for piece in pieces:
-        sealed_at, first, samples, speech_samples, part, part_start = _PATCHES.unpack_from(piece)
+        sealed_at, first, samples, speech_samples, part, part_start, take, was_cut, *silence = (
+            _PATCHES.unpack_from(piece)
+        )
         latents = piece[_PATCHES.size :]
         if first == part_start:
             clip.patches = part_start
             clip.begin_part(part)
-        if (first, part) != (clip.patches, clip.part) or len(latents) % size:
+            clip.go_to_take(take, was_cut)
+        if (first, part, take) != (clip.patches, clip.part, clip.take) or len(latents) % size:
             raise ValueError("the pieces do not fit together")
         clip.latents += [latents[start : start + size] for start in range(0, len(latents), size)]
         clip.patches += len(latents) // size
-        clip.samples, clip.speech_samples = samples, speech_samples
+        clip.samples, clip.speech_samples, clip.silence = samples, speech_samples, Silence(*silence)
         clip.heard_samples = samples  # such a clip has the model's own speed
     return sealed_at
 

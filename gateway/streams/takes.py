@@ -1,9 +1,16 @@
-"""A part of a text that went wrong is spoken again, while nobody has heard it.
+"""A part of a text that went wrong is spoken again.
 
-The worker watches the speech that it makes and says with the last patch what is wrong with it. For a clip
-that is sent whole, `HeldTakes` keeps the audio of a part until that is known. A flawed part is spoken again
-with another seed, which follows from the clip's, so that the same request is the same clip; of its takes the
-one with the least flaw is heard, the first of equal ones. What is streamed is heard as it comes (`Takes`).
+The worker watches the speech that it makes and says what is wrong with it. The seed of a further take follows
+from the clip's, so that the same request is the same clip.
+
+A stream is heard as it comes (`Takes`). A part that is found bad is cut: the patch with which the worker says
+so fades out, and after a moment of silence the part begins again. What was heard does not tell how much of
+the text was said in it, so nothing of the text is left out. Where the first patch is bad already, nothing was
+heard. The cut is at the place of that patch and of nothing else, so whoever goes on with the clip makes the
+same one.
+
+Of a clip that is sent whole, `HeldTakes` keeps the audio of a part until all of it was made; of its takes the
+one with the least flaw is heard, the first of equal ones.
 """
 
 from __future__ import annotations
@@ -11,25 +18,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.audio.fade import fade_out
 from gateway.streams.clip import Clip
 from gateway.streams.progress import Progress
-from worker.protocol import FLAWS
+from worker.protocol import FLAWS, Frame
+
+_CUTTING = FLAWS[FLAWS.index("repeated") :]
+"""Flaws that a listener minds more than a cut."""
+
+Repeated = Callable[[int, str, str], None]
+"""Told of each further take: number of the part, flaw of the take before, outcome of the metric
+`voxfleet_takes_total`.
+"""
 
 
 class Takes:
     """Takes in one part after the other, and gives all audio to `deliver` at once."""
 
-    def __init__(self, clip: Clip, deliver: Callable[[bytes], None]) -> None:
+    def __init__(self, clip: Clip, deliver: Callable[[bytes], None], most: int, repeated: Repeated) -> None:
+        """A part is spoken again at most `most` times."""
         self._clip = clip
         self._deliver = deliver
+        self._most = most
+        self._repeated = repeated
 
     @property
     def may_repeat(self) -> bool:
         """Whether the present part may be spoken again."""
-        return False
+        clip = self._clip
+        if clip.take >= self._most or clip.model is None:
+            return False
+        return clip.seconds_left >= 2 * clip.model.patch_seconds
 
     def begin(self) -> None:
         """A worker is about to begin the present part, or to go on with it."""
+
+    def cuts(self, frame: Frame) -> bool:
+        """Whether the present take ends with this patch. One that was too long and has ended by itself has
+        said what there was to say.
+        """
+        ended_late = frame.last and frame.flaw == "long"
+        return frame.flaw in _CUTTING and not ended_late and self.may_repeat
+
+    def cut(self, frame: Frame) -> None:
+        """End the present take with a patch that is not committed."""
+        clip = self._clip
+        pcm = fade_out(frame.pcm, clip.model.sample_rate) if clip.latents else b""
+        clip.cut_take(len(pcm) // 2)
+        if pcm:
+            self._deliver(pcm)
+        self._repeated(clip.part, frame.flaw, "cut")
 
     def patch(self, pcm: bytes) -> None:
         """A patch was committed that is not the last of its part."""
@@ -61,16 +99,12 @@ class HeldTakes(Takes):
         clip: Clip,
         deliver: Callable[[bytes], None],
         most: int,
+        repeated: Repeated,
         came: Callable[[bytes], None],
-        repeated: Callable[[str, bool], None],
     ) -> None:
-        """`came` gets all audio as it comes, of every take. `repeated` is told of each further take: the flaw
-        of the one before it, and whether it is better than all of them.
-        """
-        super().__init__(clip, deliver)
-        self._most = most
+        """`came` gets all audio as it comes, of every take."""
+        super().__init__(clip, deliver, most, repeated)
         self._came = came
-        self._repeated = repeated
         self._pcm: list[bytes] = []
         self._before: Progress | None = None
         """Of the clip when the present part began here."""
@@ -81,6 +115,10 @@ class HeldTakes(Takes):
     def may_repeat(self) -> bool:
         """Whether the present part may be spoken again; one that was not begun here is not."""
         return self._clip.take < self._most and self._before is not None
+
+    def cuts(self, frame: Frame) -> bool:
+        """Never: nobody hears it before its end."""
+        return False
 
     def begin(self) -> None:
         """Notes where the part begins."""
@@ -102,7 +140,7 @@ class HeldTakes(Takes):
         better = best is None or FLAWS.index(flaw) < FLAWS.index(best.flaw)
         self._best = take if better else best
         if clip.take:
-            self._repeated(before, better)
+            self._repeated(clip.part, before, "better" if better else "no_better")
         if flaw and self.may_repeat:
             self._last_flaw = flaw
             clip.begin_take(self._before)

@@ -2,6 +2,7 @@
 
 synthesis.py   one clip
 attempts.py    one worker after the other until a piece of speech is done
+retakes.py     what is told of a part that was spoken again
 accounting.py  what is counted and logged at the end
 preview.py     how a voice sounds
 """

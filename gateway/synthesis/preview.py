@@ -73,7 +73,7 @@ async def _made_once(gateway: Gateway, key: ClipKey, order: TtsRequest, request:
         standing = gateway.callers.identify(request).standing(order)
         ear = _Ear()
         id = request.state.request_id  # the same for everybody: no lexicon is
-        outcome = await Synthesis(gateway, order, id, ear, standing, lexicon=NO_LEXICON).run()
+        outcome = await Synthesis(gateway, order, id, ear, standing, lexicon=NO_LEXICON, whole=True).run()
         noted = gateway.settings.provenance_note
         pcm = b"".join(ear.pcm)
         clip = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, "wav", noted=noted)

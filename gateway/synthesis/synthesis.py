@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections import deque
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -32,6 +33,7 @@ from gateway.streams.resume_token import Growth, TokenWriter
 from gateway.streams.takes import HeldTakes, Takes
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
+from gateway.synthesis.retakes import note_retake
 from gateway.text import Lexicon
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
@@ -117,7 +119,7 @@ class Synthesis:
     async def run(self) -> Outcome:
         """Returns when the clip is complete. Raises ApiError."""
         outcome = "client_gone"
-        self._takes = self._held_takes() if self._whole else Takes(self.clip, self._deliver)
+        self._takes = self._new_takes()
         try:
             result = await self._run_in_time()
             outcome = result.finish_reason
@@ -215,16 +217,11 @@ class Synthesis:
             self._listener.timed(PartTimes.wordless(self._request.text, _SILENCE_SECONDS))
         return Outcome(self.sample_rate, _SILENCE_SECONDS, 0, 0.0, 0.0, 0.0, "stop", self.seed, 0)
 
-    def _held_takes(self) -> HeldTakes:
-        most = self._settings.max_retakes
-        return HeldTakes(self.clip, self._hand_on, most, self._came, self._repeated)
-
-    def _repeated(self, flaw: str, better: bool) -> None:
-        outcome = "better" if better else "no_better"
-        self._metrics.takes.labels(outcome).inc()
-        part = self.clip.part + 1
-        message = f"part {part} was {flaw} and spoken again: {outcome.replace('_', ' ')}"
-        self._gateway.operations.log.record("retake", self._request_id, message)
+    def _new_takes(self) -> Takes:
+        most, repeated = self._settings.max_retakes, partial(note_retake, self._gateway, self._request_id)
+        if self._whole:
+            return HeldTakes(self.clip, self._hand_on, most, repeated, self._came)
+        return Takes(self.clip, self._deliver, most, repeated)
 
     # ------------------------------------------------------------------------------------ `attempts.Work`
 
@@ -253,6 +250,8 @@ class Synthesis:
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
                 self._attempts.forgive()
+                if self.clip.take and self.clip.finish_reason is None:  # the next take is due
+                    continue
                 if self._one_part or self._listener.is_behind or self._delivery.is_behind:
                     break
                 await self._delivery.drained()

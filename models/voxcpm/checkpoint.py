@@ -28,8 +28,8 @@ from models.voxcpm.download import fetch, is_repository
 from models.voxcpm.fused import served
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.packed_layer import pack_model
+from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.tokenizer import TextTokenizer
-from models.voxcpm.watch import SpeechStatistics
 
 logger = logging.getLogger(__name__)
 

@@ -239,6 +239,7 @@ class VoxCPMEngine:
                 output.finish_reason,
                 output.error,
                 patch.flaw,
+                patch.silent,
             )
         error = output.error or (result.output if result is not None else None)
         return SpeechOutput.ending(

@@ -40,6 +40,7 @@ from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepProgra
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.prompt import key_patches
 from models.voxcpm.step_ahead import Made, Part, StepAhead, part_of
+from models.voxcpm.watch import SILENCE_LEVEL
 from models.voxcpm.waveform_streams import WaveformStreams
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
@@ -60,7 +61,8 @@ class Patch:
     latents: np.ndarray
     audio: np.ndarray
     flaw: Flaw = ""
-    """Of all patches, with the last."""
+    """See `SpeechOutput.flaw`."""
+    silent: bool = False
 
 
 class VoxCPMRunner:
@@ -322,8 +324,8 @@ class VoxCPMRunner:
         reason = state.finish_reason(found.stop, found.peak, self._patch_seconds)
         flaw: Flaw = ""
         if state.watch is not None:
-            state.watch.see(found.latents, found.peak)
-            flaw = state.watch.flaw(reason) if reason else ""
-        patch = Patch(state.index, found.latents, found.audio, flaw)
+            early = state.watch.see(found.latents, found.peak)
+            flaw = state.watch.flaw(reason) if reason else early
+        patch = Patch(state.index, found.latents, found.audio, flaw, found.peak <= SILENCE_LEVEL)
         state.index += 1
         return StepResult(found.latents.tobytes(), reason is not None, reason, patch)

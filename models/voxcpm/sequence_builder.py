@@ -114,14 +114,19 @@ class SequenceBuilder:
             min_stop_index=self.options.min_stop_index,
             min_patches=patches_in(request.min_seconds or 0.0, self.config.patch_seconds),
             index=index,
-            silence=SilenceGuard() if self.options.silence_guard else None,
+            silence=self._silence_guard(request) if self.options.silence_guard else None,
             watch=SpeechWatch(
                 self._statistics,
                 0 if request.min_seconds else num_text_tokens,
                 self.config.patch_seconds,
                 request.resume_latents,
+                request.resume_silence,
             ),
         )
+
+    def _silence_guard(self, request: SpeechRequest) -> SilenceGuard:
+        _, lately, _ = request.resume_silence or (0, 0, 0)
+        return SilenceGuard(silent_seconds=lately * self.config.patch_seconds)
 
     def _validate_text(self, request: SpeechRequest) -> None:
         limit = self.info.max_text_characters
@@ -149,6 +154,10 @@ class SequenceBuilder:
                 raise RequestError(f"{name} must have shape [n, {shape[0]}, {shape[1]}]", param=name)
             if not np.isfinite(latents).all():
                 raise RequestError(f"{name} has values that are not finite", param=name)
+        patches = request.resume_patches
+        silent, lately, since = request.resume_silence or (0, 0, patches)
+        if not 0 <= lately <= silent <= patches - since <= patches:
+            raise RequestError("resume_silence counts patches of resume_latents", param="resume_silence")
 
     def _validate_numbers(self, request: SpeechRequest) -> None:
         ranges = {

@@ -1,32 +1,34 @@
-"""Watches the speech of one request while it is made, and says at its end what is wrong with it.
+"""Watches the speech of one request while it is made, and says what is wrong with it.
 
     watch = SpeechWatch(statistics, num_text_tokens, patch_seconds)
-    watch.see(latents, peak)        # every patch, some hundred nanoseconds
-    watch.flaw("stop")              # after the last: "", or what is wrong
+    watch.see(latents, peak)        # every patch: "", or once what is wrong with the speech so far
+    watch.flaw("stop")              # after the last: "", or what is wrong with all of it
 
 Peaks tell silence and clipping, latents tell repetition, with any checkpoint. Two more flaws are told of
 one that brings the statistics of its own good speech (`watch.npz`): its speech is as long as its text
 lets expect, and a frame follows from the one before it. Noise in what patches are made from shows in the
-steps between them.
+steps between them. `speech_statistics.py` fits them.
+
+What is said of the speech so far depends on the patches alone, not on how many of them other workers made:
+where a patch is silent is told by who made it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+import math
 
 import numpy as np
 
 from models.speech import Flaw
+from models.voxcpm.speech_statistics import RunningSurprise, SpeechStatistics
 
-FILE_NAME = "watch.npz"
 SILENCE_LEVEL = 10 ** (-60 / 20)
 """Peak of a patch that nobody hears."""
 CLIPPED_PEAK, CLIPPED_SHARE = 0.999, 0.1
 QUIET_PEAK = 10 ** (-40 / 20)
 """Of the loudest tenth of all patches."""
-SILENT_SHARE = 0.9
+SILENT_SHARE, SILENT_SECONDS = 0.9, 1.0
+"""Of all patches; and of the first ones, which is told at once."""
 STUCK_LIKENESS, STUCK_SECONDS = 0.98, 1.0
 """Neighbouring audible patches that are as alike as this, for so long."""
 SHORTEST, LONGEST = 0.6, 2.0
@@ -34,71 +36,10 @@ SHORTEST, LONGEST = 0.6, 2.0
 SPARE_PATCHES = 6.0
 MOST_SURPRISE = 1.6
 """How much less a patch may follow from the one before it than in good speech."""
-LEAST_STEPS = 12
+LEAST_STEPS = 11
 """Between patches; from fewer a surprise is not told."""
-
-
-@dataclass(frozen=True)
-class SpeechStatistics:
-    """Of the good speech of one checkpoint."""
-
-    transition: np.ndarray
-    """float32 [D + 1, D]: (a frame, 1) @ transition is what is expected of the next frame."""
-    whitener: np.ndarray
-    """float32 [D, D]: makes the differences from that independent; D of them have the latents' mean power."""
-    patches_per_token: float
-    patches_besides: float
-
-    @classmethod
-    def load(cls, directory: Path) -> Self | None:
-        """Those of a checkpoint; None where it brings none. Raises ValueError, KeyError, OSError."""
-        path = directory / FILE_NAME
-        if not path.is_file():
-            return None
-        with np.load(path, allow_pickle=False) as file:
-            length = file["length"]
-            transition, whitener = (file[name].astype(np.float32) for name in ("transition", "whitener"))
-        if transition.shape != (len(whitener) + 1, len(whitener)) or whitener.shape[0] != whitener.shape[1]:
-            raise ValueError(f"{path} has matrices of shapes that do not go together")
-        return cls(transition, whitener, float(length[0]), float(length[1]))
-
-    def save(self, path: Path) -> None:
-        """Write the file that `load` reads."""
-        length = np.array([self.patches_per_token, self.patches_besides], np.float32)
-        matrices = {"transition": self.transition, "whitener": self.whitener}
-        np.savez_compressed(path, length=length, **{k: m.astype(np.float16) for k, m in matrices.items()})
-
-    @classmethod
-    def fit(cls, clips: list[np.ndarray], num_tokens: list[int]) -> Self:
-        """clips: latents [n, P, D] of good speech, of texts of `num_tokens` tokens."""
-        frames = [clip.reshape(-1, clip.shape[-1]).astype(np.float64) for clip in clips]
-        before = np.concatenate([_with_one(f[:-1]) for f in frames])
-        after = np.concatenate([f[1:] for f in frames])
-        ridge = 10.0 * np.eye(before.shape[1])
-        transition = np.linalg.solve(before.T @ before + ridge, before.T @ after)
-        covariance = np.cov((after - before @ transition).T)
-        power = np.square(np.concatenate(frames)).mean()
-        whitener = np.linalg.cholesky(np.linalg.inv(covariance)) * np.sqrt(power / len(covariance))
-        lengths = np.polyfit(num_tokens, [len(clip) for clip in clips], 1)
-        return cls(transition.astype(np.float32), whitener.astype(np.float32), *map(float, lengths))
-
-    def expected_patches(self, num_tokens: int) -> float:
-        """Of a text of so many tokens."""
-        return self.patches_per_token * num_tokens + self.patches_besides
-
-    def surprise(self, latents: np.ndarray) -> float:
-        """How little patches [n, P, D] follow from the ones before them: about 1 in good speech.
-
-        The mean squared difference from what is expected of the first frame of each patch, over the power of
-        the latents.
-        """
-        frames = np.ascontiguousarray(latents, np.float32)
-        wrong = (frames[1:, 0] - _with_one(frames[:-1, -1]) @ self.transition) @ self.whitener
-        return float(np.square(wrong).sum(1).mean() / np.square(frames).mean())
-
-
-def _with_one(frames: np.ndarray) -> np.ndarray:
-    return np.c_[frames, np.ones(len(frames), frames.dtype)]
+LOOK_PATCHES = 6
+"""The speech so far is looked at after every so many."""
 
 
 class SpeechWatch:
@@ -107,6 +48,7 @@ class SpeechWatch:
     Args:
         num_tokens: of its text; 0 where its length was asked for otherwise.
         resumed: patches [n, P, D] that were made elsewhere.
+        silence: of those, see `SpeechRequest.resume_silence`.
     """
 
     def __init__(
@@ -115,31 +57,48 @@ class SpeechWatch:
         num_tokens: int,
         patch_seconds: float,
         resumed: np.ndarray | None = None,
+        silence: tuple[int, int, int] | None = None,
     ) -> None:
-        self._statistics = statistics
-        self._num_tokens = num_tokens
-        self._patch_seconds = patch_seconds
+        self._surprise = RunningSurprise(statistics) if statistics else None
+        self._expected = statistics.expected_patches(num_tokens) if statistics and num_tokens else 0.0
+        self._stuck_patches = math.ceil(STUCK_SECONDS / patch_seconds)
+        self._silent_patches = math.ceil(SILENT_SECONDS / patch_seconds)
         self._latents = [] if resumed is None else list(resumed)
+        self._silent, _, since = silence or (0, 0, len(self._latents))
+        self._audible = [False] * (len(self._latents) - since) + [True] * since
+        """Of each patch; of those that were made elsewhere, whether none after it was silent."""
+        self._run = self._longest = self._compared = 0
+        """Patches in a row that are like the one before them: now, at most; and how many were compared."""
         self._peaks: list[float] = []
+        self._told = False
 
-    def see(self, latents: np.ndarray, peak: float) -> None:
-        """The next patch: latents [P, D], and the largest magnitude of its audio."""
+    def see(self, latents: np.ndarray, peak: float) -> Flaw:
+        """The next patch: latents [P, D], and the largest magnitude of its audio.
+
+        A flaw of the speech so far is told once; a short look every `LOOK_PATCHES`.
+        """
         self._latents.append(latents.copy())  # of a row, not of the batch that it is a view of
         self._peaks.append(peak)
+        self._audible.append(peak > SILENCE_LEVEL)
+        self._silent += peak <= SILENCE_LEVEL
+        if self._told or len(self._latents) % LOOK_PATCHES:
+            return ""
+        flaw = self._flaw_so_far()
+        self._told = bool(flaw)
+        return flaw
 
     def flaw(self, finish_reason: str) -> Flaw:
         """What is worst about the whole speech; "" where nothing is wrong."""
-        peaks, latents = np.array(self._peaks), np.stack(self._latents)
-        silent = float((peaks <= SILENCE_LEVEL).mean()) if len(peaks) else 0.0
-        if silent > SILENT_SHARE:
+        peaks = np.array(self._peaks)
+        if self._silent > SILENT_SHARE * len(self._latents):
             return "silent"
         if finish_reason == "runaway":
             return "long"
-        if finish_reason == "stop" and (flaw := self._length_flaw(len(latents))):
+        if finish_reason == "stop" and (flaw := self._length_flaw()):
             return flaw
-        if self._is_noisy(latents):
+        if self._is_noisy():
             return "noisy"
-        if self._is_stuck(latents, peaks):
+        if self._is_stuck():
             return "repeated"
         if len(peaks) and np.percentile(peaks, 90) < QUIET_PEAK:
             return "quiet"
@@ -147,26 +106,37 @@ class SpeechWatch:
             return "clipped"
         return ""
 
-    def _length_flaw(self, patches: int) -> Flaw:
-        if self._statistics is None or not self._num_tokens:
+    def _flaw_so_far(self) -> Flaw:
+        patches = len(self._latents)
+        if self._silent == patches >= self._silent_patches:
+            return "silent"
+        if self._length_flaw() == "long":
+            return "long"
+        if self._is_noisy():
+            return "noisy"
+        return "repeated" if self._is_stuck() else ""
+
+    def _length_flaw(self) -> Flaw:
+        patches = len(self._latents)
+        if not self._expected:
             return ""
-        expected = self._statistics.expected_patches(self._num_tokens)
-        if patches < SHORTEST * expected - SPARE_PATCHES:
+        if patches < SHORTEST * self._expected - SPARE_PATCHES:
             return "short"
-        return "long" if patches > LONGEST * expected + SPARE_PATCHES else ""
+        return "long" if patches > LONGEST * self._expected + SPARE_PATCHES else ""
 
-    def _is_noisy(self, latents: np.ndarray) -> bool:
-        if self._statistics is None or len(latents) <= LEAST_STEPS:
+    def _is_noisy(self) -> bool:
+        if self._surprise is None or len(self._latents) <= LEAST_STEPS:
             return False
-        return self._statistics.surprise(latents) > MOST_SURPRISE
+        return self._surprise.of(self._latents, LOOK_PATCHES) > MOST_SURPRISE
 
-    def _is_stuck(self, latents: np.ndarray, peaks: np.ndarray) -> bool:
-        flat = latents[len(latents) - len(peaks) :].reshape(len(peaks), -1)
-        lengths = np.linalg.norm(flat, axis=1) + 1e-9
-        alike = (flat[1:] * flat[:-1]).sum(1) / (lengths[1:] * lengths[:-1]) > STUCK_LIKENESS
-        alike &= peaks[1:] > SILENCE_LEVEL
-        run = longest = 0
-        for same in alike:
-            run = run + 1 if same else 0
-            longest = max(longest, run)
-        return longest * self._patch_seconds >= STUCK_SECONDS
+    def _is_stuck(self) -> bool:
+        """Whether neighbours are alike for too long."""
+        first = max(self._compared - 1, 0)
+        flat = np.stack(self._latents[first:]).reshape(len(self._latents) - first, -1)
+        power = np.einsum("ij,ij->i", flat, flat)
+        alike = np.einsum("ij,ij->i", flat[1:], flat[:-1]) > STUCK_LIKENESS * np.sqrt(power[1:] * power[:-1])
+        for same, audible in zip(alike.tolist(), self._audible[first + 1 :], strict=True):
+            self._run = self._run + 1 if same and audible else 0
+            self._longest = max(self._longest, self._run)
+        self._compared = len(self._latents)
+        return self._longest >= self._stuck_patches

@@ -12,7 +12,7 @@ import http
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +31,7 @@ from worker.protocol import (
     ErrorMessage,
     Frame,
     FrameKind,
+    ModelDescription,
     StartRequest,
     WorkerState,
     encode_frame,
@@ -57,7 +58,8 @@ class Act:
 class ScriptedWorker:
     """`requests` are the start messages that came; `cancelled` counts the requests that were given up.
 
-    Requests are answered when `together` of them have come, and then so many again.
+    Requests are answered when `together` of them have come, and then so many again. `flaws`: of which text
+    and seed, told with which patch. So many `silent` patches are the first of each request's speech.
     """
 
     script: list[Act]
@@ -71,6 +73,8 @@ class ScriptedWorker:
     slots: int = 4
     connections: int = 0
     together: int = 1
+    flaws: Mapping[tuple[str, int], tuple[int, str]] = field(default_factory=dict)
+    silent: int = 0
     _groups: defaultdict[int, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     _boots: int = 0
 
@@ -83,6 +87,10 @@ class ScriptedWorker:
             self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             yield self
 
+    def described(self) -> ModelDescription:
+        """Its model."""
+        return describe_model("alpha", self.revision, (), self.part_characters, self.features)
+
     def _health(self, connection: ServerConnection, request: Request) -> Response | None:
         if request.path == SLOTS_PATH:
             return connection.respond(http.HTTPStatus.NOT_FOUND, "a worker of an older version")
@@ -90,8 +98,8 @@ class ScriptedWorker:
             return None
         if not self.healthy:
             return connection.respond(http.HTTPStatus.INTERNAL_SERVER_ERROR, "ill")
-        model = describe_model("alpha", self.revision, (), self.part_characters, self.features)
-        said = worker_status(WorkerState.IDLE, slots=self.slots, boot_id=f"boot-{id(self)}", model=model)
+        boot_id, model = f"boot-{id(self)}", self.described()
+        said = worker_status(WorkerState.IDLE, slots=self.slots, boot_id=boot_id, model=model)
         return connection.respond(http.HTTPStatus.OK, said.model_dump_json())
 
     async def _connection(self, socket: ServerConnection) -> None:
@@ -131,8 +139,14 @@ class ScriptedWorker:
             if number == act.patches:
                 await self._suffer(socket, act.fault, frame)
                 return
-            flaw = act.flaw if frame.last and start.watch else ""
-            await socket.send(encode_frame(replace(frame, flaw=flaw)))
+            await socket.send(encode_frame(self._judged(frame, start, act)))
+
+    def _judged(self, frame: Frame, start: StartRequest, act: Act) -> Frame:
+        if not start.watch:
+            return frame
+        patch, flaw = self.flaws.get((start.text, start.seed), (-1, ""))
+        flaw = flaw if frame.sequence == patch else act.flaw if frame.last else ""
+        return replace(frame, flaw=flaw, silent=frame.sequence < self.silent)
 
     async def _suffer(self, socket: ServerConnection, fault: str, frame: Frame) -> None:
         ending = replace(frame, kind=FrameKind.FINAL, latents=b"", pcm=b"", last=True)

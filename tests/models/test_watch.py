@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.voxcpm.watch import SpeechStatistics, SpeechWatch
+from models.voxcpm.speech_statistics import RunningSurprise, SpeechStatistics
+from models.voxcpm.watch import LOOK_PATCHES, SpeechWatch
 
 PATCH_SECONDS, DIM, TOKENS = 0.08, 16, 40
 PATCHES = 40
@@ -89,6 +90,70 @@ def test_with_and_without_statistics_the_sound_is_judged(statistics: SpeechStati
     assert flaw_of(of, speech, [1.0] * 2 + [0.4] * 38) == ""
     assert flaw_of(of, speech, [0.0] * 30 + [0.4] * 10) == ""
     assert flaw_of(of, speech, reason="runaway") == "long"
+
+
+def told(
+    statistics: SpeechStatistics | None,
+    latents: np.ndarray,
+    peaks: list[float] | float = 0.3,
+    tokens: int = TOKENS,
+    resumed: int = 0,
+) -> tuple[int, str] | None:
+    """With which patch a flaw is told before the end; the first ones may have been made elsewhere."""
+    peaks = [peaks] * len(latents) if isinstance(peaks, float) else peaks
+    silent = [peak < 0.001 for peak in peaks[:resumed]]
+    ends = [next((n for n, it in enumerate(reversed(silent)) if it != quiet), resumed) for quiet in (1, 0)]
+    before = latents[:resumed] if resumed else None
+    watch = SpeechWatch(statistics, tokens, PATCH_SECONDS, before, (sum(silent), *ends))
+    found = [(n, watch.see(latents[n], peaks[n])) for n in range(resumed, len(latents))]
+    flaws = [(n, flaw) for n, flaw in found if flaw]
+    assert len(flaws) < 2
+    return flaws[0] if flaws else None
+
+
+@pytest.mark.parametrize("seed", range(50, 60))
+def test_of_good_speech_nothing_is_told_before_its_end(statistics: SpeechStatistics, seed: int) -> None:
+    assert told(statistics, good_speech(seed)) is None
+    assert told(statistics, good_speech(seed), [0.0] * 10 + [0.4] * 30) is None
+    assert told(None, good_speech(seed), 1.0) is None
+
+
+def stuck(first: int) -> np.ndarray:
+    speech = good_speech(5)
+    speech[first : first + 16] = speech[first]
+    return speech
+
+
+CASES = {
+    "noisy": (jumping(good_speech(99)), 0.3, TOKENS, "noisy"),
+    "noisy later": (np.concatenate([good_speech(98)[:9], jumping(good_speech(99))]), 0.3, TOKENS, "noisy"),
+    "silent": (good_speech(5), 0.0, TOKENS, "silent"),
+    "long": (good_speech(5, patches=60), 0.3, 20, "long"),
+    "repeated": (stuck(9), 0.3, TOKENS, "repeated"),
+    "repeated after a pause": (stuck(9), [0.0] * 9 + [0.3] * 31, TOKENS, "repeated"),
+    "a pause of one sound": (stuck(9), [0.3] * 9 + [0.0] * 16 + [0.3] * 15, TOKENS, ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_is_told_with_the_same_patch_whoever_made_those_before(
+    statistics: SpeechStatistics, case: str
+) -> None:
+    speech, peaks, tokens, flaw = CASES[case]
+    found = told(statistics, speech, peaks, tokens)
+    assert (found[1] if found else "") == flaw
+    assert found is None or found[0] < len(speech) - 5
+    for resumed in range(found[0] + 1 if found else len(speech)):
+        assert told(statistics, speech, peaks, tokens, resumed) == found
+
+
+def test_the_surprise_of_a_growing_speech_is_that_of_the_whole(statistics: SpeechStatistics) -> None:
+    for patches in range(2, 30):
+        speech = good_speech(patches, patches)
+        running, whole = RunningSurprise(statistics), statistics.surprise(speech)
+        for seen in range(2, patches + 1, 3):
+            running.of(list(speech[:seen]), LOOK_PATCHES)
+        assert running.of(list(speech), LOOK_PATCHES) == pytest.approx(whole, rel=1e-4)
 
 
 def test_the_same_sound_for_a_second_is_a_repetition_and_silence_is_none() -> None:

@@ -44,7 +44,8 @@ def frames(draw: st.DrawFn) -> Frame:
         pcm=2 * draw(st.binary(min_size=1, max_size=64)) if has_patch else b"",
         last=last,
         finish_reason=draw(reasons) if last else None,
-        flaw=draw(st.sampled_from(FLAWS)) if last and has_patch else "",
+        flaw=draw(st.sampled_from(FLAWS)) if has_patch else "",
+        silent=has_patch and draw(st.booleans()),
     )
 
 
@@ -113,8 +114,8 @@ def test_whatever_a_correct_checksum_covers_is_a_frame_that_could_be_sent_or_ref
         {"last": True},
         {"finish_reason": "stop"},
         {"last": True, "finish_reason": "bored"},
-        {"flaw": "noisy"},
-        {"last": True, "finish_reason": "stop", "flaw": "boring"},
+        {"flaw": "boring"},
+        {"kind": FrameKind.HEARTBEAT, "pcm": b"", "latents": b"", "silent": True},
         {
             "kind": FrameKind.FINAL,
             "pcm": b"",
@@ -139,9 +140,13 @@ def test_the_header_has_the_documented_size() -> None:
     assert len(encode_frame(PATCH)) == 16_484
 
 
-@pytest.mark.parametrize(("asked", "told"), [(True, "noisy"), (None, "")])
-def test_a_flaw_is_told_to_who_asks(asked: bool | None, told: str) -> None:
+@pytest.mark.parametrize("reason", ["stop", None])
+@pytest.mark.parametrize(("asked", "told"), [(True, ("noisy", True)), (None, ("", False))])
+def test_flaws_and_silence_are_told_to_who_asks(
+    asked: bool | None, told: tuple[str, bool], reason: str | None
+) -> None:
     audio, latents = np.zeros(8, np.float32), np.zeros((1, 4), np.float32)
-    output = SpeechOutput("r1.1", 0, audio, latents, "stop", flaw="noisy")
+    output = SpeechOutput("r1.1", 0, audio, latents, reason, flaw="noisy", silent=True)
     start = StartRequest(request_id="r1", text="Hi.", seed=1, watch=asked)
-    assert decode_frame(encode_frame(to_frame(output, start, step=1))).flaw == told
+    frame = decode_frame(encode_frame(to_frame(output, start, step=1)))
+    assert (frame.flaw, frame.silent) == told

@@ -10,6 +10,7 @@ from gateway.requests import StreamRequest
 from gateway.service import Gateway
 from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.start import start_request
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
@@ -77,7 +78,7 @@ def test_the_bounds_of_the_length_are_those_of_the_clip() -> None:
     clip.begin(model)
     bounds = []
     while clip.finish_reason is None:
-        start = clip.start_request("r", 1)
+        start = start_request(clip, "r", 1)
         bounds.append((start.min_seconds, start.max_seconds))
         for _ in range(3):
             clip.commit(b"", model.patch_samples)
@@ -116,7 +117,7 @@ def test_a_resume_token_remembers_the_part() -> None:
     restored, _ = tokens.open(token, "client")
     assert (restored.part, restored.part_start, restored.patches, len(restored.latents)) == (1, 2, 3, 1)
     assert (restored.samples, restored.speech_samples) == (clip.samples, clip.speech_samples)
-    assert restored.start_request("r", 1).text == PARTS[1]
+    assert start_request(restored, "r", 1).text == PARTS[1]
 
 
 PARAGRAPH_PAUSE = bytes(2 * round(0.7 * 24_000))

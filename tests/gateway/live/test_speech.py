@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from gateway.audio.fade import fade_out
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.live.continuity import take_over
@@ -25,14 +26,15 @@ from gateway.slots.standing import Priority, Standing
 from gateway.slots.worker import Health, Worker
 from gateway.streams.clip import Clip
 from gateway.streams.conditioning import Conditioning
+from gateway.streams.progress import seed_of_take
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from tests.gateway.fleet import describe_model, status
 from tests.gateway.processes import pcm_of
-from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
+from tests.gateway.scripted_worker import PATCH_BYTES, Act, ScriptedWorker, frames_of
 from tests.gateway.streams.test_relay import gateway_of, prefer_the_first
 from tests.gateway.timing.audio import FakeAligner
-from worker.protocol import ErrorDetail, Latents, StartRequest
+from worker.protocol import WATCHED, ErrorDetail, Latents, StartRequest
 
 PATIENT = {"frame_timeout_seconds": 10, "accept_timeout_seconds": 10}
 """None of the faults here is a silence, and a busy machine must not be taken for one."""
@@ -119,6 +121,26 @@ async def test_times_of_sentences_follow_and_all_are_told_before_the_end() -> No
     assert [text[word.start : word.end] for word in words] == text.split()
     assert all(a.end_seconds <= b.start_seconds + 1e-9 for a, b in pairwise(words))
     assert words[-1].end_seconds <= len(client.pcm) / 2 / 24_000
+
+
+async def test_a_sentence_that_goes_wrong_is_cut_and_said_again() -> None:
+    second = SENTENCES[1]
+    worker = ScriptedWorker([Act()], features=(WATCHED,), flaws={(second, 7): (3, "noisy")})
+    async with gateway_of(worker, aligner="off", **PATIENT) as gateway:
+        client = Client(gateway, timestamps="word")
+        await client.say_all(*SENTENCES)
+    whole, end = owed(second), 3 * PATCH_BYTES
+    lost = whole[:end] + fade_out(whole[end : end + PATCH_BYTES], 24_000) + bytes(2 * 4800)
+    again = owed(second, seed=seed_of_take(7, 0, 1))
+    assert client.pcm == owed(SENTENCES[0]) + lost + again + owed(SENTENCES[2])
+    ends = [message["last_sample"] for message in client.of_type("utterance_done")]
+    assert ends == [len(heard) // 2 for heard in (
+        owed(SENTENCES[0]), owed(SENTENCES[0]) + lost + again, client.pcm
+    )]  # fmt: skip
+    told = [message["part"] for message in client.of_type("timestamps")]
+    said_from = (len(owed(SENTENCES[0])) + len(lost)) / 2 / 24_000
+    assert all(word.start_seconds >= said_from - 0.2 for word in told[1].words)
+    assert "".join(part.text for part in told) == "".join(SENTENCES)
 
 
 async def test_after_an_interruption_nothing_is_told_of_what_was_said_before() -> None:

@@ -120,6 +120,22 @@ def test_inside_an_utterance_the_share_of_characters_counts_in_whole_words() -> 
     assert (heard.text, heard.characters, heard.estimated) == ("One. alpha beta", 15, True)
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_was_heard_of_speech_that_went_wrong_says_nothing(ended: bool) -> None:
+    timeline = Timeline()
+    spoken(timeline, ("aaaa bbbb ", 1000))
+    timeline.add("cccc dddd eeee ffff ")
+    timeline.begin()
+    timeline.heard(700)
+    timeline.begin_again(700)
+    timeline.heard(2000 if ended else 1200)
+    if ended:
+        timeline.end("stop")
+    heard = timeline.cancel(2700, dropped_samples=0, rest_characters=0, sample_rate=24000)
+    assert (heard.text, heard.characters, heard.estimated) == ("aaaa bbbb cccc dddd", 19, True)
+    assert timeline.samples == (3700 if ended else 2900)
+
+
 def test_what_is_still_being_made_is_estimated_at_the_speed_so_far() -> None:
     timeline = Timeline()
     spoken(timeline, ("aaaa bbbb ", 1000))  # 100 samples a character

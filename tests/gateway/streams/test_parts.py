@@ -8,6 +8,7 @@ from gateway.requests import StreamRequest, TtsRequest
 from gateway.streams.clip import Clip
 from gateway.streams.parts import WORDS_ONLY, Part, Reading
 from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.start import start_request
 from gateway.synthesis.synthesis import Synthesis
 from gateway.text import Lexicon
 from models import speech
@@ -78,7 +79,7 @@ def test_a_resumed_clip_says_the_same_words() -> None:
     clip.end_part("stop")
     clip.commit(bytes(4 * described.patch_size * described.latent_dim), described.patch_samples)
     resumed, _ = tokens.open(tokens.begin("client").extend(clip).text, "client")
-    assert resumed.start_request("r", 2).text == clip.start_request("r", 2).text
+    assert start_request(resumed, "r", 2).text == start_request(clip, "r", 2).text
     assert resumed.texts == clip.texts and clip.part == 1
 
 

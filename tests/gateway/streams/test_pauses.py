@@ -15,6 +15,7 @@ from gateway.sessions.witness import witness_clip
 from gateway.streams.clip import Clip
 from gateway.streams.parts import WORDS_ONLY
 from gateway.streams.resume_token import ResumeTokens
+from gateway.streams.start import start_request
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from gateway.text import Lexicon
 from tests.gateway.fleet import describe_model
@@ -99,7 +100,7 @@ def test_a_resumed_clip_pauses_where_it_did_not_yet() -> None:
     clip.end_part("stop")
     between, _ = tokens.open(token + writer.extend(clip).text, "client")
     assert between.pause_samples == clip.pause_samples == 1.5 * RATE
-    assert between.start_request("r", 2).text == clip.start_request("r", 2).text == TEXTS[1]
+    assert start_request(between, "r", 2).text == start_request(clip, "r", 2).text == TEXTS[1]
     assert between.spoken_text == clip.spoken_text == "Folts are planned. W three C goes on."
     assert between.texts == clip.texts == ["Faults are planned.", "W3C goes on."]
 

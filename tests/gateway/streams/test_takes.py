@@ -48,7 +48,7 @@ async def test_a_flawed_clip_is_spoken_again_with_a_seed_that_follows_from_its_o
         outcome = await speak(gateway, ear)
         assert counted(gateway, "voxfleet_takes_total", "outcome") == {"better": 1}
         assert counted(gateway, "voxfleet_worker_flaws_total", "flaw") == {"noisy": 1}
-        lines = await gateway.operations.log.read(10, None, "retake")
+        lines = await gateway.operations.log.read(1, None, "retake")
     assert ear.pcm == take(1) != take(0)
     assert [start.seed for start in worker.requests] == [SEED, seed_of_take(SEED, 0, 1)]
     assert len({start.request_id for start in worker.requests}) == 2
@@ -90,15 +90,23 @@ async def test_only_the_part_that_went_wrong_is_spoken_again() -> None:
     assert outcome.patches == len(b"".join(parts)) // 2 // 3840
 
 
-async def test_what_is_streamed_is_heard_as_it_comes_and_counted() -> None:
-    worker = worker_of(Act(flaw="noisy"), Act())
+async def test_what_is_found_before_the_end_counts_for_streams_alone() -> None:
+    worker = worker_of(Act(), flaws={(TEXT, SEED): (3, "noisy")})
     async with gateway_of(worker) as gateway:
         ear = Ear()
-        await speak(gateway, ear, whole=False)
-        assert counted(gateway, "voxfleet_worker_flaws_total", "flaw") == {"noisy": 1}
-        assert counted(gateway, "voxfleet_takes_total", "outcome") == {}
+        await speak(gateway, ear)
+        assert counted(gateway, "voxfleet_worker_flaws_total", "flaw") == {}
     assert ear.pcm == take(0)
-    assert len(worker.requests) == 1
+
+
+async def test_a_part_that_is_asked_for_alone_is_spoken_again_too() -> None:
+    worker = worker_of(Act(flaw="noisy"), Act(), part_characters=30)
+    async with gateway_of(worker) as gateway:
+        ear = Ear()
+        request = TtsRequest(text=" ".join(SENTENCES), seed=SEED, normalize="off")
+        await Synthesis(gateway, request, "r1", ear, whole=True, one_part=True).run()
+    assert ear.pcm == take(1, SENTENCES[0])
+    assert [start.text for start in worker.requests] == [SENTENCES[0]] * 2
 
 
 async def test_a_setting_forbids_it() -> None:

@@ -13,6 +13,7 @@ import pytest
 from gateway.requests import TtsRequest
 from gateway.streams.clip import Clip
 from gateway.streams.conditioning import Conditioning
+from gateway.streams.start import start_request
 from tests.gateway.audio_files import speech, wav
 from tests.gateway.fleet import describe_model
 from tests.gateway.processes import (
@@ -167,9 +168,9 @@ def test_every_part_of_a_long_text_is_spoken_with_the_voice() -> None:
     clip.begin(describe_model(part_characters=24))
     starts = []
     while clip.finish_reason is None:
-        starts.append(clip.start_request("r", 1))
+        starts.append(start_request(clip, "r", 1))
         clip.commit(bytes(1024), 3840)
-        starts.append(clip.start_request("r", 2))
+        starts.append(start_request(clip, "r", 2))
         clip.end_part("stop")
     assert len(starts) == 4
     assert {start.text for start in starts} == {"One part is short.", "The next one is longer."}

@@ -88,6 +88,7 @@ export default {
   "session.event.resume": "Resumed",
   "session.event.resumed": "Resumed",
   "session.event.moved": "Moved to another worker",
+  "session.event.cut": "Went wrong and was said again",
   "session.event.worker_lost": "Worker lost",
   "session.event.worker_failed": "Worker failed",
   "session.event.started": "Started",

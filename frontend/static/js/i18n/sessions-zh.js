@@ -86,6 +86,7 @@ export default {
   "session.event.resume": "已继续",
   "session.event.resumed": "已继续",
   "session.event.moved": "转移到其他节点",
+  "session.event.cut": "出错后重说",
   "session.event.worker_lost": "失去节点",
   "session.event.worker_failed": "节点故障",
   "session.event.started": "已开始",

@@ -6,7 +6,7 @@ import { h } from "../shared/dom.js";
 import { clock, latency } from "../shared/format.js";
 import { setMessage, t } from "./words.js";
 
-const KNOWN = ["started", "queued", "cancel", "pause", "resume", "resumed", "moved", "worker_lost", "worker_failed"];
+const KNOWN = ["started", "queued", "cancel", "pause", "resume", "resumed", "moved", "cut", "worker_lost", "worker_failed"];
 const EXCERPT = 90;
 
 /** What is told of an event beside its kind: its plain facts. @param {number | null} rate samples per second */

@@ -1,0 +1,118 @@
+"""Statistics of the good speech of one checkpoint, which its watch goes by (`watch.py`).
+
+`watch.npz` beside the weights has them. `python -m benchmarks.bad_generations --fit FILE` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+FILE_NAME = "watch.npz"
+
+
+@dataclass(frozen=True)
+class SpeechStatistics:
+    """Of the good speech of one checkpoint."""
+
+    transition: np.ndarray
+    """float32 [D + 1, D]: (a frame, 1) @ transition is what is expected of the next frame."""
+    whitener: np.ndarray
+    """float32 [D, D]: makes the differences from that independent; D of them have the latents' mean power."""
+    patches_per_token: float
+    patches_besides: float
+
+    @classmethod
+    def load(cls, directory: Path) -> Self | None:
+        """Those of a checkpoint; None where it brings none. Raises ValueError, KeyError, OSError."""
+        path = directory / FILE_NAME
+        if not path.is_file():
+            return None
+        with np.load(path, allow_pickle=False) as file:
+            length = file["length"]
+            transition, whitener = (file[name].astype(np.float32) for name in ("transition", "whitener"))
+        if transition.shape != (len(whitener) + 1, len(whitener)) or whitener.shape[0] != whitener.shape[1]:
+            raise ValueError(f"{path} has matrices of shapes that do not go together")
+        return cls(transition, whitener, float(length[0]), float(length[1]))
+
+    def save(self, path: Path) -> None:
+        """Write the file that `load` reads."""
+        length = np.array([self.patches_per_token, self.patches_besides], np.float32)
+        matrices = {"transition": self.transition, "whitener": self.whitener}
+        np.savez_compressed(path, length=length, **{k: m.astype(np.float16) for k, m in matrices.items()})
+
+    @classmethod
+    def fit(cls, clips: list[np.ndarray], num_tokens: list[int]) -> Self:
+        """clips: latents [n, P, D] of good speech, of texts of `num_tokens` tokens."""
+        frames = [clip.reshape(-1, clip.shape[-1]).astype(np.float64) for clip in clips]
+        before = np.concatenate([_with_one(f[:-1]) for f in frames])
+        after = np.concatenate([f[1:] for f in frames])
+        ridge = 10.0 * np.eye(before.shape[1])
+        transition = np.linalg.solve(before.T @ before + ridge, before.T @ after)
+        covariance = np.cov((after - before @ transition).T)
+        power = np.square(np.concatenate(frames)).mean()
+        whitener = np.linalg.cholesky(np.linalg.inv(covariance)) * np.sqrt(power / len(covariance))
+        lengths = np.polyfit(num_tokens, [len(clip) for clip in clips], 1)
+        return cls(transition.astype(np.float32), whitener.astype(np.float32), *map(float, lengths))
+
+    def expected_patches(self, num_tokens: int) -> float:
+        """Of a text of so many tokens."""
+        return self.patches_per_token * num_tokens + self.patches_besides
+
+    def surprise(self, latents: np.ndarray) -> float:
+        """How little patches [n, P, D] follow from the ones before them: about 1 in good speech.
+
+        The mean squared difference from what is expected of the first frame of each patch, over the power of
+        the latents.
+        """
+        return self.error(latents) / (len(latents) - 1) / float(np.square(latents).mean())
+
+    def error(self, latents: np.ndarray) -> float:
+        """The squared differences of that, summed over all patches [n, P, D] but the first."""
+        matrix, offset = self._step
+        wrong = np.concatenate((latents[1:, 0], latents[:-1, -1]), axis=1) @ matrix + offset
+        return float(np.vdot(wrong, wrong))
+
+    @cached_property
+    def _step(self) -> tuple[np.ndarray, np.ndarray]:
+        """float32 [2 D, D] and [D]: of (the next frame, a frame) to the whitened difference."""
+        expected = self.transition @ self.whitener
+        return np.concatenate((self.whitener, -expected[:-1])), -expected[-1]
+
+
+class RunningSurprise:
+    """That of a speech which grows. What it says of n patches depends on them alone."""
+
+    def __init__(self, statistics: SpeechStatistics) -> None:
+        self._statistics = statistics
+        self._error = self._power = 0.0
+        self._patches = 0
+        """Taken into account."""
+
+    def of(self, latents: Sequence[np.ndarray], look: int) -> float:
+        """Of patches [P, D], at least two. Those that were looked at before, in groups of `look`, are not
+        looked at again.
+        """
+        while len(latents) - self._patches >= look:
+            error, power = self._sums(latents[max(self._patches - 1, 0) : self._patches + look])
+            self._error, self._power = self._error + error, self._power + power
+            self._patches += look
+        rest = latents[max(self._patches - 1, 0) :]
+        error, power = self._sums(rest) if len(latents) > self._patches else (0.0, 0.0)
+        patches = len(latents)
+        return (self._error + error) / (patches - 1) / ((self._power + power) / patches)
+
+    def _sums(self, latents: Sequence[np.ndarray]) -> tuple[float, float]:
+        """Error and power of some patches, the one before them included unless they are the first."""
+        group = np.stack(latents)
+        new = group[1:] if self._patches else group
+        return self._statistics.error(group), float(np.vdot(new, new)) / new[0].size
+
+
+def _with_one(frames: np.ndarray) -> np.ndarray:
+    return np.c_[frames, np.ones(len(frames), frames.dtype)]
