@@ -24,6 +24,9 @@ DEFAULT_VOICE = "default"
 WORDS_ONLY = "words_only"
 """The feature of a model that has to be given words: it has no tokens for digits, or misreads figures."""
 
+LANGUAGE = "language"
+"""The feature of a model that wants to be told the language of a text."""
+
 WATCHED = "watched"
 """The feature of a model whose outputs tell flaws."""
 
@@ -85,6 +88,8 @@ class SpeechRequest:
     """Same seed, same request, same audio: noise is a function of (seed, patch index) alone."""
     voice: str = DEFAULT_VOICE
     """The default voice gives way to a prompt: whose audio goes on tells who speaks."""
+    language: str | None = None
+    """Code of the language of the text; told to models with the feature `LANGUAGE`."""
     prompt_text: str | None = None
     """The words of the prompt audio; given together with `prompt_latents`."""
     prompt_latents: np.ndarray | None = None

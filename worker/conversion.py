@@ -15,6 +15,7 @@ from worker.protocol import Frame, FrameKind, Latents, StartRequest
 LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
 _PLAIN_FIELDS = (
     "text",
+    "language",
     "seed",
     "voice",
     "prompt_text",

@@ -34,7 +34,18 @@ from pydantic import (
     ValidationError,
 )
 
-from worker.bounds import MAX_ANSWER_BYTES, MAX_STATUS_BYTES, Code, Id, Name, SampleRate, Seconds, Words, cut
+from worker.bounds import (
+    MAX_ANSWER_BYTES,
+    MAX_STATUS_BYTES,
+    Code,
+    Id,
+    Label,
+    Name,
+    SampleRate,
+    Seconds,
+    Words,
+    cut,
+)
 from worker.frames import (
     FINISH_REASONS,
     FLAWS,
@@ -205,6 +216,8 @@ class StartRequest(BaseModel):
     request_id: RequestId
     attempt: Unsigned32 = 1
     text: str
+    language: Label | None = None
+    """Code of the language of the text. Said where the model has the feature "language", if it is known."""
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
     voice: str = "default"
     prompt_text: str | None = None

@@ -8,8 +8,9 @@ from typing import Any
 from gateway.sessions import files
 from gateway.sessions.timeline import as_spoken
 from gateway.sessions.wav import file_header
+from gateway.text.language import told_language
 from gateway.timing.envelope import Envelope
-from gateway.timing.part import SpokenPart, language_of_script
+from gateway.timing.part import SpokenPart
 from gateway.timing.words import Times
 
 
@@ -27,7 +28,7 @@ def spoken_part(
     envelope = Envelope(rate)
     envelope.add(pcm)
     text = utterance["text"][part["start"] : part["end"]]
-    given = (timeline.get("request") or {}).get("language") or language_of_script(text, "en")
+    given = (timeline.get("request") or {}).get("language") or told_language(text, ("en",)) or "en"
     language = given.partition("-")[0].lower()
     return SpokenPart(as_spoken(text, part), envelope.seconds, envelope.spans(), language, rate, pcm)
 

@@ -106,7 +106,8 @@ class Clip:
 
     async def prepare(self) -> None:
         """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""
-        if len(self.request.text) > _SHORT_CHARACTERS:
+        reading = self.reading
+        if len(self.request.text) > _SHORT_CHARACTERS or (reading and not reading.is_quick):
             await asyncio.to_thread(lambda: self.places)
 
     def _cut(self) -> list[Part]:

@@ -22,12 +22,13 @@ from gateway.streams.clip import Clip
 from gateway.text import Spoken, normalise
 from gateway.timing.aligner import Aligner
 from gateway.timing.envelope import Envelope
-from gateway.timing.part import PartTimes, SpokenPart, language_of_script
+from gateway.timing.part import PartTimes, SpokenPart
 from gateway.timing.whisper import LONGEST_SECONDS
 from gateway.timing.words import locate
 
 logger = structlog.get_logger(__name__)
 
+_ENGLISH = "en"
 Tell = Callable[[PartTimes], None]
 
 
@@ -167,19 +168,22 @@ async def _find(
     pcm: bytes | None,
     aligner: Aligner | None,
 ) -> PartTimes:
-    request, model = clip.request, clip.model
+    model = clip.model
     spoken = await asyncio.to_thread(_as_spoken, clip, number, text)
-    otherwise = model.languages[0] if len(model.languages) == 1 else "en"
-    given = request.language.partition("-")[0].lower() if request.language else None
+    language = await asyncio.to_thread(_language, clip, number, text) if aligner is not None else _ENGLISH
     part = SpokenPart(
         spoken=spoken,
         seconds=seconds,
         spans=[(0.0, seconds)] if envelope is None else envelope.spans(),
-        language=given or language_of_script(text, otherwise),
+        language=language.partition("-")[0].lower(),
         sample_rate=model.sample_rate,
         pcm=pcm,
     )
     return await part.told(aligner, start, start_seconds, speed)
+
+
+def _language(clip: Clip, number: int, text: str) -> str:
+    return clip.parts[number].language or clip.reading.language_of(text) or _ENGLISH
 
 
 def _as_spoken(clip: Clip, number: int, text: str) -> Spoken:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from gateway.text import NO_LEXICON, Lexicon, Spoken, normalise
+from gateway.text import LANGUAGES, NO_LEXICON, Lexicon, Spoken, normalise
+from gateway.text.language import is_loaded, told_language
 from gateway.text.spoken import Edit
 from gateway.text.ssml import Passage, Script
 from models.sentences import cut, part_ranges
@@ -19,6 +20,8 @@ from worker.protocol import ModelDescription
 Normalize = Literal["auto", "on", "off"]
 WORDS_ONLY = "words_only"
 """The feature of a model that reads words alone: figures have to be put into words for it."""
+TOLD_LANGUAGE = "language"
+"""The feature of a model that wants to be told the language of a text."""
 _SHORTEST_PART = 40
 """Characters. What is still too long in words when cut to this is cut in its words."""
 
@@ -33,6 +36,8 @@ class Part:
     """Seconds of silence before it."""
     rate: float = 1.0
     """How fast it is said, against the rest."""
+    language: str | None = None
+    """Code of its language, where somebody wants to know and it is known."""
     said: Spoken | None = field(default=None, compare=False, repr=False)
     """What is spoken, with the way back to what is written; None where that is all the same."""
 
@@ -40,13 +45,6 @@ class Part:
 def wants_words(normalize: Normalize, model: ModelDescription) -> bool:
     """Whether figures, signs and abbreviations are put into words for a model."""
     return normalize == "on" or (normalize == "auto" and WORDS_ONLY in model.features)
-
-
-def language_of(model: ModelDescription, said: str | None = None) -> str | None:
-    """The language of a text: what was `said` of it, else that of a model that has one alone."""
-    if said is not None:
-        return said
-    return model.languages[0] if len(model.languages) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,8 @@ class Reading:
     language: str | None = None
     """ISO 639 code of the text, where it is known."""
     lexicon: Lexicon = NO_LEXICON
+    around: str | None = None
+    """The language of the text around, where this one doesn't tell its own."""
 
     @property
     def in_words(self) -> bool:
@@ -69,12 +69,39 @@ class Reading:
         """Whether every text is spoken as it is written."""
         return not self.in_words and not self.lexicon
 
+    @property
+    def tells_language(self) -> bool:
+        """Whether the language of each part is of interest."""
+        return self.in_words or TOLD_LANGUAGE in self.model.features
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether nothing has to be loaded first."""
+        return self.language is not None or not self.tells_language or is_loaded(self._known)
+
+    def language_of(self, text: str) -> str | None:
+        """The language of a part of the text; its code may name a region where it was given."""
+        return told_language(text, self._known, self._otherwise) if self.language is None else self.language
+
+    def _told(self, text: str) -> str | None:
+        """The same where it is of interest; else what is known anyway."""
+        return self.language_of(text) if self.tells_language else self.language
+
+    @property
+    def _known(self) -> tuple[str, ...]:
+        return (*LANGUAGES, *self.model.languages)
+
+    @property
+    def _otherwise(self) -> str | None:
+        languages = self.model.languages
+        return self.around or (languages[0] if len(languages) == 1 else None)
+
     def read(self, text: str, fixed: Sequence[Edit] = ()) -> Spoken:
         """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
         spell = WORDS_ONLY in self.model.features
-        return normalise(text, language_of(self.model, self.language), self.lexicon, fixed, spell)
+        return normalise(text, self.language_of(text), self.lexicon, fixed, spell)
 
     def cut(self, text: str) -> list[Part]:
         """`text` in parts that the model speaks well; without words it is one part all the same."""
@@ -83,6 +110,8 @@ class Reading:
     def cut_script(self, script: Script) -> list[Part]:
         """The same of a document with pauses, each of which parts it."""
         reading = self if self.language is not None else replace(self, language=script.language)
+        if reading.tells_language:
+            reading = replace(reading, around=reading.language_of(script.text))
         found: list[Part] = []
         for passage in script.passages:
             first, *others = (replace(part, rate=passage.rate) for part in reading._cut(passage))
@@ -93,24 +122,28 @@ class Reading:
         limit = self.model.part_characters or self.model.max_text_characters
         pieces = self._pieces(passage, limit) or [passage]
         if self.as_written and not passage.fixed:
-            return [Part(piece.text, piece.text) for piece in pieces]
+            return [Part(each.text, each.text, language=self._told(each.text)) for each in pieces]
         return [part for piece in pieces for part in self._parts(piece, limit)]
 
     def _pieces(self, passage: Passage, limit: int | None) -> list[Passage]:
         kept = self.lexicon.ranges(passage.text, passage.fixed)
-        groups = part_ranges(passage.text, limit, _languages(self.model, self.language), kept)
+        groups = part_ranges(passage.text, limit, self._languages(passage.text), kept)
         return [_piece(passage, group) for group in groups]
 
+    def _languages(self, text: str) -> list[str]:
+        """The first decides what is an abbreviation."""
+        language = self._told(text)
+        return [*([language.partition("-")[0].lower()] if language else ()), *self.model.languages]
+
     def _parts(self, piece: Passage, limit: int) -> list[Part]:
-        spoken = self.read(piece.text, piece.fixed)
+        language = self._told(piece.text)
+        spoken = replace(self, language=language).read(piece.text, piece.fixed)
         if len(spoken.text) <= limit:
-            return [Part(piece.text, spoken.text, said=spoken)]
+            return [Part(piece.text, spoken.text, language=language, said=spoken)]
         shorter = len(piece.text) * limit // len(spoken.text)
-        if shorter < min(_SHORTEST_PART, len(piece.text)):
-            return _cut_words(spoken, limit)
-        smaller = self._pieces(piece, shorter)
+        smaller = [] if shorter < min(_SHORTEST_PART, len(piece.text)) else self._pieces(piece, shorter)
         if len(smaller) < 2:
-            return _cut_words(spoken, limit)
+            return [replace(part, language=language) for part in _cut_words(spoken, limit)]
         return [part for each in smaller for part in self._parts(each, limit)]
 
 
@@ -125,11 +158,6 @@ def _piece(passage: Passage, ranges: Sequence[tuple[int, int]]) -> Passage:
         texts.append(passage.text[start:end])
         at += end - start + 1
     return Passage(" ".join(texts), tuple(fixed))
-
-
-def _languages(model: ModelDescription, language: str | None) -> list[str]:
-    """The first decides what is an abbreviation."""
-    return [*([language.partition("-")[0].lower()] if language else ()), *model.languages]
 
 
 def _cut_words(spoken: Spoken, limit: int) -> list[Part]:

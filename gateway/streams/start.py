@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple
 
 from gateway.streams.clip import Clip
+from gateway.streams.parts import TOLD_LANGUAGE
 from gateway.streams.progress import seed_of_take
 from worker.protocol import Latents, StartRequest
 
@@ -25,6 +26,7 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
         attempt=attempt,
         text=clip.spoken_part,
         seed=seed_of_take(clip.seed, clip.part, clip.take),
+        language=clip.parts[clip.part].language if TOLD_LANGUAGE in model.features else None,
         voice=clip.conditioning.voice,
         reference_latents=clip.conditioning.reference_latents,
         prompt_text=clip.conditioning.prompt_text,

@@ -3,6 +3,7 @@
     normalise("It costs $5.20.").text       # "It costs five dollars and twenty cents."
 
 normaliser.py  `normalise`: which language a sentence is in, and what is done in which order
+language.py    `told_language`: which of several languages a text is in
 spoken.py      `Spoken`: the result, with the way back to what was written
 lexicon.py     `Lexicon`: words that are said otherwise than they are written
 ssml.py        `parse_ssml`: text with pauses and words that are said otherwise
@@ -13,7 +14,7 @@ pace.py        which share of the time each character takes
 marks.py       Markdown and emoji
 addresses.py   URLs, e-mail addresses, file names
 english/       rules for English
-chinese.py     rules for Chinese, before the grammars of wetext
+chinese/       rules for Chinese, before the grammars of wetext
 """
 
 from gateway.text.lexicon import NO_LEXICON, Lexicon

@@ -10,7 +10,6 @@ import structlog
 
 from gateway.text import Spoken
 from gateway.text.pace import said_up_to
-from gateway.text.spoken import is_ideogram
 from gateway.timing.aligner import Aligner, AlignmentError
 from gateway.timing.alignment import aligned, pieces
 from gateway.timing.estimate import estimate
@@ -128,12 +127,3 @@ class SpokenPart:
         said = await asyncio.to_thread(said_up_to, self.spoken)
         end_seconds = start_seconds + self.seconds / speed
         return PartTimes(self.spoken.written, start, end_seconds, times, tuple(said))
-
-
-def language_of_script(text: str, otherwise: str) -> str:
-    """ISO 639 code of a text by its characters, where they are of one language."""
-    if any("\u3040" <= character <= "\u30ff" for character in text):
-        return "ja"
-    if any("\uac00" <= character <= "\ud7a3" for character in text):
-        return "ko"
-    return "zh" if any(map(is_ideogram, text)) else otherwise

@@ -48,7 +48,7 @@ def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
         model = worker.model
         for name in model.voices if model else ():
             if name != "default":
-                language = model.languages[0] if model.languages else None
+                language = model.languages[0] if len(model.languages) == 1 else None
                 voices[name] = _built_in(name, name, language, f"A voice of {model.name}")
     return sorted(voices.values(), key=lambda voice: (voice["id"] != "default", voice["id"]))
 

@@ -35,6 +35,12 @@ logger = logging.getLogger(__name__)
 
 BUNDLED_DIRECTORY = Path(__file__).parent / "bundled"
 Progress = Callable[[str, float], None]
+_FIRST_LANGUAGES = ("en", "zh")
+"""Of VoxCPM-0.5B and VoxCPM1.5; those of VoxCPM2, as its authors list them, need no tag:"""
+_RELEASED_LANGUAGES = (
+    "en", "zh", "ar", "da", "de", "el", "es", "fi", "fr", "he", "hi", "id", "it", "ja", "km", "ko", "lo",
+    "ms", "my", "nl", "no", "pl", "pt", "ru", "sv", "sw", "th", "tl", "tr", "vi",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,9 @@ class Checkpoint:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        return tuple(self.generation.get("languages", ()))
+        """ISO 639 codes: those that it names, else those of its generation's release."""
+        released = _RELEASED_LANGUAGES if self.config.supports_reference else _FIRST_LANGUAGES
+        return tuple(self.generation.get("languages", released))
 
 
 def resolve_model(model: str, progress: Progress | None = None) -> Path:

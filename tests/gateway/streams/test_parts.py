@@ -10,7 +10,7 @@ from gateway.streams.parts import WORDS_ONLY, Part, Reading
 from gateway.streams.resume_token import ResumeTokens
 from gateway.streams.start import start_request
 from gateway.synthesis.synthesis import Synthesis
-from gateway.text import Lexicon
+from gateway.text import Lexicon, language
 from models import speech
 from tests.gateway.fleet import describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker
@@ -124,3 +124,54 @@ def test_a_part_ends_in_no_word_of_the_lexicon() -> None:
     cut = reading.cut(text)
     assert sum("Yahoo! Inc." in part.written and "Yahoo ink" in part.spoken for part in cut) == 4
     assert all(len(part.spoken) <= 24 for part in cut)
+
+
+GERMAN = "Der Zug nach Hamburg fährt um 15:30 Uhr vom Gleis 7 ab."
+
+
+def polyglot(*features: str, part_characters: int = 60) -> ModelDescription:
+    described = model(*features, part_characters=part_characters)
+    return described.model_copy(update={"languages": ("en", "zh", "de", "fr")})
+
+
+def test_each_part_is_read_in_its_own_language() -> None:
+    text = f"It costs $5 today.\n\n{GERMAN}\n\n门票100元。\n\nWe paid 20 dollars for the tickets."
+    parts = Clip(TtsRequest(text=text, normalize="on"), 1, 60.0)
+    parts.begin(polyglot())
+    assert [(part.spoken, part.language) for part in parts.parts] == [
+        ("It costs five dollars today.", "en"),
+        (GERMAN, "de"),
+        ("门票一百元。", "zh"),
+        ("We paid twenty dollars for the tickets.", "en"),
+    ]
+
+
+def test_what_tells_no_language_is_read_like_the_text_around_it() -> None:
+    clip = Clip(TtsRequest(text="今天的会议时间是下午。\n\n3:30\n\n请准时参加。", normalize="on"), 1, 60.0)
+    clip.begin(polyglot())
+    assert [part.language for part in clip.parts] == ["zh", "zh", "zh"]
+    assert clip.parts[1].spoken == "三点三十分" or "三点" in clip.parts[1].spoken
+
+
+def test_a_language_that_is_given_holds_for_all_parts() -> None:
+    clip = Clip(TtsRequest(text=f"It is 5.\n\n{GERMAN}", normalize="on", language="de-AT"), 1, 60.0)
+    clip.begin(polyglot("language"))
+    assert [part.spoken for part in clip.parts] == ["It is 5.", GERMAN]
+    assert start_request(clip, "r", 1).language == "de-AT"
+
+
+@pytest.mark.parametrize(("features", "told"), [((), None), (("language",), "de")])
+def test_a_model_that_wants_to_know_is_told_the_language(features: tuple[str, ...], told: str | None) -> None:
+    clip = Clip(TtsRequest(text=GERMAN), 1, 60.0)
+    clip.begin(polyglot(*features))
+    assert start_request(clip, "r", 1).language == told
+
+
+def test_nothing_is_loaded_where_the_language_is_of_no_interest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "_load", lambda: pytest.fail("loaded"))
+    clip = Clip(TtsRequest(text=GERMAN), 1, 60.0)
+    clip.begin(polyglot())
+    assert clip.reading.is_quick and clip.parts[0].language is None
+    clip = Clip(TtsRequest(text="It is 5 o'clock in the morning."), 1, 60.0)
+    clip.begin(model(WORDS_ONLY))
+    assert clip.reading.is_quick and clip.parts[0].language == "en"

@@ -15,7 +15,7 @@ from gateway.text import normalise
 from gateway.timing import aligner as module
 from gateway.timing.aligner import AlignerProcess, AlignmentError, open_aligner
 from gateway.timing.alignment import Heard, pieces
-from gateway.timing.part import SpokenPart, language_of_script
+from gateway.timing.part import SpokenPart
 from gateway.timing.whisper import AlignerMissingError, Whisper, find_model
 from tests.gateway.timing.audio import RATE, FakeAligner, noise
 
@@ -108,13 +108,6 @@ def test_which_one_is_meant(tmp_path: Path) -> None:
         open_aligner(str(tmp_path))
     if find_spec("faster_whisper") is None:
         assert open_aligner("auto") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "language"), [("Hello", "en"), ("你好", "zh"), ("こんにちは世界", "ja"), ("안녕", "ko")]
-)
-def test_languages_by_script(text: str, language: str) -> None:
-    assert language_of_script(text, "en") == language
 
 
 def part(text: str = "Hello there, world.", seconds: float = 1.0, **fields: object) -> SpokenPart:
