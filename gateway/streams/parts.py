@@ -98,9 +98,11 @@ class Reading:
 
     def read(self, text: str, fixed: Sequence[Edit] = ()) -> Spoken:
         """`text` as it is spoken. `fixed`: what is said for places in it, whatever else holds."""
+        spell = WORDS_ONLY in self.model.features
+        if spell:
+            fixed = [replace(edit, spoken=edit.named or edit.spoken) for edit in fixed]
         if not self.in_words:
             return self.lexicon.respell(text, fixed)[0]
-        spell = WORDS_ONLY in self.model.features
         return normalise(text, self.language_of(text), self.lexicon, fixed, spell)
 
     def cut(self, text: str) -> list[Part]:
@@ -154,7 +156,7 @@ def _piece(passage: Passage, ranges: Sequence[tuple[int, int]]) -> Passage:
     at = 0
     for start, end in ranges:
         inside = (edit for edit in passage.fixed if start <= edit.start and edit.end <= end)
-        fixed += (Edit(edit.start - start + at, edit.end - start + at, edit.spoken) for edit in inside)
+        fixed += (edit.moved(at - start) for edit in inside)
         texts.append(passage.text[start:end])
         at += end - start + 1
     return Passage(" ".join(texts), tuple(fixed))

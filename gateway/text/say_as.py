@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 
 from gateway.text.chinese import numbers as chinese_numbers
+from gateway.text.english import letters
 from gateway.text.english import numbers as english_numbers
 from gateway.text.normaliser import normalise
-from gateway.text.spoken import is_ideogram
+from gateway.text.rules import apply
+from gateway.text.spoken import Spoken, is_ideogram
 
 _WHOLE = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+|[+-]?\d{1,15}")
 _ORDINAL = re.compile(r"(\d{1,3}(?:,\d{3})+|\d{1,15})(?:st|nd|rd|th)?", re.I)
@@ -25,12 +27,21 @@ class CannotSay(ValueError):
 def say_as(text: str, kind: str, language: str, format: str | None = None) -> str:
     """`text` in words. `kind`: one of KINDS; `language`: "en" or "zh"; `format`: of a date.
 
-    Raises CannotSay.
+    Raises CannotSay. `by_name` says the same for models that cannot spell.
     """
     said = _KINDS[kind](text.strip(), language, format)
     if not said.strip() or (kind in _IN_WORDS and any(map(str.isdecimal, said))):
         raise CannotSay(f"cannot be read as {kind}")
     return said
+
+
+def by_name(said: str, kind: str, language: str) -> str:
+    """What `say_as` made of a text, with its letters by their names: "ay bee one" for "A B one"."""
+    if language == "zh":
+        return said
+    if kind in _SPELT:
+        return " ".join(letters.NAMES.get(each, each) for each in said.split(" "))
+    return Spoken.of(said).edited(apply(letters.RULES, said)).text
 
 
 def _characters(text: str, language: str, format: str | None) -> str:
@@ -94,4 +105,5 @@ _KINDS: dict[str, Callable[[str, str, str | None], str]] = {
     "telephone": _telephone,
 }
 _IN_WORDS = ("date", "time")
+_SPELT = ("characters", "spell-out")
 KINDS = tuple(_KINDS)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,12 @@ class Edit:
     start: int
     end: int
     spoken: str
+    named: str | None = None
+    """The same for a model that cannot spell: letters by their names."""
+
+    def moved(self, characters: int) -> Edit:
+        """In a text with so many characters more before it."""
+        return replace(self, start=self.start + characters, end=self.end + characters)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from xml.parsers import expat
 
 from gateway.text.lexicon import check_spoken
-from gateway.text.say_as import DATE_FORMATS, KINDS, CannotSay, say_as
+from gateway.text.say_as import DATE_FORMATS, KINDS, CannotSay, by_name, say_as
 from gateway.text.spoken import Edit, is_ideogram
 from models.sentences import has_words
 
@@ -191,18 +191,21 @@ class _Reader:
             written = " ".join(self.inner.split())
             if not written:
                 raise SsmlError(f"<{name}> holds no text")
-            self._say(written, self._spoken(name, written))
+            self._say(written, *self._spoken(name, written))
 
-    def _spoken(self, name: str, written: str) -> str:
+    def _spoken(self, name: str, written: str) -> tuple[str, str | None]:
+        """What is said, and how a model has it said that cannot spell."""
         try:
             if name == "sub":
-                return check_spoken(self._needed(name, "alias"))
+                return check_spoken(self._needed(name, "alias")), None
             kind, format = self._needed(name, "interpret-as"), self.attributes.get("format")
             if kind not in KINDS:
                 raise SsmlError(f"<say-as> cannot read as {kind[:40]!r}; known are {', '.join(KINDS)}")
             if format is not None and (kind != "date" or format not in DATE_FORMATS):
                 raise SsmlError(f"<say-as>: format is one of {', '.join(DATE_FORMATS)}, of a date")
-            return say_as(written, kind, self._language_of(written), format)
+            language = self._language_of(written)
+            said = say_as(written, kind, language, format)
+            return said, by_name(said, kind, language)
         except CannotSay as error:
             raise SsmlError(f"<say-as>: {written[:40]!r} {error}") from error
         except ValueError as error:
@@ -218,14 +221,14 @@ class _Reader:
             return "zh" if self.language.lower().startswith("zh") else "en"
         return "zh" if any(map(is_ideogram, f"{self.text}{written}")) else "en"
 
-    def _say(self, data: str, spoken: str | None = None) -> None:
+    def _say(self, data: str, spoken: str | None = None, named: str | None = None) -> None:
         if data.strip():
             self._end_passage()
         words = re.sub(r"\s+", " ", data)
         if not self.text or self.text.endswith(" "):
             words = words.removeprefix(" ")
         if spoken is not None:
-            self.fixed.append(Edit(len(self.text), len(self.text) + len(words), spoken))
+            self.fixed.append(Edit(len(self.text), len(self.text) + len(words), spoken, named))
         self.text += words
 
     def _end_passage(self) -> None:

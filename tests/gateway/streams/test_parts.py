@@ -175,3 +175,20 @@ def test_nothing_is_loaded_where_the_language_is_of_no_interest(monkeypatch: pyt
     clip = Clip(TtsRequest(text="It is 5 o'clock in the morning."), 1, 60.0)
     clip.begin(model(WORDS_ONLY))
     assert clip.reading.is_quick and clip.parts[0].language == "en"
+
+
+SPELT = (
+    "<speak>Flight <say-as interpret-as='characters'>ab1</say-as> of <sub alias='A B'>Air</sub> leaves at "
+    "<say-as interpret-as='time'>9:30am</say-as>, gate <say-as interpret-as='spell-out'>C</say-as>.</speak>"
+)
+
+
+@pytest.mark.parametrize("normalize", ["auto", "off"])
+def test_letters_that_an_author_has_spelt_are_named_for_a_model_that_cannot_spell(normalize: str) -> None:
+    spoken = {}
+    for features in ((), (WORDS_ONLY,)):
+        clip = Clip(TtsRequest(text=SPELT, input_type="ssml", normalize=normalize), 1, 60.0)
+        clip.begin(model(*features))
+        spoken[features] = clip.spoken_text
+    assert spoken[()] == "Flight A B one of A B leaves at nine thirty a m, gate C."
+    assert spoken[WORDS_ONLY,] == "Flight ay bee one of A B leaves at nine thirty ay em, gate see."
