@@ -1,13 +1,24 @@
-// OpenAI's and ElevenLabs' JavaScript SDKs. Run where they are installed; prints as `cases.py` does.
+// JavaScript SDKs. Run where they are installed; prints as `cases.py` does.
 import assert from "node:assert/strict";
 
+import { createOpenAI } from "@ai-sdk/openai";
+import Cartesia from "@cartesia/cartesia-js";
+import { DeepgramClient } from "@deepgram/sdk";
 import { ElevenLabsClient } from "@elevenlabs/elevenlabs-js";
+import { generateSpeech } from "ai";
 import OpenAI from "openai";
 
-const { URL: url, KEY: key } = process.env;
+const { URL: url, SECURE_URL: secureUrl, KEY: key } = process.env;
 const TEXT = "The doors open at nine. Please bring your ticket.";
 const openai = new OpenAI({ apiKey: key, baseURL: `${url}/v1` });
 const elevenlabs = new ElevenLabsClient({ apiKey: key, baseUrl: url });
+const sockets = url.replace("http", "ws");
+const place = { base: url, production: sockets, agent: sockets, agentRest: url };
+const deepgram = new DeepgramClient({ apiKey: key, environment: place });
+const cartesia = new Cartesia({ apiKey: key, baseURL: secureUrl, maxRetries: 0 }); // its sockets are wss alone
+const aiSdk = createOpenAI({ apiKey: key, baseURL: `${url}/v1` });
+const RAW = { container: "raw", encoding: "pcm_s16le", sample_rate: 24000 };
+const ORDER = { model_id: "sonic-3", voice: { mode: "id", id: "default" }, output_format: RAW };
 
 async function bytesOf(stream) {
   let bytes = 0;
@@ -30,6 +41,15 @@ const cases = {
     const [model] = (await openai.models.list()).data;
     assert.equal((await openai.models.retrieve(model.id)).id, model.id);
   },
+  async case_ai_sdk_speech() {
+    const order = { model: aiSdk.speech("tts-1"), text: TEXT, maxRetries: 0 };
+    const { audio } = await generateSpeech({ ...order, voice: "alloy", outputFormat: "wav", speed: 1.2 });
+    assert(audio.uint8Array.length > 50_000, audio.uint8Array.length);
+    assert.equal(audio.format, "wav");
+    const usual = await generateSpeech(order);
+    assert.equal(usual.audio.mediaType, "audio/mpeg");
+    await assert.rejects(generateSpeech({ ...order, voice: "nobody" }), /nobody/);
+  },
   async case_elevenlabs_convert_and_stream() {
     const { textToSpeech } = elevenlabs;
     const options = { text: TEXT, outputFormat: "pcm_24000", voiceSettings: { speed: 1.1 } };
@@ -51,6 +71,53 @@ const cases = {
     assert.equal((await elevenlabs.voices.search({ pageSize: 1 })).voices.length, 1);
     assert.equal((await elevenlabs.models.list()).length, 1);
   },
+  async case_cartesia_bytes_and_voices() {
+    const answer = await cartesia.tts.generate({ ...ORDER, transcript: TEXT });
+    assert((await answer.arrayBuffer()).byteLength > 2 * 24_000);
+    for await (const voice of cartesia.voices.list({ limit: 1 })) assert(voice.id);
+    await assert.rejects(cartesia.tts.generate({ ...ORDER, voice: "nobody", transcript: TEXT }), Cartesia.NotFoundError);
+  },
+  async case_cartesia_context() {
+    const socket = await cartesia.tts.websocket();
+    const context = socket.context({ ...ORDER, add_timestamps: true });
+    for (const word of TEXT.split(" ")) await context.push({ transcript: `${word} ` });
+    await context.no_more_inputs();
+    let bytes = 0;
+    const words = [];
+    for await (const event of context.receive()) {
+      if (event.type === "chunk") bytes += event.audio.length;
+      if (event.type === "timestamps") words.push(...event.word_timestamps.words);
+    }
+    assert.deepEqual(words, TEXT.split(" "));
+    assert(bytes > 2 * 24_000, bytes);
+    socket.close();
+  },
+  async case_deepgram_clips() {
+    for (const encoding of ["mp3", "linear16", "opus"]) {
+      const answer = await deepgram.speak.v1.audio.generate({ text: TEXT, encoding });
+      assert((await answer.arrayBuffer()).byteLength > 5000, encoding);
+    }
+    await assert.rejects(deepgram.speak.v1.audio.generate({ text: TEXT, model: "nobody" }), /nobody/);
+  },
+  async case_deepgram_socket() {
+    const socket = await deepgram.speak.v1.connect({ encoding: "linear16", sample_rate: 24000 });
+    let bytes = 0;
+    const flushed = new Promise((resolve, reject) => {
+      socket.on("error", reject);
+      socket.on("message", (message) => {
+        if (message.type === "Flushed") resolve();
+        else if (message.type === "Warning") reject(new Error(JSON.stringify(message)));
+        else bytes += message.size ?? message.byteLength ?? 0;
+      });
+    });
+    socket.connect();
+    await socket.waitForOpen();
+    for (const word of TEXT.split(" ")) socket.sendText({ type: "Speak", text: `${word} ` });
+    socket.sendFlush({ type: "Flush" });
+    await flushed;
+    assert(bytes > 2 * 24_000, bytes);
+    socket.close();
+  },
 };
 
 const results = {};
@@ -63,3 +130,4 @@ for (const [name, run] of Object.entries(cases)) {
   }
 }
 console.log(JSON.stringify(results));
+process.exit(0); // whatever a client has left open
