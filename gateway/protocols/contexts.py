@@ -1,11 +1,11 @@
 """The contexts of one socket: stretches of speech side by side, each spoken in a task of its own.
 
-    async with contexts:                              # what still speaks at the end of the block is ended
-        contexts.check_room()
-        contexts.open("a", Context(...), caller)
-        contexts["a"].dialogue.append("Good morning.")
-        contexts["a"].dialogue.finish()
-        ...                                           # `ended("a", None)` is called: all of it is said
+async with contexts:                              # what still speaks at the end of the block is ended
+    contexts.check_room()
+    contexts.open("a", Context(...), caller)
+    contexts["a"].dialogue.append("Good morning.")
+    contexts["a"].dialogue.finish()
+    ...                                           # `ended("a", None)` is called: all of it is said
 """
 
 from __future__ import annotations

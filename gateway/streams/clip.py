@@ -22,6 +22,7 @@ from gateway.text.ssml import Script, parse_ssml
 from gateway.timing.words import locate
 from worker.protocol import ModelDescription
 
+_ENGLISH = "en"
 _CUT_PAUSE_SECONDS = 0.2
 """Of silence between what was heard of a part and the part again."""
 _SHORT_CHARACTERS = 500
@@ -141,6 +142,12 @@ class Clip:
     def parts(self) -> list[Part]:
         """What is spoken, one after the other."""
         return self._cut()
+
+    def language_of(self, number: int) -> str:
+        """ISO 639 code of a part, without its region; English where it is not known. May load a model."""
+        part = self._cut()[number]
+        language = part.language or self.reading.language_of(part.written) or _ENGLISH
+        return language.partition("-")[0].lower()
 
     @property
     def texts(self) -> list[str]:

@@ -28,7 +28,6 @@ from gateway.timing.words import locate
 
 logger = structlog.get_logger(__name__)
 
-_ENGLISH = "en"
 Tell = Callable[[PartTimes], None]
 
 
@@ -170,20 +169,16 @@ async def _find(
 ) -> PartTimes:
     model = clip.model
     spoken = await asyncio.to_thread(_as_spoken, clip, number, text)
-    language = await asyncio.to_thread(_language, clip, number, text) if aligner is not None else _ENGLISH
+    language = await asyncio.to_thread(clip.language_of, number) if aligner is not None else ""
     part = SpokenPart(
         spoken=spoken,
         seconds=seconds,
         spans=[(0.0, seconds)] if envelope is None else envelope.spans(),
-        language=language.partition("-")[0].lower(),
+        language=language,
         sample_rate=model.sample_rate,
         pcm=pcm,
     )
     return await part.told(aligner, start, start_seconds, speed)
-
-
-def _language(clip: Clip, number: int, text: str) -> str:
-    return clip.parts[number].language or clip.reading.language_of(text) or _ENGLISH
 
 
 def _as_spoken(clip: Clip, number: int, text: str) -> Spoken:

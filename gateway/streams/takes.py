@@ -9,14 +9,15 @@ the text was said in it, so nothing of the text is left out. Where the first pat
 heard. The cut is at the place of that patch and of nothing else, so whoever goes on with the clip makes the
 same one.
 
-Of a clip that is sent whole, `HeldTakes` keeps the audio of a part until all of it was made; of its takes the
-one with the least flaw is heard, the first of equal ones.
+Of a clip that is sent whole, `HeldTakes` keeps the audio of a part until all of it was made, and where there
+is an aligner that has time, until that has listened; of its takes the one with the least flaw is heard, the
+first of equal ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 
 from gateway.audio.fade import fade_out
 from gateway.streams.clip import Clip
@@ -25,11 +26,20 @@ from worker.protocol import FLAWS, Frame
 
 _CUTTING = FLAWS[FLAWS.index("repeated") :]
 """Flaws that a listener minds more than a cut."""
+MISREAD = "misread"
+"""What is heard is not the text; told by who listens."""
+_FLAWS = (*FLAWS[: FLAWS.index("repeated")], MISREAD, *_CUTTING)
+LEAST_CONFIDENCE = 0.4
+"""Of who listens, that the text was said. Of good speech it is .64 and more."""
 
 Repeated = Callable[[int, str, str], None]
 """Told of each further take: number of the part, flaw of the take before, outcome of the metric
 `voxfleet_takes_total`.
 """
+
+
+Listen = Callable[[bytes], Awaitable[float | None]]
+"""How well what is heard in s16le samples fits the text of the present part, from 0 to 1; None: not known."""
 
 
 class Takes:
@@ -69,6 +79,10 @@ class Takes:
             self._deliver(pcm)
         self._repeated(clip.part, frame.flaw, "cut")
 
+    async def settle(self) -> str:
+        """The flaw of the take that has ended, where somebody had to listen to find it; else ""."""
+        return ""
+
     def patch(self, pcm: bytes) -> None:
         """A patch was committed that is not the last of its part."""
         self._deliver(pcm)
@@ -89,10 +103,27 @@ class _Take:
     flaw: str
     progress: Progress
     """Of the clip with this take."""
+    confidence: float = 1.0
+    """Of who listened to it, from 0 to 1; 1 where nobody did."""
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The less, the better."""
+        return _FLAWS.index(self.flaw), -self.confidence
+
+    def heard(self, confidence: float | None) -> _Take:
+        """The same, as well as somebody understood it who listened."""
+        if confidence is None:
+            return self
+        misread = not self.flaw and confidence < LEAST_CONFIDENCE
+        return replace(self, flaw=MISREAD if misread else self.flaw, confidence=round(confidence, 1))
 
 
 class HeldTakes(Takes):
-    """Keeps the audio of a part until it is known to be good; flawed ones are spoken again `most` times."""
+    """Keeps the audio of a part until it is known to be good; flawed ones are spoken again `most` times.
+
+    A part that its worker finds good waits for `settle`, which has somebody listen to it.
+    """
 
     def __init__(
         self,
@@ -101,15 +132,19 @@ class HeldTakes(Takes):
         most: int,
         repeated: Repeated,
         came: Callable[[bytes], None],
+        listen: Listen | None = None,
     ) -> None:
         """`came` gets all audio as it comes, of every take."""
         super().__init__(clip, deliver, most, repeated)
         self._came = came
+        self._listen = listen
         self._pcm: list[bytes] = []
         self._before: Progress | None = None
         """Of the clip when the present part began here."""
         self._best: _Take | None = None
         self._last_flaw = ""
+        self._unheard: _Take | None = None
+        """Waits for `settle`."""
 
     @property
     def may_repeat(self) -> bool:
@@ -131,18 +166,33 @@ class HeldTakes(Takes):
         self._pcm.append(pcm)
 
     def end(self, pcm: bytes, reason: str, flaw: str) -> None:
-        """The best take is heard, or another one begins."""
-        clip = self._clip
+        """The best take is heard, or another one begins, or `settle` decides."""
         self._came(pcm)
-        take = _Take(b"".join((*self._pcm, pcm)), reason, flaw, clip.progress)
+        take = _Take(b"".join((*self._pcm, pcm)), reason, flaw, self._clip.progress)
         self._pcm.clear()
+        if self._listen is not None and not flaw and self._before is not None and self._most:
+            self._unheard = take
+        else:
+            self._decide(take)
+
+    async def settle(self) -> str:
+        """Whether who listened found a flaw in the take that has ended: that, or ""."""
+        take, self._unheard = self._unheard, None
+        if take is None:
+            return ""
+        heard = take.heard(await self._listen(take.pcm))
+        self._decide(heard)
+        return heard.flaw
+
+    def _decide(self, take: _Take) -> None:
+        clip = self._clip
         best, before = self._best, self._last_flaw
-        better = best is None or FLAWS.index(flaw) < FLAWS.index(best.flaw)
+        better = best is None or take.rank < best.rank
         self._best = take if better else best
         if clip.take:
             self._repeated(clip.part, before, "better" if better else "no_better")
-        if flaw and self.may_repeat:
-            self._last_flaw = flaw
+        if take.flaw and self.may_repeat:
+            self._last_flaw = take.flaw
             clip.begin_take(self._before)
             return
         chosen = self._best

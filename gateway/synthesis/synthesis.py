@@ -35,9 +35,11 @@ from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.retakes import note_retake
 from gateway.text import Lexicon
+from gateway.timing.listening import confidence_in
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
+from worker.protocol import WATCHED
 
 __all__ = ["Listener", "Outcome", "Synthesis"]
 
@@ -220,8 +222,16 @@ class Synthesis:
     def _new_takes(self) -> Takes:
         most, repeated = self._settings.max_retakes, partial(note_retake, self._gateway, self._request_id)
         if self._whole:
-            return HeldTakes(self.clip, self._hand_on, most, repeated, self._came)
+            return HeldTakes(self.clip, self._hand_on, most, repeated, self._came, self._understand)
         return Takes(self.clip, self._deliver, most, repeated)
+
+    async def _understand(self, pcm: bytes) -> float | None:
+        """How well what is heard of the present part fits its text, where somebody has time to listen."""
+        aligner, clip = self._gateway.aligner, self.clip
+        if aligner is None or WATCHED not in clip.model.features:
+            return None
+        language = await asyncio.to_thread(clip.language_of, clip.part)
+        return await confidence_in(aligner, clip.spoken_part, language, pcm, clip.model.sample_rate)
 
     # ------------------------------------------------------------------------------------ `attempts.Work`
 
@@ -250,6 +260,8 @@ class Synthesis:
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                 )
                 self._attempts.forgive()
+                if flaw := await self._takes.settle():
+                    worker.figures.flaws[flaw] += 1
                 if self.clip.take and self.clip.finish_reason is None:  # the next take is due
                     continue
                 if self._one_part or self._listener.is_behind or self._delivery.is_behind:

@@ -49,6 +49,10 @@ class AlignmentError(Exception):
 class Aligner(Protocol):
     """Whoever can listen."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether who asks now has to wait for others."""
+
     async def align(self, pcm: bytes, sample_rate: int, pieces: Sequence[str], language: str) -> Heard:
         """When each of `pieces` is said, which together are what is said in s16le mono samples.
 
@@ -88,6 +92,12 @@ class AlignerProcess:
         self._asking: asyncio.Task[None] | None = None
         self._process: Process | None = None
         self._rests_until = 0.0
+        self._at_work = False
+
+    @property
+    def busy(self) -> bool:
+        """See `Aligner`."""
+        return self._at_work or not self._waiting.empty()
 
     async def align(self, pcm: bytes, sample_rate: int, pieces: Sequence[str], language: str) -> Heard:
         """See `Aligner`."""
@@ -123,6 +133,7 @@ class AlignerProcess:
             if question.answer.done():  # whoever asked does not wait any more
                 continue
             try:
+                self._at_work = True
                 async with asyncio.timeout(_ANSWER_SECONDS):
                     answer = await self._ask(question)
             except (OSError, EOFError, ValueError, TimeoutError) as error:
@@ -132,6 +143,8 @@ class AlignerProcess:
                 raise
             else:
                 question.take(answer)
+            finally:
+                self._at_work = False
 
     async def _ask(self, question: _Question) -> Heard | str:
         if self._process is None:

@@ -11,8 +11,10 @@ from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.streams.progress import seed_of_take
 from gateway.synthesis.synthesis import Outcome, Synthesis
+from gateway.timing.listening import confidence_in
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of
 from tests.gateway.streams.test_relay import SEED, TEXT, Ear, gateway_of, prefer_the_first
+from tests.gateway.timing.audio import FakeAligner
 from worker.protocol import WATCHED, StartRequest
 
 SENTENCES = ["One sentence comes first.", "Another one follows it.", "The third one is the last."]
@@ -139,3 +141,64 @@ async def test_a_take_that_breaks_off_is_finished_by_another_worker(patches: int
     (resumed,) = sound.requests
     assert resumed.seed == seed_of_take(SEED, 0, 1)
     assert (resumed.resume_latents.shape[0] if resumed.resume_latents else 0) == patches
+
+
+async def listened(aligner: FakeAligner, worker: ScriptedWorker, **options: object) -> tuple[Ear, dict]:
+    async with gateway_of(worker, aligner="off", **options) as gateway:
+        gateway.aligner = aligner
+        await speak(gateway, ear := Ear())
+        flaws = counted(gateway, "voxfleet_worker_flaws_total", "flaw")
+    return ear, flaws
+
+
+async def test_what_is_not_understood_is_spoken_again_and_listened_to_again() -> None:
+    aligner = FakeAligner()
+    aligner.confidences = [0.2]
+    worker = worker_of(Act())
+    ear, flaws = await listened(aligner, worker)
+    assert ear.pcm == take(1)
+    assert (flaws, len(worker.requests), len(aligner.asked)) == ({"misread": 1}, 2, 2)
+    samples, said, language = aligner.asked[0]
+    assert (samples, "".join(said), language) == (len(take(0)) // 2, TEXT, "en")
+
+
+@pytest.mark.parametrize(
+    ("confidences", "flaws", "best"),
+    [
+        ([0.1, 0.3, 0.2], ["", "", ""], 1),
+        ([0.2, 0.1, 0.9], ["", "", ""], 2),
+        ([0.1], ["", "noisy", "noisy"], 0),
+        ([0.1], ["noisy", "", "quiet"], 2),
+    ],
+)
+async def test_of_takes_that_nobody_understood_the_clearest_is_heard(
+    confidences: list[float], flaws: list[str], best: int
+) -> None:
+    aligner = FakeAligner()
+    aligner.confidences = confidences
+    ear, _ = await listened(aligner, worker_of(*(Act(flaw=flaw) for flaw in flaws)))
+    assert ear.pcm == take(best)
+
+
+@pytest.mark.parametrize("reason", ["busy", "refused", "slow", "not watched", "forbidden", "streamed"])
+async def test_nobody_waits_for_who_cannot_listen(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    aligner = FakeAligner(confidence=0.1, refusal="no such language" if reason == "refused" else "")
+    aligner.busy = reason == "busy"
+    if reason == "slow":
+        monkeypatch.setattr("gateway.timing.listening._PATIENCE_SECONDS", 0.05)
+        aligner.may_answer.clear()
+    worker = ScriptedWorker([Act()]) if reason == "not watched" else worker_of(Act())
+    async with gateway_of(worker, aligner="off", max_retakes=0 if reason == "forbidden" else 2) as gateway:
+        gateway.aligner = aligner
+        await speak(gateway, ear := Ear(), whole=reason != "streamed")
+    assert ear.pcm == take(0)
+    assert len(worker.requests) == 1
+    assert len(aligner.asked) == (reason in ("refused", "slow"))
+
+
+async def test_a_few_words_and_very_long_ones_are_not_judged() -> None:
+    aligner = FakeAligner(confidence=0.1)
+    second = bytes(2 * 24_000)
+    assert await confidence_in(aligner, "Yes, of course.", "en", second, 24_000) is None
+    assert await confidence_in(aligner, "Yes, of course it is.", "en", 31 * second, 24_000) is None
+    assert await confidence_in(aligner, "Yes, of course it is.", "en", second, 24_000) == 0.1

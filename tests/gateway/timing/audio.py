@@ -29,6 +29,9 @@ class FakeAligner:
     def __init__(self, seconds_each: float = 0.1, confidence: float = 0.9, refusal: str = "") -> None:
         self.seconds_each, self.confidence, self.refusal = seconds_each, confidence, refusal
         self.asked: list[tuple[int, list[str], str]] = []
+        self.confidences: list[float] = []
+        """Of the first answers, instead of `confidence`."""
+        self.busy = False
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self._asked = asyncio.Condition()
@@ -46,7 +49,8 @@ class FakeAligner:
         if self.refusal:
             raise AlignmentError(self.refusal)
         edges = [index * self.seconds_each for index in range(len(pieces) + 1)]
-        return Heard(list(pairwise(edges)), self.confidence)
+        answers = self.confidences[len(self.asked) - 1 :]
+        return Heard(list(pairwise(edges)), answers[0] if answers else self.confidence)
 
     async def close(self) -> None:
         self.may_answer.set()

@@ -47,6 +47,12 @@ async def process(**options: float) -> AsyncIterator[AlignerProcess]:
 
 async def test_questions_are_answered_in_turn() -> None:
     async with process() as aligner:
+        assert not aligner.busy
+        asking = asyncio.create_task(aligner.align(b"1", RATE, ["a"], "en"))
+        await asyncio.sleep(0)
+        assert aligner.busy
+        await asking
+        assert not aligner.busy
         answers = await asyncio.gather(
             *(aligner.align(bytes(count), RATE, ["a"] * count, "en") for count in (1, 3, 2))
         )
