@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from gateway.api.file_response import RangedFileResponse
 from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
 from gateway.api.word_files import beside, check_form, words_response
 from gateway.audio.formats import (
@@ -20,11 +23,12 @@ from gateway.audio.formats import (
 from gateway.audio.note import note_headers
 from gateway.database import Job
 from gateway.errors import ApiError
-from gateway.jobs import Jobs
+from gateway.jobs import Jobs, audiobook
 from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces
+from gateway.jobs.service import disk_full
 from gateway.jobs.words import JobWords
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.listing import page, parse_cursor
@@ -130,12 +134,10 @@ async def get_result(
     _check_complete(job)
     files = jobs.files(job.id)
     wanted = await _wanted(files, job, format, sample_rate, bit_rate)
-    marks = await asyncio.to_thread(marks_of, files, job.sample_rate)
     await jobs.store.change(job.id, ("complete",))
     noted = gateway.settings.provenance_note
     if not files.audio.is_file():
-        raise ApiError(404, "no_audio", "there is no audio")
-    pieces = result_pieces(files.audio, job.audio_bytes, job.sample_rate, wanted, marks, noted=noted)
+        raise _no_audio()
     rate = output_sample_rate(wanted.format, wanted.sample_rate, job.sample_rate)
     suffix = wanted.format.partition("-")[0]
     headers = {
@@ -144,7 +146,27 @@ async def get_result(
         "X-Sample-Rate": str(rate),
         **note_headers(noted),
     }
+    if wanted.format == audiobook.FORMAT:
+        return RangedFileResponse(await _audiobook(job, jobs, wanted), headers=headers)
+    marks = await asyncio.to_thread(marks_of, files, job.sample_rate)
+    pieces = result_pieces(files.audio, job.audio_bytes, job.sample_rate, wanted, marks, noted=noted)
     return StreamingResponse(beside(pieces, jobs.encoders), headers=headers)
+
+
+async def _audiobook(job: Job, jobs: Jobs, wanted: ResultFormat) -> Path:
+    """Raises ApiError 404 for a job that goes meanwhile, 507."""
+    try:
+        return await jobs.audiobooks.get(job, jobs.files(job.id), wanted)
+    except FileNotFoundError:
+        raise _no_audio() from None
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise disk_full() from error
+
+
+def _no_audio() -> ApiError:
+    return ApiError(404, "no_audio", "there is no audio")
 
 
 @router.get("/{id}/words.{form}", response_class=StreamingResponse)

@@ -1,4 +1,4 @@
-"""Chapter marks in files: ID3 frames in mp3 and aac, comments in opus and flac; others have no place."""
+"""Chapter marks in files: ID3 in mp3 and aac, comments in opus and flac, a track in m4b; others have none."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ conversion.finish()                     # the end of the file
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from gateway.audio.chapters import ChapterMark
 from gateway.audio.encoders import stream_encoder, with_flac_length
@@ -32,8 +33,12 @@ class Conversion:
         output_rate: int | None = None,
         bit_rate: int | None = None,
         marks: Sequence[ChapterMark] = (),
+        target: Path | None = None,
+        title: str = "",
     ) -> None:
-        """`samples`: how many there are, if that is known. `output_rate`: None leaves it to the format."""
+        """`samples`: how many there are, if that is known. `output_rate`: None leaves it to the format.
+        `target`, `title`: as in `stream_encoder`.
+        """
         rate = output_sample_rate(format, output_rate, sample_rate)
         self._samples = samples if rate == sample_rate else None
         self._resampler = Resampler(sample_rate, rate)
@@ -43,7 +48,9 @@ class Conversion:
             self._header = wav_header(rate, size, noted=noted)
         self._is_new_flac = format == "flac"
         codec = "pcm" if format == "wav" else format
-        self._encoder = stream_encoder(codec, rate, noted=noted, bit_rate=bit_rate, marks=marks)
+        self._encoder = stream_encoder(
+            codec, rate, noted=noted, bit_rate=bit_rate, marks=marks, target=target, title=title
+        )
 
     def process(self, pcm: bytes, last: bool = False) -> bytes:
         """What is complete of the file after `pcm`; maybe nothing."""

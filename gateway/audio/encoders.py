@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Protocol
 
 import av
@@ -20,7 +21,7 @@ import numpy as np
 
 from gateway.audio.chapters import ChapterMark, put_marks
 from gateway.audio.formats import CODECS, note_options, to_floats, usual_bit_rate, wav_samples
-from gateway.audio.note import TAGS
+from gateway.audio.note import MP4_TAGS, TAGS
 from gateway.audio.wav import UNKNOWN_BYTES, wav_header
 
 _FLAC = ("flac", "flac", {})
@@ -52,9 +53,12 @@ def stream_encoder(
     noted: bool,
     bit_rate: int | None = None,
     marks: Sequence[ChapterMark] = (),
+    target: Path | None = None,
+    title: str = "",
 ) -> Encoder:
     """An encoder for one clip; `noted`: the file says that a model made it. `bit_rate`: as in `encode_clip`.
-    `marks`: chapters, for formats that have a place for them.
+    `marks`: chapters, for formats that have a place for them. `target`: the file that is written, of m4b,
+    which begins with what is known at its end; then nothing is returned. `title`: of it.
 
     Its methods take a millisecond or so: not for an event loop.
     """
@@ -65,7 +69,10 @@ def stream_encoder(
     if samples := wav_samples(format):
         header = wav_header(sample_rate, UNKNOWN_BYTES, noted=noted, samples=samples)
         return _Headed(header, stream_encoder(samples, sample_rate, noted=noted))
-    return _Compressed(format, sample_rate, noted, bit_rate, marks)
+    encoder = _Compressed(format, sample_rate, noted, bit_rate, marks, target)
+    if title:
+        encoder.container.metadata["title"] = title
+    return encoder
 
 
 class _Plain:
@@ -110,20 +117,23 @@ class _Compressed:
         noted: bool,
         bit_rate: int | None,
         marks: Sequence[ChapterMark],
+        target: Path | None = None,
     ) -> None:
         container, codec, options = CODECS.get(format, _FLAC)
         self._sample_rate = sample_rate
         self._samples = 0
         self._sink = _Sink()
         options = options | _STREAMED_OPTIONS.get(format, {}) | note_options(format, noted or bool(marks))
-        self._container = av.open(self._sink, "w", format=container, options=options)
-        self._container.metadata.update(TAGS if noted else {})
-        put_marks(self._container, format, marks)
+        file = self._sink if target is None else str(target)
+        self.container = av.open(file, "w", format=container, options=options)
+        tags = MP4_TAGS if format == "m4b" else TAGS
+        self.container.metadata.update(tags if noted else {})
+        put_marks(self.container, format, marks)
         delayed = format == "mp3" and sample_rate < _SHORT_MP3_FRAMES
         self._left_out = int(delayed)
         """Packets that are still to be left out."""
         codec_options = {"reservoir": "0"} if delayed else {}
-        self._stream = self._container.add_stream(codec, rate=sample_rate, options=codec_options)
+        self._stream = self.container.add_stream(codec, rate=sample_rate, options=codec_options)
         self._stream.layout = "mono"
         if format in CODECS:
             self._stream.bit_rate = bit_rate or usual_bit_rate(sample_rate)
@@ -142,13 +152,13 @@ class _Compressed:
 
     def finish(self) -> bytes:
         self._write(self._stream.encode(None))
-        self._container.close()
+        self.container.close()
         return self._sink.take()
 
     def _write(self, packets: list[av.Packet]) -> None:
         kept, self._left_out = packets[self._left_out :], max(0, self._left_out - len(packets))
         for packet in kept:
-            self._container.mux(packet)
+            self.container.mux(packet)
 
 
 def with_flac_length(beginning: bytes, samples: int | None) -> bytes:

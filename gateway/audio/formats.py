@@ -38,11 +38,13 @@ CONTENT_TYPES = {
     "flac": "audio/flac",
     "opus": "audio/ogg",
     "aac": "audio/aac",
+    "m4b": "audio/mp4",
 }
 _RATES = {
     "mp3": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
     "opus": (8000, 12000, 16000, 24000, 48000),
     "aac": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
+    "m4b": (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000),
 }
 """Sample rates that a codec has; the others take any."""
 _MOST_BIT_RATES = {"opus": 256_000}
@@ -54,6 +56,7 @@ CODECS = {
     "mp3": ("mp3", "libmp3lame", {}),
     "opus": ("ogg", "libopus", {"page_duration": "20000"}),
     "aac": ("adts", "aac", {}),
+    "m4b": ("ipod", "aac", {"movflags": "+faststart"}),
 }
 """Container, codec and container options in FFmpeg's names."""
 _NOTE_OPTIONS = {

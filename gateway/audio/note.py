@@ -15,6 +15,8 @@ SOFTWARE = f"VoxFleet {VERSION}"
 SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"
 TAGS = {"software": SOFTWARE, "DigitalSourceType": SOURCE_TYPE}
 """Names and values in ID3 tags (as TXXX) and Vorbis comments."""
+MP4_TAGS = {"encoding_tool": SOFTWARE, "comment": SOURCE_TYPE}
+"""MP4 knows no other names that fit."""
 HEADER = "X-Audio-Provenance"
 _HEADER_VALUE = f'software="{SOFTWARE}", digital-source-type="{SOURCE_TYPE}"'
 _INFO = ((b"ISFT", SOFTWARE), (b"ICMT", SOURCE_TYPE))

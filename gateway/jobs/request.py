@@ -35,7 +35,7 @@ class ChapterStart(BaseModel):
 class JobRequest(SaidRequest):
     """A clip that is fetched when it is done; `format` is the one of its result, if no other is asked for."""
 
-    format: AudioFormat = "mp3"
+    format: AudioFormat | Literal["m4b"] = "mp3"
     title: Annotated[Line, Field(max_length=160)] = ""
     """The first words of the text when empty."""
     chapters: Literal["auto", "none"] | Annotated[list[ChapterStart], Field(max_length=MOST_CHAPTERS)] = (

@@ -1,4 +1,4 @@
-"""The audio of a job as a file, made while it is sent: neither memory nor disk ever holds it twice."""
+"""The audio of a job as a file, made while it is sent: nothing holds it twice, but for m4b."""
 
 from __future__ import annotations
 
@@ -34,8 +34,13 @@ def result_pieces(
     marks: Sequence[ChapterMark],
     *,
     noted: bool,
+    target: Path | None = None,
+    title: str = "",
 ) -> Iterator[bytes]:
-    """The file of s16le `audio` at `sample_rate`, piece by piece. Blocks: for a thread. Raises OSError."""
+    """The file of s16le `audio` at `sample_rate`, piece by piece; with `target` it is written there instead.
+
+    Blocks: for a thread. Raises OSError.
+    """
     conversion = Conversion(
         wanted.format,
         sample_rate,
@@ -44,6 +49,8 @@ def result_pieces(
         output_rate=wanted.sample_rate,
         bit_rate=wanted.bit_rate,
         marks=marks,
+        target=target,
+        title=title,
     )
     with audio.open("rb") as file:
         left = audio_bytes

@@ -20,8 +20,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import DatabaseError, Job
 from gateway.errors import ApiError, internal_error
+from gateway.jobs import audiobook
+from gateway.jobs.audiobook import Audiobooks
 from gateway.jobs.files import JobFiles, is_job_id, new_job_id
 from gateway.jobs.request import JobRequest
+from gateway.jobs.result import ResultFormat
 from gateway.jobs.runner import JobGone, JobRunner
 from gateway.jobs.store import OPEN, JobStore
 from gateway.service import Gateway
@@ -47,6 +50,7 @@ class Jobs:
         self.store = JobStore(gateway.database, settings.max_jobs, settings.max_jobs_per_owner)
         self.encoders = asyncio.Semaphore(_ENCODERS)
         """Who makes a result waits here for its turn, a few seconds of audio at a time."""
+        self.audiobooks = Audiobooks(gateway, self.store, self.encoders)
         self._gateway = gateway
         self._limits = Limits.of(settings)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -76,7 +80,7 @@ class Jobs:
             await asyncio.to_thread(files.remove)
             if error.errno != errno.ENOSPC:
                 raise
-            raise _disk_full() from error
+            raise disk_full() from error
         except BaseException:
             await asyncio.to_thread(files.remove)
             raise
@@ -113,6 +117,7 @@ class Jobs:
         if (task := self._tasks.get(job_id)) is not None:
             task.cancel()
             await asyncio.wait({task})
+        await self.audiobooks.drop(self.files(job_id).folder)
 
     # -------------------------------------------------------------------------------------------- the tasks
 
@@ -125,6 +130,7 @@ class Jobs:
         finally:
             tending.cancel()
             await asyncio.wait({tending})
+            await self.audiobooks.drop()
             tasks = set(self._tasks.values())
             for task in tasks:
                 task.cancel()
@@ -190,6 +196,8 @@ class Jobs:
             await JobRunner(self._gateway, self.store, job, files).run()
             self._gateway.metrics.jobs.labels("complete").inc()
             logger.info("a job is complete", job_id=job.id)
+            if job.format == audiobook.FORMAT:
+                await self._make_audiobook(job.id, files)
         except JobGone:
             logger.info("a job was ended", job_id=job.id)
         except ApiError as error:
@@ -199,12 +207,20 @@ class Jobs:
                 return  # removed meanwhile
             if error.errno != errno.ENOSPC:
                 raise
-            await self._fail(job, _disk_full())
+            await self._fail(job, disk_full())
         except (DatabaseError, SQLAlchemyError):
             raise
         except Exception:
             logger.exception("unhandled error", job_id=job.id)
             await self._fail(job, internal_error())
+
+    async def _make_audiobook(self, job_id: str, files: JobFiles) -> None:
+        """Before somebody asks for it, which makes it too."""
+        order = await asyncio.to_thread(lambda: files.request) or {}
+        wanted = ResultFormat(audiobook.FORMAT, order.get("sample_rate"), order.get("bit_rate"))
+        if (job := await self.store.get(job_id)) is not None:
+            with contextlib.suppress(OSError):  # which is in the log
+                await self.audiobooks.get(job, files, wanted)
 
     async def _fail(self, job: Job, error: ApiError) -> None:
         if await self.store.end(job.id, "failed", error):
@@ -247,7 +263,7 @@ def _problems_logged() -> Iterator[None]:
         logger.exception("the upkeep of jobs failed")
 
 
-def _disk_full() -> ApiError:
+def disk_full() -> ApiError:
     return ApiError(507, "disk_full", "the disk of the service has no room for more")
 
 

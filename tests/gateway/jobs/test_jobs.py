@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ import pytest
 import soundfile
 
 from gateway.app import create_app
+from gateway.audio.note import SOURCE_TYPE
 from gateway.jobs import service
 from gateway.jobs.files import JobFiles
+from gateway.jobs.result import result_pieces
 from gateway.service import Gateway
 from gateway.settings import load_settings
 from tests.gateway.processes import check_error, eventually
@@ -29,7 +33,7 @@ RATE = 24_000
 PARTS = ["Chapter 1", "One part is short.", "The next one is longer.", "Chapter 2", "The last."]
 TEXT = "Chapter 1\n\nOne part is short. The next one is longer.\n\nChapter 2\n\nThe last."
 PAUSE = bytes(2 * round(0.7 * RATE))
-FORMATS = ("wav", "mp3", "flac", "opus", "aac")
+FORMATS = ("wav", "mp3", "flac", "opus", "aac", "m4b")
 ADMIN = {"X-Admin-Token": "administrators-token"}
 
 
@@ -147,6 +151,56 @@ async def test_any_format_has_all_of_it_and_its_chapters(tmp_path: Path) -> None
             titles = [chapter["metadata"]["title"] for chapter in file.chapters()]
         assert decoded == pytest.approx(seconds, abs=0.2), name
         assert titles == ([] if name == "wav" else ["Chapter 1", "Chapter 2"]), name
+
+
+async def test_an_audiobook_is_made_once_kept_and_gone_with_its_job(tmp_path: Path) -> None:
+    async with running(tmp_path, reading_worker()) as service:
+        job_id = await service.post(format="m4b", title="A book")
+        await service.until(job_id, "complete")
+        first, again = await asyncio.gather(service.result(job_id), service.result(job_id, format="m4b"))
+        files = service.jobs.files(job_id)
+        (kept,) = files.folder.glob("*.m4b*")
+        assert first == again == kept.read_bytes()
+        assert first.index(b"moov") < first.index(b"mdat")  # so that a player finds its way at once
+        row = await service.jobs.store.get(job_id)
+        assert row.size_bytes == sum(path.stat().st_size for path in files.folder.iterdir())
+        async with service.at() as http:
+            part = await http.get(f"/api/jobs/{job_id}/result", headers={"Range": "bytes=4-7"})
+            assert (part.status_code, part.content) == (206, b"ftyp")
+            assert part.headers["Content-Type"] == "audio/mp4"
+        await service.result(job_id, bit_rate=32_000)
+        (other,) = files.folder.glob("*.m4b*")
+        assert other != kept and other.stat().st_size < len(first)
+        async with service.at() as http:
+            assert (await http.delete(f"/api/jobs/{job_id}")).status_code == 204
+        assert not files.folder.exists()
+    with av.open(io.BytesIO(first)) as file:
+        assert (file.metadata["title"], file.metadata["comment"]) == ("A book", SOURCE_TYPE)
+
+
+async def test_an_audiobook_of_a_job_that_goes_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, going = threading.Event(), threading.Event()
+
+    def slow(*args: Any, **options: Any) -> Iterator[bytes]:
+        begun.set()
+        going.wait(30)
+        yield from result_pieces(*args, **options)
+
+    async with running(tmp_path, reading_worker()) as service:
+        job_id = await service.post()
+        await service.until(job_id, "complete")
+        monkeypatch.setattr("gateway.jobs.audiobook.result_pieces", slow)
+        async with service.at() as http:
+            fetching = asyncio.create_task(http.get(f"/api/jobs/{job_id}/result", params={"format": "m4b"}))
+            await asyncio.to_thread(begun.wait)
+            deleting = asyncio.create_task(http.delete(f"/api/jobs/{job_id}"))
+            going.set()
+            assert (await deleting).status_code == 204
+            assert (await fetching).status_code in (200, 404)  # it may have been made just before
+        assert not service.jobs.files(job_id).folder.exists()
+        assert not service.jobs.audiobooks._making
 
 
 async def test_a_job_goes_on_after_a_restart(tmp_path: Path) -> None:
