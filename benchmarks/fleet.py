@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from benchmarks.http_client import ADMIN_TOKEN, get
 from voxfleet.ports import any_free
@@ -26,6 +26,20 @@ from voxfleet.ports import any_free
 REPOSITORY = Path(__file__).resolve().parents[1]
 START_SECONDS = 60.0
 _LOG_TAIL_BYTES = 4096
+
+
+def start(
+    program: str, arguments: list[str], environment: dict[str, str], log: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """`python -m program arguments` with these variables; what it prints goes to `log`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", program, *arguments],
+        cwd=REPOSITORY,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
 
 
 class Process:
@@ -43,14 +57,7 @@ class Process:
         self._data = tempfile.TemporaryDirectory(prefix="voxfleet-", ignore_cleanup_errors=True)
         variables.setdefault("VOXFLEET_DATA_DIR", self._data.name)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
-        self._popen = subprocess.Popen(
-            [sys.executable, "-m", program, *arguments, "--port", str(port)],
-            cwd=REPOSITORY,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-        )
+        self._popen = start(program, [*arguments, "--port", str(port)], variables, self._log)
 
     @property
     def pid(self) -> int:

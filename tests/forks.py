@@ -1,8 +1,8 @@
 """Processes of the product for tests: forks of one process that has imported it (`tests.fork_server`).
 
 A fork does what `python -m MODULE` does in a new process, with the environment and the folder asked for, a
-tenth of a second later instead of three. Tests of the command line, `voxfleet serve` and the pages start new
-processes, as users do.
+tenth of a second later instead of three. Tests of the command line and of `voxfleet serve` start new ones,
+as users do.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _READ_AT_THE_START = ("PYTHON", "OMP_", "MKL_", "LD_", "TRITON_", "CUDA_")
 
 
 class Fork:
-    """A running process, with the part of `subprocess.Popen` that tests use. `stderr` is a pipe, as text."""
+    """A running process, with the part of `subprocess.Popen` that tests use."""
 
-    def __init__(self, pid: int, status: socket.socket, stderr: IO[str]) -> None:
+    def __init__(self, pid: int, status: socket.socket, stderr: IO[str] | None) -> None:
         self.pid, self.stderr, self.returncode = pid, stderr, None
         self._status, self._reading = status, threading.Lock()
 
@@ -65,6 +65,9 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
+Process = Fork | subprocess.Popen[Any]
+
+
 class _Server:
     """The process that forks, and the socket on which jobs are sent to it."""
 
@@ -85,17 +88,15 @@ class _Server:
         self._jobs.close()
         self._process.wait(PATIENCE_SECONDS)
 
-    def fork(self, job: dict[str, Any]) -> Fork:
-        """The process that runs the job."""
+    def fork(self, job: dict[str, Any], output: int, errors: int) -> tuple[int, socket.socket]:
+        """The id of the process that runs the job, and where its exit status will be told."""
         status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        readable, writable = os.pipe()
         with theirs, open(os.devnull) as nothing:
-            descriptors = [nothing.fileno(), sys.__stdout__.fileno(), writable, theirs.fileno()]
+            descriptors = [nothing.fileno(), output, errors, theirs.fileno()]
             socket.send_fds(self._jobs, [json.dumps(job).encode()], descriptors)
-        os.close(writable)
         if not select.select([status], [], [], PATIENCE_SECONDS)[0]:
             raise TimeoutError("the process that forks does not answer")
-        return Fork(int(status.recv(64)), status, open(readable, encoding="utf-8", errors="replace"))
+        return int(status.recv(64)), status
 
 
 _server = functools.cache(_Server)
@@ -106,29 +107,50 @@ def search_path() -> str:
     return os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
 
 
-def start(module: str, arguments: list[str], environment: Mapping[str, str]) -> Fork | subprocess.Popen[str]:
-    """`python -m module arguments` in the folder of the repository, with no other variables than these."""
+def start(
+    module: str, arguments: list[str], environment: Mapping[str, str], log: IO[bytes] | None = None
+) -> Process:
+    """`python -m module arguments` in the folder of the repository, with no other variables than these.
+
+    What it prints goes to the file `log`; without one, its `stderr` is a pipe of text.
+    """
     server = _server()
     names = {name for name in {*environment, *server.environment} if name.startswith(_READ_AT_THE_START)}
     if any(environment.get(name) != server.environment.get(name) for name in names):
-        return start_anew(module, arguments, environment)
+        return start_anew(module, arguments, environment, log)
     job = {"module": module, "arguments": arguments, "environment": dict(environment)}
-    return server.fork({**job, "folder": str(REPOSITORY)})
+    job["folder"] = str(REPOSITORY)
+    if log:
+        return Fork(*server.fork(job, log.fileno(), log.fileno()), None)
+    readable, writable = os.pipe()
+    with open(writable):
+        child = server.fork(job, sys.__stdout__.fileno(), writable)
+    return Fork(*child, open(readable, encoding="utf-8", errors="replace"))
 
 
-def start_anew(module: str, arguments: list[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+def start_anew(
+    module: str, arguments: list[str], environment: Mapping[str, str], log: IO[bytes] | None = None
+) -> Process:
     """The same in a process that is no fork."""
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=REPOSITORY,
         env=environment,
-        stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
-        text=True,
+        stdout=log,
+        stderr=subprocess.STDOUT if log else subprocess.PIPE,
+        text=log is None,
     )
 
 
-def end(process: Fork | subprocess.Popen[str]) -> None:
+def end(process: Process) -> None:
     """Kill it, and wait a bounded time until it is gone."""
     process.kill()
     process.wait(PATIENCE_SECONDS)
+
+
+def start_for_benchmarks(
+    program: str, arguments: list[str], environment: dict[str, str], log: IO[bytes]
+) -> Process:
+    """In place of `benchmarks.fleet.start`."""
+    return start(program, arguments, {**environment, "PYTHONPATH": search_path()}, log)

@@ -13,20 +13,18 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import httpx
 
+from tests import forks
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 from voxfleet.ports import any_free
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 _OPEN = {"VOXFLEET_ADMIN_TOKEN": ADMIN_TOKEN, "VOXFLEET_EXPOSE_METRICS": "true"}
@@ -53,7 +51,7 @@ class Server:
     """A running process that serves HTTP at `url`."""
 
     url: str
-    process: subprocess.Popen[bytes]
+    process: forks.Process
     log: IO[bytes]
 
     def get_json(self, path: str) -> Any:
@@ -66,8 +64,7 @@ class Server:
 
     def kill(self) -> None:
         """End it the hard way, as a crash would."""
-        self.process.kill()
-        self.process.wait()
+        forks.end(self.process)
 
     def stop(self) -> None:
         """Ask it to end; kill it when it does not."""
@@ -89,13 +86,8 @@ class Server:
 def server(arguments: list[str], port: int, ready_path: str, environment: dict[str, str]) -> Iterator[Server]:
     """`voxfleet ARGUMENTS` as a process, from the first 200 of `ready_path` on."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "voxfleet", *arguments],
-            cwd=REPOSITORY,
-            env={**os.environ, **_OPEN, "OMP_NUM_THREADS": "1", **environment},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+        variables = {**os.environ, **_OPEN, "OMP_NUM_THREADS": "1", "PYTHONPATH": forks.search_path()}
+        process = forks.start("voxfleet", arguments, {**variables, **environment}, log)
         running = Server(f"http://127.0.0.1:{port}", process, log)
         try:
             _wait_until_ready(running, ready_path)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import fleet
 from benchmarks.chaos.faults import SCENARIOS, Size
+from tests import forks
+
+
+@pytest.fixture(autouse=True)
+def _forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "start", forks.start_for_benchmarks)
+
 
 SHORT = {
     "kill": Size(60, clients=12, fault_every_seconds=1.5),
