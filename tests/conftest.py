@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 from pathlib import Path
@@ -26,6 +27,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 # Without a GPU, Triton kernels run in Triton's interpreter, which has to be known before Triton is imported.
 if not Path("/dev/nvidia0").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+def hasten_kernels() -> None:
+    """For tests that run kernels without a GPU; importing Triton costs the others a second."""
+    if os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton"):
+        from tests.interpreter import hasten
+
+        hasten()
+
 
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
     del os.environ[name]

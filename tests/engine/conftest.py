@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from engine.loop import EngineLoop
+from tests.conftest import hasten_kernels
 from tests.engine.stepping import Adapter
+
+hasten_kernels()
 
 
 @pytest.fixture

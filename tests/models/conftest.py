@@ -14,8 +14,10 @@ from models.speech import SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.programs import step_programs
+from tests.conftest import hasten_kernels
 from tests.engine.attention.static import StaticBackend
 
+hasten_kernels()
 CHECKPOINTS = Path(__file__).parent.parent / "parity"
 
 
