@@ -29,8 +29,8 @@ from tests.gateway.processes import (
     all_free,
     check_error,
     pcm_of,
+    started_fleets,
 )
-from tests.worker.harness import WorkerProcess
 
 RATE = 24000
 LIMITS = GatewaySettings.model_fields
@@ -40,12 +40,9 @@ FORMATS = ("wav", "pcm", "mp3", "flac", "opus", "aac")
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[GatewayProcess]:
     """A gateway and two quick workers that most tests share and none of them breaks."""
-    workers = [WorkerProcess(slots=2, step_ms=5) for _ in range(2)]
-    gateway = GatewayProcess(workers)
-    yield gateway.wait_until_serving(2)
-    gateway.kill()
-    for worker in workers:
-        worker.kill()
+    with started_fleets() as start:
+        gateway, _ = start(2, slots=2, step_ms=5)
+        yield gateway
 
 
 # -------------------------------------------------------------------------------------------------- POST /tts

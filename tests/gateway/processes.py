@@ -9,8 +9,8 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
@@ -110,11 +110,15 @@ class GatewayProcess:
             yield Stream(socket)
 
 
+Started = TypeVar("Started", GatewayProcess, WorkerProcess)
+
+
 class StartFleet:
     """`start(2, step_ms=50, gateway={...})`: so many workers and a gateway, ended with the test."""
 
     def __init__(self) -> None:
-        self.started: list[GatewayProcess | WorkerProcess] = []
+        self.ending = ExitStack()
+        """Kills each of them, even when the end of another fails."""
 
     def __call__(
         self, count: int, engine: str = "synthetic", gateway: dict[str, Any] | None = None, **options: Any
@@ -123,23 +127,22 @@ class StartFleet:
         return self.gateway(workers, **(gateway or {})).wait_until_serving(count), workers
 
     def worker(self, engine: str = "synthetic", **options: Any) -> WorkerProcess:
-        self.started.append(WorkerProcess(engine, **options))
-        return self.started[-1]
+        return self._to_be_killed(WorkerProcess(engine, **options))
 
     def gateway(self, workers: list[WorkerProcess], **options: Any) -> GatewayProcess:
-        self.started.append(GatewayProcess(workers, **options))
-        return self.started[-1]
+        return self._to_be_killed(GatewayProcess(workers, **options))
+
+    def _to_be_killed(self, process: Started) -> Started:
+        self.ending.callback(process.kill)
+        return process
 
 
 @contextmanager
 def started_fleets() -> Iterator[StartFleet]:
     """A `StartFleet` whose processes are killed when the block ends."""
     start = StartFleet()
-    try:
+    with start.ending:
         yield start
-    finally:
-        for process in start.started:
-            process.kill()
 
 
 class Stream:

@@ -22,7 +22,7 @@ from websockets.asyncio.client import connect
 
 from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret, read_secret
 from tests.e2e.processes import eventually, free_port
-from tests.forks import REPOSITORY, search_path
+from tests.forks import PATIENCE_SECONDS, REPOSITORY, search_path
 from tests.gateway.administration import ADMIN
 from tests.gateway.processes import LONG_TEXT, StartFleet, check_error
 from tests.security.raw import NOWHERE
@@ -102,7 +102,10 @@ def serving(folder: Path) -> Iterator[tuple[int, Path]]:
             yield port, Path(printed.name)
         finally:
             process.terminate()
-            process.wait()
+            try:
+                process.wait(PATIENCE_SECONDS)
+            finally:
+                process.kill()
 
 
 async def test_serve_prints_the_token_and_its_clips_outlive_its_gateway(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -115,15 +116,14 @@ def speak(url: str, text: str = "Hello.", **options: Any) -> httpx.Response:
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Served]]:
     """Starts servers and ends whatever is left of them."""
-    started: list[Served] = []
+    with contextlib.ExitStack() as ending:
 
-    def start(*options: str, **environment: str) -> Served:
-        started.append(Served(*options, **environment))
-        return started[-1]
+        def start(*options: str, **environment: str) -> Served:
+            served = Served(*options, **environment)
+            ending.callback(served.close)
+            return served
 
-    yield start
-    for served in started:
-        served.close()
+        yield start
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,8 +13,10 @@ from tests.worker.harness import WorkerProcess
 @pytest.fixture(scope="session")
 def shared_process() -> Iterator[WorkerProcess]:
     process = WorkerProcess(slots=2, step_ms=10)
-    yield process.wait_until_ready()
-    process.kill()
+    try:
+        yield process.wait_until_ready()
+    finally:
+        process.kill()
     assert not process.defects()
 
 
@@ -27,12 +30,11 @@ def worker(shared_process: WorkerProcess) -> Iterator[WorkerProcess]:
 @pytest.fixture
 def start_worker() -> Iterator[Callable[..., WorkerProcess]]:
     """`start_worker(engine, **settings)`: a process of its own, ended with the test."""
-    started: list[WorkerProcess] = []
+    with contextlib.ExitStack() as ending:
 
-    def start(engine: str = "synthetic", **options) -> WorkerProcess:
-        started.append(WorkerProcess(engine, **options))
-        return started[-1]
+        def start(engine: str = "synthetic", **options) -> WorkerProcess:
+            process = WorkerProcess(engine, **options)
+            ending.callback(process.kill)
+            return process
 
-    yield start
-    for process in started:
-        process.kill()
+        yield start

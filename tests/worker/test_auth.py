@@ -18,9 +18,11 @@ GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode"), ("POST"
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[WorkerProcess]:
-    process = WorkerProcess(environment={"VOXFLEET_WORKER_SECRET": SECRET}, anew=True).wait_until_ready()
-    yield process
-    process.kill()
+    process = WorkerProcess(environment={"VOXFLEET_WORKER_SECRET": SECRET}, anew=True)
+    try:
+        yield process.wait_until_ready()
+    finally:
+        process.kill()
 
 
 def test_every_route_is_listed_here_as_open_or_guarded() -> None:

@@ -16,9 +16,11 @@ TEXT = "Hello there, this is a test."
 
 @pytest.fixture(scope="module")
 def real_worker():
-    process = WorkerProcess(model=str(CHECKPOINT), device="cpu", slots=2).wait_until_ready()
-    yield process
-    process.kill()
+    process = WorkerProcess(model=str(CHECKPOINT), device="cpu", slots=2)
+    try:
+        yield process.wait_until_ready()
+    finally:
+        process.kill()
     assert not process.defects()
 
 

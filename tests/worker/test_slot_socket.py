@@ -19,8 +19,10 @@ from worker.protocol import GATEWAY_HEADER, SLOTS_PATH, Accepted, ErrorMessage
 @pytest.fixture(scope="module")
 def worker() -> Iterator[WorkerProcess]:
     process = WorkerProcess(slots=1)
-    yield process.wait_until_ready()
-    process.kill()
+    try:
+        yield process.wait_until_ready()
+    finally:
+        process.kill()
     assert not process.defects()
 
 
