@@ -4,6 +4,7 @@ addresses.py    addresses of clients
 connections.py  deadlines and limits that only a connection's protocol can keep
 crowd.py        how many connections there are, and who is one too many
 hosts.py        which host names requests may be addressed to
+memory.py       what all clients together may have in memory of what they send
 middleware.py   ids, hosts, senders, security headers, bounded bodies, metrics of each HTTP request
 outbox.py       messages on their way to one client
 """

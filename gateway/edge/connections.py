@@ -8,7 +8,8 @@
 * A client that takes nothing of what was written to it for too long is cut, over HTTP and WebSocket alike; so
   is one that is gone without a word (`keepalive.py`), and what waits behind an answer is bounded
   (`pipelining.py`).
-* A WebSocket that says too much, pings and empty fragments included, is closed with 1008.
+* A WebSocket that says too much, pings and empty fragments included, is closed with 1008; one whose message
+  finds no room beside those of all others (`memory.py`), with 1013.
 
 Cut means aborted: a polite close would wait for the very client that does not answer.
 """
@@ -17,15 +18,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from starlette.types import Message
 from uvicorn.protocols.http.flow_control import FlowControl
 from websockets.frames import Frame
 from websockets.http11 import Request
 
 from gateway.edge.crowd import Crowd
 from gateway.edge.keepalive import notice_vanishing
+from gateway.edge.memory import LargeBytes
 from gateway.edge.pipelining import PipeliningProtocol
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
@@ -39,6 +43,8 @@ _LONGEST_HEAD = 1 << 16
 """Bytes of header lines; as many as fit into one read of the socket may be more."""
 
 
+_FRAGMENT_BYTES = 64
+"""What a fragment of a message takes beside its content."""
 _REFUSED_SECONDS = 2.0
 """How long a connection that is one too many may take to say anything, and hear why it is refused."""
 _LATE_BODY_SECONDS = 2.0
@@ -205,14 +211,45 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
     messages_per_second: float
     live_messages_per_second: float
     crowd: Crowd
+    large: LargeBytes
+    _large_bytes = 0
+    """What is counted there of this connection."""
+    _fragment_bytes = 0
+    """Of a message that is not complete."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._rate = MessageRate(self.messages_per_second)
+        self._waiting: deque[int] = deque()
+        """Bytes of each complete message that the application has not taken."""
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.crowd.leave(self.transport)
+        self.large.give_back(self._large_bytes)
+        self._large_bytes = 0
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._count_bytes()
+
+    async def receive(self) -> Message:
+        """The next event, which is the application's from now on."""
+        event = await super().receive()
+        if event["type"] == "websocket.receive":
+            self._waiting.popleft()
+            self._count_bytes()
+        return event
+
+    def _count_bytes(self) -> None:
+        """Close the connection where there is no room for what it has in memory."""
+        if self.close_sent or self.transport.is_closing():
+            return
+        held = len(self.conn.reader.buffer) + self._fragment_bytes + sum(self._waiting)
+        try:
+            self._large_bytes = self.large.change(held, self._large_bytes)
+        except ApiError as error:
+            self._close(error.close_code, error.code)
 
     def handle_connect(self, event: Request) -> None:
         if event.path.partition("?")[0].endswith(_TEXT_PATHS):
@@ -223,23 +260,40 @@ class BoundedWebSocketProtocol(AtOnceWebSocketProtocol):
         if not self._refuse_flood():
             super().handle_ping()
 
+    def handle_text(self, event: Frame) -> None:
+        self._fragment_bytes = len(event.data) + _FRAGMENT_BYTES
+        super().handle_text(event)
+
+    def handle_bytes(self, event: Frame) -> None:
+        self._fragment_bytes = len(event.data) + _FRAGMENT_BYTES
+        super().handle_bytes(event)
+
     def handle_cont(self, event: Frame) -> None:
         if event.data or event.fin:
+            self._fragment_bytes += len(event.data) + _FRAGMENT_BYTES
             super().handle_cont(event)
         else:  # with nothing in it, no limit of size is ever reached
             self._refuse_flood()
 
     def send_receive_event_to_app(self) -> None:
-        if not self._refuse_flood():
-            super().send_receive_event_to_app()
+        if self._refuse_flood():
+            return
+        before = self.queue.qsize()
+        super().send_receive_event_to_app()
+        if self.queue.qsize() > before and not self.close_sent:
+            self._waiting.append(self._fragment_bytes)
+        self._fragment_bytes = 0
 
     def _refuse_flood(self) -> bool:
         """Whether the message is one too many; the connection is then closed and the application told."""
         if self.close_sent or not self._rate.exceeded(self.loop.time()):
             return self.close_sent
-        self.conn.send_close(1008, "too many messages")
-        self.handle_parser_exception()
+        self._close(1008, "too many messages")
         return True
+
+    def _close(self, code: int, reason: str) -> None:
+        self.conn.send_close(code, reason)
+        self.handle_parser_exception()
 
 
 def http_protocol(
@@ -269,5 +323,6 @@ def websocket_protocol(settings: GatewaySettings, crowd: Crowd) -> type[BoundedW
             "messages_per_second": settings.max_messages_per_second,
             "live_messages_per_second": settings.live_messages_per_second,
             "crowd": crowd,
+            "large": LargeBytes(),
         },
     )

@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.edge.hosts import AllowedHosts
+from gateway.edge.memory import LargeBytes
 from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
@@ -56,10 +57,6 @@ def request_id_of(headers: Headers) -> str:
     return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
-_SMALL_BYTES = 1 << 16
-"""Of a body, which each connection may have in memory."""
-_MOST_LARGE_BYTES = 256 << 20
-"""Beyond that, of all of them together."""
 _NOBODY = 499
 """The status of an answer that nobody received; it is in the metrics."""
 
@@ -73,23 +70,6 @@ class BodyLimit:
     """From the head to the end of the body."""
     in_memory: bool = True
     """Whether it is kept there, not on disk."""
-
-
-class _LargeBodies:
-    """What all bodies together have in memory, beyond what each may have."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._left = most_bytes
-
-    def take(self, size: int) -> None:
-        """Raises ApiError 503 when there is no room for so many more bytes."""
-        if size > self._left:
-            raise ApiError(503, "busy", "too many large requests are being read")
-        self._left -= size
-
-    def give_back(self, size: int) -> None:
-        """They are not kept any more."""
-        self._left += size
 
 
 class EdgeMiddleware:
@@ -117,7 +97,7 @@ class EdgeMiddleware:
         self._silence_seconds = settings.body_timeout_seconds
         self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
         self._body_limits = body_limits
-        self._large = _LargeBodies(_MOST_LARGE_BYTES)
+        self._large = LargeBytes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -194,7 +174,7 @@ class _Exchange:
         request_id: str,
         limit: BodyLimit,
         silence_seconds: float,
-        large: _LargeBodies,
+        large: LargeBytes,
     ) -> None:
         self.status = 0
         """Of the response; 0 before it began."""
@@ -233,9 +213,7 @@ class _Exchange:
             if self._body_bytes > self._limit.bytes:
                 raise self._too_large()
             if self._limit.in_memory:
-                more = max(0, self._body_bytes - _SMALL_BYTES) - self._large_bytes
-                self._large.take(more)
-                self._large_bytes += more
+                self._large_bytes = self._large.change(self._body_bytes, self._large_bytes)
         return message
 
     def close(self) -> None:

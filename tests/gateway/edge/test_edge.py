@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from gateway.app import create_app
-from gateway.edge import middleware
+from gateway.edge import memory
 from gateway.settings import load_settings
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 
@@ -159,7 +159,7 @@ async def test_the_catalog_is_complete_before_any_worker_is_up(client: httpx.Asy
 
 
 async def test_large_bodies_share_a_bound_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware, "_MOST_LARGE_BYTES", 100_000)
+    monkeypatch.setattr(memory, "MOST_LARGE_BYTES", 100_000)
     app = create_app(load_settings(worker_urls="http://127.0.0.1:9", admin_token=ADMIN_TOKEN))
     half_read, release = asyncio.Event(), asyncio.Event()
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
 
+from gateway.edge import memory
 from tests.gateway.edge.test_send_at_once import served
 
 
@@ -24,3 +27,42 @@ async def test_a_message_in_many_fragments_is_one_message() -> None:
         assert send_at_once(b"still here")
         assert await client.recv() == b"still here"
         assert not application.left.is_set()
+
+
+async def test_large_messages_share_a_bound_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_LARGE_BYTES", 100_000)
+    async with served() as (_, first, _):
+        port = first.transport.get_extra_info("peername")[1]
+
+        async def another() -> ClientConnection:
+            return await connect(f"ws://127.0.0.1:{port}", proxy=None, compression=None, close_timeout=1)
+
+        first.transport.write(part(Opcode.TEXT, 130_000))
+        await (await first.ping())
+        second = await another()
+        second.transport.write(part(Opcode.TEXT, 130_000))
+        await closed_with_1013(second)
+        first.transport.write(part(Opcode.CONT, 1, fin=True))
+        await (await first.ping())
+        third = await another()
+        third.transport.write(part(Opcode.TEXT, 130_000))
+        await (await third.ping())
+        third.transport.abort()
+
+
+async def test_fragments_count_for_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_LARGE_BYTES", 100_000)
+    async with served() as (_, client, _):
+        client.transport.write(part(Opcode.TEXT, 1) + part(Opcode.CONT, 1) * 3000)
+        await closed_with_1013(client)
+
+
+def part(opcode: Opcode, size: int, *, fin: bool = False) -> bytes:
+    """A frame of a message, as a client sends it."""
+    return Frame(opcode, b" " * size, fin=fin).serialize(mask=True)
+
+
+async def closed_with_1013(client: ClientConnection) -> None:
+    with pytest.raises(ConnectionClosed):
+        await client.recv()
+    assert client.close_code == 1013
