@@ -1,17 +1,17 @@
 """Are bad clips found, and good ones left alone?
 
-    python -m benchmarks.bad_generations --clips 30 --clean 170 --json bad.json
-    python -m benchmarks.bad_generations --fit models/voxcpm/bundled/watch.npz
+    python -m benchmarks.bad_generations --clips 60 --clean 340 --json bad.json
 
 The bundled voice speaks held-out sentences, once as it is and once at each of three strengths of noise in
 what its patches are made from: Gaussian noise on the condition of the flow matching, as a share of the
 level of the condition itself. A clip is bad when the judges of `benchmarks/voice/judges.py` say so beside
 the same sentence without noise: `WORSE_ERRORS` more word errors per word, or an opinion score lower by
-`WORSE_OPINION`. It is found when the engine tells a flaw. Clips without noise are good ones; `--clean`
-adds more, which no judge hears.
+`WORSE_OPINION`. It is found when the engine tells a flaw: at its end, by which clips that are sent whole are
+judged, or before, where a stream is cut. Clips without noise are good ones; `--clean` adds more, which no
+judge hears, and says the sentences again with other seeds where there are too few.
 
-`--fit` writes the statistics of good speech that the engine goes by, from the last `FITTED` held-out
-sentences without noise, which are used for nothing else. Ends with exit status 1 where a goal is missed.
+The last held-out sentences are left out: `models/voxcpm/fit_watch.py` fits with them what the engine goes by.
+Ends with exit status 1 where a goal is missed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.speech import SpeechRequest
 from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.fit_watch import FITTED, STREAMS, speak, spoken_by_turns
 from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
 
@@ -38,7 +38,8 @@ STRENGTHS = (1.0, 2.0, 4.0)
 LEAST_FOUND, MOST_TOUCHED = 0.9, 0.01
 WORSE_ERRORS, WORSE_OPINION = 0.3, 1.0
 JUDGED_RATE = 16_000
-STREAMS, FITTED = 8, 100
+SEEDS_APART = 1000
+"""Of the sentences when they are said again."""
 
 
 @dataclass
@@ -53,6 +54,10 @@ class Spoken:
     samples: list[np.ndarray] = field(default_factory=list)
     finish_reason: str | None = None
     flaw: str = ""
+    """Told with the last patch."""
+    cut_flaw: str = ""
+    """Told before, and with which patch."""
+    cut_at: int | None = None
     errors: float | None = None
     opinion: float | None = None
     heard: str = ""
@@ -79,23 +84,32 @@ def noise_in_conditions(engine: VoxCPMEngine, strength: float) -> Iterator[None]
         del model.dit_condition
 
 
-def speak(engine: VoxCPMEngine, texts: Sequence[str], strength: float) -> list[Spoken]:
+def spoken(engine: VoxCPMEngine, texts: Sequence[str], strength: float, first_seed: int = 0) -> list[Spoken]:
     """Every text, by the voices in turn; the same seeds at every strength."""
-    encode, voices = engine.checkpoint.tokenizer.encode, ("default", *engine.info.voices)
-    clips = [
-        Spoken(text, voices[seed % len(voices)], strength, len(encode(text)))
-        for seed, text in enumerate(texts)
-    ]
+    requests = spoken_by_turns(engine, texts, first_seed)
+    encode, clips = engine.checkpoint.tokenizer.encode, []
     with noise_in_conditions(engine, strength):
-        for first in range(0, len(clips), STREAMS):
-            for seed in range(first, min(first + STREAMS, len(clips))):
-                engine.add_request(SpeechRequest(str(seed), clips[seed].text, seed, clips[seed].voice))
-            while engine.has_unfinished():
-                for output in engine.step():
-                    clip = clips[int(output.request_id)]
-                    clip.latents.append(output.latents)
-                    clip.samples.append(output.audio)
-                    clip.finish_reason, clip.flaw = output.finish_reason, output.flaw
+        for request, outputs in zip(requests, speak(engine, requests), strict=True):
+            clip = Spoken(request.text, request.voice, strength, len(encode(request.text)))
+            clip.latents = [output.latents for output in outputs]
+            clip.samples = [output.audio for output in outputs]
+            clip.finish_reason, clip.flaw = outputs[-1].finish_reason, outputs[-1].flaw
+            for output in outputs[:-1]:
+                if output.flaw:
+                    clip.cut_flaw, clip.cut_at = output.flaw, output.index
+            clips.append(clip)
+    return clips
+
+
+def spoken_clean(
+    engine: VoxCPMEngine, others: Sequence[str], judged: Sequence[str], count: int
+) -> list[Spoken]:
+    """So many clips without noise: other sentences than those that are judged, then all with other seeds."""
+    clips = spoken(engine, others[:count], 0.0)
+    texts, turn = [*others, *judged], 0
+    while len(clips) < count:
+        turn += 1
+        clips += spoken(engine, texts[: count - len(clips)], 0.0, turn * SEEDS_APART)
     return clips
 
 
@@ -125,16 +139,18 @@ def share(found: Sequence[bool]) -> float | None:
 
 def figures(clean: list[Spoken], noisy: dict[float, list[Spoken]], more: list[Spoken]) -> dict[str, Any]:
     """How many of the bad clips were found, and how many of the good ones were touched."""
-    at_strength, verdicts = {}, []
+    at_strength, bad_ones, others = {}, [], []
     for strength, clips in noisy.items():
-        bad = [is_bad(clip, beside) for clip, beside in zip(clips, clean, strict=True)]
-        found = [bool(clip.flaw) for clip in clips]
-        verdicts += zip(bad, found, strict=True)
+        bad = [clip for clip, beside in zip(clips, clean, strict=True) if is_bad(clip, beside)]
+        rest = [clip for clip, beside in zip(clips, clean, strict=True) if not is_bad(clip, beside)]
+        bad_ones, others = bad_ones + bad, others + rest
+        cuts = [clip.cut_at for clip in bad if clip.cut_at is not None]
         at_strength[strength] = {
             "clips": len(clips),
-            "bad": sum(bad),
-            "found": share([f for b, f in zip(bad, found, strict=True) if b]),
-            "touched": share([f for b, f in zip(bad, found, strict=True) if not b]),
+            "bad": len(bad),
+            **_shares("found", bad),
+            **_shares("touched", rest),
+            "median_patches_before_the_cut": float(np.median(cuts)) if cuts else None,
             "flaws": dict(Counter(clip.flaw for clip in clips)),
             "word_error_rate": float(np.mean([clip.errors for clip in clips])),
             "mos": float(np.mean([clip.opinion for clip in clips])),
@@ -142,12 +158,20 @@ def figures(clean: list[Spoken], noisy: dict[float, list[Spoken]], more: list[Sp
     good = [*clean, *more]
     return {
         "strengths": at_strength,
-        "bad": sum(bad for bad, _ in verdicts),
-        "found": share([found for bad, found in verdicts if bad]),
+        "bad": len(bad_ones),
+        **_shares("found", bad_ones),
         "good": len(good),
-        "touched": share([bool(clip.flaw) for clip in good]),
-        "touched_with_noise": share([found for bad, found in verdicts if not bad]),
-        "flaws_of_good": dict(Counter(clip.flaw for clip in good)),
+        **_shares("touched", good),
+        **_shares("touched_with_noise", others),
+        "flaws_of_good": dict(Counter(clip.flaw or clip.cut_flaw for clip in good)),
+    }
+
+
+def _shares(name: str, clips: Sequence[Spoken]) -> dict[str, float | None]:
+    """Of clips with a flaw, when they are sent whole and when they are streamed."""
+    return {
+        name: share([bool(clip.flaw) for clip in clips]),
+        f"{name}_in_streams": share([clip.cut_at is not None for clip in clips]),
     }
 
 
@@ -163,28 +187,22 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="bundled")
-    parser.add_argument("--clips", type=int, default=30, help="that are judged, at every strength")
-    parser.add_argument("--clean", type=int, default=170, help="without noise, which nobody judges")
+    parser.add_argument("--clips", type=int, default=60, help="that are judged, at every strength")
+    parser.add_argument("--clean", type=int, default=340, help="without noise, which nobody judges")
     parser.add_argument("--strengths", type=float, nargs="+", default=STRENGTHS)
-    parser.add_argument("--fit", type=Path, metavar="FILE", help="write the statistics of good speech")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
 
 def main() -> int:
-    """Measure, or fit."""
+    """Measure."""
     arguments = parse_arguments()
     torch.set_num_threads(1)
     texts = read_lines(HELD_OUT_FILE)
     engine = load_engine(arguments.model, "cpu", max_num_seqs=STREAMS, threads=1)
-    if arguments.fit:
-        clips = speak(engine, texts[-FITTED:], 0.0)
-        latents = [np.stack(clip.latents) for clip in clips]
-        SpeechStatistics.fit(latents, [clip.num_tokens for clip in clips]).save(arguments.fit)
-        return 0
-    judged, others = texts[: arguments.clips], texts[arguments.clips : -FITTED][: arguments.clean]
-    clean, more = speak(engine, judged, 0.0), speak(engine, others, 0.0)
-    noisy = {strength: speak(engine, judged, strength) for strength in arguments.strengths}
+    judged, others = texts[: arguments.clips], texts[arguments.clips : -FITTED]
+    clean, more = spoken(engine, judged, 0.0), spoken_clean(engine, others, judged, arguments.clean)
+    noisy = {strength: spoken(engine, judged, strength) for strength in arguments.strengths}
     rate, statistics = engine.info.sample_rate, engine.checkpoint.statistics
     engine.close()
     judge([*clean, *(clip for clips in noisy.values() for clip in clips)], rate)
@@ -194,8 +212,9 @@ def main() -> int:
         clips = [*clean, *more, *(clip for clips in noisy.values() for clip in clips)]
         found["clips"] = [described(clip, statistics) for clip in clips]
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
-    missed = (found["found"] or 0.0) < LEAST_FOUND or found["touched"] > MOST_TOUCHED
-    return 1 if missed else 0
+    kinds = ("", "_in_streams")
+    missed = any((found[f"found{kind}"] or 0.0) < LEAST_FOUND for kind in kinds)
+    return 1 if missed or any(found[f"touched{kind}"] > MOST_TOUCHED for kind in kinds) else 0
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ LANGUAGE = "language"
 
 WATCHED = "watched"
 """The feature of a model whose outputs tell flaws."""
+WATCH_FITTED = "watch_fitted"
+"""The feature of one that knows its own good speech: noise and unlikely lengths are told too."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from engine.sequence import Sequence
 from engine.threads import StepThreads
 from models.speech import (
     DEFAULT_VOICE,
+    WATCH_FITTED,
     WATCHED,
     WORDS_ONLY,
     AudioRole,
@@ -196,7 +197,7 @@ class VoxCPMEngine:
         features = generation.get("features", features)
         if not self.checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:
             features = [*features, WORDS_ONLY]
-        features = [*features, WATCHED]
+        features = [*features, WATCHED, *([WATCH_FITTED] if self.checkpoint.statistics else [])]
         return ModelInfo(
             name=generation.get("name", self.checkpoint.name),
             revision=self.checkpoint.revision,

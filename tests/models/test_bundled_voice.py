@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
-from benchmarks.bad_generations import speak
+from benchmarks.bad_generations import spoken
 from benchmarks.voice.measures import (
     SAMPLE_RATE,
     largest_jump,
@@ -15,7 +15,7 @@ from benchmarks.voice.measures import (
     transcribe,
     word_error_rate,
 )
-from models.speech import SpeechRequest
+from models.speech import WATCH_FITTED, WATCHED, SpeechRequest
 from models.voxcpm import VoxCPM
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
@@ -115,8 +115,9 @@ def test_half_a_sentence_is_spoken_as_a_whole_one(voice: VoxCPM) -> None:
 def test_speech_that_noise_has_spoilt_is_flawed_and_other_speech_is_not() -> None:
     engine = load_engine("bundled", "cpu", max_num_seqs=2)
     try:
-        good, spoilt = (speak(engine, SENTENCES[:2], strength) for strength in (0.0, 4.0))
+        good, spoilt = (spoken(engine, SENTENCES[:2], strength) for strength in (0.0, 4.0))
+        assert {WATCHED, WATCH_FITTED} <= set(engine.info.features)
     finally:
         engine.close()
-    assert [clip.flaw for clip in good] == ["", ""]
-    assert all(clip.flaw for clip in spoilt)
+    assert [(clip.flaw, clip.cut_at) for clip in good] == [("", None)] * 2
+    assert all(clip.flaw and clip.cut_at for clip in spoilt)
