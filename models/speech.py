@@ -34,6 +34,18 @@ WATCH_FITTED = "watch_fitted"
 
 
 @dataclass(frozen=True)
+class VoiceInfo:
+    """What people are told of a named voice."""
+
+    name: str
+    language: str = ""
+    """ISO 639 code; empty: any of the model's."""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    """How it speaks, a word each: "calm"."""
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     """What a worker announces about the model it serves."""
 
@@ -52,6 +64,8 @@ class ModelInfo:
     """Samples per second that reference and prompt audio are resampled to before they are encoded."""
     languages: tuple[str, ...] = ()
     voices: tuple[str, ...] = ("default",)
+    voice_details: tuple[VoiceInfo, ...] = ()
+    """Of those of the voices of which there is something to tell."""
     features: tuple[str, ...] = ()
     """What else a request may use, such as "reference" and "prompt"; `WORDS_ONLY`."""
     max_text_characters: int = 4096
@@ -76,8 +90,13 @@ class ModelInfo:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ModelInfo:
         """The inverse of `to_dict`. Raises TypeError for a missing or an unknown field."""
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-        return cls(**fields)
+        fields = _with_tuples(values)
+        details = (VoiceInfo(**_with_tuples(voice)) for voice in fields.pop("voice_details", ()))
+        return cls(**fields, voice_details=tuple(details))
+
+
+def _with_tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
 
 
 @dataclass

@@ -37,6 +37,17 @@ class WorkerState(StrEnum):
     """Loading failed or the engine died; `WorkerStatus.error` says why."""
 
 
+class VoiceDescription(BaseModel):
+    """`models.speech.VoiceInfo` as JSON."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Name
+    language: Label = ""
+    description: Words = ""
+    tags: Annotated[tuple[Label, ...], Field(max_length=16)] = ()
+
+
 class ModelDescription(BaseModel):
     """The model a worker serves: `models.speech.ModelInfo` as JSON."""
 
@@ -51,6 +62,7 @@ class ModelDescription(BaseModel):
     reference_sample_rate: SampleRate
     languages: Annotated[tuple[Label, ...], Field(max_length=256)] = ()
     voices: Annotated[tuple[Name, ...], Field(max_length=MAX_VOICES)] = ()
+    voice_details: Annotated[tuple[VoiceDescription, ...], Field(max_length=MAX_VOICES)] = ()
     features: Annotated[tuple[Label, ...], Field(max_length=64)] = ()
     max_text_characters: Annotated[int, Field(ge=1, le=10**7)]
     part_characters: Annotated[int, Field(ge=1, le=10**7)] | None = None

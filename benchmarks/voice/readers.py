@@ -59,7 +59,7 @@ class TeacherReader:
         """Whom `voice` is measured against: who speaks its reference recording, or the default teacher."""
         if voice in (*VOICES, "heart", "joe"):
             return Speaker(voice)
-        others = {name: speaker for name, (speaker, _) in NAMED_VOICES.items() if name != "default"}
+        others = {name: speaker for name, (speaker, *_) in NAMED_VOICES.items() if name != "default"}
         return others.get(voice, Speaker(self._default))
 
     def record(self, text: str, speaker: Speaker) -> Recording:

@@ -79,7 +79,7 @@ class Edition:
             self.files[style] = File(b"\n".join(self.files[sheet].body for sheet in sheets), _TYPES[".css"])
         if (entry := SCRIPT.search(markup)) is not None:
             try:
-                linked = link(static, entry[1])
+                linked = link(static, entry["path"])
             except LinkError as error:
                 logger.warning("a page is served as single modules", page=name, reason=str(error))
             else:

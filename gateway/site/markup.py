@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 STYLE = re.compile(r'[ \t]*<link rel="stylesheet" href="/static/([\w./-]+)">\n')
-SCRIPT = re.compile(r'<script type="module" src="/static/([\w./-]+)"></script>')
+SCRIPT = re.compile(
+    r'(?<=<script type="module" )(?P<other>[^>]*)src="/static/(?P<path>[\w./-]+)"(?=></script>)'
+)
 _ADDRESS = re.compile(r'((?:href|src)=")/static/')
 
 
@@ -18,7 +20,7 @@ def bundled(markup: str, *, style: str | None, script: str | None) -> str:
         styles = iter([f'  <link rel="stylesheet" href="/static/{style}">\n'])
         markup = STYLE.sub(lambda _: next(styles, ""), markup)
     if script is not None:
-        markup = SCRIPT.sub(f'<script type="module" src="/static/{script}"></script>', markup)
+        markup = SCRIPT.sub(rf'\g<other>src="/static/{script}"', markup)
     return markup
 
 

@@ -4,7 +4,7 @@ custom ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +13,7 @@ from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from gateway.voices import consent
 from gateway.voices.resolution import features_for
+from worker.protocol import VoiceDescription
 
 RECORDING, SAMPLE = "recording", "sample"
 """What a preview plays: the audio that a voice was made of, or a sentence that a worker speaks with it."""
@@ -44,12 +45,16 @@ def _built_in_names(pool: WorkerPool) -> set[str]:
 def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
     """Every voice that some worker has, "default" first, then by name."""
     voices = {"default": _built_in("default", "Default", None, "The model's own voice")}
-    for worker in pool.workers.values():
-        model = worker.model
-        for name in model.voices if model else ():
-            if name != "default":
-                language = model.languages[0] if len(model.languages) == 1 else None
-                voices[name] = _built_in(name, name, language, f"A voice of {model.name}")
+    for model in filter(None, (worker.model for worker in pool.workers.values())):
+        told = {voice.name: voice for voice in model.voice_details}
+        for name in model.voices:
+            about = told.get(name) or VoiceDescription(name=name)
+            if name == "default" and not about.description:
+                continue
+            language = about.language or (model.languages[0] if len(model.languages) == 1 else None)
+            title = "Default" if name == "default" else name
+            description = about.description or f"A voice of {model.name}"
+            voices[name] = _built_in(name, title, language, description, list(about.tags))
     return sorted(voices.values(), key=lambda voice: (voice["id"] != "default", voice["id"]))
 
 
@@ -113,14 +118,16 @@ def _can_be_spoken(pool: WorkerPool, voice: Voice) -> bool:
     return not known or any(worker.offers(needed) for worker in known)
 
 
-def _built_in(id: str, name: str, language: str | None, description: str) -> dict[str, Any]:
+def _built_in(
+    id: str, name: str, language: str | None, description: str, tags: Sequence[str] = ()
+) -> dict[str, Any]:
     return {
         "id": id,
         "name": name,
         "language": language,
         "description": description,
         "kind": "built-in",
-        "tags": [],
+        "tags": list(tags),
         "has_transcript": False,
         "audio_seconds": None,
         "owner_is_me": False,

@@ -51,6 +51,7 @@ class Voice:
     audio: Path | None
     language: str = ""
     description: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass
@@ -197,7 +198,8 @@ def _read_voices(directory: Path) -> dict[str, Voice]:
         audio = directory / Path(entry["audio"]).name if entry.get("audio") else None
         if audio is not None and not audio.is_file():
             raise ConfigError(f"voice {name!r} names {audio}, which does not exist")
-        voices[name] = Voice(name, audio, entry.get("language", ""), entry.get("description", ""))
+        tags = tuple(str(tag) for tag in entry.get("tags") or ())
+        voices[name] = Voice(name, audio, entry.get("language", ""), entry.get("description", ""), tags)
     return voices
 
 

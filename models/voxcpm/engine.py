@@ -33,6 +33,7 @@ from models.speech import (
     ModelInfo,
     SpeechOutput,
     SpeechRequest,
+    VoiceInfo,
 )
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import (
@@ -208,6 +209,10 @@ class VoxCPMEngine:
             reference_sample_rate=vae.sample_rate,
             languages=self.checkpoint.languages,
             voices=(DEFAULT_VOICE, *(name for name in self.checkpoint.voices if name != DEFAULT_VOICE)),
+            voice_details=tuple(
+                VoiceInfo(voice.name, voice.language, voice.description, voice.tags)
+                for voice in self.checkpoint.voices.values()
+            ),
             features=tuple(features),
             max_text_characters=min(
                 self.options.max_text_characters,

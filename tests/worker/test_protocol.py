@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models import speech
-from models.speech import FINISH_REASONS, Flaw, ModelInfo
+from models.speech import FINISH_REASONS, Flaw, ModelInfo, VoiceInfo
 from tests.forks import REPOSITORY
 from worker import frames, protocol
 from worker.protocol import (
@@ -119,6 +119,8 @@ def test_the_wire_describes_every_field_of_a_model() -> None:
     assert ModelInfo.from_dict(INFO.to_dict()) == INFO
     assert ModelInfo.from_dict(json.loads(ModelDescription(**INFO.to_dict()).model_dump_json())) == INFO
     assert ModelDescription(**INFO.to_dict()).patch_seconds == INFO.patch_seconds == 0.16
+    told = dataclasses.replace(INFO, voice_details=(VoiceInfo("default", "en", "A calm man", ("calm",)),))
+    assert ModelInfo.from_dict(json.loads(ModelDescription(**told.to_dict()).model_dump_json())) == told
 
 
 def test_every_finish_reason_of_an_engine_has_a_code() -> None:

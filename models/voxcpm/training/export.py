@@ -29,14 +29,17 @@ MOST_BYTES = 40 * 2**20
 FEATURES = ["reference", "prompt", "words_only"]
 
 
-def write_voices(folder: Path, voices: dict[str, tuple[Speaker, str]], carry: Path | None) -> None:
+def write_voices(
+    folder: Path, voices: dict[str, tuple[Speaker, str, tuple[str, ...]]], carry: Path | None
+) -> None:
     """One FLAC recording of about three seconds per voice, and voices.json."""
     folder.mkdir(parents=True, exist_ok=True)
     teachers, entries = Teachers(carry), {}
-    for voice, (speaker, description) in voices.items():
+    for voice, (speaker, description, tags) in voices.items():
         samples = teachers.read(REFERENCE_TEXT, speaker, random.Random(0))
         soundfile.write(folder / f"{voice}.flac", samples, SPEECH_RATE, subtype="PCM_16")
-        entries[voice] = {"audio": f"{voice}.flac", "language": "en", "description": description}
+        about = {"language": "en", "description": description, "tags": tags}
+        entries[voice] = {"audio": f"{voice}.flac", **about}
     write_json(folder / "voices.json", entries)
 
 

@@ -34,11 +34,11 @@ VALIDATION_SPEAKERS = (
     Speaker("joe", 1.1, 1.5),
 )
 NAMED_VOICES = {
-    "default": (Speaker("heart"), "woman, clear and friendly"),
-    "walter": (Speaker("joe"), "man, calm and low"),
-    "ruth": (Speaker("heart", formants=0.9, pitch=0.9), "woman, deeper than the default"),
+    "default": (Speaker("heart"), "A clear, friendly woman", ("clear", "friendly")),
+    "walter": (Speaker("joe"), "A calm man, low voice", ("calm", "low")),
+    "ruth": (Speaker("heart", formants=0.9, pitch=0.9), "A woman, deeper voice", ("deep",)),
 }
-"""Name in a checkpoint -> who speaks its reference recording, and the voice's description.
+"""Name in a checkpoint -> who speaks its reference recording, the voice's description, and its tags.
 
 The default voice speaks without one too, but keeps its pitch better from sentence to sentence with it.
 """
@@ -218,7 +218,7 @@ class Recipe:
     validation_sentences: int = 8
     teacher_weights: dict[str, float] = field(default_factory=TEACHER_WEIGHTS.copy)
     validation_speakers: tuple[Speaker, ...] = VALIDATION_SPEAKERS
-    named_voices: dict[str, tuple[Speaker, str]] = field(default_factory=NAMED_VOICES.copy)
+    named_voices: dict[str, tuple[Speaker, str, tuple[str, ...]]] = field(default_factory=NAMED_VOICES.copy)
     seed: int = 1
 
     def for_warm_start(self) -> Recipe:
@@ -240,7 +240,7 @@ def tiny_recipe() -> Recipe:
         least_steps=6,
     )
     lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=30)
-    voices = {name: (Speaker(name), "of flite") for name in FLITE_VOICES}
+    voices = {name: (Speaker(name), "of flite", ()) for name in FLITE_VOICES}
     return Recipe(
         tiny_config(),
         vae,

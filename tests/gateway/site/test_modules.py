@@ -78,7 +78,7 @@ def test_every_page_of_ours_is_linked_and_is_a_script(page: str, tmp_path: Path)
     entry = SCRIPT.search((FRONTEND / page).read_text(encoding="utf-8"))
     assert entry
     script = tmp_path / "page.mjs"
-    script.write_text(link(FRONTEND / "static", entry[1]), encoding="utf-8")
+    script.write_text(link(FRONTEND / "static", entry["path"]), encoding="utf-8")
     subprocess.run(["node", "--check", str(script)], check=True, timeout=60)
 
 

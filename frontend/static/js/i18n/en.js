@@ -35,6 +35,13 @@ export default {
 
   "fleet.ready": "Ready",
   "fleet.waiting": "No worker ready",
+  "fleet.loading": "Loading: {stage}, {percent} %",
+  "fleet.stage.start": "start",
+  "fleet.stage.download": "download",
+  "fleet.stage.weights": "weights",
+  "fleet.stage.graphs": "graphs",
+  "fleet.stage.warmUp": "warm-up",
+  "fleet.stage.other": "model",
   "fleet.down": "Gateway unreachable",
 
   "queue.next": "You are next",
@@ -103,7 +110,7 @@ export default {
   "words.estimated": "Times of words, estimated",
   "words.mixed": "Times of words, in part estimated",
   "words.srt": "Download the subtitles as SRT",
-  "words.vtt": "Download the subtitles as WebVTT",
+  "words.vtt": "Download the subtitles as VTT (WebVTT)",
   "words.json": "Download the times of words as JSON",
   "tile.first": "First audio",
   "tile.rtf": "Real-time factor",

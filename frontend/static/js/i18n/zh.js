@@ -33,6 +33,13 @@ export default {
 
   "fleet.ready": "就绪",
   "fleet.waiting": "没有可用的工作节点",
+  "fleet.loading": "正在加载：{stage}，{percent} %",
+  "fleet.stage.start": "启动",
+  "fleet.stage.download": "下载",
+  "fleet.stage.weights": "权重",
+  "fleet.stage.graphs": "计算图",
+  "fleet.stage.warmUp": "预热",
+  "fleet.stage.other": "模型",
   "fleet.down": "无法连接网关",
 
   "queue.next": "下一个就是您",
@@ -101,7 +108,7 @@ export default {
   "words.estimated": "词语时间（估算）",
   "words.mixed": "词语时间（部分为估算）",
   "words.srt": "下载 SRT 字幕",
-  "words.vtt": "下载 WebVTT 字幕",
+  "words.vtt": "下载 VTT (WebVTT) 字幕",
   "words.json": "下载 JSON 格式的词语时间",
   "tile.first": "首个音频",
   "tile.rtf": "实时率",

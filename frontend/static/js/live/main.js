@@ -5,6 +5,7 @@ import { byId } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet, pageConfig } from "../shared/fleet.js";
 import { openKeySheet } from "../shared/key-sheet.js";
+import { followKeyboard } from "../shared/keyboard.js";
 import { mountNav } from "../shared/nav.js";
 import { needsKey, problemText } from "../shared/problems.js";
 import { showProblem } from "../shared/problem-notice.js";
@@ -59,6 +60,7 @@ class Live {
   #frame = null;
 
   async open() {
+    followKeyboard();
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
     const ready = new FleetStatus(status);
     ready.addEventListener("ready", () => this.#load());

@@ -1,12 +1,29 @@
 /**
- * The lamp in the bar: whether the fleet can speak right now, asked every few seconds.
+ * The lamp in the bar: whether the fleet can speak right now, asked every few seconds, and how far a worker is that
+ * loads its model.
  *
  * Event "ready" tells that it can, after it could not.
  */
 import { h } from "./dom.js";
-import { setMessage } from "./i18n.js";
+import { fleet } from "./fleet.js";
+import { setMessage, t } from "./i18n.js";
 
 const INTERVAL_MS = 5000;
+const WAITING_MS = 1500;
+/** What workers say of themselves while they load; anything else is not repeated. */
+const STAGES = new Map(
+  Object.entries({
+    starting: "start",
+    importing: "start",
+    config: "start",
+    download: "download",
+    weights: "weights",
+    "audio vae": "weights",
+    device: "weights",
+    graphs: "graphs",
+    "warm-up": "warmUp",
+  }),
+);
 
 export class FleetStatus extends EventTarget {
   #words = h("span", {});
@@ -21,24 +38,34 @@ export class FleetStatus extends EventTarget {
   /** Asks now and again, while the page is visible. */
   async start() {
     await this.#ask();
-    setInterval(() => {
-      if (!document.hidden) this.#ask();
-    }, INTERVAL_MS);
+    const next = () =>
+      setTimeout(async () => {
+        if (!document.hidden) await this.#ask();
+        next();
+      }, this.lamp.dataset.state === "waiting" ? WAITING_MS : INTERVAL_MS);
+    next();
   }
 
   async #ask() {
     try {
       const { ok } = await fetch("/ready");
-      this.#show(ok ? "ready" : "waiting");
+      if (ok) this.#show("ready");
+      else this.#show("waiting", (await fleet.config()).loading);
     } catch {
       this.#show("down");
     }
   }
 
-  #show(state) {
+  /** @param {{stage: string, progress: number} | null} [loading] of a worker */
+  #show(state, loading = null) {
     const before = this.lamp.dataset.state;
     this.lamp.dataset.state = state;
-    setMessage(this.#words, `fleet.${state}`);
+    if (loading) setMessage(this.#words, "fleet.loading", { stage: () => stageName(loading.stage), percent: Math.round(100 * loading.progress) });
+    else setMessage(this.#words, `fleet.${state}`);
     if (state === "ready" && ["waiting", "down"].includes(before)) this.dispatchEvent(new Event("ready"));
   }
+}
+
+function stageName(stage) {
+  return t(`fleet.stage.${STAGES.get(stage) ?? "other"}`);
 }

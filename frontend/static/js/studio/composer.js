@@ -9,6 +9,13 @@ import { characterCount, estimateSeconds } from "./estimate.js";
 
 const NEARLY_FULL = 0.9;
 
+/** How large the letters are, by the number of characters up to which they are so. */
+const SIZES = [
+  ["large", 180],
+  ["middle", 420],
+  ["small", Infinity],
+];
+
 const SAMPLES = [
   {
     name: "welcome",
@@ -96,6 +103,7 @@ export class Composer extends EventTarget {
 
   #show() {
     const count = characterCount(this.text);
+    this.#area.dataset.size = SIZES.find(([, most]) => count <= most)[0];
     const seconds = estimateSeconds(this.text);
     const about = seconds >= 60 ? `${clock(seconds).slice(0, -2)} min` : `${Math.ceil(seconds)} s`;
     const key = count > this.#limit * NEARLY_FULL ? "text.counterOf" : "text.counter";

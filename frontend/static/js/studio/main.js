@@ -26,10 +26,12 @@ import { narrate } from "./narration.js";
 import { OutputChoice } from "./output-choice.js";
 import { Parameters, drawSeed } from "./parameters.js";
 import { RecordChoice } from "./record-choice.js";
+import { ScriptWarning } from "./script-warning.js";
 import { shareButton } from "./share-button.js";
 import { fromFragment } from "./share-link.js";
 import { Speaker } from "./speaker.js";
 import { Stage } from "./stage.js";
+import { Welcome } from "./welcome.js";
 
 class Studio {
   #memory = new Remembered("studio");
@@ -49,6 +51,8 @@ class Studio {
   #record = new RecordChoice(byId("record-field"), byId("record"));
   #code = new CodePanel(byId("code-body"));
   #format = byId("format");
+  #welcome = new Welcome();
+  #warning = new ScriptWarning();
   #button = new GenerateButton(byId("generate"), () => (this.#speaker.busy ? this.#speaker.stop() : this.#generate()));
   #composer = new Composer(
     { area: byId("text"), counter: byId("counter"), samples: byId("samples"), problem: byId("text-problem") },
@@ -91,6 +95,8 @@ class Studio {
       this.#stage.hideProblem(); // it may have been of the voice
       this.#loadVoices(detail);
     });
+    this.#welcome.addEventListener("hear", () => this.#generate());
+    this.#warning.addEventListener("anyway", () => this.#generate());
     this.#bindStage();
     this.#bindSpeaker();
     this.#bindHistory();
@@ -156,6 +162,8 @@ class Studio {
       this.#showProblem(error, () => this.#load());
       return;
     }
+    this.#welcome.show(this.#config);
+    this.#warning.config = this.#config;
     this.#composer.setLimit(this.#config.max_text_characters ?? Infinity);
     this.#speaker.reports = this.#config.playback_stats === true;
     this.#record.offer(this.#config);
@@ -196,6 +204,7 @@ class Studio {
       this.#composer.complain(problem);
       return;
     }
+    if (this.#warning.holds(this.#composer.text)) return;
     const request = { seed: drawSeed(), ...this.#request() };
     this.#history.shows(undefined);
     this.#speaker.speak(request, this.#config.sample_rate ?? 24000);
@@ -252,6 +261,7 @@ class Studio {
   }
 
   #settingsChanged() {
+    this.#warning.check(this.#composer.text);
     const moved = Object.keys(this.#parameters.values).length;
     setMessage(byId("advanced-note"), moved ? "parameters.changed" : "parameters.defaults", { count: moved });
     this.#code.show({ ...this.#request(), format: this.#format.value });

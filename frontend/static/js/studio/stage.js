@@ -29,7 +29,7 @@ export class Stage extends EventTarget {
     super();
     this.#play.append(icon("play"));
     this.#play.addEventListener("click", () => this.#emit("toggle"));
-    this.#download.append(icon("download"), h("span", { "data-i18n": "stage.download" }));
+    this.#download.prepend(icon("download"));
     this.#download.addEventListener("click", () => this.#emit("download"));
     this.#subtitles.forEach((button, index) => {
       button.addEventListener("click", () => this.#emit("subtitles", SUBTITLE_FORMATS[index]));

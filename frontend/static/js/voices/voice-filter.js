@@ -1,15 +1,18 @@
 /**
- * Search and language filter over the voices; hidden while there are few of them.
+ * Search, language and style over the voices; hidden while there are few of them.
  */
 import { h, icon } from "../shared/dom.js";
+import { setMessage } from "../shared/i18n.js";
+import { nameOf } from "../shared/languages.js";
 
-const FEW = 8;
+const FEW = 5;
 
 /** Voices whose words hold every word of the search, in the language asked for. */
-export function matching(voices, search, language = "") {
+export function matching(voices, search, language = "", style = "") {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return voices.filter((voice) => {
     if (language && voice.language !== language) return false;
+    if (style && !(voice.tags ?? []).includes(style)) return false;
     const text = [voice.id, voice.name, voice.language, voice.description, ...(voice.tags ?? [])].join(" ").toLowerCase();
     return words.every((word) => text.includes(word));
   });
@@ -19,6 +22,8 @@ export class VoiceFilter {
   #search = h("input", { type: "search", id: "voice-search", "data-i18n-placeholder": "voices.search", "data-i18n-label": "voices.search" });
   #language = h("select", { id: "voice-language", "data-i18n-label": "voices.language" });
 
+  #style = h("select", { id: "voice-style", "data-i18n-label": "voices.style" });
+
   /** @param {() => void} onChange */
   constructor(onChange) {
     this.element = h(
@@ -26,26 +31,34 @@ export class VoiceFilter {
       { class: "voice-filter", hidden: true },
       h("span", { class: "voice-search" }, icon("search"), this.#search),
       this.#language,
+      this.#style,
     );
     this.#search.addEventListener("input", onChange);
-    this.#language.addEventListener("change", onChange);
+    for (const select of [this.#language, this.#style]) select.addEventListener("change", onChange);
   }
 
   /** Shows itself when there is enough to look through. */
   offer(voices) {
     const languages = [...new Set(voices.map((voice) => voice.language).filter(Boolean))].sort();
-    const chosen = this.#language.value;
-    const all = h("option", { value: "", "data-i18n": "voices.allLanguages" });
-    this.#language.replaceChildren(all, ...languages.map((code) => h("option", { value: code }, code)));
-    this.#language.value = languages.includes(chosen) ? chosen : "";
-    this.#language.hidden = languages.length < 2;
+    const styles = [...new Set(voices.flatMap((voice) => voice.tags ?? []))].sort();
+    fill(this.#language, "voices.allLanguages", languages, nameOf);
+    fill(this.#style, "voices.allStyles", styles, (tag) => tag);
     this.element.hidden = voices.length <= FEW;
-    if (this.element.hidden) this.#search.value = this.#language.value = "";
+    if (this.element.hidden) this.#search.value = this.#language.value = this.#style.value = "";
   }
 
   /** The voices to show; the chosen one stays, so that it is never out of sight. */
   apply(voices, chosen) {
-    const found = new Set(matching(voices, this.#search.value, this.#language.value));
+    const found = new Set(matching(voices, this.#search.value, this.#language.value, this.#style.value));
     return voices.filter((voice) => found.has(voice) || (voice.id === chosen && found.size > 0));
   }
+}
+
+/** Offers values to choose from, keeps the choice, and hides where there is none to make. */
+function fill(select, all, values, name) {
+  const chosen = select.value;
+  const options = values.map((value) => setMessage(h("option", { value }), "text.plain", { text: () => name(value) }));
+  select.replaceChildren(h("option", { value: "", "data-i18n": all }), ...options);
+  select.value = values.includes(chosen) ? chosen : "";
+  select.hidden = values.length < 2;
 }

@@ -8,6 +8,7 @@
  */
 import { h, icon } from "../shared/dom.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
+import { nameOf } from "../shared/languages.js";
 import "./messages.js";
 import { Preview } from "./preview.js";
 import { voiceFigure } from "./voice-figure.js";
@@ -118,7 +119,6 @@ export class VoicePicker extends EventTarget {
         h("input", { type: "radio", name: "voice", value: id, checked: id === this.#chosen }),
         voiceFigure(id),
         h("span", { class: "voice-words" }, title(voice), about(voice)),
-        h("span", { class: "voice-tick", "aria-hidden": "true" }, icon("check")),
       ),
       this.#buttons(voice),
       usable || !this.#mine(voice) ? null : this.#agreeButton(voice),
@@ -152,17 +152,26 @@ export class VoicePicker extends EventTarget {
 
 /** The model's own voice is the one that pages know to name. */
 const isDefault = ({ id, kind }) => id === "default" && kind === "built-in";
+/** What the gateway says of it where the model says nothing. */
+const UNTOLD = "The model's own voice";
 
 function title(voice) {
-  const element = h("span", { class: "voice-name" }, voice.name || voice.id);
-  return isDefault(voice) ? setMessage(element, "voices.default") : element;
+  const { name, id, kind, language } = voice;
+  const element = h("span", { class: "voice-name", "data-language": language || null });
+  if (isDefault(voice)) return setMessage(element, "voices.default");
+  element.textContent = name || id;
+  if (kind === "built-in") element.classList.add("voice-own-name");
+  return element;
 }
 
 function about(voice) {
   const { language, description, tags = [], usable = true } = voice;
-  if (isDefault(voice)) return setMessage(h("span", { class: "voice-about" }), "voices.defaultAbout");
-  if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacks");
   const words = h("span", { class: "voice-about" });
-  const facts = () => [language, description, ...tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
-  return setMessage(words, "text.plain", { text: () => facts() || t("voices.own") });
+  if (isDefault(voice) && (!description || description === UNTOLD)) return setMessage(words, "voices.defaultAbout");
+  if (!usable) return setMessage(h("span", { class: "voice-about voice-lacks" }), "voices.lacks");
+  const labels = tags.map((tag) => `#${tag}`);
+  const all = () => [description, language && nameOf(language), ...labels].filter(Boolean).join(" · ");
+  setLabel(words, "text.plain", { text: all }, "title");
+  const facts = [description, ...(description && voice.kind === "built-in" ? [] : labels)].filter(Boolean);
+  return setMessage(words, "text.plain", { text: () => facts.join(" · ") || t("voices.own") });
 }
