@@ -110,6 +110,9 @@ class TestWhatIsInView:
             page.locator("#text").focus()
             page.locator("#text").scroll_into_view_if_needed()
             expect_in_view(page, "#transcript", "#interrupt", "#text")
+            assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+            interrupt = page.locator("#interrupt").bounding_box()
+            assert interrupt and interrupt["x"] + interrupt["width"] <= PHONE["width"]
             assert watched.complaints == []
 
 
