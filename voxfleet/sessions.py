@@ -12,7 +12,8 @@ from gateway.database import Database, DatabaseError
 from gateway.sessions.cleanup import Limits, Removed, clean
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.upkeep import interrupt_dead
-from gateway.settings import DATABASE_FILE, GatewaySettings, load_settings
+from gateway.settings import GatewaySettings, load_settings
+from gateway.settings.storage import DATABASE_FILE
 
 
 class CleanError(Exception):

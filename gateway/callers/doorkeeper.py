@@ -15,7 +15,8 @@ from pydantic import SecretStr
 from starlette.requests import HTTPConnection
 
 from gateway.errors import ApiError
-from gateway.settings import ApiKey, GatewaySettings
+from gateway.settings import GatewaySettings
+from gateway.settings.callers import ApiKey
 from sockets.guesses import Guesses
 
 logger = structlog.get_logger(__name__)

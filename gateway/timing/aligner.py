@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from gateway.settings import REPOSITORY
+from gateway.settings.listening import REPOSITORY
 from gateway.timing.alignment import Heard
 from gateway.timing.whisper import AlignerMissingError, find_model
 

@@ -11,7 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.edge.addresses import Networks
-from gateway.settings import PRIVATE_NETWORKS, load_settings
+from gateway.settings import load_settings
+from gateway.settings.workers import PRIVATE_NETWORKS
 from gateway.workers.client import WorkerUnreachable
 from gateway.workers.whereabouts import NotAllowedError, Whereabouts
 from tests.gateway.scripted_worker import Act, ScriptedWorker

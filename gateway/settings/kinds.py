@@ -1,0 +1,56 @@
+"""Kinds of values that several settings have."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic_settings import NoDecode
+
+from sockets.guesses import check_secret
+
+
+def _split_commas(value: Any) -> Any:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _as_networks(networks: list[str]) -> list[str]:
+    return [str(ipaddress.ip_network(network, strict=False)) for network in networks]
+
+
+def _sendable(secret: SecretStr) -> SecretStr:
+    """Raises ValueError for what clients put into a header in different bytes, or not at all."""
+    value = secret.get_secret_value()
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError("what is sent in a header has printable ASCII characters only")
+    return secret
+
+
+def _hard_to_guess(secret: SecretStr | None) -> SecretStr | None:
+    if secret is not None and secret.get_secret_value():
+        check_secret(secret.get_secret_value())
+    return secret
+
+
+def empty_is_none(secret: SecretStr | None) -> SecretStr | None:
+    """An empty variable of the environment is none."""
+    return secret if secret is not None and secret.get_secret_value() else None
+
+
+def off_is_a_word(value: Any) -> Any:
+    """YAML reads it as false."""
+    return "off" if value is False else value
+
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Bytes = Annotated[int, Field(gt=0)]
+CommaList = Annotated[list[str], NoDecode, BeforeValidator(_split_commas)]
+Networks = Annotated[CommaList, AfterValidator(_as_networks)]
+HeaderSecret = Annotated[SecretStr, AfterValidator(_sendable)]
+OptionalHeaderSecret = Annotated[
+    HeaderSecret | None, AfterValidator(_hard_to_guess), AfterValidator(empty_is_none)
+]
+OptionalSecret = Annotated[SecretStr | None, AfterValidator(_hard_to_guess), AfterValidator(empty_is_none)]
