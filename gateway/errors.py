@@ -9,13 +9,14 @@ handlers that `install_error_handlers` adds map it, FastAPI's own validation err
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from worker.protocol import ErrorDetail
@@ -123,8 +124,20 @@ def error_response(error: ApiError, scope: Scope) -> JSONResponse:
     return JSONResponse(shape(error), error.status_code, headers=error.headers)
 
 
-async def _answer_http_error(request: Request, error: HTTPException) -> JSONResponse:
+LostPage = Callable[[Request], Awaitable[Response | None]]
+"""What a browser gets at an address that there is nothing at; None: an error as everybody else."""
+
+
+async def _no_page(request: Request) -> Response | None:
+    return None
+
+
+async def _answer_http_error(
+    request: Request, error: HTTPException, lost_page: LostPage = _no_page
+) -> Response:
     if not isinstance(error, ApiError):
+        if error.status_code == 404 and (page := await lost_page(request)) is not None:
+            return page
         headers = dict(error.headers or {})
         error = ApiError(
             error.status_code, _HTTP_CODES.get(error.status_code, "http_error"), str(error.detail)
@@ -137,7 +150,7 @@ async def _answer_validation_error(request: Request, error: RequestValidationErr
     return error_response(from_validation(list(error.errors())), request.scope)
 
 
-def install_error_handlers(app: FastAPI) -> None:
-    """Make every error of `app` leave in the one shape."""
-    app.add_exception_handler(HTTPException, _answer_http_error)
+def install_error_handlers(app: FastAPI, lost_page: LostPage = _no_page) -> None:
+    """Make every error of `app` leave in the one shape, but for the page of an unknown address."""
+    app.add_exception_handler(HTTPException, partial(_answer_http_error, lost_page=lost_page))
     app.add_exception_handler(RequestValidationError, _answer_validation_error)

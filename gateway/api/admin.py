@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request
 
-from gateway.api.permissions import check_admin, owns_ticket, require_admin, who_administers
+from gateway.api.permissions import check_admin, is_admin, owns_ticket, require_admin, who_administers
 from gateway.errors import ApiError
 from gateway.operations.overview import describe_queue, describe_workers
 from gateway.service import GatewayDep
@@ -48,13 +48,13 @@ async def get_queue(gateway: GatewayDep) -> dict[str, Any]:
 @tickets.delete("/queue/{ticket}")
 async def cancel_ticket(ticket: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """End a waiting or running request: one's own, or as an administrator anybody's."""
-    by = "its client"
-    if not owns_ticket(request, gateway, ticket):
+    admin = is_admin(request, gateway)  # also of what comes from the operator's own address
+    if not admin and not owns_ticket(request, gateway, ticket):
         check_admin(request, gateway)
-        by = "an administrator"
+    by = "an administrator" if admin else "its client"
     reason = ApiError(409, "cancelled", f"the request was cancelled by {by}")
     if not gateway.pool.end(ticket, reason):
         raise ApiError(404, "unknown_ticket", f"there is no ticket {ticket!r}", param="ticket")
-    if by == "an administrator":
+    if admin:
         gateway.operations.log.record("admin", ticket, f"cancel, by {who_administers(request, gateway)}")
     return {"ticket_id": ticket, "cancelled": True}

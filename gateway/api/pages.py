@@ -18,6 +18,7 @@ from gateway.site import Site
 
 router = APIRouter(include_in_schema=False)
 
+_NO_PAGES = ("/api/", "/static/", "/v1/", "/tts", "/ws/")
 _VERSIONED = re.compile(r"(?P<version>v-[0-9a-f]{16})/(?P<path>.+)")
 
 
@@ -56,6 +57,19 @@ async def sessions(request: Request, site: SiteDep) -> Response:
 async def session(id: str, request: Request, site: SiteDep) -> Response:
     """One recording: the same file for every id, which the page reads from its own address."""
     return await _page(site, "session.html", request)
+
+
+async def lost(request: Request) -> Response | None:
+    """For a browser whose reader opened an address that there is nothing at; None for everybody else."""
+    wants_page = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
+    if not wants_page or request.url.path.startswith(_NO_PAGES):
+        return None
+    encoding = {"accept-encoding": request.headers.get("accept-encoding", "")}
+    answer = await _site(request).page("lost.html", Headers(encoding))
+    if answer is not None:
+        answer.status_code = 404
+        del answer.headers["etag"]
+    return answer
 
 
 async def _page(site: Site, name: str, request: Request) -> Response:

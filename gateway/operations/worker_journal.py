@@ -37,7 +37,9 @@ class WorkerJournal:
 
 
 def condition_of(worker: Worker) -> str:
-    """unknown, suspect, down, loading, draining, error or up."""
+    """unknown, suspect, down, restarting, loading, draining, error or up."""
+    if worker.restarting and worker.health in (Health.SUSPECT, Health.DOWN):
+        return "restarting"
     if worker.health is not Health.UP or worker.status is None:
         return worker.health.value
     return _OWN_WORDS.get(worker.status.state, "up")
@@ -46,8 +48,10 @@ def condition_of(worker: Worker) -> str:
 def _reason(worker: Worker, condition: str) -> str:
     if condition == "error" and worker.status is not None:
         return worker.status.error or ""
+    if condition == "restarting":
+        return "it ended, and is started again"
     if condition in ("suspect", "down"):
-        return f"{'restarting: ' if worker.restarting else ''}{worker.last_failure or ''}"
+        return worker.last_failure or ""
     if condition == "draining" and worker.status is not None:
         return f"{worker.status.slots_used} requests open"
     return f"model {worker.model.name}" if worker.model else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import date
 from pathlib import Path
 
 import httpx
@@ -40,6 +41,8 @@ def test_a_worker_is_drained_and_resumed(page: Page, fleet: Server) -> None:
     expect(page.get_by_role("button", name="Restart w0")).to_be_hidden()  # nobody would start it again
     state = page.locator(".worker .state")
     page.get_by_role("button", name="Drain w0").click()
+    expect(page.locator("dialog[open]")).to_contain_text("No other worker serves.")
+    page.locator("dialog").get_by_role("button", name="Drain", exact=True).click()
     expect(state).to_have_text("draining")
     assert fleet.get_json("/api/workers")["workers"][0]["state"] == "DRAINING"
     expect(page.locator("#status")).to_have_text("w0 is draining.")
@@ -64,7 +67,7 @@ def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet
     expect(page.locator("#queue .request")).to_have_count(1)
     expect(page.locator("[data-figure=waiting] .figure-value")).to_have_text("1")
     page.locator("#queue button").click()
-    page.locator("dialog").get_by_role("button", name="Cancel", exact=True).click()
+    page.locator("dialog").get_by_role("button", name="Let it wait").click()
     expect(page.locator("#queue .request")).to_have_count(1)
     page.locator("#queue button").click()
     page.get_by_role("button", name="Cancel it").click()
@@ -72,6 +75,10 @@ def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet
     page.locator("#running button").click()
     page.locator("dialog").get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator("#running .request")).to_have_count(0)
+    expect(page.locator(".log-line", has_text="cancel, by")).to_have_count(
+        2
+    )  # also from the operator's address
+    expect(page.locator(".log-day").first).to_contain_text(str(date.today().year))
     for thread in threads:
         thread.join()
     assert all(status >= 400 for status in outcomes)
@@ -154,6 +161,8 @@ def test_a_worker_is_restarted_only_after_a_yes(page: Page) -> None:
         expect(page.locator("#status")).to_have_text("w0 is restarting.")
         eventually(lambda: one.process.poll() is not None)
         expect(page.locator(".worker .state")).to_have_text("down")
+        expect(page.locator("#log")).to_contain_text("worker restarting")
+        expect(page.locator(".log-line", has_text="worker down")).to_have_count(0)
         expect(page.locator("#log")).to_contain_text("restart, by")
 
 
@@ -220,6 +229,7 @@ def test_the_page_is_chinese_for_who_reads_chinese(browser: Browser, fleet: Serv
         expect(page.locator("#workers-title")).to_have_text("工作节点")
         expect(page.locator(".worker .state")).to_have_text("空闲")
         expect(page.get_by_role("switch", name="实时")).to_be_checked()
+        expect(page.locator(".log-line").filter(has_text="节点就绪").first).to_be_visible()
         page.click("#language")
         expect(page.locator("#workers-title")).to_have_text("Workers")
         expect(page.locator(".worker .state")).to_have_text("idle")

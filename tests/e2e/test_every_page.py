@@ -31,6 +31,60 @@ _ADD_INLINE_SCRIPT = """() => {
 }"""
 
 
+def test_the_bar_fits_every_width_and_every_bare_icon_has_a_tooltip(page: Page, fleet: Server) -> None:
+    page.goto(fleet.url)
+    expect(page.locator(".lamp")).to_have_text("Ready")
+    for width in (320, 390, 600, 641, 700, 750, 781, 860, 1024):
+        page.set_viewport_size({"width": width, "height": 700})
+        overflow = page.evaluate("document.getElementById('nav').scrollWidth - document.body.clientWidth")
+        assert overflow <= 0, width
+        assert page.locator(".lamp span").is_visible(), width
+    assert page.locator("button.button-icon:not([title]), button.button-play:not([title])").count() == 0
+
+
+def test_an_unknown_address_is_a_page_that_leads_home(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser) as watched:  # the browser complains of the 404
+        watched.page.goto(f"{fleet.url}/no/such/page")
+        expect(watched.page.get_by_role("heading", name="There is no such page")).to_be_visible()
+        expect(watched.page.locator(".lamp")).to_have_text("Ready")
+        watched.page.get_by_role("link", name="Go to the studio").click()
+        expect(watched.page).to_have_url(f"{fleet.url}/")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_chosen_can_be_read(page: Page, fleet: Server, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto(fleet.url)
+    expect(page.locator("input[name=voice]").first).to_be_attached()
+    page.click("#generate")
+    expect(page.locator(".clip[data-shown]")).to_be_visible(timeout=30_000)
+    for selector in ("#generate kbd", ".clip[data-shown] .clip-facts", ".clip[data-shown] .side-button"):
+        assert page.evaluate(_CONTRAST, selector) >= 4.5, selector
+
+
+_CONTRAST = """(selector) => {
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const layers = [];
+  for (let at = document.querySelector(selector); at; at = at.parentElement) {
+    layers.unshift(getComputedStyle(at).backgroundColor);
+  }
+  const painted = (colours) => {
+    for (const colour of ["#fff", ...colours]) {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+    }
+    const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const ground = painted(layers);
+  const ink = painted([...layers, getComputedStyle(document.querySelector(selector)).color]);
+  return Math.max(ground, ink) / Math.min(ground, ink);
+}"""
+
+
 @pytest.mark.parametrize("path", PAGES)
 class TestEveryPage:
     @pytest.mark.parametrize("size", SIZES)

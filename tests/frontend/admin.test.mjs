@@ -6,6 +6,7 @@ import { afterEach, describe, test } from "node:test";
 import { AdminAccess, adoptToken } from "../../frontend/static/js/admin/access.js";
 import { LiveFeed } from "../../frontend/static/js/admin/live-feed.js";
 import { etaFields } from "../../frontend/static/js/admin/eta-section.js";
+import { isOnlyServing } from "../../frontend/static/js/admin/serving.js";
 import { EventLines, MAX_LINES } from "../../frontend/static/js/admin/event-lines.js";
 import { requestFacts } from "../../frontend/static/js/admin/request-row.js";
 import { SERIES_SECONDS, Series } from "../../frontend/static/js/admin/series.js";
@@ -225,7 +226,19 @@ describe("Series", () => {
   });
 });
 
-test("totals count the slots of serving workers alone, and the slowest worker's first audio", () => {
+test("of a drained worker the slots in use count, so that never more are used than there are", () => {
+  const busy = { slots_total: 4, slots_used: 4 };
+  const { slotsUsed, slotsTotal } = totals([{ state: "DRAINING", ...busy }, { state: "BUSY", ...busy }]);
+  assert.deepEqual([slotsUsed, slotsTotal], [8, 8]);
+});
+
+test("the only worker that serves is one that nobody stands in for", () => {
+  const workers = [{ id: "a", state: "IDLE" }, { id: "b", state: "DRAINING" }, { id: "c", state: "DOWN" }];
+  assert.ok(isOnlyServing("a", workers));
+  assert.ok(!isOnlyServing("a", [...workers, { id: "d", state: "BUSY" }]));
+});
+
+test("totals count the slots of workers that serve, and the slowest worker's first audio", () => {
   const worker = (state, used, audio, more) => ({ state, slots_total: 4, slots_used: used, counters: { audio_seconds: audio, errors: 1 }, ...more });
   const fleet = [
     worker("BUSY", 3, 10, { first_audio_p95_seconds: 0.2, errors: 2, live_active: 1, live_paused: 2, migrations: 5 }),
@@ -234,7 +247,7 @@ test("totals count the slots of serving workers alone, and the slowest worker's 
     { state: "DOWN", slots_total: 0, slots_used: 0 },
   ];
   assert.deepEqual(totals(fleet), {
-    workers: 4, serving: 2, slotsTotal: 8, slotsUsed: 4, live: 3, firstAudioSeconds: 0.4, audioSeconds: 15, errors: 4, migrations: 5,
+    workers: 4, serving: 2, slotsTotal: 9, slotsUsed: 4, live: 3, firstAudioSeconds: 0.4, audioSeconds: 15, errors: 4, migrations: 5,
   });
   assert.equal(totals([]).firstAudioSeconds, null);
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, test } from "node:test";
 import { addMessages, t } from "../../frontend/static/js/shared/i18n.js";
+import { integer } from "../../frontend/static/js/shared/format.js";
 import { chosenAction } from "../../frontend/static/js/shared/problem-notice.js";
 import { problemText } from "../../frontend/static/js/shared/problems.js";
 
@@ -13,9 +14,7 @@ const english = readdirSync(FOLDER).filter((name) => /(^|-)en\.js$/.test(name));
 
 /** Codes of errors in the sources of a package; other services' protocols have shapes of their own, which no page meets. */
 function codesOf(name) {
-  const folder = new URL(`../../${name}/`, import.meta.url);
-  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".py") && !file.startsWith("protocols/"));
-  const source = files.map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n");
+  const source = sourceOf(name);
   const patterns = [
     /ApiError\(\s*\d+,\s*"(\w+)"/g,
     /FieldError\(\s*"[\w.]+",\s*"(\w+)"/g,
@@ -26,9 +25,20 @@ function codesOf(name) {
     /^SLOW_CLIENT = "(\w+)"$/gm,
   ];
   const ofWorkers = source.match(/class ErrorCode[^]*?\n\n\n/)?.[0] ?? "";
-  const found = (text, pattern) => [...text.matchAll(pattern)].map(([, code]) => code);
   return [...found(ofWorkers, / = "(\w+)"/g), ...patterns.flatMap((pattern) => found(source, pattern))];
 }
+
+function sourceOf(name) {
+  const folder = new URL(`../../${name}/`, import.meta.url);
+  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".py") && !file.startsWith("protocols/"));
+  return files.map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n");
+}
+
+function found(text, pattern) {
+  return [...text.matchAll(pattern)].map(([, name]) => name);
+}
+
+const namesIn = (name, pattern) => found(sourceOf(name), pattern);
 
 describe("both languages", () => {
   for (const name of english) {
@@ -52,6 +62,17 @@ describe("both languages", () => {
     for (const [key, text] of Object.entries(words)) {
       if (key.startsWith("error.")) assert.match(text, /^[A-Z{].*\.$/, key);
     }
+  });
+
+  test("every event of the log, and of a session, has a name", async () => {
+    const [log, session] = [await load("admin-en.js"), await load("sessions-en.js")];
+    const kinds = namesIn("gateway", /record\(\s*"(\w+)"/g);
+    assert.ok(kinds.length > 15, String(kinds.length));
+    for (const kind of kinds) {
+      assert.ok(`admin.kind.${kind}` in log, kind);
+      assert.ok(`admin.family.${kind.split("_")[0]}` in log, kind);
+    }
+    for (const kind of namesIn("gateway", /\.event\(\s*"(\w+)"/g)) assert.ok(`session.event.${kind}` in session, kind);
   });
 
   test("every message that a page names exists", async () => {
@@ -89,6 +110,16 @@ describe("t", () => {
     const chosen = (code) => chosenAction({ code }, page);
     assert.deepEqual(["queue_full", "unknown_voice", "voice_without_consent", "text_too_long", "api_key_required"].map(chosen), ["again", "voice", "voice", "again", "key"]);
     assert.equal(chosenAction({ code: "queue_full" }, {}), "reload");
+  });
+
+  test("dates and numbers are the reader's, also of one whose language the pages lack", (context) => {
+    const known = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+    context.after(() => (known ? Object.defineProperty(globalThis, "navigator", known) : delete globalThis.navigator));
+    const written = (...languages) => {
+      Object.defineProperty(globalThis, "navigator", { value: { languages }, configurable: true });
+      return integer(10482);
+    };
+    assert.deepEqual([written("en-US"), written("de-DE"), written("de-DE", "en-US")], ["10,482", "10.482", "10,482"]);
   });
 
   test("places in line", () => {

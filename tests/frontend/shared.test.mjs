@@ -20,7 +20,7 @@ describe("format", () => {
     [format.bytes, 812646400, "775 MiB"],
     [format.bytes, 9663676416, "9.0 GiB"],
     [format.bytes, 0, "0 B"],
-    [format.integer, 10482, "10\u202f482"],
+    [format.integer, 10482, "10,482"],
     [format.integer, 999, "999"],
     [format.ratio, 0.2137, "0.21"],
   ];

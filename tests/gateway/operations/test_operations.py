@@ -217,6 +217,21 @@ def test_an_overload_is_two_lines_however_many_are_refused() -> None:
     assert [line[0] for line in log.lines] == ["overload", "overload_ended", "overload"]
 
 
+def test_a_restart_that_was_asked_for_is_no_error_in_the_journal() -> None:
+    fleet, log = Fleet(0), Recorded()
+    WorkerJournal(fleet.pool, log)
+    (worker,) = fleet.workers
+    fleet.pool.report_status(worker, status())
+    worker.restarting = True
+    fleet.pool.report_status(worker, status(WorkerState.DRAINING))
+    fleet.die(worker)
+    fleet.pool.report_missed(worker, "refused")
+    fleet.pool.report_missed(worker, "refused")
+    fleet.pool.report_status(worker, status(boot_id="boot-2"))
+    kinds = [kind for kind, _, _ in log.lines]
+    assert kinds == ["worker_up", "worker_draining", "worker_restarting", "worker_restarted", "worker_up"]
+
+
 def test_the_journal_has_each_change_of_a_worker_once() -> None:
     fleet, log = Fleet(0), Recorded()
     WorkerJournal(fleet.pool, log)

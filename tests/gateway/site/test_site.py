@@ -131,6 +131,18 @@ async def test_a_gateway_without_pages_says_so(tmp_path: Path) -> None:
         assert answer.json()["error"]["message"] == "this gateway serves no pages"
 
 
+async def test_a_browser_gets_a_page_at_an_unknown_address_and_everybody_else_an_error() -> None:
+    browser, program = {"accept": "text/html,*/*;q=0.8"}, {"accept": "application/json"}
+    async with client_of() as http:
+        page = await http.get("/no/such/page", headers=browser)
+        assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "There is no such page" in page.text
+        for path, headers in (("/no/such/page", program), ("/api/no", browser), ("/static/no.js", browser)):
+            answer = await http.get(path, headers=headers)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+        assert (await http.post("/no/such/page", headers=browser)).status_code == 404
+
+
 async def test_every_address_of_our_pages_is_there() -> None:
     async with client_of() as client:
         for path in ("/", "/live", "/sessions", "/sessions/x", "/admin"):

@@ -6,6 +6,7 @@ import { byId, h, setText } from "../shared/dom.js";
 import { integer } from "../shared/format.js";
 import { KeyedList } from "./keyed-list.js";
 import { RequestRow } from "./request-row.js";
+import { isOnlyServing } from "./serving.js";
 import { Summary } from "./summary.js";
 import { t } from "./words.js";
 import { WorkerCard } from "./worker-card.js";
@@ -14,6 +15,7 @@ const MAX_ROWS = 50;
 
 export class FleetSection {
   #command;
+  #known = [];
   #summary = new Summary(byId("summary"));
   #workers = new KeyedList(byId("workers"), ({ id }) => id, () => new WorkerCard((...steer) => this.#steer(...steer)));
   #queue = this.#requestList("queue");
@@ -31,6 +33,7 @@ export class FleetSection {
 
   /** @param {object[]} workers of GET /api/workers */
   showWorkers(workers) {
+    this.#known = workers;
     byId("workers").removeAttribute("aria-busy");
     this.#workers.show(workers);
     if (workers.length === 0) byId("workers").append(noWorkers());
@@ -49,6 +52,10 @@ export class FleetSection {
   }
 
   async #steer({ id, slots_used: used }, verb) {
+    if (verb === "drain" && isOnlyServing(id, this.#known)) {
+      const sure = { title: t("admin.drainAsk", { id }), text: t("admin.drainText"), verb: t("admin.drain") };
+      if (!(await confirmed(sure))) return;
+    }
     if (verb === "restart") {
       const text = used ? t("admin.restartBusy", { used }) : t("admin.restartIdle");
       if (!(await confirmed({ title: t("admin.restartAsk", { id }), text, verb: t("admin.restart") }))) return;
@@ -62,6 +69,7 @@ export class FleetSection {
       title: t(running ? "admin.stopAsk" : "admin.cancelAsk"),
       text: t(running ? "admin.stopText" : "admin.cancelText", { request: request ?? ticket }),
       verb: t(running ? "admin.stop" : "admin.cancelVerb"),
+      keep: t(running ? "admin.letSpeak" : "admin.letWait"),
     };
     if (!(await confirmed(sure))) return;
     await this.#command("DELETE", `/api/queue/${encodeURIComponent(ticket)}`, t("admin.said.ended", { request: request ?? ticket }));

@@ -4,7 +4,7 @@
 import { byId, h } from "../shared/dom.js";
 import { EventLines } from "./event-lines.js";
 import { Section } from "./section.js";
-import { language, t } from "./words.js";
+import { has, locale, t } from "./words.js";
 
 const PAGE_LINES = 100;
 
@@ -38,7 +38,7 @@ export class LogSection extends Section {
   #draw() {
     this.#drawFamilies();
     const shown = this.#lines.filtered(this.#family.value, this.#words.value);
-    const rows = shown.map((line) => row(line));
+    const rows = shown.flatMap((line, index) => (sameDay(line, shown[index - 1]) ? [row(line)] : [dayOf(line), row(line)]));
     this.body.replaceChildren(...rows);
     if (rows.length === 0) this.body.append(h("li", { class: "quiet log-none" }, t("admin.logNone")));
   }
@@ -50,21 +50,34 @@ export class LogSection extends Section {
     const chosen = this.#family.value;
     this.#family.replaceChildren(
       h("option", { value: "", "data-i18n": "admin.logAll" }),
-      ...wanted.slice(1).map((family) => h("option", { value: family }, family)),
+      ...wanted.slice(1).map((family) => h("option", { value: family, "data-i18n": named(`admin.family.${family}`) }, family)),
     );
     this.#family.value = wanted.includes(chosen) ? chosen : "";
   }
 }
 
+/** The key of a message, where the language has it. */
+function named(key) {
+  return has(key) ? key : null;
+}
+
+function sameDay({ at }, before) {
+  return before !== undefined && new Date(at).toDateString() === new Date(before.at).toDateString();
+}
+
+/** The line above the events of a day. */
+function dayOf({ at }) {
+  const day = new Date(at).toLocaleDateString(locale(), { weekday: "long", year: "numeric", month: "long", day: "numeric" });
+  return h("li", { class: "log-day" }, h("time", { datetime: at.slice(0, 10) }, day));
+}
+
 function row({ at, kind, subject, message }) {
   const time = new Date(at);
-  const today = time.toDateString() === new Date().toDateString();
-  const shown = today ? time.toLocaleTimeString(language()) : time.toLocaleString(language());
   return h(
     "li",
     { class: "log-line", "data-kind": kind },
-    h("time", { datetime: at, title: time.toLocaleString(language()) }, shown),
-    h("span", { class: "log-kind" }, kind.replaceAll("_", " ")),
+    h("time", { datetime: at, title: time.toLocaleString(locale()) }, time.toLocaleTimeString(locale())),
+    h("span", { class: "log-kind", "data-i18n": named(`admin.kind.${kind}`) }, kind.replaceAll("_", " ")),
     h("span", { class: "log-text" }, h("b", {}, subject), " ", message),
   );
 }

@@ -5,20 +5,20 @@
 import { h, setText } from "../shared/dom.js";
 import { duration, integer, latency } from "../shared/format.js";
 import { t } from "./words.js";
+import { serves } from "./serving.js";
 import { Series } from "./series.js";
 import { Sparkline } from "./sparkline.js";
 
-const SERVING = ["IDLE", "BUSY"];
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** Totals over the fleet; only workers that can serve lend their slots. */
+/** Totals over the fleet. A worker that cannot serve lends no slots, but those on which streams still end are there. */
 export function totals(workers) {
-  const serving = workers.filter(({ state }) => SERVING.includes(state));
+  const serving = workers.filter(serves);
   const firstAudio = workers.map(({ first_audio_p95_seconds: seconds }) => seconds).filter(Number.isFinite);
   return {
     workers: workers.length,
     serving: serving.length,
-    slotsTotal: sum(serving.map(({ slots_total: slots }) => slots)),
+    slotsTotal: sum(workers.map((worker) => (serving.includes(worker) ? Math.max(worker.slots_total, worker.slots_used) : worker.slots_used))),
     slotsUsed: sum(workers.map(({ slots_used: slots }) => slots)),
     live: sum(workers.map(({ live_active: active = 0, live_paused: paused = 0 }) => active + paused)),
     firstAudioSeconds: firstAudio.length ? Math.max(...firstAudio) : null,

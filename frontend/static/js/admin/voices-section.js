@@ -5,7 +5,7 @@ import { confirmed } from "../shared/confirm.js";
 import { h, icon } from "../shared/dom.js";
 import { latency } from "../shared/format.js";
 import { Section } from "./section.js";
-import { t } from "./words.js";
+import { setLabel, t } from "./words.js";
 
 /** What is known of a voice, in words. */
 export function voiceFacts({ kind, language, audio_seconds: seconds, has_transcript: transcript, tags = [], usable }) {
@@ -40,9 +40,10 @@ export class VoicesSection extends Section {
     const shown = name || id;
     const remove = h(
       "button",
-      { class: "button-icon", type: "button", "aria-label": t("admin.deleteVoice", { name: shown }), onclick: () => this.#delete(voice) },
+      { class: "button-icon", type: "button", onclick: () => this.#delete(voice) },
       icon("trash"),
     );
+    setLabel(remove, "admin.deleteVoice", { name: shown });
     return h(
       "li",
       { class: "request", "data-voice": id },

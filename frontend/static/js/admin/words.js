@@ -7,4 +7,4 @@ import { addMessages } from "../shared/i18n.js";
 
 addMessages({ en, zh });
 
-export { language, setLabel, setMessage, t } from "../shared/i18n.js";
+export { has, locale, setLabel, setMessage, t } from "../shared/i18n.js";

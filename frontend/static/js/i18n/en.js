@@ -33,6 +33,10 @@ export default {
   "copy.copied": "Copied",
   "copy.byHand": "Select and copy by hand",
 
+  "lost.title": "There is no such page",
+  "lost.about": "The address may be mistyped, or what was here is gone.",
+  "lost.home": "Go to the studio",
+
   "fleet.ready": "Ready",
   "fleet.waiting": "No worker ready",
   "fleet.loading": "Loading: {stage}, {percent} %",

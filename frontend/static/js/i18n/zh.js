@@ -31,6 +31,10 @@ export default {
   "copy.copied": "已复制",
   "copy.byHand": "请手动选择并复制",
 
+  "lost.title": "没有这个页面",
+  "lost.about": "地址可能有误，或原有内容已不存在。",
+  "lost.home": "前往工作室",
+
   "fleet.ready": "就绪",
   "fleet.waiting": "没有可用的工作节点",
   "fleet.loading": "正在加载：{stage}，{percent} %",

@@ -4,9 +4,8 @@
  */
 import { h } from "../shared/dom.js";
 import { clock, latency } from "../shared/format.js";
-import { setMessage, t } from "./words.js";
+import { has, setMessage, t } from "./words.js";
 
-const KNOWN = ["started", "queued", "cancel", "pause", "resume", "resumed", "moved", "cut", "worker_lost", "worker_failed"];
 const EXCERPT = 90;
 
 /** What is told of an event beside its kind: its plain facts. @param {number | null} rate samples per second */
@@ -14,8 +13,14 @@ export function eventFacts({ at, kind, ...facts }, rate) {
   if (kind === "cancel" && rate) return t("session.heardTo", { time: clock(facts.played_samples / rate) });
   return Object.entries(facts)
     .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
-    .map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`)
+    .map(([name, value]) => (has(`session.fact.${name}`) ? t(`session.fact.${name}`, { value }) : `${name.replaceAll("_", " ")} ${value}`))
     .join(" · ");
+}
+
+/** How an utterance ended, where that was not its natural end. */
+export function outcomeText(outcome) {
+  const key = [`session.outcome.${outcome}`, `error.${outcome}`].find(has);
+  return key ? t(key) : t("session.outcome", { outcome });
 }
 
 /** Where listeners interrupted, in seconds of the merged audio. */
@@ -34,8 +39,8 @@ export function showEvents(list, narrative, onSeek) {
 function line(event, narrative, onSeek) {
   const time = h("time", { class: "timeline-time" }, clock(event.at));
   if (event.kind !== "utterance") {
-    const known = KNOWN.includes(event.kind);
-    const kind = known ? h("b", { "data-i18n": `session.event.${event.kind}` }) : h("b", {}, event.kind.replaceAll("_", " "));
+    const key = `session.event.${event.kind}`;
+    const kind = has(key) ? h("b", { "data-i18n": key }) : h("b", {}, event.kind.replaceAll("_", " "));
     return h("li", { class: "timeline-line", "data-kind": event.kind }, time, h("p", {}, kind, " ", setMessage(h("span", { class: "quiet" }), "text.plain", { text: () => eventFacts(event, narrative.sampleRate) })));
   }
   const told = narrative.utterances.find(({ index }) => index === event.index);
@@ -46,7 +51,7 @@ function line(event, narrative, onSeek) {
       event.migrations > 0 && t("session.moved", { count: event.migrations }),
       told.firstAudioSeconds !== null && t("session.firstAudio", { time: latency(told.firstAudioSeconds) }),
       t("session.chunks", { count: told.chunks.length }),
-      event.outcome && event.outcome !== "stop" && t("session.outcome", { outcome: event.outcome }),
+      event.outcome && event.outcome !== "stop" && outcomeText(event.outcome),
     ]
       .filter(Boolean)
       .join(" · ");

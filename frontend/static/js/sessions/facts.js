@@ -2,7 +2,7 @@
  * What is told of a session beside its title.
  */
 import { bytes, duration } from "../shared/format.js";
-import { language, t } from "./words.js";
+import { locale, t } from "./words.js";
 
 /** Files that say when words are said. */
 export const WORD_FORMATS = ["srt", "vtt", "json"];
@@ -11,8 +11,8 @@ export const WORD_FORMATS = ["srt", "vtt", "json"];
 export function when(iso, now = new Date()) {
   const time = new Date(iso);
   const options = { hour: "2-digit", minute: "2-digit" };
-  if (time.toDateString() === now.toDateString()) return t("sessions.today", { time: time.toLocaleTimeString(language(), options) });
-  return time.toLocaleString(language(), { ...options, year: "numeric", month: "short", day: "numeric" });
+  if (time.toDateString() === now.toDateString()) return t("sessions.today", { time: time.toLocaleTimeString(locale(), options) });
+  return time.toLocaleString(locale(), { ...options, year: "numeric", month: "short", day: "numeric" });
 }
 
 /** "clip" or "live" in the reader's words. */

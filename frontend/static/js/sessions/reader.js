@@ -4,7 +4,8 @@
  */
 import { h } from "../shared/dom.js";
 import { clock } from "../shared/format.js";
-import { setLabel } from "./words.js";
+import { outcomeText } from "./event-list.js";
+import { setLabel, setMessage } from "./words.js";
 
 const MARGIN_PIXELS = 24;
 const SCROLL_PATIENCE_MS = 4000;
@@ -53,7 +54,7 @@ export class Reader extends EventTarget {
       shown = word.end;
     }
     text.append(points.slice(shown).join(""));
-    const ended = ["stop", null, undefined].includes(outcome) ? null : h("span", { class: "cut" }, outcome);
+    const ended = ["stop", null, undefined].includes(outcome) ? null : setMessage(h("span", { class: "cut" }), "text.plain", { text: () => outcomeText(outcome) });
     if (ended) text.append(ended);
     return h("div", { class: "utterance" }, start, text);
   }

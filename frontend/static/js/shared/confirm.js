@@ -8,10 +8,11 @@ import { h } from "./dom.js";
 let count = 0;
 
 /**
- * @param {{title: string, text?: string, verb: string, danger?: boolean}} question
+ * @param {{title: string, text?: string, verb: string, keep?: string, danger?: boolean}} question keep: what no means,
+ *   where "Cancel" could be taken for a yes
  * @returns {Promise<boolean>} whether the reader chose the verb
  */
-export function confirmed({ title, text = "", verb, danger = true }) {
+export function confirmed({ title, text = "", verb, keep, danger = true }) {
   count += 1;
   const id = `confirm-${count}`;
   const sheet = h(
@@ -25,7 +26,7 @@ export function confirmed({ title, text = "", verb, danger = true }) {
       h(
         "div",
         { class: "confirm-buttons" },
-        h("button", { class: "button", value: "", autofocus: true, "data-i18n": "dialog.cancel" }),
+        h("button", { class: "button", value: "", autofocus: true, "data-i18n": keep ? null : "dialog.cancel" }, keep),
         h("button", { class: danger ? "button button-danger" : "button button-primary", value: "yes" }, verb),
       ),
     ),

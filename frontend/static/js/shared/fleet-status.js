@@ -6,7 +6,7 @@
  */
 import { h } from "./dom.js";
 import { fleet } from "./fleet.js";
-import { setMessage, t } from "./i18n.js";
+import { setLabel, setMessage, t } from "./i18n.js";
 
 const INTERVAL_MS = 5000;
 const WAITING_MS = 1500;
@@ -60,8 +60,10 @@ export class FleetStatus extends EventTarget {
   #show(state, loading = null) {
     const before = this.lamp.dataset.state;
     this.lamp.dataset.state = state;
-    if (loading) setMessage(this.#words, "fleet.loading", { stage: () => stageName(loading.stage), percent: Math.round(100 * loading.progress) });
-    else setMessage(this.#words, `fleet.${state}`);
+    const stage = { stage: () => stageName(loading.stage), percent: Math.round(100 * (loading?.progress ?? 0)) };
+    const [key, values] = loading ? ["fleet.loading", stage] : [`fleet.${state}`, {}];
+    setMessage(this.#words, key, values);
+    setLabel(this.lamp, key, values, "title"); // where the bar is too narrow for the words
     if (state === "ready" && ["waiting", "down"].includes(before)) this.dispatchEvent(new Event("ready"));
   }
 }

@@ -1,13 +1,15 @@
 /**
- * Numbers as people read them. Every function takes a missing value and answers with a dash.
+ * Numbers as the reader writes them. Every function takes a missing value and answers with a dash.
  */
+import { locale } from "./i18n.js";
+
 const MISSING = "–";
 const present = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** 0.214 -> "214 ms", 2.34 -> "2.3 s" */
 export function latency(seconds) {
   if (!present(seconds)) return MISSING;
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
+  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${decimal(seconds, 1)} s`;
 }
 
 /** 63.4 -> "1:03.4" */
@@ -45,18 +47,23 @@ export function bytes(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   const power = count < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(count) / 10));
   const value = count / 1024 ** power;
-  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+  return `${decimal(value, value < 10 && power > 0 ? 1 : 0)} ${units[power]}`;
 }
 
-/** 10482 -> "10 482" with thin spaces, readable in any language */
-export function integer(value) {
+/** (2.345, 1) -> "2.3", "2,3" where that is how it is written */
+export function decimal(value, digits) {
   if (!present(value)) return MISSING;
-  return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+  return value.toLocaleString(locale(), { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** 10482 -> "10,482", "10.482" or "10 482" */
+export function integer(value) {
+  return decimal(value, 0);
 }
 
 /** 0.2137 -> "0.21" */
 export function ratio(value) {
-  return present(value) ? value.toFixed(2) : MISSING;
+  return decimal(value, 2);
 }
 
 /** (1, "worker") -> "1 worker", (3, "worker") -> "3 workers" */

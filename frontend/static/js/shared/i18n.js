@@ -16,6 +16,7 @@ import zh from "../i18n/zh.js";
 export const LANGUAGES = { en: "English", zh: "中文" };
 const KEY = "voxfleet.language";
 const ATTRIBUTES = { label: "aria-label", placeholder: "placeholder", title: "title" };
+const BARE = ".button-icon, .button-play, .side-button";
 const MARKED = ["[data-i18n]", ...Object.keys(ATTRIBUTES).map((name) => `[data-i18n-${name}]`)].join(",");
 
 const messages = { en: { ...en }, zh: { ...zh } };
@@ -43,7 +44,9 @@ export function language() {
 /** The reader's own form of the shown language, such as "en-US" or "de-CH" beside English words: for dates and numbers. */
 export function locale() {
   const tags = globalThis.navigator?.languages ?? [];
-  return tags.find((tag) => tag.slice(0, 2).toLowerCase() === current) ?? (current === "zh" ? "zh-CN" : "en-GB");
+  const own = tags.find((tag) => tag.slice(0, 2).toLowerCase() === current);
+  const unspoken = tags.length > 0 && !tags.some((tag) => tag.slice(0, 2).toLowerCase() in LANGUAGES);
+  return own ?? (unspoken ? tags[0] : current === "zh" ? "zh-CN" : "en-GB");
 }
 
 /** Whether the current language itself has this message. */
@@ -96,6 +99,9 @@ export function translate(element) {
     const labelKey = element.getAttribute(`data-i18n-${name}`);
     if (labelKey) element.setAttribute(attribute, t(labelKey, values(labelKey)));
   }
+  // A picture alone says little: its name is its tooltip.
+  const bare = element.matches?.(BARE) && !element.hasAttribute("data-i18n-title");
+  if (bare && element.hasAttribute("aria-label")) element.title = element.getAttribute("aria-label");
 }
 
 /** Says every message of the page in the current language. Pages call it once, when their script runs. */

@@ -5,7 +5,7 @@
  */
 import { byId, h, icon } from "../shared/dom.js";
 import { clock } from "../shared/format.js";
-import { language, setLabel, setMessage } from "../shared/i18n.js";
+import { locale, setLabel, setMessage } from "../shared/i18n.js";
 import { SIDES } from "./compare.js";
 
 export class HistoryList extends EventTarget {
@@ -84,5 +84,5 @@ function when(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();
   const day = today ? {} : { month: "short", day: "numeric" };
-  return date.toLocaleString(language() === "zh" ? "zh-CN" : "en-GB", { ...day, hour: "2-digit", minute: "2-digit" });
+  return date.toLocaleString(locale(), { ...day, hour: "2-digit", minute: "2-digit" });
 }

@@ -1,7 +1,7 @@
 /**
  * What the page says of an utterance: one line for each state, told again when the language changes.
  */
-import { duration, latency, ratio } from "../shared/format.js";
+import { decimal, duration, latency, ratio } from "../shared/format.js";
 import { t } from "../shared/i18n.js";
 
 /** @param {string} state @param {import("./utterance.js").Utterance} utterance @param {object | null} outcome */
@@ -27,7 +27,7 @@ export function narrate(state, utterance, outcome) {
 
 function summary({ request, audioSeconds, firstAudioSeconds }, { rtf, finish_reason: reason, migrations }) {
   const facts = [
-    t("summary.speech", { seconds: audioSeconds.toFixed(1) }),
+    t("summary.speech", { seconds: decimal(audioSeconds, 1) }),
     t("summary.first", { latency: latency(firstAudioSeconds) }),
     t("summary.rtf", { rtf: ratio(rtf) }),
     t("summary.seed", { seed: request.seed }),

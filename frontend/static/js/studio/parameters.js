@@ -6,6 +6,7 @@
  * in another format.
  */
 import { h, icon } from "../shared/dom.js";
+import { decimal } from "../shared/format.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
 
 export const SEED_LIMIT = 2 ** 31;
@@ -161,8 +162,8 @@ class Slider {
     const { min, max, digits } = this.#spec;
     const number = Number(this.#input.value);
     setMessage(this.#output, this.#moved ? "text.plain" : "parameters.default", {
-      text: number.toFixed(digits),
-      value: number.toFixed(digits),
+      text: () => decimal(number, digits),
+      value: () => decimal(number, digits),
     });
     this.#reset.hidden = !this.#moved;
     this.#input.style.setProperty("--fill", `${(100 * (number - min)) / (max - min)}%`);

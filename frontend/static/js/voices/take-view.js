@@ -2,6 +2,7 @@
  * A take to look at, listen to and trim: its waveform with a handle at each end.
  */
 import { h, icon, setIcon } from "../shared/dom.js";
+import { decimal } from "../shared/format.js";
 import { setLabel, setMessage } from "../shared/i18n.js";
 import { LEAST_SECONDS } from "./take.js";
 
@@ -59,7 +60,7 @@ export class TakeView {
 
   #showVerdict() {
     const { problem, from, to } = this.#take;
-    const seconds = (to - from).toFixed(1);
+    const seconds = () => decimal(to - from, 1);
     for (const [input, value] of [[this.#from, from], [this.#to, to]]) {
       input.setAttribute("aria-valuetext", `${value.toFixed(1)} s`);
     }

@@ -1,0 +1,8 @@
+/**
+ * The page of an address that there is none for: the bar leads to those that there are.
+ */
+import { byId } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { mountNav } from "../shared/nav.js";
+
+new FleetStatus(mountNav(byId("nav"))).start();
