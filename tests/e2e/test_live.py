@@ -15,20 +15,21 @@ from tests.e2e.processes import Server, gateway, worker
 from tests.gateway.administration import ADMIN
 from tests.gateway.audio_files import wav_samples
 
+_LIMITS = ("VOXFLEET_LIVE_PAUSE_SECONDS", "VOXFLEET_LIVE_SLOT_SECONDS", "VOXFLEET_LIVE_FLUSH_SECONDS")
+
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One worker of two slots; pauses and silence cost the slot soon."""
-    with (
-        worker(slots=2, step_ms=15) as one,
-        gateway(
-            [one.url],
-            VOXFLEET_LIVE_PAUSE_SECONDS="0.4",
-            VOXFLEET_LIVE_SLOT_SECONDS="0.4",
-            VOXFLEET_LIVE_FLUSH_SECONDS="0.3",
-            VOXFLEET_LIVE_TEXT_CHARACTERS="1000",
-        ) as edge,
-    ):
+def fleet() -> Iterator[Server]:
+    """One worker of two slots; no pause or silence of a test is long for it."""
+    settings = {**dict.fromkeys(_LIMITS, "60"), "VOXFLEET_LIVE_TEXT_CHARACTERS": "1000"}
+    with worker(slots=2, step_ms=15) as one, gateway([one.url], **settings) as edge:
+        yield edge
+
+
+@pytest.fixture
+def hasty() -> Iterator[Server]:
+    """Pauses and silence cost the slot soon."""
+    with worker(slots=2, step_ms=15) as one, gateway([one.url], **dict.fromkeys(_LIMITS, "0.4")) as edge:
         yield edge
 
 
@@ -50,8 +51,8 @@ async def test_tokens_become_sentences_that_are_spoken_while_more_come(fleet: Se
     assert live.messages[-1]["type"] == "done" and live.messages[-1]["utterances"] == len(SENTENCES)
 
 
-async def test_text_that_stops_is_spoken_without_a_flush(fleet: Server) -> None:
-    async with session(fleet) as live:
+async def test_text_that_stops_is_spoken_without_a_flush(hasty: Server) -> None:
+    async with session(hasty) as live:
         await live.say("append", text="It just ends here")
         assert (await live.receive_type("utterance"))["text"] == "It just ends here"
         await live.receive_type("utterance_done")
@@ -113,8 +114,8 @@ async def test_a_paused_session_goes_on_byte_for_byte(fleet: Server) -> None:
     assert not live.of_type("released")
 
 
-async def test_a_pause_past_its_limit_frees_the_slot_and_goes_on_byte_for_byte(fleet: Server) -> None:
-    async with session(fleet) as live:
+async def test_a_pause_past_its_limit_frees_the_slot_and_goes_on_byte_for_byte(hasty: Server) -> None:
+    async with session(hasty) as live:
         await live.say("append", text=LONG)
         await live.say("flush")
         await live.receive_audio_bytes(5 * 7680)
@@ -123,7 +124,7 @@ async def test_a_pause_past_its_limit_frees_the_slot_and_goes_on_byte_for_byte(f
         assert (await live.receive_type("released"))["reason"] == "pause"
 
         async def nothing_runs() -> bool:
-            return not await running(fleet)
+            return not await running(hasty)
 
         await until(nothing_runs)
         await live.say("resume")
@@ -134,12 +135,12 @@ async def test_a_pause_past_its_limit_frees_the_slot_and_goes_on_byte_for_byte(f
     assert live.pcm == owed(LONG)
 
 
-async def test_a_session_with_nothing_to_say_lends_its_slot_to_others(fleet: Server) -> None:
-    async with session(fleet) as live:
+async def test_a_session_with_nothing_to_say_lends_its_slot_to_others(hasty: Server) -> None:
+    async with session(hasty) as live:
         await live.say("append", text=SENTENCES[0])
         await live.say("flush")
         assert (await live.receive_type("released"))["reason"] == "idle"
-        assert not await running(fleet)
+        assert not await running(hasty)
         await live.say("append", text=SENTENCES[1])
         await live.say("stop")
         assert await live.receive_rest() == 1000
@@ -220,15 +221,16 @@ async def test_an_administrator_ends_a_session_that_rests(fleet: Server) -> None
 
 
 async def test_early_text_is_kept_while_the_session_waits(fleet: Server) -> None:
-    async with session(fleet) as first, session(fleet) as second, session(fleet) as third:
+    async with session(fleet) as first, session(fleet) as second:
         for busy in (first, second):
             await busy.say("append", text=LONG)
             await busy.say("flush")
             await busy.receive_type("started")
-        await third.say("append", text=STORY)
-        assert (await third.receive_type("queued"))["position"] == 1
-        await first.say("stop")
-        await first.receive_rest()
-        await third.say("stop")
-        assert await third.receive_rest() == 1000
+        async with session(fleet) as third:
+            await third.say("append", text=STORY)
+            assert (await third.receive_type("queued"))["position"] == 1
+            await first.say("stop")
+            await first.receive_rest()
+            await third.say("stop")
+            assert await third.receive_rest() == 1000
     assert third.pcm == owed(*SENTENCES)
