@@ -11,6 +11,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)} TOKENIZERS_PARALLELISM=false
+unset PYTHONDONTWRITEBYTECODE  # hundreds of processes run this code, and each would compile it again
 
 has_chromium() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
 

@@ -41,6 +41,7 @@ async def test_under_overload_every_rejection_says_when_to_come_back() -> None:
     check_nothing_held(result["held_after"])
 
 
+@pytest.mark.timeout(300)
 async def test_tenants_and_bulk_are_served_side_by_side() -> None:
     result = await measured("tenants")
     assert result["audio_seconds"]["a"] > 0

@@ -272,6 +272,7 @@ def test_results_may_go_to_a_new_folder(tmp_path: Path) -> None:
     assert "tiny/profile" in json.loads(file.read_text())["scenarios"]
 
 
+@pytest.mark.timeout(300)
 def test_programs_and_free_steps_agree_on_the_cpu(tmp_path: Path) -> None:
     options = ["--attention", "triton", "--max-model-len", "48"]
     assert engines.main(["graphs", *arguments(tmp_path, *options)]) == 0

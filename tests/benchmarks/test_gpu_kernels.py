@@ -10,6 +10,7 @@ import pytest
 from benchmarks.gpu.kernels import fused as gpu_kernels
 
 
+@pytest.mark.timeout(300)
 def test_every_case_is_compared_and_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "new" / "kernels.json"
     gpu_kernels.main(["--device", "cpu", "--shape", "tiny", "--streams", "1", "--json", str(file)])

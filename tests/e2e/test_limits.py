@@ -155,7 +155,7 @@ async def test_one_client_has_no_more_streams_than_it_may(start: StartFleet) -> 
 
 async def test_classes_and_keys_decide_who_is_next(start: StartFleet) -> None:
     keys = json.dumps({"acme": {"key": KEY}})
-    gateway, _ = start(1, slots=1, step_ms=20, gateway={"api_keys": keys})
+    gateway, _ = start(1, slots=1, step_ms=60, gateway={"api_keys": keys})
     headers = {"Authorization": f"Bearer {KEY}"}
     order: list[str] = []
 

@@ -85,7 +85,7 @@ async def test_events_show_workers_and_queue_as_they_change(start: StartFleet) -
         assert len((await next_event("workers"))["workers"]) == 2
         async with gateway.stream(text=LONG_TEXT) as stream:
             await stream.receive_audio()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not (await next_event("queue"))["running"]:
                     pass
 
@@ -124,11 +124,12 @@ async def test_a_gateway_that_is_told_to_stop_lets_streams_finish_and_takes_no_m
 
 async def test_what_is_not_done_when_the_gateway_must_stop_is_told_so(start: StartFleet) -> None:
     gateway, _ = start(1, slots=1, step_ms=200, gateway={"shutdown_seconds": 0.3})
-    async with gateway.stream(text=LONG_TEXT) as running, gateway.stream(text=TEXT) as waiting:
+    async with gateway.stream(text=LONG_TEXT) as running:
         await running.receive_audio()
-        await waiting.receive_type("queued")
-        gateway.process.send_signal(signal.SIGTERM)
-        assert await running.receive_rest() == await waiting.receive_rest() == 1012
+        async with gateway.stream(text=TEXT) as waiting:
+            await waiting.receive_type("queued")
+            gateway.process.send_signal(signal.SIGTERM)
+            assert await running.receive_rest() == await waiting.receive_rest() == 1012
     assert running.messages[-1]["error"]["code"] == waiting.messages[-1]["error"]["code"] == "shutting_down"
 
 

@@ -21,7 +21,7 @@ from tests.gateway.processes import (
 
 
 async def test_waiting_streams_hear_their_position_until_it_is_their_turn(start: StartFleet) -> None:
-    gateway, _ = start(1, slots=1, step_ms=30)
+    gateway, _ = start(1, slots=1, step_ms=60)
     async with gateway.stream(text=LONG_TEXT) as first:
         await first.receive_audio()
         async with gateway.stream(text=TEXT, seed=1) as second, gateway.stream(text=TEXT, seed=2) as third:
@@ -44,14 +44,15 @@ async def test_waiting_streams_hear_their_position_until_it_is_their_turn(start:
 
 
 async def test_cancel_ends_a_waiting_and_a_running_stream(start: StartFleet) -> None:
-    gateway, workers = start(1, slots=1, step_ms=30)
-    async with gateway.stream(text=LONG_TEXT) as running, gateway.stream(text=LONG_TEXT) as waiting:
+    gateway, workers = start(1, slots=1, step_ms=60)
+    async with gateway.stream(text=LONG_TEXT) as running:
         await running.receive_audio()
-        await waiting.receive_type("queued")
-        for stream in (waiting, running):
-            await stream.cancel()
-            assert await stream.receive_rest() == 1000
-            assert stream.messages[-1] == {"type": "cancelled"}
+        async with gateway.stream(text=LONG_TEXT) as waiting:
+            await waiting.receive_type("queued")
+            for stream in (waiting, running):
+                await stream.cancel()
+                assert await stream.receive_rest() == 1000
+                assert stream.messages[-1] == {"type": "cancelled"}
     await all_free(gateway)
     assert workers[0].wait_for(lambda status: status.slots_used == 0).counters.cancelled == 1
 
@@ -60,7 +61,7 @@ async def test_cancel_ends_a_waiting_and_a_running_stream(start: StartFleet) -> 
 async def test_a_client_that_leaves_gives_back_its_place_and_its_slot(
     start: StartFleet, protocol: str
 ) -> None:
-    gateway, workers = start(1, slots=1, step_ms=30)
+    gateway, workers = start(1, slots=1, step_ms=60)
 
     async def ask() -> None:
         if protocol == "http":
@@ -88,7 +89,7 @@ async def test_a_client_that_leaves_gives_back_its_place_and_its_slot(
 
 
 async def test_a_full_queue_refuses_and_says_when_to_come_back(start: StartFleet) -> None:
-    gateway, _ = start(1, slots=1, step_ms=30, gateway={"max_queue": 1})
+    gateway, _ = start(1, slots=1, step_ms=60, gateway={"max_queue": 1})
     async with gateway.stream(text=LONG_TEXT) as running, gateway.http() as http:
         await running.receive_audio()
         async with gateway.stream(text=TEXT, seed=3) as waiting:

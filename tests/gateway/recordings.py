@@ -60,7 +60,7 @@ async def speak(gateway: Gateway) -> tuple[Outcome, Ear, object]:
     """One recorded clip."""
     ear, request = Ear(), TtsRequest(text=TEXT, seed=SEED, record=True)
     witness = witness_clip(gateway.recorder, request, "me", ear)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         outcome = await Synthesis(gateway, request, "r1", witness, witness=witness).run()
     return outcome, ear, witness
 

@@ -54,6 +54,7 @@ def requests() -> list[Any]:
     return [text, replace(voice, reference_latents=clip(2, 3))]
 
 
+@pytest.mark.timeout(300)
 def test_fused_programs_speak_as_the_plain_forms_do(
     make_engine: Callable[..., VoxCPMEngine], make_fused: Callable[[], VoxCPMEngine]
 ) -> None:

@@ -172,6 +172,7 @@ def test_runs_cover_every_frame_once() -> None:
         assert torch.equal(covered[covered < frames].sort().values, torch.arange(frames))
 
 
+@pytest.mark.timeout(300)
 def test_the_kernels_compile_for_hopper_and_load_windows_asynchronously(tmp_path: Path) -> None:
     lines = compiled("tests.models.compile_fused_vae", tmp_path)
     assert len(lines) == 8

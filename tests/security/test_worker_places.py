@@ -170,7 +170,7 @@ async def test_a_worker_is_shown_its_own_secret_and_no_other() -> None:
             async with await asyncio.start_server(worker(worker_id, seen), "127.0.0.1", 0) as server:
                 url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
                 assert (await register(secret, status=said(worker_id=worker_id), url=url)).is_success
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     await seen.wait()
     assert shown == {"w-a": OWN["w-a"], "w-b": OWN["w-b"], "any": SHARED}
 

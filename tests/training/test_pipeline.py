@@ -86,6 +86,7 @@ def pipeline(carry: Path, out: Path, seconds: float, *more: str) -> dict:
     return status
 
 
+@pytest.mark.timeout(300)
 def test_a_voice_from_nothing_then_going_on_from_it(carry: Path, tmp_path: Path) -> None:
     """Every stage in a process of its own, on CPUs; then a warm start from the exported checkpoint."""
     first, voice, second = tmp_path / "first", tmp_path / "voice", tmp_path / "second"

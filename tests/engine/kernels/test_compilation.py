@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.compiler import compiled
 
 
+@pytest.mark.timeout(300)
 def test_every_kernel_compiles_and_waits_before_it_writes(tmp_path: Path) -> None:
     lines = compiled("tests.engine.kernels.compile_kernels", tmp_path)
     assert len(lines) == 14

@@ -163,6 +163,7 @@ def test_registers_hold_what_the_rule_puts_there() -> None:
         assert registers(rows, size, True, split_tiling(rows, outputs, size, True, False)) <= 230
 
 
+@pytest.mark.timeout(300)
 def test_weights_are_loaded_before_the_wait_and_nothing_is_rearranged(tmp_path: Path) -> None:
     """See `compile_split`; whichever version the compiler has."""
     lines = compiled("tests.engine.kernels.compile_split", tmp_path)

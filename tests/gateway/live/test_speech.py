@@ -75,7 +75,7 @@ class Client:
         task = asyncio.create_task(self.speech.run())
         try:
             yield
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await task
         finally:
             task.cancel()

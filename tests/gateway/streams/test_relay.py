@@ -85,7 +85,7 @@ async def gateway_of(*workers: ScriptedWorker, **options: object) -> AsyncIterat
 async def all_serving(gateway: Gateway) -> None:
     changed = asyncio.Event()
     gateway.pool.on_change.append(changed.set)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not all(worker.serving for worker in gateway.pool.workers.values()):
             changed.clear()
             await changed.wait()
@@ -98,7 +98,7 @@ def prefer_the_first(gateway: Gateway) -> None:
 
 
 async def speak(gateway: Gateway, ear: Ear, text: str = TEXT) -> Outcome:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         return await Synthesis(gateway, TtsRequest(text=text, seed=SEED), "r1", ear).run()
 
 

@@ -31,7 +31,7 @@ def worker_of(*acts: Act, **options: object) -> ScriptedWorker:
 
 
 async def speak(gateway: Gateway, ear: Ear, text: str = TEXT, whole: bool = True) -> Outcome:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         request = TtsRequest(text=text, seed=SEED, normalize="off")
         return await Synthesis(gateway, request, "r1", ear, whole=whole).run()
 

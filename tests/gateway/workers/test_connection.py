@@ -77,7 +77,7 @@ async def test_messages_come_whole_however_the_bytes_are_cut(longest_piece: int)
 async def test_pings_between_messages_are_answered() -> None:
     async with connected() as (_, listener, far_end):
         await far_end.send(b"before")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await (await far_end.ping())
         await far_end.send(b"after")
         await far_end.close()
@@ -113,7 +113,7 @@ def too_long() -> bytes:
 async def test_what_a_worker_may_not_send_ends_the_connection(forbidden: Callable[[], bytes]) -> None:
     async with connected() as (connection, listener, _):
         connection.data_received(as_frame(b"good") + forbidden() + as_frame(b"ignored"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await connection.wait_closed()
     assert listener.messages[0] == b"good"
     assert len(listener.losses) == 1
@@ -123,6 +123,6 @@ async def test_a_worker_that_speaks_unasked_is_cut_off() -> None:
     async with connected() as (connection, listener, far_end):
         connection.listener = None
         await far_end.send(b"nobody asked")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await connection.wait_closed()
     assert listener.messages == []

@@ -40,7 +40,7 @@ async def empty_gateway(**options: object) -> AsyncIterator[Gateway]:
 async def until_health(worker: Worker, gateway: Gateway, health: Health) -> None:
     changed = asyncio.Event()
     gateway.pool.on_change.append(changed.set)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while worker.health is not health:
             changed.clear()
             await changed.wait()
@@ -51,7 +51,7 @@ async def until_forgotten(gateway: Gateway) -> None:
     """Until it knows no worker."""
     changed = asyncio.Event()
     gateway.pool.on_change.append(changed.set)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while gateway.pool.workers:
             await changed.wait()
             changed.clear()

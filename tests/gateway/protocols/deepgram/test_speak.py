@@ -212,7 +212,7 @@ async def test_what_ends_the_dialogue_is_said_before_the_close(fleet: GatewayPro
         await socket.say("Speak", text="Hello.")
         assert (await socket.receive_type("Error"))["code"] == "UNKNOWN_VOICE"
         with pytest.raises(ConnectionClosed):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await socket.socket.recv()
         assert socket.socket.close_code == 1008
 
