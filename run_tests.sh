@@ -4,8 +4,8 @@
 #   ./run_tests.sh               everything
 #   ./run_tests.sh tests/engine  lint, and the Python tests under that path (pytest options work too)
 #
-# The page tests need Chromium and Node.js, the speech tests flite, the database tests PostgreSQL. Where apt-get and
-# root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
+# The page tests need Chromium, Node.js and npm (tests/pages/), the speech tests flite, the database tests PostgreSQL.
+# Where apt-get and root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
 # SDKs of other services are tried too (tests/clients): they come from the indexes of Python and npm packages, at the
 # first run alone. TEST_CLIENTS=off leaves them out.
 set -uo pipefail
@@ -19,6 +19,7 @@ missing_packages() {
     command -v flite >/dev/null || echo flite
     has_chromium || echo chromium
     command -v node >/dev/null || echo nodejs
+    command -v npm >/dev/null || echo npm
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || echo postgresql
 }
 
@@ -60,6 +61,7 @@ side_by_side=(
 )
 
 if [ $# -eq 0 ]; then
+    check "tools for the pages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix tests/pages
     if [ "${TEST_CLIENTS:-}" != off ]; then
         # Beside the other tests; what fails is said when they are tried.
         nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &

@@ -3,8 +3,8 @@
 A real Chromium loads every page of a fresh gateway, each request 150 ms away on a line of 10 Mbit/s. "First"
 is a browser that has nothing, "again" the same one once more. A page is usable when what one comes for can be
 done: the studio's button is there, the voices can be chosen, lists are filled. Layout shift is counted from
-the first paint until a second after that. `--beside DIR` takes turns with another checkout, and `--frames`
-keeps what was seen.
+the first paint until a second after that. `--beside DIR` takes turns with another checkout, `--frames` keeps
+what was seen, and `--lighthouse N` adds the medians of N runs of Lighthouse, on a computer and a phone.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import httpx
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
 from tests.e2e.browser import DESKTOP, PHONE, chromium
+from tests.page_tools import debugged_chromium, lighthouse
 from voxfleet.ports import any_free
 
 HERE = Path(__file__).resolve().parent.parent
 LATENCY_MS, BITS_PER_SECOND = 150, 10_000_000
 TOKEN = "the-token-of-this-benchmark"
 START_SECONDS, SETTLE_MS = 60.0, 1000
+CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
 READY = """(() => {
   const no = (selector) => !document.querySelector(selector);
@@ -199,12 +201,26 @@ def _summary(visits: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def scores(url: str, runs: int) -> dict[str, dict[str, float]]:
+    """Medians of what Lighthouse says, by page and form factor."""
+    found = {}
+    with debugged_chromium() as port:
+        for name, address in addresses(url).items():
+            for form_factor in ("desktop", "mobile"):
+                said = [lighthouse(port, address, form_factor, *CATEGORIES)["scores"] for _ in range(runs)]
+                found[f"{name} {form_factor}"] = {
+                    category: statistics.median(each[category] for each in said) for category in CATEGORIES
+                }
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sizes", default="desktop,phone")
     parser.add_argument("--beside", type=Path, help="another checkout, to take turns with")
     parser.add_argument("--frames", type=Path, help="folder for a picture of each page")
+    parser.add_argument("--lighthouse", type=int, default=0, metavar="N", help="runs of Lighthouse")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     checkouts = {"here": HERE, **({"beside": arguments.beside.resolve()} if arguments.beside else {})}
@@ -214,8 +230,9 @@ def main() -> int:
         urls = {name: stack.enter_context(service(checkout)) for name, checkout in checkouts.items()}
         browser = stack.enter_context(chromium())
         figures = measure(browser, urls, arguments.runs, arguments.sizes.split(","), arguments.frames)
+        judged = scores(urls["here"], arguments.lighthouse) if arguments.lighthouse else {}
     conditions = {"latency_ms": LATENCY_MS, "bits_per_second": BITS_PER_SECOND, "runs": arguments.runs}
-    text = json.dumps({"conditions": conditions, "pages": figures}, indent=2)
+    text = json.dumps({"conditions": conditions, "pages": figures, "lighthouse": judged}, indent=2)
     if arguments.output:
         arguments.output.write_text(f"{text}\n", encoding="utf-8")
     print(text)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ PREFILL_TOKENS_PER_DECODE = 4
 """A decode passes once through the language models and, at ten solver steps, as 200 tokens through the DiT:
 in VoxCPM2 it costs as much as 25 positions of a prompt.
 """
+_VOICES_TOLD, _CHARACTERS_TOLD = 100, 200
+"""What is announced of voices at most: a worker's status has bounds."""
 
 
 class VoxCPMEngine:
@@ -210,8 +213,8 @@ class VoxCPMEngine:
             languages=self.checkpoint.languages,
             voices=(DEFAULT_VOICE, *(name for name in self.checkpoint.voices if name != DEFAULT_VOICE)),
             voice_details=tuple(
-                VoiceInfo(voice.name, voice.language, voice.description, voice.tags)
-                for voice in self.checkpoint.voices.values()
+                VoiceInfo(voice.name, voice.language, voice.description[:_CHARACTERS_TOLD], voice.tags)
+                for voice in islice(self.checkpoint.voices.values(), _VOICES_TOLD)
             ),
             features=tuple(features),
             max_text_characters=min(

@@ -1,0 +1,131 @@
+"""Pages as they are served, judged by tools: axe-core in 32 states, html-validate, and Lighthouse.
+
+Lighthouse's score of performance depends on the machine and its load. Here its other categories are held;
+`test_first_minute.py` holds what a page costs, and `benchmarks/pages.py` measures the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.processes import Server, eventually
+from tests.e2e.studio import fleet_with_data
+from tests.gateway.administration import ADMIN_PAGE
+from tests.page_tools import axe_source, debugged_chromium, html_faults, lighthouse
+
+LEAST_SCORE = 95
+CATEGORIES = ("accessibility", "best-practices", "seo")
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    with fleet_with_data() as edge:
+        yield edge
+
+
+@pytest.fixture(scope="module")
+def recorded(fleet: Server) -> str:
+    """The path of a recorded session's page."""
+    answer = httpx.post(f"{fleet.url}/tts", json={"text": "A recorded sentence.", "record": True}, timeout=60)
+    session = answer.headers["X-Session-Id"]
+    eventually(lambda: fleet.get_json(f"/api/sessions/{session}"))
+    return f"/sessions/{session}"
+
+
+def open_page(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+
+
+def studio(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, fleet.url)
+    page.click("#advanced summary")
+
+
+def studio_with_a_clip(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, fleet.url)
+    page.click("#generate")
+    expect(page.locator("#stage")).to_have_attribute("data-state", "done", timeout=30_000)
+    expect(page.locator(".clip[data-shown]")).to_be_visible()
+
+
+def studio_with_a_warning(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, fleet.url)
+    expect(page.locator("#welcome-model")).to_contain_text("English")
+    page.fill("#text", "Доброе утро")
+    expect(page.locator("#text-warning")).to_be_visible()
+
+
+def new_voice(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, fleet.url)
+    page.click("#new-voice")
+    expect(page.locator("dialog[open]")).to_be_visible()
+
+
+def live(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, f"{fleet.url}/live")
+
+
+def sessions(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, f"{fleet.url}/sessions")
+    expect(page.locator("#list[aria-busy]")).to_have_count(0)
+
+
+def session(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, fleet.url + recorded)
+    expect(page.locator("#session[aria-busy]")).to_have_count(0)
+
+
+def admin(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, fleet.url + ADMIN_PAGE)
+    expect(page.locator(".worker:not(.skeleton)").first).to_be_visible()
+
+
+STATES: tuple[Callable[[Page, Server, str], None], ...] = (
+    studio,
+    studio_with_a_clip,
+    studio_with_a_warning,
+    new_voice,
+    live,
+    sessions,
+    session,
+    admin,
+)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_axe_finds_nothing(
+    browser: Browser,
+    fleet: Server,
+    recorded: str,
+    state: Callable[[Page, Server, str], None],
+    size: dict[str, int],
+    theme: str,
+) -> None:
+    options = {"viewport": size, "color_scheme": theme, "reduced_motion": "reduce"}
+    with watched_page(browser, **options) as watched:
+        state(watched.page, fleet, recorded)
+        watched.page.evaluate(f"{axe_source()}; null")
+        found: list[dict[str, Any]] = watched.page.evaluate("axe.run().then(({ violations }) => violations)")
+        assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
+
+
+def test_html_validate_finds_nothing(fleet: Server, recorded: str) -> None:
+    paths = ("/", "/live", "/sessions", recorded, "/admin")
+    assert html_faults([fleet.url + path for path in paths]) == []
+
+
+def test_lighthouse_finds_little(fleet: Server, recorded: str) -> None:
+    runs = [("/", "desktop"), *((path, "mobile") for path in ("/", "/live", "/sessions", recorded))]
+    with debugged_chromium() as port:
+        for path, form_factor in runs:
+            found = lighthouse(port, fleet.url + path, form_factor, *CATEGORIES)
+            assert min(found["scores"].values()) >= LEAST_SCORE, (path, form_factor, found)

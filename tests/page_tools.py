@@ -1,0 +1,103 @@
+"""Tools from npm that judge pages: axe-core, html-validate and Lighthouse, as `tests/pages/` pins them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from voxfleet.ports import any_free
+
+FOLDER = Path(__file__).resolve().parent / "pages"
+INSTALL_SECONDS, RUN_SECONDS, START_SECONDS = 300, 240, 60
+
+
+@cache
+def installed() -> Path:
+    """The folder of the tools, with their packages. Raises RuntimeError where they cannot be installed."""
+    if _has_what_is_pinned():
+        return FOLDER
+    if shutil.which("npm") is None:
+        raise RuntimeError("the tools that judge pages need npm")
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(FOLDER)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    if done.returncode:
+        raise RuntimeError(f"npm ci failed: {done.stderr[-2000:]}")
+    return FOLDER
+
+
+def _has_what_is_pinned() -> bool:
+    pinned = json.loads((FOLDER / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    for name, version in pinned.items():
+        package = FOLDER / "node_modules" / name / "package.json"
+        if not package.is_file() or json.loads(package.read_text(encoding="utf-8"))["version"] != version:
+            return False
+    return True
+
+
+def axe_source() -> str:
+    """The script that defines `axe` in a page."""
+    return (installed() / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+def html_faults(urls: list[str]) -> list[str]:
+    """What html-validate's recommended rules say of these pages."""
+    return _node("html.mjs", *urls).splitlines()
+
+
+@contextlib.contextmanager
+def debugged_chromium() -> Iterator[int]:
+    """The debugging port of a Chromium of its own, which Lighthouse drives."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        raise RuntimeError("Lighthouse needs Chromium")
+    port = any_free("127.0.0.1")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        arguments = ["--headless=new", "--no-sandbox", f"--remote-debugging-port={port}"]
+        arguments += [f"--user-data-dir={profile}", "about:blank"]
+        with subprocess.Popen(
+            [path, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                _until_it_answers(f"http://127.0.0.1:{port}/json/version")
+                yield port
+            finally:
+                process.terminate()
+
+
+def lighthouse(port: int, url: str, form_factor: str, *categories: str) -> dict[str, Any]:
+    """`scores` (0 to 100 by category) and `faults` of a page. form_factor: desktop or mobile."""
+    found: dict[str, Any] = json.loads(
+        _node("lighthouse.mjs", str(port), url, form_factor, ",".join(categories))
+    )
+    return found
+
+
+def _node(script: str, *arguments: str) -> str:
+    command = ["node", str(installed() / script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{script} failed: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def _until_it_answers(url: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            httpx.get(url).raise_for_status()
+        except httpx.HTTPError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return

@@ -1,0 +1,28 @@
+/**
+ * Lighthouse on a page as it is served: node lighthouse.mjs PORT URL desktop|mobile CATEGORIES
+ * PORT is that of a Chromium with --remote-debugging-port. Prints {scores: {category: 0 to 100}, faults: [...]}.
+ */
+import lighthouse, { desktopConfig } from "lighthouse";
+
+const [port, url, formFactor, categories] = process.argv.slice(2);
+const options = { port: Number(port), logLevel: "error", onlyCategories: categories.split(",") };
+const config = formFactor === "desktop" ? desktopConfig : { extends: "lighthouse:default" };
+if (!options.onlyCategories.includes("performance")) {
+  // Nothing is timed, so nothing is waited for but the page itself: a busy machine is never quiet.
+  const unhurried = { throttlingMethod: "provided", maxWaitForLoad: 10_000, disableFullPageScreenshot: true };
+  config.settings = { ...config.settings, ...unhurried };
+}
+const { lhr } = await lighthouse(url, options, config);
+const found = Object.values(lhr.categories);
+const failed = ({ id, weight }) => weight > 0 && lhr.audits[id].score !== null && lhr.audits[id].score < 1;
+const fault = ({ id }) => {
+  const { title, displayValue = "", details } = lhr.audits[id];
+  return `${id}: ${title} ${displayValue} ${JSON.stringify(details?.items?.slice(0, 3) ?? []).slice(0, 600)}`;
+};
+console.log(
+  JSON.stringify({
+    scores: Object.fromEntries(found.map(({ id, score }) => [id, score === null ? null : Math.round(100 * score)])),
+    faults: found.flatMap(({ auditRefs }) => auditRefs.filter(failed).map(fault)),
+  }),
+);
+process.exit(0); // it leaves a connection to the browser open
