@@ -95,6 +95,8 @@ class ForkServer:
     def _end(self) -> None:
         for pid in self.running:
             os.kill(pid, signal.SIGKILL)
+        for pid in self.running:
+            os.waitpid(pid, 0)
 
 
 def _tell(status: socket.socket, number: int) -> None:
