@@ -10,6 +10,8 @@ the same sentence without noise: `WORSE_ERRORS` more word errors per word, or an
 judged, or before, where a stream is cut. Clips without noise are good ones; `--clean` adds more, which no
 judge hears, and says the sentences again with other seeds where there are too few.
 
+`--strangers` has cloned voices speak, without noise and with some; nobody judges them.
+
 The last held-out sentences are left out: `models/voxcpm/fit_watch.py` fits with them what the engine goes by.
 Ends with exit status 1 where a goal is missed.
 """
@@ -29,16 +31,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from models.speech import SpeechRequest
 from models.voxcpm.engine import VoxCPMEngine, load_engine
 from models.voxcpm.fit_watch import FITTED, STREAMS, speak, spoken_by_turns
 from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
 
 STRENGTHS = (1.0, 2.0, 4.0)
+STRANGERS_STRENGTH = 2.0
 LEAST_FOUND, MOST_TOUCHED = 0.9, 0.01
 WORSE_ERRORS, WORSE_OPINION = 0.3, 1.0
 JUDGED_RATE = 16_000
-SEEDS_APART = 1000
+SEEDS_APART, STRANGERS_SEED = 1000, 500
 """Of the sentences when they are said again."""
 
 
@@ -86,7 +90,10 @@ def noise_in_conditions(engine: VoxCPMEngine, strength: float) -> Iterator[None]
 
 def spoken(engine: VoxCPMEngine, texts: Sequence[str], strength: float, first_seed: int = 0) -> list[Spoken]:
     """Every text, by the voices in turn; the same seeds at every strength."""
-    requests = spoken_by_turns(engine, texts, first_seed)
+    return _clips(engine, spoken_by_turns(engine, texts, first_seed), strength)
+
+
+def _clips(engine: VoxCPMEngine, requests: Sequence[SpeechRequest], strength: float) -> list[Spoken]:
     encode, clips = engine.checkpoint.tokenizer.encode, []
     with noise_in_conditions(engine, strength):
         for request, outputs in zip(requests, speak(engine, requests), strict=True):
@@ -98,6 +105,27 @@ def spoken(engine: VoxCPMEngine, texts: Sequence[str], strength: float, first_se
                 if output.flaw:
                     clip.cut_flaw, clip.cut_at = output.flaw, output.index
             clips.append(clip)
+    return clips
+
+
+def spoken_as_strangers(engine: VoxCPMEngine, texts: Sequence[str], strength: float) -> list[Spoken]:
+    """Every text but the first, with the voice of each speaker of `benchmarks/voice/strangers.py`, who says
+    the first.
+    """
+    from benchmarks.voice.readers import TeacherReader
+    from benchmarks.voice.strangers import SPEAKERS
+
+    teacher, clips = TeacherReader(), []
+    seconds = engine.checkpoint.generation.get("max_reference_seconds", 10.0)
+    for speaker in SPEAKERS.values():
+        recording = teacher.record(texts[0], speaker)
+        samples = recording.samples[: round(seconds * recording.sample_rate)]
+        reference = engine.encode_audio(samples, recording.sample_rate, "reference")
+        requests = [
+            SpeechRequest(str(seed), text, seed, reference_latents=reference)
+            for seed, text in enumerate(texts[1:], STRANGERS_SEED)
+        ]
+        clips += _clips(engine, requests, strength)
     return clips
 
 
@@ -189,6 +217,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--clips", type=int, default=60, help="that are judged, at every strength")
     parser.add_argument("--clean", type=int, default=340, help="without noise, which nobody judges")
+    parser.add_argument(
+        "--strangers", type=int, default=8, help="clips by each of seven cloned voices; 0: none"
+    )
     parser.add_argument("--strengths", type=float, nargs="+", default=STRENGTHS)
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
@@ -203,10 +234,16 @@ def main() -> int:
     judged, others = texts[: arguments.clips], texts[arguments.clips : -FITTED]
     clean, more = spoken(engine, judged, 0.0), spoken_clean(engine, others, judged, arguments.clean)
     noisy = {strength: spoken(engine, judged, strength) for strength in arguments.strengths}
+    strangers = {}
+    if arguments.strangers:
+        said = [texts[3], *texts[10 : 10 + arguments.strangers]]
+        for strength in (0.0, STRANGERS_STRENGTH):
+            clips = spoken_as_strangers(engine, said, strength)
+            strangers[strength] = {"clips": len(clips), **_shares("told", clips)}
     rate, statistics = engine.info.sample_rate, engine.checkpoint.statistics
     engine.close()
     judge([*clean, *(clip for clips in noisy.values() for clip in clips)], rate)
-    found = figures(clean, noisy, more)
+    found = figures(clean, noisy, more) | {"strangers": strangers}
     print(json.dumps(found, indent=1))
     if arguments.json:
         clips = [*clean, *more, *(clip for clips in noisy.values() for clip in clips)]

@@ -73,7 +73,8 @@ class SequenceBuilder:
             prompt=request.prompt_latents,
             generated=request.resume_latents,
         )
-        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches)
+        examples = [latents for latents in (reference, request.prompt_latents) if latents is not None]
+        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches, examples)
         new_patches = state.max_patches - state.index
         return Sequence(
             request.request_id,
@@ -85,7 +86,13 @@ class SequenceBuilder:
             token_seconds=self.config.patch_seconds,
         )
 
-    def _state(self, request: SpeechRequest, num_text_tokens: int, prompt_length: int) -> GenerationState:
+    def _state(
+        self,
+        request: SpeechRequest,
+        num_text_tokens: int,
+        prompt_length: int,
+        examples: list[np.ndarray],
+    ) -> GenerationState:
         max_patches, reason = self.max_model_len - prompt_length, "length"
         if max_patches < 1:
             raise RequestError(
@@ -104,10 +111,12 @@ class SequenceBuilder:
             raise RequestError(
                 f"{index} patches are generated already, the limit is {max_patches}", "resume_latents"
             )
+        cfg_value = _choose(request.cfg_value, self.info.default_cfg_value)
+        num_steps = _choose(request.inference_timesteps, self.info.default_inference_timesteps)
         return GenerationState(
             seed=request.seed,
-            cfg_value=_choose(request.cfg_value, self.info.default_cfg_value),
-            num_steps=_choose(request.inference_timesteps, self.info.default_inference_timesteps),
+            cfg_value=cfg_value,
+            num_steps=num_steps,
             temperature=_choose(request.temperature, self._default_temperature),
             max_patches=max_patches,
             limit_reason=reason,
@@ -121,6 +130,9 @@ class SequenceBuilder:
                 self.config.patch_seconds,
                 request.resume_latents,
                 request.resume_silence,
+                examples,
+                cfg_value <= self.info.default_cfg_value
+                and num_steps >= self.info.default_inference_timesteps,
             ),
         )
 

@@ -16,6 +16,7 @@ where a patch is silent is told by who made it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,6 +37,7 @@ SHORTEST, LONGEST = 0.6, 2.0
 SPARE_PATCHES = 6.0
 MOST_SURPRISE = 1.6
 """How much less a patch may follow from the one before it than in good speech."""
+EXAMPLE_SPARE = 0.4
 LEAST_STEPS = 11
 """Between patches; from fewer a surprise is not told."""
 LOOK_PATCHES = 6
@@ -49,6 +51,9 @@ class SpeechWatch:
         num_tokens: of its text; 0 where its length was asked for otherwise.
         resumed: patches [n, P, D] that were made elsewhere.
         silence: of those, see `SpeechRequest.resume_silence`.
+        examples: patches [n, P, D] of whoever speaks. Who was not among the voices that the statistics were
+            fitted with moves otherwise: speech may be as surprising as they are, and `EXAMPLE_SPARE` more.
+        as_fitted: with guidance and steps for which the statistics hold; else noise is not told.
     """
 
     def __init__(
@@ -58,8 +63,14 @@ class SpeechWatch:
         patch_seconds: float,
         resumed: np.ndarray | None = None,
         silence: tuple[int, int, int] | None = None,
+        examples: Sequence[np.ndarray] = (),
+        as_fitted: bool = True,
     ) -> None:
-        self._surprise = RunningSurprise(statistics) if statistics else None
+        self._surprise = RunningSurprise(statistics) if statistics and as_fitted else None
+        self._most_surprise = MOST_SURPRISE
+        if statistics:
+            known = [statistics.surprise(example) for example in examples if len(example) > LEAST_STEPS]
+            self._most_surprise = max([MOST_SURPRISE, *(surprise + EXAMPLE_SPARE for surprise in known)])
         self._expected = statistics.expected_patches(num_tokens) if statistics and num_tokens else 0.0
         self._stuck_patches = math.ceil(STUCK_SECONDS / patch_seconds)
         self._silent_patches = math.ceil(SILENT_SECONDS / patch_seconds)
@@ -127,7 +138,7 @@ class SpeechWatch:
     def _is_noisy(self) -> bool:
         if self._surprise is None or len(self._latents) <= LEAST_STEPS:
             return False
-        return self._surprise.of(self._latents, LOOK_PATCHES) > MOST_SURPRISE
+        return self._surprise.of(self._latents, LOOK_PATCHES) > self._most_surprise
 
     def _is_stuck(self) -> bool:
         """Whether neighbours are alike for too long."""

@@ -20,6 +20,7 @@ from models.voxcpm import VoxCPM
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
 from models.voxcpm.engine import load_engine
+from models.voxcpm.fit_watch import speak
 from models.voxcpm.prompt import patch_keys
 from models.voxcpm.tokenizer import REFERENCE_START
 
@@ -117,7 +118,9 @@ def test_speech_that_noise_has_spoilt_is_flawed_and_other_speech_is_not() -> Non
     try:
         good, spoilt = (spoken(engine, SENTENCES[:2], strength) for strength in (0.0, 4.0))
         assert {WATCHED, WATCH_FITTED} <= set(engine.info.features)
+        (strong,) = speak(engine, [SpeechRequest("strong", SENTENCES[0], 1, cfg_value=4.0)])
     finally:
         engine.close()
     assert [(clip.flaw, clip.cut_at) for clip in good] == [("", None)] * 2
+    assert not any(output.flaw for output in strong)
     assert all(clip.flaw and clip.cut_at for clip in spoilt)

@@ -118,6 +118,27 @@ def test_of_good_speech_nothing_is_told_before_its_end(statistics: SpeechStatist
     assert told(None, good_speech(seed), 1.0) is None
 
 
+def test_who_speaks_otherwise_than_the_fitted_voices_is_judged_by_an_example(
+    statistics: SpeechStatistics,
+) -> None:
+    strange, spoilt = jumping(good_speech(98), 1.0), jumping(good_speech(99), 4.0)
+    examples = [jumping(good_speech(97), 1.0), good_speech(97)]
+    assert flaw_of(statistics, strange) == "noisy"
+    watches = [SpeechWatch(statistics, TOKENS, PATCH_SECONDS, examples=examples) for _ in range(2)]
+    told = [
+        [watch.see(patch, 0.3) for patch in it] for watch, it in zip(watches, (strange, spoilt), strict=True)
+    ]
+    assert [any(flaws) for flaws in told] == [False, True]
+    assert [watch.flaw("stop") for watch in watches] == ["", "noisy"]
+
+
+def test_noise_is_not_told_of_speech_with_other_guidance(statistics: SpeechStatistics) -> None:
+    watch = SpeechWatch(statistics, TOKENS, PATCH_SECONDS, as_fitted=False)
+    assert not any(watch.see(patch, 0.3) for patch in jumping(good_speech(99)))
+    assert watch.flaw("stop") == ""
+    assert SpeechWatch(statistics, 16, PATCH_SECONDS, good_speech(7), as_fitted=False).flaw("stop") == "long"
+
+
 def stuck(first: int) -> np.ndarray:
     speech = good_speech(5)
     speech[first : first + 16] = speech[first]
