@@ -37,6 +37,7 @@ GATEWAY_ROOMS = (
         "settings",
         "disk",
         "kept_secrets",
+        "confined",
         "metrics",
         "edge",
         "audio",

@@ -137,13 +137,11 @@ def check_encoders() -> Finding:
 
 
 def check_sandbox() -> Finding:
-    from gateway.voices.decoder import sandbox
+    from gateway.confined.program import sandbox
 
     if reason := sandbox.unsupported():
-        return Finding("Sandbox", Verdict.WARN, f"uploads are decoded with limits only: {reason}")
-    return Finding(
-        "Sandbox", Verdict.OK, "uploads are decoded where no file or socket can be opened (seccomp)"
-    )
+        return Finding("Sandbox", Verdict.WARN, f"uploads are read with limits only: {reason}")
+    return Finding("Sandbox", Verdict.OK, "uploads are read where no file or socket can be opened (seccomp)")
 
 
 def check_aligner(name: str) -> Finding:

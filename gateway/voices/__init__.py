@@ -4,7 +4,7 @@ catalog.py       the list of both, as the API shows it
 registry.py      the rows of custom voices, owners and names
 absent.py        names that nobody has, remembered for a moment
 store.py         their audio: files named by the hash of their content
-decoding.py      any upload to PCM, in a child process that is confined (decoder/)
+decoding.py      any upload to PCM; decoder/ is what a confined child does for it
 checks.py        what is wrong with a recording, and how to put it right
 loudness.py      how loud it is (ITU-R BS.1770)
 consent.py       what the speaker agreed to

@@ -1,42 +1,25 @@
-"""Uploads to samples, each in a child process of its own (`decoder/`), a few at a time.
+"""Uploads to samples, each in a confined child (`gateway/confined/`, `decoder/`).
 
-The child has nothing: no environment, no descriptor but its own two, limits on memory and time, and on Linux
-no system call with which it could reach files, sockets or processes. What it says is a code out of a table
-and numbers that are checked. It is killed with its whole group when it takes too long, says too much, or
-nobody waits for it any more.
+What the child says is a code out of a table and numbers that are checked.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import os
-import signal
-import sys
-from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
-import structlog
 
+from gateway.confined.children import Children
 from gateway.errors import ApiError
-from gateway.voices.decoder import sandbox
-
-logger = structlog.get_logger(__name__)
 
 MAX_SECONDS = 60.0
-MAX_CHILDREN = 2
-MAX_WAITING = 16
+PROCESSOR_SECONDS = 10
 _WALL_SECONDS = 15.0
 _HEAD_BYTES = 1024
 _HIGHEST_RATE = 48_000
-_PROGRAM = Path(__file__).with_name("decoder")
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8", "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
+READER = Path(__file__).with_name("decoder")
 
 _REFUSALS = {
     "audio_format": "the file is none of wav, flac, mp3, ogg, webm or m4a: send one of these",
@@ -60,19 +43,16 @@ class Recording:
         return len(self.samples) / self.sample_rate
 
 
-def warn_if_unconfined() -> None:
-    """Say in the log what this machine does not do about a decoder that is taken over."""
-    if reason := sandbox.unsupported():
-        logger.warning("the decoder of uploads has limits but no sandbox", reason=reason)
-
-
 class Decoder:
-    """Starts the children. `decode` waits for its turn."""
+    """Decodes recordings, a few at a time; others wait for their turn."""
 
-    def __init__(self, max_children: int = MAX_CHILDREN, wall_seconds: float = _WALL_SECONDS) -> None:
-        self._turns = asyncio.Semaphore(max_children)
-        self._wall_seconds = wall_seconds
-        self._waiting = 0
+    def __init__(self, wall_seconds: float = _WALL_SECONDS) -> None:
+        self._children = Children(
+            READER,
+            processor_seconds=PROCESSOR_SECONDS,
+            wall_seconds=wall_seconds,
+            most_bytes=_HEAD_BYTES + 2 * int(MAX_SECONDS * _HIGHEST_RATE),
+        )
 
     async def decode(self, file: int) -> Recording:
         """The audio of an open file, read from its start.
@@ -80,68 +60,7 @@ class Decoder:
         Raises ApiError: 422 (param "audio") for what is no audio or too much of it, 503 when too many wait
         or the child could not be confined.
         """
-        if self._waiting >= MAX_WAITING:
-            raise ApiError(503, "uploads_busy", "too many uploads are being looked at", retry_after_seconds=5)
-        self._waiting += 1
-        try:
-            async with self._turns:
-                return _understand(await self._run(file))
-        finally:
-            self._waiting -= 1
-
-    async def _run(self, file: int) -> bytes:
-        """What the child says; empty when it died or was killed. Raises ApiError 503."""
-        await asyncio.to_thread(os.lseek, file, 0, os.SEEK_SET)
-        async with _own_pipe() as (reader, output):
-            child = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", str(_PROGRAM), str(MAX_SECONDS),
-                stdin=file, stdout=output, stderr=DEVNULL, cwd="/", env=_ENVIRONMENT, start_new_session=True,
-            )  # fmt: skip
-            output.close()
-            try:
-                async with asyncio.timeout(self._wall_seconds):
-                    said = await _read_all(reader, _HEAD_BYTES + 2 * int(MAX_SECONDS * _HIGHEST_RATE))
-                    status = await child.wait()
-            except TimeoutError:
-                return b""
-            finally:
-                await _end(child)
-        if status == sandbox.NOT_CONFINED:
-            logger.error("the decoder of uploads cannot be confined, so it decodes nothing")
-            raise ApiError(503, "decoder_not_confined", "this service cannot decode uploads safely just now")
-        return said if status == 0 else b""
-
-
-@asynccontextmanager
-async def _own_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, IO[bytes]]]:
-    """A pipe to a child. With asyncio's own, waiting for a child is waiting for all that hold its output."""
-    end, other_end = os.pipe()
-    reader = asyncio.StreamReader()
-    source = os.fdopen(end, "rb", 0)
-    with os.fdopen(other_end, "wb", 0) as output:
-        loop = asyncio.get_running_loop()  # whose transport closes the source
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
-        try:
-            yield reader, output
-        finally:
-            transport.close()
-
-
-async def _read_all(reader: asyncio.StreamReader, limit: int) -> bytes:
-    """What the child says, or nothing when that is longer than it can be."""
-    said = bytearray()
-    while piece := await reader.read(1 << 16):
-        said += piece
-        if len(said) > limit:
-            return b""
-    return bytes(said)
-
-
-async def _end(child: Process) -> None:
-    if child.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        await child.wait()
+        return _understand(await self._children.read(file, str(MAX_SECONDS)))
 
 
 def _understand(said: bytes) -> Recording:

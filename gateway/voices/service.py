@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 
+from gateway.confined.children import warn_if_unconfined
 from gateway.database import Database, Voice, VoiceConsent
 from gateway.database.tables import now
 from gateway.disk import Disk
@@ -22,7 +23,7 @@ from gateway.voices.absent import AbsentNames
 from gateway.voices.catalog import built_in_name, is_built_in
 from gateway.voices.checks import Check, Checked, check
 from gateway.voices.clip_cache import ClipCache
-from gateway.voices.decoding import Decoder, Recording, warn_if_unconfined
+from gateway.voices.decoding import Decoder, Recording
 from gateway.voices.fields import ConsentForm, VoiceChange, VoiceForm
 from gateway.voices.latents import LatentCache
 from gateway.voices.recorded_consents import RecordedConsents

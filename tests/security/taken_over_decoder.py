@@ -1,9 +1,9 @@
 """What a decoder of uploads does once somebody else's code runs in it: it tries to get out.
 
-    python -I taken_over_decoder.py DECODER_FOLDER confined|limits|free
+    python -I taken_over_decoder.py PROGRAM_FOLDER READER_FOLDER confined|limits|free
 
-Runs the program of that folder as it is, but for `decode`, which tries every escape and prints what came of
-each, as JSON: the name of an error, or "done".
+Runs the program of that folder as it is, but for the reader's `read`, which tries every escape and prints
+what came of each, as JSON: the name of an error, or "done".
 """
 
 from __future__ import annotations
@@ -89,26 +89,23 @@ def outcome(escape: Callable[[], object]) -> str:
 
 
 def main() -> None:
-    folder, how = sys.argv[1:]
-    sys.argv[1:] = ["60"]
-    sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location("decoder_program", f"{folder}/__main__.py")
+    folder, reader_folder, how = sys.argv[1:]
+    sys.path[:0] = [folder, reader_folder]
+    import reader
+
+    spec = importlib.util.spec_from_file_location("confined_program", f"{folder}/__main__.py")
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
-    real, calls = program.decode, []
 
-    def decode(file: object, max_seconds: float) -> tuple[dict[str, object], bytes]:
-        calls.append(file)
-        if len(calls) == 1:  # the rehearsal
-            return real(file, max_seconds)
+    def read(file: object, *arguments: str) -> tuple[dict[str, object], bytes]:
         return {name: outcome(escape) for name, escape in ESCAPES.items()}, b""
 
-    program.decode = decode
+    reader.read = read
     if how == "limits":
         program.sandbox.unsupported = lambda: "tried without"
     elif how == "free":
-        program.confine = lambda: None
-    sys.exit(program.main())
+        program.confine = lambda processor_seconds: None
+    sys.exit(program.main(reader_folder, "10"))
 
 
 if __name__ == "__main__":

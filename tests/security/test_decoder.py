@@ -11,10 +11,10 @@ import av
 import numpy as np
 import pytest
 
+from gateway.confined import children as confined_children
+from gateway.confined.program import sandbox
 from gateway.errors import ApiError
-from gateway.voices import decoding
-from gateway.voices.decoder import sandbox
-from gateway.voices.decoding import Decoder
+from gateway.voices.decoding import READER, Decoder
 from tests.gateway.audio_files import speech, wav
 from tests.security import taken_over_decoder
 from voxfleet.doctor import Verdict, check_sandbox
@@ -27,7 +27,7 @@ needs_seccomp = pytest.mark.skipif(sandbox.unsupported() is not None, reason="no
 
 def outcomes(how: str) -> dict[str, str]:
     """What came of each escape."""
-    command = [sys.executable, "-I", str(PROGRAM), str(FOLDER), how]
+    command = [sys.executable, "-I", str(PROGRAM), str(FOLDER), str(READER), how]
     return json.loads(subprocess.run(command, input=b"x", capture_output=True, check=True).stdout)
 
 
@@ -80,7 +80,7 @@ async def test_what_cannot_be_confined_decodes_nothing(
     )
     upload = tmp_path / "upload.wav"
     upload.write_bytes(wav(speech(1.0)))
-    monkeypatch.setattr(decoding, "_PROGRAM", script)
+    monkeypatch.setattr(confined_children, "_PROGRAM", script)
     with upload.open("rb") as file, pytest.raises(ApiError) as refusal:
         await Decoder().decode(file.fileno())
     assert (refusal.value.status_code, refusal.value.code) == (503, "decoder_not_confined")

@@ -1,6 +1,5 @@
-"""The program that decodes uploads: `python -I gateway/voices/decoder`. It imports nothing else of ours.
+"""What the confined child (`gateway/confined/`) does with a recording. It imports nothing else of ours.
 
-__main__.py   what it does, in which order
-decode.py     a file to samples, with FFmpeg
-sandbox.py    what keeps a decoder that was taken over from doing anything else
+reader.py   what is called there
+decode.py   a file to samples, with FFmpeg
 """

@@ -14,6 +14,7 @@ import av
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.filter import Graph
+from refusal import Refusal
 
 CODECS = frozenset({"flac", "mp3", "mp3float", "opus", "libopus", "vorbis", "aac"})
 """And all of PCM."""
@@ -24,10 +25,6 @@ MAX_DAMAGED_PACKETS = 20
 _ESTIMATE_SLACK = {"mp3": 3.0}
 """By how much the claimed length may be too long where it is no more than an estimate."""
 _CLAIM_SLACK = 1.05
-
-
-class Refusal(Exception):
-    """Why there is no audio: a code that the parent puts into words."""
 
 
 def decode(file: BinaryIO, max_seconds: float) -> tuple[dict[str, object], bytes]:

@@ -16,10 +16,10 @@ import numpy as np
 import psutil
 import pytest
 
+from gateway.confined import children as confined_children
+from gateway.confined.children import MAX_CHILDREN, MAX_WAITING, command
 from gateway.errors import ApiError
-from gateway.voices import decoding
-from gateway.voices.decoder import sandbox
-from gateway.voices.decoding import MAX_SECONDS, Decoder, Recording
+from gateway.voices.decoding import MAX_SECONDS, PROCESSOR_SECONDS, READER, Decoder, Recording
 from gateway.voices.uploads import MAX_PER_TENANT, MAX_UPLOADS, Uploads
 from tests.gateway.audio_files import RATE, encoded, silence, speech, wav
 
@@ -62,8 +62,7 @@ async def test_channels_are_averaged_and_high_rates_come_down(tmp_path: Path) ->
 
 _MEASURE = """
 import json, resource, subprocess, sys
-command = [sys.executable, "-I", sys.argv[1], "60"]
-said = subprocess.run(command, stdin=open(sys.argv[2]), stdout=subprocess.PIPE)
+said = subprocess.run(sys.argv[2:], stdin=open(sys.argv[1]), stdout=subprocess.PIPE)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps([said.stdout.decode(), used.ru_maxrss >> 10, used.ru_utime + used.ru_stime]))
 """
@@ -79,11 +78,12 @@ async def test_an_hour_of_silence_is_refused_without_growing_memory(
     bomb.write_bytes(silence(kind, seconds))
     assert kind != "flac" or bomb.stat().st_size < 350_000
     assert await refused(bomb.read_bytes(), tmp_path) == "audio_too_long"
-    command = [sys.executable, "-c", _MEASURE, str(decoding._PROGRAM), str(bomb)]
-    said, mebibytes, processor_seconds = json.loads(subprocess.check_output(command))  # noqa: ASYNC221
+    child = command(READER, PROCESSOR_SECONDS, "60")
+    measured = [sys.executable, "-c", _MEASURE, str(bomb), *child]
+    said, mebibytes, processor_seconds = json.loads(subprocess.check_output(measured))  # noqa: ASYNC221
     assert json.loads(said) == {"refused": "audio_too_long"}
     assert mebibytes < 128, "the interpreter with FFmpeg in it, and a minute of audio"
-    assert processor_seconds < sandbox.PROCESSOR_SECONDS / 2
+    assert processor_seconds < PROCESSOR_SECONDS / 2
 
 
 async def test_a_header_that_lies_does_not_help(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ async def test_a_child_that_was_taken_over_gets_nothing_across(
 ) -> None:
     script = tmp_path / "child.py"
     script.write_text(program)
-    monkeypatch.setattr(decoding, "_PROGRAM", script)
+    monkeypatch.setattr(confined_children, "_PROGRAM", script)
     with pytest.raises(ApiError) as refusal:
         await decode_bytes(b"x", tmp_path, Decoder(wall_seconds=0.5))
     assert refusal.value.code == "audio_unreadable"
@@ -163,16 +163,16 @@ async def test_a_child_that_was_taken_over_gets_nothing_across(
 async def test_few_children_run_at_once_and_few_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "child.py"
     script.write_text("import time; time.sleep(600)")
-    monkeypatch.setattr(decoding, "_PROGRAM", script)
-    decoder = Decoder(max_children=2)
-    tasks = [asyncio.create_task(decode_bytes(b"x", tmp_path, decoder)) for _ in range(decoding.MAX_WAITING)]
+    monkeypatch.setattr(confined_children, "_PROGRAM", script)
+    decoder = Decoder()
+    tasks = [asyncio.create_task(decode_bytes(b"x", tmp_path, decoder)) for _ in range(MAX_WAITING)]
     async with asyncio.timeout(60):
-        while len(children()) < 2:  # noqa: ASYNC110
+        while len(children()) < MAX_CHILDREN:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     with pytest.raises(ApiError) as busy:
         await decode_bytes(b"x", tmp_path, decoder)
     assert (busy.value.status_code, busy.value.code) == (503, "uploads_busy")
-    assert len(children()) == 2
+    assert len(children()) == MAX_CHILDREN
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Takes from this process all that a decoder does not need, for good: files, sockets, processes, memory.
+"""Takes from this process all that a reader does not need, for good: files, sockets, processes, memory.
 
     if sandbox.unsupported() is None:
         sandbox.enter()
@@ -22,7 +22,6 @@ import sys
 from typing import NamedTuple
 
 ADDRESS_SPACE_BYTES = 512 << 20
-PROCESSOR_SECONDS = 10
 NOT_CONFINED = 77
 """Exit status of a process that `enter` failed in; it has read nothing."""
 _STANDARD_FILES = 3
@@ -67,11 +66,11 @@ _EXECUTABLE = 4
 Instruction = tuple[int, int, int, int]
 
 
-def set_limits() -> None:
+def set_limits(processor_seconds: int) -> None:
     """Bound memory and processor time; no file may grow, none be opened, no process started."""
     for limit, value in (
         (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
-        (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
+        (resource.RLIMIT_CPU, processor_seconds),
         (resource.RLIMIT_NOFILE, _STANDARD_FILES),
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_FSIZE, 0),
