@@ -20,7 +20,7 @@ from gateway.text import Lexicon
 from gateway.text.paragraphs import paragraphs
 from gateway.text.ssml import Script, parse_ssml
 from gateway.timing.words import locate
-from worker.protocol import ModelDescription
+from worker.protocol import WATCHED, ModelDescription
 
 _ENGLISH = "en"
 _CUT_PAUSE_SECONDS = 0.2
@@ -104,6 +104,11 @@ class Clip:
             self.model = model
             self.latent_bytes = 4 * model.patch_size * model.latent_dim
             self._parts = self._places = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether who speaks tells what is wrong with it."""
+        return self.model is not None and WATCHED in self.model.features
 
     async def prepare(self) -> None:
         """Cut the text, without holding up the event loop. The same is done by whoever asks for it first."""

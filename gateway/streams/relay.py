@@ -19,7 +19,7 @@ from gateway.streams.clip import Clip
 from gateway.streams.start import start_request
 from gateway.streams.takes import Takes
 from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
-from worker.protocol import WATCHED, Frame, FrameKind, ModelDescription
+from worker.protocol import Frame, FrameKind, ModelDescription
 
 _ENDINGS = ("stop", "length", "runaway")
 
@@ -59,7 +59,7 @@ async def relay(
     start = start_request(clip, f"{wire_id}-{clip.take}" if clip.take else wire_id, lease.epoch)
     takes.begin()
     start.claim = lease.claim(keep or not clip.is_last_part or takes.may_repeat)
-    if lease.worker.model is not None and WATCHED in lease.worker.model.features:
+    if clip.is_watched:
         start.watch = True
     with contextlib.suppress(_TakeCut):
         async with client.generate(start) as stream:

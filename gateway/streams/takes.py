@@ -56,7 +56,7 @@ class Takes:
     def may_repeat(self) -> bool:
         """Whether the present part may be spoken again."""
         clip = self._clip
-        if clip.take >= self._most or clip.model is None:
+        if clip.take >= self._most or not clip.is_watched:
             return False
         return clip.seconds_left >= 2 * clip.model.patch_seconds
 
@@ -149,7 +149,8 @@ class HeldTakes(Takes):
     @property
     def may_repeat(self) -> bool:
         """Whether the present part may be spoken again; one that was not begun here is not."""
-        return self._clip.take < self._most and self._before is not None
+        clip = self._clip
+        return clip.take < self._most and clip.is_watched and self._before is not None
 
     def cuts(self, frame: Frame) -> bool:
         """Never: nobody hears it before its end."""

@@ -39,7 +39,6 @@ from gateway.timing.listening import confidence_in
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
-from worker.protocol import WATCHED
 
 __all__ = ["Listener", "Outcome", "Synthesis"]
 
@@ -228,7 +227,7 @@ class Synthesis:
     async def _understand(self, pcm: bytes) -> float | None:
         """How well what is heard of the present part fits its text, where somebody has time to listen."""
         aligner, clip = self._gateway.aligner, self.clip
-        if aligner is None or WATCHED not in clip.model.features:
+        if aligner is None or not clip.is_watched:
             return None
         language = await asyncio.to_thread(clip.language_of, clip.part)
         return await confidence_in(aligner, clip.spoken_part, language, pcm, clip.model.sample_rate)

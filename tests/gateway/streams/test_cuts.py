@@ -134,7 +134,7 @@ async def test_a_setting_forbids_it() -> None:
 
 @pytest.mark.parametrize(("patches", "cut_there"), [(4.5, False), (5.9, False), (6.1, True), (12.0, True)])
 def test_what_is_cut_counts_for_the_length_that_was_asked_for(patches: float, cut_there: bool) -> None:
-    model = ScriptedWorker([Act()]).described()
+    model = worker_of().described()
     longest = patches * model.patch_seconds
     clip = Clip(StreamRequest(text=TEXT, seed=SEED, max_seconds=longest), SEED, 60.0)
     clip.begin(model)
