@@ -2,7 +2,7 @@
 
     python -m benchmarks.bad_generations --clips 60 --clean 340 --json bad.json
 
-The bundled voice speaks held-out sentences, once as it is and once at each of three strengths of noise in
+The bundled voice speaks held-out sentences, once as it is and once at each of four strengths of noise in
 what its patches are made from: Gaussian noise on the condition of the flow matching, as a share of the
 level of the condition itself. A clip is bad when the judges of `benchmarks/voice/judges.py` say so beside
 the same sentence without noise: `WORSE_ERRORS` more word errors per word, or an opinion score lower by
@@ -37,7 +37,7 @@ from models.voxcpm.fit_watch import FITTED, STREAMS, speak, spoken_by_turns
 from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
 
-STRENGTHS = (1.0, 2.0, 4.0)
+STRENGTHS = (1.0, 1.5, 2.0, 4.0)
 STRANGERS_STRENGTH = 2.0
 LEAST_FOUND, MOST_TOUCHED = 0.9, 0.01
 WORSE_ERRORS, WORSE_OPINION = 0.3, 1.0

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import EngineError
-from models.speech import SpeechOutput, SpeechRequest
+from models.speech import DEFAULT_VOICE, SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import resolve_model
 from models.voxcpm.engine import VoxCPMEngine, load_engine
 from models.voxcpm.speech_statistics import FILE_NAME, SpeechStatistics
@@ -49,8 +49,8 @@ def speak(engine: VoxCPMEngine, requests: Sequence[SpeechRequest]) -> list[list[
 
 
 def spoken_by_turns(engine: VoxCPMEngine, texts: Sequence[str], first_seed: int = 0) -> list[SpeechRequest]:
-    """A request for each text, by the voices in turn."""
-    voices = list(dict.fromkeys(("default", *engine.info.voices)))
+    """A request for each text, by the voices in turn, the default one twice as often."""
+    voices = (DEFAULT_VOICE, *engine.info.voices)
     seeds = range(first_seed, first_seed + len(texts))
     return [
         SpeechRequest(str(seed), text, seed, voices[seed % len(voices)])

@@ -73,8 +73,7 @@ class SequenceBuilder:
             prompt=request.prompt_latents,
             generated=request.resume_latents,
         )
-        examples = [latents for latents in (reference, request.prompt_latents) if latents is not None]
-        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches, examples)
+        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches)
         new_patches = state.max_patches - state.index
         return Sequence(
             request.request_id,
@@ -86,13 +85,7 @@ class SequenceBuilder:
             token_seconds=self.config.patch_seconds,
         )
 
-    def _state(
-        self,
-        request: SpeechRequest,
-        num_text_tokens: int,
-        prompt_length: int,
-        examples: list[np.ndarray],
-    ) -> GenerationState:
+    def _state(self, request: SpeechRequest, num_text_tokens: int, prompt_length: int) -> GenerationState:
         max_patches, reason = self.max_model_len - prompt_length, "length"
         if max_patches < 1:
             raise RequestError(
@@ -111,6 +104,7 @@ class SequenceBuilder:
             raise RequestError(
                 f"{index} patches are generated already, the limit is {max_patches}", "resume_latents"
             )
+        given = (request.reference_latents, request.prompt_latents)
         cfg_value = _choose(request.cfg_value, self.info.default_cfg_value)
         num_steps = _choose(request.inference_timesteps, self.info.default_inference_timesteps)
         return GenerationState(
@@ -130,7 +124,7 @@ class SequenceBuilder:
                 self.config.patch_seconds,
                 request.resume_latents,
                 request.resume_silence,
-                examples,
+                [latents for latents in given if latents is not None],
                 cfg_value <= self.info.default_cfg_value
                 and num_steps >= self.info.default_inference_timesteps,
             ),

@@ -35,7 +35,7 @@ STUCK_LIKENESS, STUCK_SECONDS = 0.98, 1.0
 SHORTEST, LONGEST = 0.6, 2.0
 """Of the length that the text lets expect."""
 SPARE_PATCHES = 6.0
-MOST_SURPRISE = 1.6
+MOST_SURPRISE = 1.5
 """How much less a patch may follow from the one before it than in good speech."""
 EXAMPLE_SPARE = 0.4
 LEAST_STEPS = 11
