@@ -19,7 +19,7 @@ from tests.e2e.studio import fleet_with_data
 from tests.gateway.administration import ADMIN_PAGE
 from tests.page_tools import axe_source, debugged_chromium, html_faults, lighthouse
 
-pytestmark = pytest.mark.timeout(400)  # Lighthouse takes a quarter of a minute; tools may have to be installed
+pytestmark = pytest.mark.timeout(400)  # Lighthouse takes 15 s; tools may have to be installed
 LEAST_SCORE = 95
 CATEGORIES = ("accessibility", "best-practices", "seo")
 
