@@ -61,7 +61,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.jobs = app_jobs
     app.state.site = Site(settings.frontend_dir)
     install_error_handlers(app, pages.lost)
-    app.add_middleware(PageGate, pages=gateway.operations.pages)
+    app.add_middleware(PageGate, pages=gateway.operations.pages, lost=pages.lost)
     app.add_middleware(
         EdgeMiddleware,
         metrics=gateway.metrics,

@@ -1,12 +1,13 @@
 """What a page that is switched off answers, in one place, whoever serves its routes.
 
-| page     | its page           | its socket          | its API                                       |
-|----------|--------------------|---------------------|-----------------------------------------------|
-| studio   | `/`: 404           |                     |                                               |
-| live     | `/live`: 302 to /  | `/ws/live`: 1008    |                                               |
-| sessions | `/sessions`: 302   |                     | `/api/sessions`: 403, but not `.../storage`   |
-| voices   |                    |                     | `/api/voices`: 403 for new ones and changes   |
+| page     | its page               | its socket      | its API                                       |
+|----------|------------------------|-----------------|-----------------------------------------------|
+| studio   | `/`: to one that is on |                 |                                               |
+| live     | `/live`: 302 to /      | `/ws/live`: 1008 |                                              |
+| sessions | `/sessions`: 302       |                 | `/api/sessions`: 403, but not `.../storage`   |
+| voices   |                        |                 | `/api/voices`: 403 for new ones and changes   |
 
+A reader at `/` is led to the first other page that is on, or told that there is none; programs get a 404.
 Voices can still be used, listed and deleted: somebody may have switched them off to tidy up. Speech itself
 (`/tts`, `/ws/tts`, `/v1`) is no page's. Only the beginning of an exchange is looked at: what runs when a page
 is switched off runs to its end.
@@ -15,8 +16,10 @@ is switched off runs to its end.
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 
-from starlette.responses import RedirectResponse
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.callers.identity import SUBPROTOCOL
@@ -31,9 +34,13 @@ _SOCKETS: dict[str, PageId] = {"/ws/live": "live"}
 class PageGate:
     """ASGI middleware: lets through what no switched-off page owns."""
 
-    def __init__(self, app: ASGIApp, pages: Pages) -> None:
+    def __init__(
+        self, app: ASGIApp, pages: Pages, lost: Callable[[Request], Awaitable[Response | None]]
+    ) -> None:
+        """`lost`: the page that says that there is none, for a browser; None for everybody else."""
         self._app = app
         self._pages = pages
+        self._lost = lost
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer in the page's stead, or pass on."""
@@ -53,10 +60,17 @@ class PageGate:
                 await error_response(page_disabled(owner), scope)(scope, receive, send)
                 return
             if scope["path"] == "/" and not pages.is_on("studio"):
-                problem = ApiError(404, "page_disabled", "this gateway serves no studio page")
-                await error_response(problem, scope)(scope, receive, send)
+                await (await self._without_studio(scope, receive))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _without_studio(self, scope: Scope, receive: Receive) -> Response:
+        """What `/` answers while the studio is off."""
+        page = await self._lost(Request(scope, receive))
+        if page is None:
+            return error_response(ApiError(404, "page_disabled", "this gateway serves no studio page"), scope)
+        other = next((path for path, owner in _PAGES.items() if self._pages.is_on(owner)), None)
+        return RedirectResponse(other, 302) if other else page
 
 
 def page_of(path: str) -> PageId | None:

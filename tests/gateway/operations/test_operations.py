@@ -87,6 +87,18 @@ async def test_home_itself_leads_nowhere_when_it_is_off(app: FastAPI, client: ht
     assert (await client.get("/admin")).status_code == 200
 
 
+async def test_a_reader_at_home_is_led_to_a_page_that_is_on(app: FastAPI, client: httpx.AsyncClient) -> None:
+    reader = {"Accept": "text/html"}
+    switch_off(app, "studio")
+    assert (await client.get("/", headers=reader)).headers["Location"] == "/live"
+    switch_off(app, "studio", "live")
+    assert (await client.get("/", headers=reader)).headers["Location"] == "/sessions"
+    switch_off(app, "studio", "live", "sessions")
+    response = await client.get("/", headers=reader)
+    assert (response.status_code, response.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert 'data-i18n="lost.title"' in response.text
+
+
 @pytest.mark.parametrize(
     ("method", "path", "page"),
     [

@@ -12,6 +12,7 @@ export default {
   "lexicon.noMatch": "No word matches.",
   "lexicon.edit": "Change {word}",
   "lexicon.remove": "Forget {word}",
+  "lexicon.forgotten": "“{word}” is forgotten.",
   "lexicon.room": "{count} of {most} words",
   "lexicon.missing.word": "Write the word first.",
   "lexicon.missing.spoken": "Write how it is said.",

@@ -12,6 +12,7 @@ export default {
   "lexicon.noMatch": "没有匹配的词。",
   "lexicon.edit": "修改 {word}",
   "lexicon.remove": "删除 {word}",
+  "lexicon.forgotten": "已删除“{word}”。",
   "lexicon.room": "{count} 个词，最多 {most} 个",
   "lexicon.missing.word": "请先写出词。",
   "lexicon.missing.spoken": "请写出它的读法。",

@@ -6,6 +6,7 @@ import { fleet } from "../shared/fleet.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
 import { openKeySheet } from "../shared/key-sheet.js";
 import { needsKey, problemText } from "../shared/problems.js";
+import { UndoBar } from "../shared/undo-bar.js";
 import { matchingEntries, missingField } from "./entries.js";
 import "./messages.js";
 
@@ -27,6 +28,8 @@ class LexiconSheet {
   #list = h("ul", { class: "lexicon-list", id: "lexicon-entries" });
   #room = h("p", { class: "quiet" });
   #problem = h("p", { class: "notice notice-danger", role: "alert", hidden: true });
+  #gone = h("div", { class: "undo", hidden: true });
+  #undo = new UndoBar(this.#gone);
   #dialog;
   #entries = {};
 
@@ -49,6 +52,7 @@ class LexiconSheet {
       h("p", { class: "quiet", "data-i18n": "lexicon.about" }),
       form,
       this.#search,
+      this.#gone,
       this.#list,
       h("div", { class: "sheet-foot" }, this.#room, close),
     );
@@ -59,6 +63,7 @@ class LexiconSheet {
     this.#fill("", "");
     this.#search.value = "";
     this.#problem.hidden = true;
+    this.#gone.hidden = true;
     this.#dialog.showModal();
     this.#word.focus();
     await this.#change(() => fleet.lexicon());
@@ -106,11 +111,18 @@ class LexiconSheet {
 
   #row(word, spoken) {
     const edit = h("button", { class: "button-icon", type: "button", onclick: () => this.#fill(word, spoken) }, icon("edit"));
-    const forget = () => this.#change(() => fleet.deleteWord(word));
-    const remove = h("button", { class: "button-icon", type: "button", onclick: forget }, icon("trash"));
+    const remove = h("button", { class: "button-icon", type: "button", onclick: () => this.#forget(word, spoken) }, icon("trash"));
     setLabel(edit, "lexicon.edit", { word });
     setLabel(remove, "lexicon.remove", { word });
     return h("li", {}, h("span", { class: "lexicon-word" }, word), h("span", { class: "quiet" }, spoken), edit, remove);
+  }
+
+  async #forget(word, spoken) {
+    if (!(await this.#change(() => fleet.deleteWord(word)))) return;
+    this.#undo.offer("lexicon.forgotten", { word }, async () => {
+      await this.#change(() => fleet.setWord(word, spoken));
+      this.#word.focus();
+    });
   }
 
   #fill(word, spoken) {

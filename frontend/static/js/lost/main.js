@@ -3,6 +3,11 @@
  */
 import { byId } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
+import { pageConfig } from "../shared/fleet.js";
 import { mountNav } from "../shared/nav.js";
 
 new FleetStatus(mountNav(byId("nav"))).start();
+pageConfig().then(
+  ({ pages }) => (byId("home").hidden = Array.isArray(pages) && !pages.includes("studio")),
+  () => null, // the lamp tells it
+);
