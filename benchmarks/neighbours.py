@@ -220,7 +220,7 @@ def hear_in_browser(url: str) -> dict[str, Any]:
             page.fill("#text", "Please remember to close the window before you leave the room.")
             page.click("#generate")
             page.wait_for_selector('#stage[data-state="done"][data-player="ended"]', timeout=120_000)
-            factors.append(float(page.inner_text("#tile-rtf").strip("× ")))
+            factors.append(float((page.text_content("#tile-rtf") or "").strip("× ")))
             underruns += int(page.get_attribute("#stage", "data-underruns") or 0)
             page.fill("#text", "")
     return {"requests": PAGE_TEXTS, "rtf": {"p50": sorted(factors)[len(factors) // 2], "max": max(factors)},

@@ -67,7 +67,18 @@ class TestHistory:
         page.reload()
         page.get_by_role("button", name=f"Play: {SENTENCE}").click()
         assert self.download_words(page, "srt") == files["srt"]
+        self.words_light_up_and_are_a_way_through_the_clip(page)
         page.get_by_role("button", name=f"Delete: {SENTENCE}").click()
+
+    def words_light_up_and_are_a_way_through_the_clip(self, page: Page) -> None:
+        expect_player(page, "ended")
+        expect(page.locator("#spoken .word")).to_have_text(SENTENCE.split())
+        expect(page.locator("#spoken .word.heard")).to_have_count(len(SENTENCE.split()))
+        page.select_option("#speed", "0.5")
+        page.locator("#spoken .word").nth(3).click()
+        expect(page.locator("#spoken .word.heard").last).not_to_have_text(SENTENCE.split()[-1])
+        expect_player(page, "ended")
+        page.select_option("#speed", "1")
 
     def download_words(self, page: Page, format: str) -> str:
         with page.expect_download() as started:

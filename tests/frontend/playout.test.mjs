@@ -282,3 +282,81 @@ describe("a live session", () => {
     assert.equal(playout.snapshot().underruns, 1);
   });
 });
+
+describe("speed", () => {
+  const PERIOD = 80; // 200 Hz
+  const tone = (count) => Float32Array.from({ length: count }, (_, i) => 0.5 * Math.sin((2 * Math.PI * i) / PERIOD));
+
+  /** All that is heard of a complete clip, until it has ended. */
+  function whole(playout) {
+    const output = [];
+    for (let blocks = 0; playout.snapshot().state !== "ended" && blocks < 10000; blocks += 1) output.push(...play(playout, BLOCK));
+    return output;
+  }
+
+  function complete(samples, rate) {
+    const playout = new Playout({ sampleRate: RATE });
+    playout.push(samples);
+    playout.end();
+    playout.setRate(rate);
+    return playout;
+  }
+
+  for (const rate of [0.5, 0.75, 1.5, 2]) {
+    test(`at ${rate} a clip takes its length over the rate, at the same pitch and level`, () => {
+      const playout = complete(tone(RATE), rate);
+      const output = whole(playout);
+      assert.ok(Math.abs(output.length - RATE / rate) <= 2 * BLOCK, `${output.length} samples`);
+      assert.equal(playout.snapshot().position, RATE);
+      const inner = output.slice(1000, output.length - 1000);
+      const crossings = inner.filter((sample, i) => i > 0 && inner[i - 1] < 0 && sample >= 0).length;
+      assert.ok(Math.abs(crossings - inner.length / PERIOD) <= 0.02 * crossings + 1, `${crossings} periods`);
+      assert.ok(largestStep(inner) < 1.5 * 0.5 * ((2 * Math.PI) / PERIOD));
+      assert.ok(Math.max(...inner) > 0.45);
+    });
+  }
+
+  test("at 1 every sample is the clip's own, also after another speed", () => {
+    const samples = tone(RATE);
+    assert.deepEqual(whole(complete(samples, 1)).slice(FADE, RATE - FADE), [...samples.slice(FADE, RATE - FADE)]);
+    const playout = complete(samples, 2);
+    play(playout, 4 * BLOCK);
+    playout.setRate(1);
+    const { position } = playout.snapshot();
+    const count = 20 * BLOCK;
+    play(playout, count);
+    assert.ok(Math.abs(playout.snapshot().position - position - count) <= 0.015 * RATE);
+  });
+
+  test("a change in the middle does not click", () => {
+    const playout = complete(tone(RATE), 1);
+    const output = play(playout, 20 * BLOCK);
+    playout.setRate(1.5);
+    output.push(...play(playout, 20 * BLOCK));
+    playout.setRate(0.5);
+    output.push(...play(playout, 20 * BLOCK));
+    assert.ok(largestStep(output) < 1.5 * 0.5 * ((2 * Math.PI) / PERIOD));
+  });
+
+  test("a clip that grows waits for what it looks ahead to, and is heard to its end", () => {
+    const playout = new Playout({ sampleRate: RATE });
+    playout.setRate(2);
+    playout.push(tone(4000));
+    play(playout, RATE);
+    const { state, position, underruns } = playout.snapshot();
+    assert.equal(state, "buffering");
+    assert.ok(position > 3000 && position < 4000);
+    assert.equal(underruns, 0);
+    playout.end();
+    whole(playout);
+    assert.deepEqual([playout.snapshot().state, playout.snapshot().position], ["ended", 4000]);
+  });
+
+  test("is kept within half and double", () => {
+    const playout = new Playout({ sampleRate: RATE });
+    playout.setRate(9);
+    assert.equal(playout.snapshot().rate, 2);
+    playout.setRate(0.1);
+    assert.equal(playout.snapshot().rate, 0.5);
+  });
+});

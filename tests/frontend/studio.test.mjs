@@ -9,6 +9,8 @@ import { fileStem } from "../../frontend/static/js/studio/download.js";
 import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/estimate.js";
 import { Subtitles } from "../../frontend/static/js/shared/subtitles.js";
 import { drawSeed } from "../../frontend/static/js/studio/parameters.js";
+import { wordAt } from "../../frontend/static/js/shared/lit-words.js";
+import { timedWords } from "../../frontend/static/js/studio/spoken-text.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
 import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";
 
@@ -28,6 +30,14 @@ describe("Subtitles", () => {
     assert.equal(new Subtitles(text).source, null);
     assert.equal(new Subtitles(text, [parts[0]]).source, "aligned");
   });
+});
+
+test("words of a clip have their places in the text and in the audio", () => {
+  const part = { source: "estimated", cues: [], words: [{ text: "Hi", start: 3, end: 5, start_seconds: 0.5, end_seconds: 0.75 }] };
+  const later = { ...part, words: [{ text: "you", start: 6, end: 9, start_seconds: 0.75, end_seconds: 1 }] };
+  const words = timedWords(new Subtitles("🙂, Hi you", [later, part]).parts);
+  assert.deepEqual(words, [{ start: 3, end: 5, from: 0.5, to: 0.75 }, { start: 6, end: 9, from: 0.75, to: 1 }]);
+  assert.deepEqual([0, 0.5, 0.8, 5].map((seconds) => wordAt(words, seconds)), [-1, 0, 1, 1]);
 });
 
 describe("Utterance", () => {

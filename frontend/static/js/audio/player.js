@@ -5,7 +5,7 @@
  * streams and after. Call prepare() inside a click: browsers start audio only then.
  *
  * Event "report" carries a Playout snapshot: {state, position, playedSamples, bufferedSamples,
- * receivedSamples, underruns, prerollSeconds}.
+ * receivedSamples, underruns, prerollSeconds, rate}.
  */
 import { loadOutput, openOutput } from "./outputs.js";
 import { toFloat } from "./pcm.js";
@@ -15,6 +15,7 @@ export class Player extends EventTarget {
   #loading = null;
   #output = null;
   #device = "";
+  #rate = 1;
 
   /** Whether the reader can choose where audio comes out. */
   static get canChooseOutput() {
@@ -51,6 +52,7 @@ export class Player extends EventTarget {
       if (output === this.#output) this.dispatchEvent(new CustomEvent("report", { detail }));
     });
     this.#output = output;
+    this.setRate(this.#rate);
   }
 
   /** @param {Int16Array} samples */
@@ -81,6 +83,12 @@ export class Player extends EventTarget {
   /** @param {number} position sample of the clip */
   seek(position) {
     this.#output?.post({ type: "seek", position });
+  }
+
+  /** @param {number} rate speed of this utterance and of those after it, in [0.5, 2]; the pitch stays */
+  setRate(rate) {
+    this.#rate = rate;
+    this.#output?.post({ type: "rate", rate });
   }
 
   /** Barge-in: what has arrived is skipped, faded, and what comes next is heard after the pre-roll. */

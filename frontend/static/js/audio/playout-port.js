@@ -2,7 +2,7 @@
  * A Playout driven by messages, for whichever thread makes the sound.
  *
  * Messages in:  {type: "push", samples: Float32Array}, {type: "end" | "play" | "pause" | "idle" | "flush" | "stop"},
- *               {type: "seek", position}, {type: "preroll", seconds}
+ *               {type: "seek", position}, {type: "preroll", seconds}, {type: "rate", rate}
  * Messages out: Playout snapshots, at most 20 a second, and at once when the state changes.
  */
 import { Playout } from "./playout.js";
@@ -25,6 +25,7 @@ export class PlayoutPort {
     if (message.type === "push") this.#playout.push(message.samples);
     else if (message.type === "seek") this.#playout.seek(message.position);
     else if (message.type === "preroll") this.#playout.setPreroll(message.seconds);
+    else if (message.type === "rate") this.#playout.setRate(message.rate);
     else this.#playout[message.type]();
   }
 

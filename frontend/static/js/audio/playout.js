@@ -9,14 +9,17 @@
  *   - When audio runs out before the clip is complete, the last 5 ms fade to zero, the pre-roll
  *     doubles (to 500 ms at most) and is waited for again. Nothing is ever dropped.
  *   - Pause, stop and seek fade 5 ms as well, so none of them clicks.
+ *   - At another speed than 1 the pitch stays (`Stretch`); positions count samples of the clip.
  *
  * States: buffering -> playing -> ended, with paused and stopped on the side.
  */
 import { Clip } from "./clip.js";
+import { Stretch } from "./stretch.js";
 
 export const PREROLL_SECONDS = 0.08;
 export const PREROLL_LIMIT_SECONDS = 0.5;
 export const FADE_SECONDS = 0.005;
+export const RATE_LIMITS = [0.5, 2];
 
 export class Playout {
   #clip = new Clip();
@@ -32,18 +35,29 @@ export class Playout {
   #waitedSamples = 0;
   #longestChunk = 0;
   #afterFade = null;
+  #rate = 1;
+  #stretch;
+  #stretching = false;
 
   /** @param {{sampleRate: number, prerollSeconds?: number}} options */
   constructor({ sampleRate, prerollSeconds = PREROLL_SECONDS }) {
     this.sampleRate = sampleRate;
     this.#fadeSamples = Math.round(FADE_SECONDS * sampleRate);
     this.#level = this.#fadeSamples;
+    this.#stretch = new Stretch(this.#clip, sampleRate);
     this.setPreroll(prerollSeconds);
   }
 
   /** Seconds to wait before audio starts, or starts again; kept within [80 ms, 500 ms]. */
   setPreroll(seconds) {
     this.prerollSeconds = Math.min(PREROLL_LIMIT_SECONDS, Math.max(PREROLL_SECONDS, seconds));
+  }
+
+  /** Seconds of the clip in a second of sound, kept within [0.5, 2]; at once, also in the middle of a word. */
+  setRate(rate) {
+    const [least, most] = RATE_LIMITS;
+    this.#rate = Math.min(most, Math.max(least, rate));
+    if (this.#state === "playing" && !this.#stretching) this.#beginStretch();
   }
 
   /** @param {Float32Array} samples in [-1, 1] */
@@ -111,16 +125,14 @@ export class Playout {
     output.fill(0);
     if (this.#state === "buffering") this.#waitForPreroll(output.length);
     if (this.#state !== "playing") return;
-    const available = this.#clip.length - this.#position;
+    const available = this.#runway();
     const count = Math.min(available, output.length);
-    this.#clip.read(this.#position, output, count);
-    const heard = this.#shape(output, count, available);
-    this.#position += heard;
+    const heard = this.#read(output, count, available);
     this.#furthest = Math.max(this.#furthest, this.#position);
     if (this.#afterFade && (this.#level === 0 || heard < output.length)) {
       output.fill(0, heard);
       this.#settle();
-    } else if (heard < output.length || (this.#complete && this.#position === this.#clip.length)) {
+    } else if (heard < output.length || (this.#complete && this.#position >= this.#clip.length)) {
       this.#runOut();
     }
   }
@@ -128,13 +140,41 @@ export class Playout {
   snapshot() {
     return {
       state: this.#state,
-      position: this.#position,
-      playedSamples: this.#furthest,
-      bufferedSamples: this.#clip.length - this.#position,
+      position: Math.round(this.#position),
+      playedSamples: Math.round(this.#furthest),
+      bufferedSamples: this.#clip.length - Math.round(this.#position),
       receivedSamples: this.#clip.length,
       underruns: this.#underruns,
       prerollSeconds: this.prerollSeconds,
+      rate: this.#rate,
     };
+  }
+
+  /** Samples of output that can be made of what is there. */
+  #runway() {
+    const rest = this.#clip.length - this.#position;
+    if (!this.#stretching) return rest;
+    if (this.#complete) return Math.ceil(rest / this.#rate);
+    return Math.max(0, Math.floor((rest - this.#stretch.lookahead) / this.#rate));
+  }
+
+  /** Makes `count` samples of output, and moves on; returns how many of them are heard. */
+  #read(output, count, available) {
+    if (!this.#stretching) {
+      this.#clip.read(this.#position, output, count);
+      const heard = this.#shape(output, count, available);
+      this.#position += heard;
+      return heard;
+    }
+    const end = this.#stretch.read(output, count, this.#rate);
+    const heard = this.#shape(output, count, available);
+    this.#position = Math.min(this.#clip.length, end - (count - heard) * this.#rate);
+    return heard;
+  }
+
+  #beginStretch() {
+    this.#stretching = this.#rate !== 1;
+    if (this.#stretching) this.#stretch.begin(this.#position);
   }
 
   /** Applies the gain, level / fadeSamples; returns how many samples were heard before a fade closed. */
@@ -151,8 +191,9 @@ export class Playout {
   }
 
   #waitForPreroll(elapsedSamples) {
-    const buffered = this.#clip.length - this.#position;
-    if (buffered === 0) {
+    const kept = this.#rate !== 1 && !this.#complete ? this.#stretch.lookahead : 0;
+    const buffered = this.#clip.length - this.#position - kept;
+    if (buffered <= 0) {
       if (this.#complete) this.#state = "ended";
       return;
     }
@@ -164,6 +205,7 @@ export class Playout {
 
   #begin() {
     this.#state = "playing";
+    this.#beginStretch();
     this.#level = this.#position === 0 ? this.#fadeSamples : 0;
   }
 

@@ -9,6 +9,8 @@
  * merged audio. Characters are code points.
  */
 
+import { wordAt } from "../shared/lit-words.js";
+
 /** @param {object} timeline of GET /api/sessions/{id} */
 export function narrativeOf({ utterances = [], events = [], audio_seconds: audioSeconds = 0, sample_rate: rate = null }) {
   const told = utterances.map((utterance) => tell(utterance, events));
@@ -27,14 +29,7 @@ class Narrative {
 
   /** Index of the word that is spoken at a time, or of the last one before it; -1 before the first. */
   wordAt(seconds) {
-    let low = -1;
-    let high = this.words.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.words[middle].from <= seconds) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return wordAt(this.words, seconds);
   }
 }
 

@@ -32,6 +32,11 @@ export class Comparison {
     if (!this.ready) this.side = null;
   }
 
+  /** Chooses both sides at once. @param {{A: object, B: object}} entries */
+  set(entries) {
+    this.#entries = { ...entries };
+  }
+
   /** Keeps only entries that are still there. @param {Set<number>} ids */
   keep(ids) {
     for (const side of SIDES) if (!ids.has(this.#entries[side]?.id)) delete this.#entries[side];

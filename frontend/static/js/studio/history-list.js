@@ -11,6 +11,7 @@ import { SIDES } from "./compare.js";
 export class HistoryList extends EventTarget {
   #list = byId("history-list");
   #rows = new Map();
+  #entries = new Map();
 
   constructor() {
     super();
@@ -19,11 +20,17 @@ export class HistoryList extends EventTarget {
 
   /** @param {object[]} entries of the ClipStore */
   show(entries) {
+    this.#entries = new Map(entries.map((entry) => [entry.id, entry]));
     this.#rows = new Map(entries.map((entry) => [entry.id, this.#row(entry)]));
     this.#list.replaceChildren(...this.#rows.values());
     byId("history-empty").hidden = entries.length > 0;
     byId("history-clear").hidden = entries.length < 2;
     setMessage(byId("history-count"), "text.plain", { text: entries.length || "" });
+  }
+
+  /** A kept clip by its id, if it is still there. */
+  entry(id) {
+    return this.#entries.get(id) ?? null;
   }
 
   /** Marks what is on the stage, and what is compared. @param {{shown?: number, A?: number, B?: number}} ids */

@@ -19,6 +19,7 @@ export class History extends EventTarget {
   #comparison = new Comparison();
   #undo = new UndoBar(byId("history-undo"));
   #shown = undefined;
+  #beside = null;
   #position;
 
   /** @param {() => number} position the play head's place on the stage, in [0, 1] */
@@ -56,12 +57,31 @@ export class History extends EventTarget {
     figures.first_audio_heard = utterance.firstAudioSeconds;
     const kept = await this.#store.add({ request: utterance.request, figures, wav: utterance.wav(), times: utterance.subtitles.parts });
     const [newest] = await this.load();
+    if (kept) this.#put(newest);
     return kept ? newest.id : undefined;
   }
 
-  /** Another clip is on the stage: an entry's, or one that is not kept yet. */
-  shows(id) {
+  /** Id of the entry that is on the stage. @type {number | undefined} */
+  get shown() {
+    return this.#shown;
+  }
+
+  /** A new clip goes beside the one that it was made to be compared with. */
+  #put(newest) {
+    const former = this.#list.entry(this.#beside);
+    this.#beside = null;
+    if (!former || former.id === newest.id) return;
+    this.#comparison.set({ A: former, B: newest });
+    this.#mark();
+  }
+
+  /**
+   * Another clip is on the stage: an entry's, or one that is not kept yet.
+   * @param {number} id @param {number} beside entry that it is compared with once it is kept
+   */
+  shows(id, beside = null) {
     this.#shown = id;
+    this.#beside = beside;
     this.#comparison.heard(id);
     this.#mark();
   }

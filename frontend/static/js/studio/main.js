@@ -113,6 +113,8 @@ class Studio {
   #bindStage() {
     this.#stage.addEventListener("toggle", () => this.#speaker.toggle());
     this.#stage.addEventListener("seek", ({ detail }) => this.#speaker.seek(detail));
+    this.#stage.addEventListener("speed", ({ detail }) => this.#speaker.setRate(detail));
+    this.#stage.addEventListener("another", () => this.#another());
     this.#stage.addEventListener("download", () => this.#download(this.#speaker.utterance));
     this.#stage.addEventListener("subtitles", ({ detail }) => downloadSubtitles(this.#speaker.utterance, detail));
   }
@@ -129,6 +131,7 @@ class Studio {
       this.#stage.played(report);
       this.#awake.set(this.#speaker.busy || report.state === "playing");
     });
+    on("timestamps", () => this.#stage.showWords());
     on("reconnecting", () => this.#stage.say(() => t("state.reconnecting")));
     on("failed", (problem) => this.#showProblem(problem));
   }
@@ -205,9 +208,18 @@ class Studio {
       return;
     }
     if (this.#warning.holds(this.#composer.text)) return;
-    const request = { seed: drawSeed(), ...this.#request() };
-    this.#history.shows(undefined);
+    this.#speak({ seed: drawSeed(), ...this.#request() });
+  }
+
+  /** @param {number} beside entry of the history that it will be compared with */
+  #speak(request, beside) {
+    this.#history.shows(undefined, beside);
     this.#speaker.speak(request, this.#config.sample_rate ?? 24000);
+  }
+
+  /** What is on the stage once more, with another seed, and beside it when both are kept. */
+  #another() {
+    this.#speak({ ...this.#speaker.utterance.request, seed: drawSeed() }, this.#history.shown);
   }
 
   #showState(state) {

@@ -97,6 +97,11 @@ export class Speaker extends EventTarget {
     return this.#player.setOutput(deviceId);
   }
 
+  /** @param {number} rate speed of the playback, in [0.5, 2] */
+  setRate(rate) {
+    this.#player.setRate(rate);
+  }
+
   toggle() {
     if (["playing", "buffering"].includes(this.#report?.state)) this.#player.pause();
     else this.#player.play();

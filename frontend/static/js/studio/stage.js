@@ -1,14 +1,16 @@
 /**
  * The stage: waveform, play head, transport, tiles, and the one line that says what is going on.
  *
- * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download", "subtitles"
- * (detail: format) and "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
+ * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download", "another" (the same with
+ * another seed), "subtitles" (detail: format), "speed" (detail: a factor) and "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
  */
 import { byId, h, icon, setIcon, setText } from "../shared/dom.js";
 import { clock, latency, minutes, ratio } from "../shared/format.js";
 import { setLabel, setMessage, t } from "../shared/i18n.js";
 import { showProblem } from "../shared/problem-notice.js";
 import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
+import { SpokenText } from "./spoken-text.js";
+import { Transport } from "./transport.js";
 import { Waveform } from "./waveform.js";
 
 const SEEK_STEP_SECONDS = 1;
@@ -18,6 +20,9 @@ export class Stage extends EventTarget {
   #track = byId("track");
   #play = byId("play");
   #download = byId("download");
+  #another = byId("another");
+  #transport = new Transport();
+  #spoken = new SpokenText(byId("spoken"), byId("spoken-text"));
   #subtitles = SUBTITLE_FORMATS.map((format) => byId(`download-${format}`));
   #error = byId("error");
   #wave = new Waveform(byId("wave"));
@@ -31,6 +36,11 @@ export class Stage extends EventTarget {
     this.#play.addEventListener("click", () => this.#emit("toggle"));
     this.#download.prepend(icon("download"));
     this.#download.addEventListener("click", () => this.#emit("download"));
+    this.#another.prepend(icon("dice"));
+    this.#another.addEventListener("click", () => this.#emit("another"));
+    this.#transport.addEventListener("skip", ({ detail }) => this.#seek(this.#wave.positionSeconds + detail));
+    this.#transport.addEventListener("speed", ({ detail }) => this.#emit("speed", detail));
+    this.#spoken.addEventListener("seek", ({ detail }) => this.#seek(detail));
     this.#subtitles.forEach((button, index) => {
       button.addEventListener("click", () => this.#emit("subtitles", SUBTITLE_FORMATS[index]));
     });
@@ -44,8 +54,9 @@ export class Stage extends EventTarget {
     this.#over = false;
     this.#wave.begin(utterance, expectedSeconds);
     this.#error.hidden = true;
-    this.#play.disabled = true;
-    this.#download.disabled = true;
+    for (const button of [this.#play, this.#download, this.#another]) button.disabled = true;
+    this.#transport.enable(false);
+    this.showWords();
     this.#showSubtitles(false);
     for (const tile of ["first", "rtf", "ahead", "underruns"]) setText(byId(`tile-${tile}`), "–");
     Object.assign(this.#element.dataset, { playedSamples: 0, receivedSamples: 0, underruns: 0, player: "buffering" });
@@ -67,6 +78,7 @@ export class Stage extends EventTarget {
     this.#over = over;
     if (over) this.#wave.complete();
     this.#download.disabled = !(over && this.#utterance?.samples);
+    this.#another.disabled = !over;
     this.#showSubtitles(over);
     this.#showTime();
   }
@@ -95,11 +107,17 @@ export class Stage extends EventTarget {
   received() {
     const { samples, firstAudioSeconds, realTimeFactor } = this.#utterance;
     this.#play.disabled = false;
+    this.#transport.enable(true);
     this.#element.dataset.receivedSamples = samples;
     setText(byId("tile-first"), latency(firstAudioSeconds));
     setText(byId("tile-rtf"), ratio(realTimeFactor));
     this.#wave.draw();
     this.#showTime();
+  }
+
+  /** The times of more words are known. */
+  showWords() {
+    this.#spoken.show(this.#utterance);
   }
 
   /** @param {{rtf: number}} outcome the server's own figures, once the clip is complete */
@@ -116,6 +134,7 @@ export class Stage extends EventTarget {
     setText(byId("tile-underruns"), underruns);
     byId("tile-underruns").classList.toggle("bad", underruns > 0);
     this.#showPlaying(state === "playing" || state === "buffering");
+    this.#spoken.move(this.#wave.positionSeconds, state === "playing");
     this.#showTime();
   }
 

@@ -27,7 +27,7 @@ export class Waveform {
   #complete = false;
   #span = 1;
   #ceiling = 1;
-  #report = { state: "stopped", position: 0, at: 0 };
+  #report = { state: "stopped", position: 0, rate: 1, at: 0 };
   #frame = null;
   #still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -46,7 +46,7 @@ export class Waveform {
     this.#complete = false;
     this.#span = this.#expectedSeconds;
     this.#ceiling = QUIET;
-    this.#report = { state: "buffering", position: 0, at: now() };
+    this.#report = { state: "buffering", position: 0, rate: 1, at: now() };
     this.draw();
   }
 
@@ -56,9 +56,9 @@ export class Waveform {
     this.draw();
   }
 
-  /** @param {{state: string, position: number}} report of the player */
-  update({ state, position }) {
-    this.#report = { state, position, at: now() };
+  /** @param {{state: string, position: number, rate: number}} report of the player */
+  update({ state, position, rate }) {
+    this.#report = { state, position, rate, at: now() };
     this.draw();
   }
 
@@ -76,8 +76,8 @@ export class Waveform {
   /** Seconds of the clip heard by now. */
   get positionSeconds() {
     if (!this.#utterance?.sampleRate) return 0;
-    const { state, position, at } = this.#report;
-    const moved = state === "playing" ? now() - at : 0;
+    const { state, position, rate, at } = this.#report;
+    const moved = state === "playing" ? (now() - at) * rate : 0;
     return Math.min(this.#utterance.audioSeconds, position / this.#utterance.sampleRate + moved);
   }
 

@@ -1,0 +1,86 @@
+/**
+ * A text whose words light up while they are spoken, and tell where they are in the audio when they are clicked.
+ *
+ *   const lit = new LitWords(box);
+ *   lit.show([{ element, points: [..."Hello there."], words: [{ start: 0, end: 5, from: 0.1, to: 0.4 }] }]);
+ *   lit.move(0.2, true);
+ *
+ * Characters are code points, times seconds. Event "seek" (detail: seconds).
+ */
+import { h } from "./dom.js";
+
+const MARGIN_PIXELS = 24;
+const SCROLL_PATIENCE_MS = 4000;
+
+/** Index of the word that is spoken at a time, or of the last one before it; -1 before the first. */
+export function wordAt(words, seconds) {
+  let low = -1;
+  let high = words.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (words[middle].from <= seconds) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+export class LitWords extends EventTarget {
+  #box;
+  #words = [];
+  #spans = [];
+  #current = -1;
+  #scrolledAt = -Infinity;
+  #still = matchMedia("(prefers-reduced-motion: reduce)");
+
+  /** @param {HTMLElement} box that scrolls */
+  constructor(box) {
+    super();
+    this.#box = box;
+    for (const type of ["wheel", "touchmove"]) box.addEventListener(type, () => (this.#scrolledAt = performance.now()), { passive: true });
+  }
+
+  /** Fills elements with their texts. @param {{element: HTMLElement, points: string[], words: {start, end, from, to}[]}[]} texts in the order of the audio */
+  show(texts) {
+    this.#words = texts.flatMap(({ words }) => words);
+    this.#spans = [];
+    this.#current = -1;
+    for (const { element, points, words } of texts) {
+      let shown = 0;
+      element.replaceChildren();
+      for (const { start, end, from } of words) {
+        const span = h("span", { class: "word", onclick: () => this.#seek(from) }, points.slice(start, end).join(""));
+        element.append(points.slice(shown, start).join(""), span);
+        this.#spans.push(span);
+        shown = end;
+      }
+      element.append(points.slice(shown).join(""));
+    }
+  }
+
+  /** @param {number} seconds of the audio @param {boolean} playing whether it is being heard */
+  move(seconds, playing) {
+    const index = wordAt(this.#words, seconds);
+    const word = this.#words[index];
+    const now = word && seconds >= word.from && seconds < word.to && (playing || seconds > 0) ? index : -1;
+    if (index === this.#current && this.#spans[index]?.classList.contains("now") === (now === index)) return;
+    const from = Math.max(0, Math.min(index, this.#current));
+    for (let each = from; each <= Math.max(index, this.#current) && each < this.#spans.length; each += 1) {
+      this.#spans[each].classList.toggle("heard", each <= index && (seconds > 0 || playing));
+      this.#spans[each].classList.toggle("now", each === now);
+    }
+    this.#current = index;
+    if (now >= 0 && playing) this.#follow(this.#spans[now]);
+  }
+
+  #seek(seconds) {
+    this.dispatchEvent(new CustomEvent("seek", { detail: seconds }));
+  }
+
+  #follow(element) {
+    if (performance.now() - this.#scrolledAt < SCROLL_PATIENCE_MS) return;
+    const box = this.#box.getBoundingClientRect();
+    const { top, bottom } = element.getBoundingClientRect();
+    if (top >= box.top + MARGIN_PIXELS && bottom <= box.bottom - MARGIN_PIXELS) return;
+    this.#box.scrollTo({ top: this.#box.scrollTop + (top - box.top) - box.height / 3, behavior: this.#still.matches ? "auto" : "smooth" });
+  }
+}
