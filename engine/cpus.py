@@ -19,6 +19,10 @@ the next one, rests half of the time."""
 WAIT_SETTINGS = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "1"}
 """How long waiting threads spin: iterations in GNU's OpenMP (Linux), milliseconds in LLVM's (macOS)."""
 
+CACHE_SETTINGS = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
+"""Shapes that oneDNN, and PyTorch above it (ideep), keep what they made for. Their own default is 1,024, and
+texts of many lengths make a new one with every prompt: a worker grows by 350 MB over a book."""
+
 
 def available_cpus() -> int:
     """Whole CPUs that this process may use, at least one: its set of them, bounded by its quota."""
@@ -60,6 +64,12 @@ def give_way_while_waiting() -> None:
     if "torch" in sys.modules or "OMP_WAIT_POLICY" in os.environ:
         return
     for name, value in WAIT_SETTINGS.items():
+        os.environ.setdefault(name, value)
+
+
+def bound_shape_caches() -> None:
+    """Lets oneDNN keep few shapes (`CACHE_SETTINGS`); to be called before the first product on a CPU."""
+    for name, value in CACHE_SETTINGS.items():
         os.environ.setdefault(name, value)
 
 

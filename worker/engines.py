@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.cpus import give_way_while_waiting, thread_limit
+from engine.cpus import bound_shape_caches, give_way_while_waiting, thread_limit
 from models.speech import SpeechEngine
 from worker.settings import WorkerSettings
 from worker.synthetic import SyntheticEngine
@@ -25,6 +25,7 @@ def load_engine(settings: WorkerSettings, report: ReportProgress) -> SpeechEngin
         return SyntheticEngine(step_ms=settings.step_ms, slots=settings.slots)
     report("importing", 0.0)
     give_way_while_waiting()
+    bound_shape_caches()
     import torch
 
     from models.voxcpm.engine import load_engine as load_voxcpm

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.cpus import give_way_while_waiting
+from engine.cpus import bound_shape_caches, give_way_while_waiting
 
 give_way_while_waiting()
+bound_shape_caches()
 
 if TYPE_CHECKING:
     from models.voxcpm.api import VoxCPM

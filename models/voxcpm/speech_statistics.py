@@ -68,9 +68,9 @@ class SpeechStatistics:
         """How little patches [n, P, D] follow from the ones before them: about 1 in good speech.
 
         The mean squared difference from what is expected of the first frame of each patch, over the power of
-        the latents.
+        the latents; 0 where these are all 0.
         """
-        return self.error(latents) / (len(latents) - 1) / float(np.square(latents).mean())
+        return _share(self.error(latents) / (len(latents) - 1), float(np.square(latents).mean()))
 
     def error(self, latents: np.ndarray) -> float:
         """The squared differences of that, summed over all patches [n, P, D] but the first."""
@@ -105,13 +105,17 @@ class RunningSurprise:
         rest = latents[max(self._patches - 1, 0) :]
         error, power = self._sums(rest) if len(latents) > self._patches else (0.0, 0.0)
         patches = len(latents)
-        return (self._error + error) / (patches - 1) / ((self._power + power) / patches)
+        return _share((self._error + error) / (patches - 1), (self._power + power) / patches)
 
     def _sums(self, latents: Sequence[np.ndarray]) -> tuple[float, float]:
         """Error and power of some patches, the one before them included unless they are the first."""
         group = np.stack(latents)
         new = group[1:] if self._patches else group
         return self._statistics.error(group), float(np.vdot(new, new)) / new[0].size
+
+
+def _share(error: float, power: float) -> float:
+    return error / power if power else 0.0
 
 
 def _with_one(frames: np.ndarray) -> np.ndarray:

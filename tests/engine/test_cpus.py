@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import cpus
-from engine.cpus import available_cpus, cpu_quota, thread_limit
+from engine.cpus import CACHE_SETTINGS, available_cpus, cpu_quota, thread_limit
 
 V2 = "0::{}\n"
 V1 = "5:memory:/other\n4:cpu,cpuacct:{}\n0::/\n"
@@ -141,3 +141,29 @@ def test_waiting_threads_of_worker_and_api_give_way(code: str) -> None:
         check=True,
     )
     assert "GOMP_SPINCOUNT = '1000'" in result.stderr, "OpenMP reads it once, when torch is loaded"
+
+
+CACHES = """
+import psutil, torch
+process, layer = psutil.Process(), torch.nn.Conv1d(64, 64, 7)
+torch.set_num_threads(1)
+sizes = []
+with torch.inference_mode():
+    for frames in [1100, *range(20, 1020)]:
+        layer(torch.randn(1, 64, frames))
+        sizes.append(process.memory_info().rss)
+print(sizes[-1] - sizes[100])
+"""
+
+
+def test_a_worker_does_not_grow_with_every_shape() -> None:
+    def growth(*lines: str) -> int:
+        environment = {name: value for name, value in os.environ.items() if name not in CACHE_SETTINGS}
+        code = "\n".join([*lines, CACHES])
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    bounded = growth("from engine.cpus import bound_shape_caches", "bound_shape_caches()")
+    assert bounded < 0.5 * growth("import torch")

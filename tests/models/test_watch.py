@@ -177,6 +177,13 @@ def test_the_surprise_of_a_growing_speech_is_that_of_the_whole(statistics: Speec
         assert running.of(list(speech), LOOK_PATCHES) == pytest.approx(whole, rel=1e-4)
 
 
+def test_silence_without_a_sound_surprises_nobody(statistics: SpeechStatistics) -> None:
+    nothing = np.zeros_like(good_speech(1, 20))
+    assert statistics.surprise(nothing) == 0.0
+    assert RunningSurprise(statistics).of(list(nothing), LOOK_PATCHES) == 0.0
+    SpeechWatch(statistics, 20, 0.16, examples=[nothing])
+
+
 def test_the_same_sound_for_a_second_is_a_repetition_and_silence_is_none() -> None:
     speech = good_speech(5)
     speech[10:24] = speech[10]

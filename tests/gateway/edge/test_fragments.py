@@ -30,6 +30,7 @@ async def test_a_message_in_many_fragments_is_one_message() -> None:
 
 
 async def test_large_messages_share_a_bound_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S23."""
     monkeypatch.setattr(memory, "MOST_LARGE_BYTES", 100_000)
     async with served() as (_, first, _):
         port = first.transport.get_extra_info("peername")[1]
