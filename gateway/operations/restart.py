@@ -36,18 +36,24 @@ async def restart_worker(
     if worker.status is not None and not worker.status.supervised:
         message = f"nobody would start worker {worker_id} again: it runs without a supervisor"
         raise ApiError(409, "worker_not_supervised", message, param="id")
-    boot_id = worker.boot_id
+    health, worker.restarting = worker.health, True  # before it hears: an idle one ends at once
     try:
         status = await clients[worker_id].shut_down(wait_seconds)
-    except WorkerUnreachable as error:
+    except BaseException as error:
+        worker.restarting = False
+        if not isinstance(error, WorkerUnreachable):
+            raise
         raise ApiError(502, "worker_unreachable", f"worker {worker_id} does not answer") from error
-    worker.restarting = worker.moving_out = True
-    pool.report_status(worker, status)
-    asyncio.get_running_loop().call_later(wait_seconds + RETURN_SECONDS, _give_up, pool, worker, boot_id)
+    if worker.health is health:  # what was heard of it meanwhile is newer
+        pool.report_status(worker, status)
+    if worker.boot_id == status.boot_id:
+        worker.restarting = worker.moving_out = True
+        seconds = wait_seconds + RETURN_SECONDS
+        asyncio.get_running_loop().call_later(seconds, _give_up, pool, worker, status.boot_id)
     return worker
 
 
-def _give_up(pool: WorkerPool, worker: Worker, boot_id: str | None) -> None:
+def _give_up(pool: WorkerPool, worker: Worker, boot_id: str) -> None:
     """Nothing waits for a worker any longer that has not come back."""
     if not worker.restarting or worker.boot_id != boot_id:
         return

@@ -146,9 +146,10 @@ def test_the_page_polls_when_the_event_stream_is_not_to_be_had(browser: Browser,
         expect(watched.page.locator(".worker .state")).to_have_text("idle")
 
 
-def test_a_worker_is_restarted_only_after_a_yes(page: Page) -> None:
+def test_a_worker_is_restarted_only_after_a_yes(page: Page, tmp_path: Path) -> None:
     supervised = {"VOXFLEET_WORKER_SUPERVISED": "true"}
-    with worker(slots=1, step_ms=10, **supervised) as one, gateway([one.url]) as edge:
+    its_own = {"VOXFLEET_DATA_DIR": str(tmp_path)}  # gateways on one database show each other's log
+    with worker(slots=1, step_ms=10, **supervised) as one, gateway([one.url], **its_own) as edge:
         page.goto(f"{edge.url}{ADMIN_PAGE}")
         page.get_by_role("button", name="Restart w0").click()
         question = page.locator("dialog[open]")

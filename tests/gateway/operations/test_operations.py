@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from gateway.app import create_app
 from gateway.database import Database
+from gateway.errors import ApiError
+from gateway.operations import restart
 from gateway.operations.event_log import EventLog
 from gateway.operations.overload import QUIET_SECONDS, OverloadWatch
 from gateway.operations.page_gate import api_of, page_of
@@ -20,9 +23,10 @@ from gateway.operations.worker_journal import WorkerJournal
 from gateway.settings import load_settings
 from gateway.slots.estimates import EtaTuning, ServiceTime
 from gateway.slots.figures import WINDOW_REQUESTS, WorkerFigures
+from gateway.workers.client import WorkerUnreachable
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 from tests.gateway.fleet import Fleet, ManualClock, status
-from worker.protocol import WorkerState
+from worker.protocol import WorkerState, WorkerStatus
 
 
 @pytest.fixture
@@ -242,6 +246,62 @@ def test_a_restart_that_was_asked_for_is_no_error_in_the_journal() -> None:
     fleet.pool.report_status(worker, status(boot_id="boot-2"))
     kinds = [kind for kind, _, _ in log.lines]
     assert kinds == ["worker_up", "worker_draining", "worker_restarting", "worker_restarted", "worker_up"]
+
+
+class EndsAtOnce:
+    """A client of an idle worker: a probe finds it gone before its answer is read."""
+
+    def __init__(self, fleet: Fleet, answers: bool = True) -> None:
+        self._fleet, self._answers = fleet, answers
+
+    async def shut_down(self, wait_seconds: float) -> WorkerStatus:
+        """Raises WorkerUnreachable unless it `answers`."""
+        await asyncio.sleep(0)
+        self._fleet.die(self._fleet.workers[0])
+        if not self._answers:
+            raise WorkerUnreachable("cut off")
+        return status(WorkerState.DRAINING)
+
+
+def supervised_fleet() -> tuple[Fleet, Recorded]:
+    fleet, log = Fleet(0), Recorded()
+    WorkerJournal(fleet.pool, log)
+    fleet.pool.report_status(fleet.workers[0], status().model_copy(update={"supervised": True}))
+    log.lines.clear()
+    return fleet, log
+
+
+async def test_an_idle_worker_that_ends_before_its_answer_is_read_restarts_and_is_not_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet, log = supervised_fleet()
+    monkeypatch.setattr(restart, "RETURN_SECONDS", 0.0)
+    worker = await restart.restart_worker(fleet.pool, {"w0": EndsAtOnce(fleet)}, "w0", 0.0)
+    fleet.pool.report_missed(worker, "refused")
+    assert [kind for kind, _, _ in log.lines] == ["worker_restarting"]
+    assert worker.state == "DOWN" and worker.pending
+    given_up = asyncio.Event()
+    fleet.pool.on_health.append(lambda worker: given_up.set())
+    await given_up.wait()
+    assert log.lines[1:] == [("worker_down", "w0", "it was not started again")]
+    assert not worker.pending
+
+
+async def test_a_worker_that_did_not_hear_of_its_restart_is_down() -> None:
+    fleet, log = supervised_fleet()
+    with pytest.raises(ApiError, match="does not answer"):
+        await restart.restart_worker(fleet.pool, {"w0": EndsAtOnce(fleet, answers=False)}, "w0", 30.0)
+    fleet.pool.report_missed(fleet.workers[0], "refused")
+    assert [kind for kind, _, _ in log.lines][-1] == "worker_down"
+
+
+async def test_a_restart_that_is_asked_for_twice_at_once_is_one() -> None:
+    fleet, _ = supervised_fleet()
+    clients = {"w0": EndsAtOnce(fleet)}
+    asked = [restart.restart_worker(fleet.pool, clients, "w0", 30.0) for _ in range(2)]
+    first, second = await asyncio.gather(*asked, return_exceptions=True)
+    assert first is fleet.workers[0] and first.restarting
+    assert isinstance(second, ApiError) and second.code == "already_restarting"
 
 
 def test_the_journal_has_each_change_of_a_worker_once() -> None:
