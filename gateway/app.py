@@ -11,6 +11,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from gateway.api import (
     admin,
     catalog,
+    documents,
     encode,
     events,
     health,
@@ -25,7 +26,8 @@ from gateway.api import (
     voices,
 )
 from gateway.api.permissions import check_sender
-from gateway.api.upload import UPLOAD_PATHS, UPLOAD_SECONDS
+from gateway.api.upload import AUDIO_PATHS, DOCUMENT_PATH, UPLOAD_SECONDS
+from gateway.documents.reading import Documents
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.jobs import Jobs
@@ -59,6 +61,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     app.state.jobs = app_jobs
+    app.state.documents = Documents(settings.max_job_characters)
     app.state.site = Site(settings.frontend_dir)
     install_error_handlers(app, pages.lost)
     app.add_middleware(PageGate, pages=gateway.operations.pages, lost=pages.lost)
@@ -74,7 +77,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         _allow_pages(app, settings.allowed_origins)
     for router in ROUTERS:
         app.include_router(router)
-    public = (stream, live, encode, catalog, health, pages, voices, lexicon, sessions, jobs)
+    public = (stream, live, encode, catalog, health, pages, voices, lexicon, sessions, jobs, documents)
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)
@@ -85,9 +88,11 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
 def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     """Of paths whose bodies may be larger than others."""
-    upload_bytes = settings.max_voice_bytes + settings.max_body_bytes
+    audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
+    document_bytes = settings.max_document_bytes + settings.max_body_bytes
     return {
-        **dict.fromkeys(UPLOAD_PATHS, BodyLimit(upload_bytes, UPLOAD_SECONDS, in_memory=False)),
+        **dict.fromkeys(AUDIO_PATHS, audio),
+        DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),
         encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),
         jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),
         lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),

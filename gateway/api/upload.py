@@ -1,6 +1,6 @@
-"""An uploaded audio file: who may send one, how large it may be and how long it may take.
+"""An uploaded file: who may send one, how large it may be and how long it may take.
 
-async with uploaded(request, gateway, "audio") as (file, fields, owner):
+async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
     voice, checks = await gateway.voices.create(file, read_form(fields), owner)
 """
 
@@ -18,7 +18,9 @@ from gateway.api.permissions import owner_of
 from gateway.errors import ApiError
 from gateway.service import Gateway
 
-UPLOAD_PATHS = ("/api/voices", "/v1/audio/voices", "/v1/audio/voice_consents")
+DOCUMENT_PATH = "/api/documents"
+AUDIO_PATHS = ("/api/voices", "/v1/audio/voices", "/v1/audio/voice_consents")
+UPLOAD_PATHS = (*AUDIO_PATHS, DOCUMENT_PATH)
 """Where bodies may be larger and take longer."""
 UPLOAD_SECONDS = 120.0
 _MAX_FIELDS = 16
@@ -27,7 +29,7 @@ _MAX_FIELD_BYTES = 1 << 16
 
 @asynccontextmanager
 async def uploaded(
-    request: Request, gateway: Gateway, name: str
+    request: Request, gateway: Gateway, name: str, max_bytes: int
 ) -> AsyncIterator[tuple[int, dict[str, str], str]]:
     """The file that is called `name` in the form as an open descriptor, the other fields, and who sends it.
 
@@ -37,7 +39,7 @@ async def uploaded(
     with gateway.voices.uploads.place(owner):
         try:
             async with asyncio.timeout(UPLOAD_SECONDS) as deadline, _form_of(request) as parts:
-                upload, fields = _parts_of(dict(parts), name, gateway.settings.max_voice_bytes)
+                upload, fields = _parts_of(dict(parts), name, max_bytes)
                 yield await asyncio.to_thread(_descriptor, upload), fields, owner
         except TimeoutError:
             if not deadline.expired():
@@ -63,7 +65,7 @@ def _parts_of(parts: dict[str, Any], name: str, max_bytes: int) -> tuple[UploadF
     """File and fields of an upload. Raises ApiError."""
     upload = parts.pop(name, None)
     if not isinstance(upload, UploadFile) or not upload.size:
-        message = f"{name}: an audio file is needed, in multipart/form-data"
+        message = f"{name}: a file is needed, in multipart/form-data"
         raise ApiError(422, "missing_field", message, param=name)
     if upload.size > max_bytes:
         raise ApiError(413, "too_large", f"{name}: at most {max_bytes} bytes are allowed", param=name)

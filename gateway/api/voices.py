@@ -62,7 +62,7 @@ async def get_consent(language: Annotated[str, Query(max_length=16)] = "en") -> 
 @router.post("/api/voices", status_code=201, dependencies=[mutation])
 async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A new voice from multipart/form-data: the file `audio`, `name`, and what else is known of it."""
-    async with uploaded(request, gateway, "audio") as (file, fields, owner):
+    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
         voice, checks = await add_voice(gateway, file, read_form(fields), owner)
     return {**describe_all(gateway.pool, voice, owner), "checks": [check.to_dict() for check in checks]}
 

@@ -42,7 +42,7 @@ def find_chapters(text: str) -> list[Chapter]:
     found = [Chapter(match[1], match.start()) for match in _MARKDOWN.finditer(text) if has_words(match[1])]
     found = found or _headings(text, lambda line: _NAMED.fullmatch(line) is not None)
     found = found or _headings(text, _is_title)
-    return [Chapter(_line(chapter.title), chapter.start) for chapter in found[:MOST_CHAPTERS]]
+    return [Chapter(title_line(chapter.title), chapter.start) for chapter in found[:MOST_CHAPTERS]]
 
 
 def _headings(text: str, is_heading: Callable[[str], bool]) -> list[Chapter]:
@@ -62,7 +62,8 @@ def _is_title(line: str) -> bool:
     return len(line) <= _LONGEST_TITLE and has_words(line) and not line.endswith(_SENTENCE_END)
 
 
-def _line(title: str) -> str:
+def title_line(title: str) -> str:
+    """A title as it is shown."""
     shown = "".join(character for character in " ".join(title.split()) if character.isprintable())
     return shown[:MOST_TITLE_CHARACTERS]
 

@@ -38,6 +38,8 @@ class StorageSettings(BaseModel):
     """The same of one owner's, an API key or an address."""
     max_job_characters: Annotated[int, Field(gt=0)] = 1_000_000
     """Longest text of a job."""
+    max_document_bytes: Bytes = 50 << 20
+    """Size of a file that is sent to be read as a document."""
     jobs_at_once: Annotated[int, Field(gt=0)] = 2
     """Jobs that a gateway works on at the same time, each on one slot at most."""
     max_voices: Annotated[int, Field(ge=0)] = 1000

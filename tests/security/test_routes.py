@@ -81,6 +81,7 @@ ADMIN = {
 }
 
 OWNED = {
+    ("POST", "/api/documents"),
     ("DELETE", "/api/jobs/{id}"),
     ("GET", "/api/jobs"),
     ("GET", "/api/jobs/{id}"),

@@ -37,7 +37,11 @@ class ConsentChange(BaseModel):
 @router.post(_VOICES, dependencies=[mutation])
 async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """A voice from a sample of it."""
-    async with uploaded(request, gateway, "audio_sample") as (file, fields, owner):
+    async with uploaded(request, gateway, "audio_sample", gateway.settings.max_voice_bytes) as (
+        file,
+        fields,
+        owner,
+    ):
         if unknown := fields.keys() - _VOICE_FIELDS:
             name = min(unknown)[:64]
             raise ApiError(422, "unknown_field", f"unknown field: {name}", param=name)
@@ -65,7 +69,11 @@ async def delete_voice(id: str, request: Request, gateway: GatewayDep) -> dict[s
 @router.post(_CONSENTS, dependencies=[mutation])
 async def create_consent(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Keep a recording in which somebody reads what `GET /api/voices/consent` says."""
-    async with uploaded(request, gateway, "recording") as (file, fields, owner):
+    async with uploaded(request, gateway, "recording", gateway.settings.max_voice_bytes) as (
+        file,
+        fields,
+        owner,
+    ):
         row = await gateway.voices.record_consent(file, read_consent_form(fields), owner)
     gateway.operations.log.record("voice", row.id, f"{owner} sent the consent {row.name}")
     return _describe(row)

@@ -1,0 +1,9 @@
+"""What the confined child (`gateway/confined/`) does with a document. It imports nothing else of ours.
+
+reader.py        what is called there: which format it is, by its content
+text.py          the blocks that are found, within the limit
+plain_text.py    bytes to characters; paragraphs of plain text
+markdown_text.py, web_page.py, epub_book.py, word_file.py, pdf_file.py   a format each
+pdf_lines.py     lines of a page to paragraphs
+archive.py       files within a zip, as far as they may be unpacked
+"""

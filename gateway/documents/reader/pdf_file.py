@@ -1,0 +1,129 @@
+"""PDF, with PDFium: lines with their places, and the outline as chapters. Pictures of pages have no text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ctypes import byref, c_double
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+from pdf_lines import Line, Passage, passages
+from refusal import Refusal
+from text import Text, cleaned
+
+MAX_PAGES = 5_000
+_DEEPEST = 2
+"""Level of the outline to which entries are chapters."""
+_MOST_ENTRIES = 2_000
+_EMPTY = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n" \
+    b"2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" \
+    b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R" \
+    b"/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>endobj\n" \
+    b"4 0 obj<</Length 34>>stream\nBT /F 12 Tf 20 100 Td (A) Tj ET   \nendstream endobj\n" \
+    b"trailer<</Root 1 0 R>>\n"  # fmt: skip
+
+
+def read_pdf(content: bytes, text: Text) -> None:
+    """A file into `text`. Raises Refusal for one that is damaged, encrypted, too long or has no text."""
+    try:
+        pdf = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        locked = getattr(error, "err_code", None) in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
+        raise Refusal("document_encrypted" if locked else "document_unreadable") from None
+    if len(pdf) > MAX_PAGES:
+        raise Refusal("document_too_many_pages")
+    text.say(pdf.get_metadata_value("Title"), pdf.get_metadata_value("Author"))
+    pages, left = [], text.most_characters
+    for number in range(len(pdf)):
+        pages.append(list(_lines(pdf, number)))
+        left -= sum(len(line.text) for line in pages[-1])
+        if left < 0:
+            raise Refusal("document_too_long")
+    found = list(passages(pages))
+    starts = _starts(found, _outline(pdf))
+    for number, passage in enumerate(found):
+        text.add(passage.text, passage.level, starts.get(number))
+    if pages and not text.blocks:
+        raise Refusal("document_without_text")
+    text.empty_pages = sum(not page for page in pages)
+
+
+def rehearse() -> None:
+    """Read a small file."""
+    read_pdf(_EMPTY, Text(100))
+
+
+def _lines(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[Line]:
+    """Of a page; none of one that cannot be read."""
+    try:
+        page = pdf[number]
+        characters = page.get_textpage()
+    except pypdfium2.PdfiumError:
+        return
+    try:
+        line: list[str] = []
+        first = last = 0
+        for index in range(characters.count_chars()):
+            character = chr(pdfium.FPDFText_GetUnicode(characters, index))
+            if character in "\r\n":
+                if line:
+                    yield _line(characters, number, line, first, last)
+                line = []
+            elif line or not character.isspace():
+                first = first if line else index
+                last = last if character.isspace() else index
+                line.append(character)
+        if line:
+            yield _line(characters, number, line, first, last)
+    finally:
+        characters.close()
+        page.close()
+
+
+def _line(characters: pypdfium2.PdfTextPage, page: int, pieces: list[str], first: int, last: int) -> Line:
+    x, baseline = c_double(), c_double()
+    pdfium.FPDFText_GetCharOrigin(characters, first, byref(x), byref(baseline))
+    _, _, right, _ = characters.get_charbox(last)
+    size = pdfium.FPDFText_GetFontSize(characters, first)
+    whole = "".join(pieces).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return Line(whole.rstrip(), page, x.value, right, baseline.value, size)
+
+
+def _outline(pdf: pypdfium2.PdfDocument) -> dict[int, list[str]]:
+    """Page -> titles of the chapters that begin there."""
+    found: dict[int, list[str]] = {}
+    for number, entry in enumerate(pdf.get_toc(max_depth=_DEEPEST)):
+        if number == _MOST_ENTRIES:
+            break
+        destination = entry.get_dest()
+        page = destination.get_index() if destination is not None else None
+        title = cleaned(entry.get_title()).replace("\n", " ")
+        if page is not None and title:
+            found.setdefault(page, []).append(title)
+    return found
+
+
+def _starts(found: list[Passage], chapters: dict[int, list[str]]) -> dict[int, str]:
+    """Passage -> the chapter that begins with it: where its title stands, else at the top of the page."""
+    on_page: dict[int, list[int]] = {}
+    for number, passage in enumerate(found):
+        on_page.setdefault(passage.page, []).append(number)
+    starts: dict[int, str] = {}
+    for page, titles in sorted(chapters.items()):
+        for title in titles:
+            places = on_page.get(page, [])
+            same = (number for number in places if _is_title(found[number].text, title))
+            place = next(same, places[0] if places else None)
+            if place is not None:
+                starts[place] = title
+    return starts
+
+
+def _is_title(text: str, title: str) -> bool:
+    """Whether a passage is the heading that an outline names, "1. A Walk" or "A Walk" for one of them."""
+    text, title = _letters(text), _letters(title)
+    return bool(text and title) and (text.startswith(title) or title.endswith(text))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))

@@ -1,0 +1,80 @@
+"""Documents as blocks of text, in the confined child. What a file is, its content says, not its name."""
+
+from __future__ import annotations
+
+import re
+from typing import BinaryIO
+
+import pdf_file
+import word_file
+from archive import Archive
+from epub_book import CONTAINER, read_epub
+from lxml import etree
+from markdown_text import looks_like_markdown, read_markdown
+from plain_text import decoded, read_text
+from refusal import Refusal
+from text import Text
+from web_page import read_page
+
+_PDF_HEAD_BYTES = 1024
+_HTML = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*"
+    rb"<(?:!doctype\s+html|html|head|body|main|article|section|div|p|h[1-6]|title|meta|table)[\s>]",
+    re.IGNORECASE | re.DOTALL,
+)
+_OTHERS = (b"{\\rtf", b"\xd0\xcf\x11\xe0", b"PK", b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
+"""What looks like text at times and is none: RTF, Word's old format, zips without a first entry, pictures."""
+
+
+def read(file: BinaryIO, most_characters: str) -> tuple[dict[str, object], bytes]:
+    """What is in the file. Raises Refusal."""
+    text = Text(int(most_characters))
+    try:
+        return text.facts(_read(file, text)), b""
+    except (etree.LxmlError, MemoryError, RecursionError):
+        raise Refusal("document_unreadable") from None
+
+
+def rehearse() -> None:
+    """Read something of every format: what is imported on first use is imported while that is possible."""
+    word_file.rehearse()
+    pdf_file.rehearse()
+    for content in ("# A\n\n[b](c) **d**\n\n<p>e</p>\n", "<p>caf&eacute;</p>"):
+        read_markdown(content, Text(100))
+        read_page(content.encode(), Text(100))
+    for encoding in ("utf-8", "utf-16", "utf-32", "gb18030", "cp1252"):
+        decoded("é".encode(encoding))
+
+
+def _read(file: BinaryIO, text: Text) -> str:
+    """The name of its format."""
+    head = file.read(_PDF_HEAD_BYTES)
+    file.seek(0)
+    if b"%PDF-" in head:
+        pdf_file.read_pdf(file.read(), text)
+        return "pdf"
+    if head.startswith(b"PK\x03\x04"):
+        return _read_archive(file, text)
+    if head.startswith(_OTHERS):
+        raise Refusal("document_format")
+    content = file.read()
+    if _HTML.match(content.removeprefix(b"\xef\xbb\xbf")):
+        read_page(content, text)
+        return "html"
+    characters = decoded(content)
+    if looks_like_markdown(characters):
+        read_markdown(characters, text)
+        return "md"
+    read_text(characters, text)
+    return "txt"
+
+
+def _read_archive(file: BinaryIO, text: Text) -> str:
+    archive = Archive(file)
+    if CONTAINER in archive:
+        read_epub(archive, text)
+        return "epub"
+    if word_file.MAIN_PART in archive:
+        word_file.read_word(file, archive, text)
+        return "docx"
+    raise Refusal("document_format")

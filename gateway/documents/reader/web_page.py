@@ -1,0 +1,163 @@
+"""HTML, of web pages and of the pages in an EPUB: what a reader would read out."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+
+from lxml import etree
+from plain_text import decoded, encoding_of
+from refusal import Refusal
+from text import Text
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BLOCKS = {
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog",
+    "div", "dl", "dt", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li",
+    "main", "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul",
+    *_HEADINGS,
+}  # fmt: skip
+_CELLS = frozenset({"td", "th"})
+_SILENT = {
+    "audio", "button", "canvas", "datalist", "head", "iframe", "input", "math", "menu", "nav",
+    "noscript", "object", "option", "rp", "rt", "script", "select", "style", "svg", "template",
+    "textarea", "title", "video",
+}  # fmt: skip
+_SILENT_TYPES = frozenset({"pagebreak", "noteref", "doc-pagebreak", "doc-noteref"})
+"""Of EPUB and DPUB-ARIA: page numbers, and the figures that stand for notes."""
+_TYPE = "{http://www.idpf.org/2007/ops}type"
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_XML_ENTITIES = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+
+
+def read_page(content: bytes, text: Text) -> None:
+    """A file of HTML into `text`."""
+    decoded(content)  # whatever has bytes of no text is no page
+    root = parsed_html(content)
+    head = {
+        name: "".join(root.xpath(f"string((//meta[@name='{name}'])[1]/@content)")) for name in ("author",)
+    }
+    text.say(root.xpath("string((//title)[1])"), head["author"], root.get("lang"))
+    Page(text).read(root)
+
+
+def parsed_html(content: bytes) -> etree._Element:
+    """The tree of what is HTML more or less. Raises Refusal for nothing at all."""
+    encoding = encoding_of(content)
+    parser = etree.HTMLParser(
+        encoding=None if encoding == "cp1252" else encoding,  # what the page itself says
+        no_network=True, remove_comments=True, remove_pis=True, huge_tree=False,
+    )  # fmt: skip
+    root = etree.fromstring(content, parser) if content.strip() else None
+    if root is None:
+        raise Refusal("document_empty")
+    return root
+
+
+def parsed_xml(content: bytes) -> etree._Element:
+    """The tree of XML, of which no entity is expanded and nothing is loaded. Raises XMLSyntaxError."""
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, dtd_validation=False, huge_tree=False,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    return etree.fromstring(_ENTITY.sub(_as_number, content), parser)
+
+
+def parsed_xhtml(content: bytes) -> etree._Element:
+    """The tree of a page in an EPUB: XML, or what should be that."""
+    try:
+        return parsed_xml(content)
+    except etree.XMLSyntaxError:
+        return parsed_html(content)
+
+
+def _as_number(match: re.Match[bytes]) -> bytes:
+    """HTML's entities, which XML does not know, as numbers."""
+    if match[1] in _XML_ENTITIES:
+        return match[0]
+    known = html.entities.html5.get(match[1].decode() + ";", "")
+    return "".join(f"&#{ord(character)};" for character in known).encode() or b" "
+
+
+def local_name(element: etree._Element) -> str:
+    """Its tag without the namespace, in small letters."""
+    return etree.QName(element).localname.lower()
+
+
+class Page:
+    """Goes through a tree once, without recursion, and collects what is read out."""
+
+    def __init__(
+        self, text: Text, marks: Mapping[str, str] | None = None, chapter: str | None = None
+    ) -> None:
+        """marks: chapters that begin at elements, by their ids; `chapter` begins with the page."""
+        self._text = text
+        self._marks = marks or {}
+        self._chapter = chapter
+        self._pieces: list[str] = []
+        self._levels: list[int] = []
+        self._verbatim = 0
+
+    def read(self, root: etree._Element) -> str | None:
+        """Take all of it; the chapter that has begun and has no text yet."""
+        silent: etree._Element | None = None
+        for event, element in etree.iterwalk(root, events=("start", "end")):
+            if event == "start":
+                self._mark(element)
+                if silent is None and _is_silent(element):
+                    silent = element
+                if silent is None:
+                    self._begin(element)
+            else:
+                if silent is None:
+                    self._end(element)
+                elif silent is element:
+                    silent = None
+                if silent is None and element is not root:
+                    self._say(element.tail)
+        self._flush()
+        return self._chapter
+
+    def _mark(self, element: etree._Element) -> None:
+        for name in ("id", "name", "{http://www.w3.org/XML/1998/namespace}id"):
+            if (mark := element.get(name)) in self._marks:
+                self._chapter = self._marks[mark]
+
+    def _begin(self, element: etree._Element) -> None:
+        name = local_name(element)
+        if name in _BLOCKS:
+            self._flush()
+        if name in _HEADINGS:
+            self._levels.append(_HEADINGS[name])
+        elif name == "br":
+            self._pieces.append("\n")
+        elif name == "pre":
+            self._verbatim += 1
+        elif name in _CELLS and "".join(self._pieces).strip():
+            self._pieces.append(", ")
+        self._say(element.text)
+
+    def _end(self, element: etree._Element) -> None:
+        name = local_name(element)
+        if name in _BLOCKS:
+            self._flush()
+        if name in _HEADINGS:
+            self._levels.pop()
+        elif name == "pre":
+            self._verbatim -= 1
+
+    def _say(self, words: str | None) -> None:
+        if words:
+            self._pieces.append(words if self._verbatim else " ".join(re.split(r"[ \t\r\n\f]+", words)))
+
+    def _flush(self) -> None:
+        level = self._levels[-1] if self._levels else 0
+        if self._text.add("".join(self._pieces), level, self._chapter):
+            self._chapter = None
+        self._pieces.clear()
+
+
+def _is_silent(element: etree._Element) -> bool:
+    types = {*(element.get(_TYPE) or "").split(), *(element.get("role") or "").split()}
+    return local_name(element) in _SILENT or "hidden" in element.attrib or bool(types & _SILENT_TYPES)

@@ -1,0 +1,82 @@
+"""Word's docx: paragraphs in order, tables and content controls included, headings by their styles."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import BinaryIO
+
+import docx
+from archive import Archive
+from docx.opc.exceptions import PackageNotFoundError
+from docx.oxml.ns import qn
+from docx.text.paragraph import Paragraph
+from lxml import etree
+from refusal import Refusal
+from text import Text
+
+MAIN_PART = "word/document.xml"
+_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_SILENT_STYLE = re.compile(r"toc( heading| ?\d)|table of (figures|authorities)|header|footer", re.IGNORECASE)
+_BREAKS = {qn("w:tab"): " ", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_TEXT, _BOX = qn("w:t"), qn("w:txbxContent")
+_MOST_STYLES = 10
+"""That are based on each other."""
+
+
+def read_word(file: BinaryIO, archive: Archive, text: Text) -> None:
+    """A document into `text`. Raises Refusal for one that is damaged or too large."""
+    archive.check_whole()
+    file.seek(0)
+    try:
+        document = docx.Document(file)
+    except (PackageNotFoundError, KeyError, ValueError, AttributeError, etree.XMLSyntaxError):
+        raise Refusal("document_unreadable") from None
+    said = document.core_properties
+    text.say(said.title, said.author if said.author != "python-docx" else "", said.language)
+    levels: dict[str | None, int | None] = {}
+    for element in document.element.body.iter(qn("w:p")):
+        paragraph = Paragraph(element, document)
+        style = element.style
+        if style not in levels:
+            levels[style] = _level(paragraph)
+        level = levels[style]
+        if level is not None and not any(True for _ in element.iterancestors(_BOX)):
+            text.add(_words(element), level)
+
+
+def rehearse() -> None:
+    """Write a document and read it, so that nothing is left to be imported."""
+    file = io.BytesIO()
+    document = docx.Document()
+    document.add_heading("A", 1)
+    document.add_paragraph("b")
+    document.save(file)
+    file.seek(0)
+    read_word(file, Archive(file), Text(100))
+
+
+def _level(paragraph: Paragraph) -> int | None:
+    """Of a heading by its style or one that it is based on; 0: a paragraph; None: nothing to be read out."""
+    style = paragraph.style
+    for _ in range(_MOST_STYLES):
+        name = (style.name or "") if style is not None else ""
+        if _SILENT_STYLE.fullmatch(name):
+            return None
+        if name.lower() == "title":
+            return 1
+        if match := _HEADING.fullmatch(name):
+            return min(6, int(match[1]))
+        if style is None or style.base_style is None:
+            break
+        style = style.base_style
+    return 0
+
+
+def _words(paragraph: etree._Element) -> str:
+    """Its text as it is shown, insertions included; without that of boxes in it."""
+    pieces = []
+    for element in paragraph.iter(_TEXT, *_BREAKS):
+        if not any(parent.tag == _BOX for parent in element.iterancestors()):
+            pieces.append(_BREAKS.get(element.tag, element.text or ""))
+    return "".join(pieces)

@@ -1,0 +1,81 @@
+"""Documents of each kind, made as small as they can be."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+
+import docx
+
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+    '<rootfile full-path="OPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+)
+NAV_HEAD = (
+    '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body>'
+    '<nav epub:type="toc"><ol>'
+)
+
+
+def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return whole.getvalue()
+
+
+def page(body: str, head: str = "") -> str:
+    return f'{head}<html xmlns="http://www.w3.org/1999/xhtml"><body>{body}</body></html>'
+
+
+def epub(pages: dict[str, str], contents: Sequence[tuple[str, str]] = (), **more: str | bytes) -> bytes:
+    """`pages`: name -> XHTML, in their order; `contents`: titles and the places they lead to."""
+    links = "".join(f'<li><a href="{href}">{title}</a></li>' for title, href in contents)
+    items = "".join(
+        f'<item id="i{number}" href="{name}" media-type="application/xhtml+xml"/>'
+        for number, name in enumerate(pages)
+    )
+    spine = "".join(f'<itemref idref="i{number}"/>' for number in range(len(pages)))
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+        "<dc:title>The Walk</dc:title><dc:creator>Ann</dc:creator><dc:language>en-GB</dc:language></metadata>"
+        f'<manifest>{items}<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml"'
+        f' properties="nav"/></manifest><spine>{spine}</spine></package>'
+    )
+    files = {f"OPS/{name}": content for name, content in pages.items()}
+    files |= {"OPS/nav.xhtml": f"{NAV_HEAD}{links}</ol></nav></body></html>", "OPS/book.opf": package}
+    return zipped({"META-INF/container.xml": CONTAINER, **files, **more})
+
+
+def word(*paragraphs: tuple[str, int]) -> bytes:
+    """Text and level of a heading; 0: a paragraph."""
+    document, whole = docx.Document(), io.BytesIO()
+    for text, level in paragraphs:
+        document.add_heading(text, level) if level else document.add_paragraph(text)
+    document.core_properties.title = "The Walk"
+    document.save(whole)
+    return whole.getvalue()
+
+
+def pdf(*pages: Sequence[tuple[str, int, int]], trailer: str = "") -> bytes:
+    """Each page's lines: text, size of the font, height above the page's lower edge."""
+    kids = " ".join(f"{10 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj",
+        f"2 0 obj<</Type/Pages/Count {len(pages)}/Kids[{kids}]>>endobj",
+        "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj",
+    ]
+    for number, lines in enumerate(pages):
+        drawn = "".join(f"BT /F {size} Tf 50 {height} Td ({text}) Tj ET\n" for text, size, height in lines)
+        objects.append(
+            f"{10 + 2 * number} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]"
+            f"/Contents {11 + 2 * number} 0 R/Resources<</Font<</F 3 0 R>>>>>>endobj"
+        )
+        objects.append(f"{11 + 2 * number} 0 obj<</Length {len(drawn)}>>stream\n{drawn}endstream endobj")
+    return "\n".join(["%PDF-1.4", *objects, f"trailer<</Root 1 0 R{trailer}>>", ""]).encode()
+
+
+LOCKED = f"/ID[<{'0' * 32}><{'0' * 32}>]/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<{'1' * 64}>/U<{'2' * 64}>>>"
+"""What a trailer says of a file that needs a password."""

@@ -1,0 +1,196 @@
+"""S7: documents become chapters and paragraphs; what is hostile or damaged gets a clear refusal."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from gateway.documents.reading import Document, Documents
+from gateway.errors import ApiError
+from tests.gateway.documents.files import CONTAINER, LOCKED, epub, page, pdf, word, zipped
+
+MOST_CHARACTERS = 20_000
+WALK = ["# One", "They walked. It rained.", "# Two", "They came home."]
+Read = Callable[[bytes], Document]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "upload"
+
+
+def opened(content: bytes, path: Path) -> BinaryIO:
+    path.write_bytes(content)
+    return path.open("rb")
+
+
+async def read(content: bytes, path: Path, most: int = MOST_CHARACTERS) -> Document:
+    with opened(content, path) as file:
+        return await Documents(most).read(file.fileno())
+
+
+async def marked(content: bytes, path: Path) -> list[str]:
+    document = await read(content, path)
+    return [("# " if block.kind == "chapter" else "") + block.text for block in document.blocks]
+
+
+async def refusal(content: bytes, path: Path, most: int = MOST_CHARACTERS) -> str:
+    with pytest.raises(ApiError) as refused:
+        await read(content, path, most)
+    assert (refused.value.status_code, refused.value.param) == (422, "file")
+    return refused.value.code
+
+
+PAGES = {
+    "1.xhtml": page("<h1>One</h1><p>They <b>walked</b>. It\n rained.</p><script>no()</script>"),
+    "2.xhtml": page("<h1>Two</h1><p>They came home.<a role='doc-noteref'>7</a></p>"),
+}
+LINES = [[("One", 24, 700), ("They walked.", 12, 650), ("It rained.", 12, 636)],
+         [("Two", 24, 700), ("They came home.", 12, 650)]]  # fmt: skip
+WALKS = {
+    "txt": b"Chapter 1\n\nThey walked.\nIt rained.\n\nChapter 2\n\nThey came home.\n",
+    "md": b"# One\n\nThey **walked**. It\nrained.\n\n# Two\n\nThey [came](http://a) home.\n",
+    "html": b"<html><head><title>T</title></head><body><nav>menu</nav><h2>One</h2><p>They walked. It rained."
+    b"<h2>Two</h2><p>They came home.</body></html>",
+    "epub": epub(PAGES),
+    "epub with contents": epub(PAGES, [("One", "1.xhtml"), ("Two", "2.xhtml#x")]),
+    "docx": word(("One", 1), ("They walked. It rained.", 0), ("Two", 1), ("They came home.", 0)),
+    "pdf": pdf(*LINES),
+}
+
+
+@pytest.mark.parametrize("kind", WALKS)
+async def test_a_document_becomes_chapters_and_paragraphs(kind: str, path: Path) -> None:
+    expected = ["# Chapter 1", WALK[1], "# Chapter 2", WALK[3]] if kind == "txt" else WALK
+    assert await marked(WALKS[kind], path) == expected
+
+
+async def test_what_a_document_says_of_itself_is_kept(path: Path) -> None:
+    document = await read(WALKS["epub"], path)
+    assert document.to_dict() == {
+        "title": "The Walk",
+        "language": "en",
+        "blocks": [
+            {"kind": "chapter", "text": "One"},
+            {"kind": "paragraph", "text": "They walked. It rained."},
+            {"kind": "chapter", "text": "Two"},
+            {"kind": "paragraph", "text": "They came home."},
+        ],
+        "characters": sum(map(len, ("One", WALK[1], "Two", WALK[3]))),
+        "warnings": [],
+    }
+
+
+async def test_names_in_the_contents_that_the_pages_lack_are_said(path: Path) -> None:
+    pages = {"1.xhtml": page("<p>A.</p>"), "2.xhtml": page("<p>B.</p><p id='x'>C.</p>")}
+    book = epub(pages, [("Begin", "1.xhtml"), ("End", "2.xhtml#x")])
+    assert await marked(book, path) == ["# Begin", "A.", "B.", "# End", "C."]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
+async def test_chinese_text_is_read_in_any_encoding(encoding: str, path: Path) -> None:
+    text = "第一章 散步\n\n他们走了很久，天下着雨。\n\n第二章 回家\n\n他们终于回家了。"
+    document = await read(text.encode(encoding), path)
+    assert [block.kind for block in document.blocks] == ["chapter", "paragraph"] * 2
+    assert document.blocks[1].text == "他们走了很久，天下着雨。"
+    assert document.language == "zh"
+
+
+async def test_latin_text_without_a_mark_is_read(path: Path) -> None:
+    assert await marked("Caf\u00e9 \u00e0 la carte.".encode("cp1252"), path) == ["Caf\u00e9 \u00e0 la carte."]
+
+
+async def test_pdf_lines_are_joined_and_page_numbers_dropped(path: Path) -> None:
+    pages = [
+        [("Head", 9, 780), (f"A line that ends in a hy-{number}", 12, 700), ("phen here.", 12, 686),
+         (str(number), 9, 20)]
+        for number in range(1, 6)
+    ]  # fmt: skip
+    pages[0][1] = ("A line that ends in a hy-", 12, 700)
+    text = "\n".join(await marked(pdf(*pages), path))
+    assert "hyphen here." in text
+    assert "Head" not in text and "\n3" not in text
+
+
+async def test_pages_without_text_are_told(path: Path) -> None:
+    document = await read(pdf([("Words.", 12, 700)], [], []), path)
+    assert document.warnings == ["2 pages have no text: pictures of text are not read"]
+
+
+# -------------------------------------------------------------------------------------------- what is refused
+
+
+def bomb(name: str = "OPS/1.xhtml") -> bytes:
+    """An EPUB with a page of 80 MB that takes 80 kB."""
+    return epub({"1.xhtml": page("<p>A.</p>"), "2.xhtml": page(f"<p>{' ' * (80 << 20)}</p>")})
+
+
+def lying() -> bytes:
+    """A page whose head says that it is shorter than it is."""
+    files = epub({"1.xhtml": page(f"<p>{'A' * 100_000}</p>")})
+    return files.replace((100_000 + len(page("<p></p>"))).to_bytes(4, "little"), (50).to_bytes(4, "little"))
+
+
+ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
+LAUGHS = page("<p>&e9;</p>", f'<!DOCTYPE html [<!ENTITY e0 "ha">{ENTITIES}]>')
+OUTSIDE = page("<p>A.&x;</p>", '<!DOCTYPE html [<!ENTITY x SYSTEM "file:///etc/passwd">]>')
+DEEP = page("<div>" * 50_000 + "deep" + "</div>" * 50_000)
+ENCRYPTION = (
+    '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><e:EncryptedData'
+    ' xmlns:e="http://www.w3.org/2001/04/xmlenc#"><e:CipherData><e:CipherReference URI="OPS/1.xhtml"/>'
+    "</e:CipherData></e:EncryptedData></encryption>"
+)
+REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
+    "a bomb": (bomb, "document_too_large"),
+    "a bomb as docx": (
+        lambda: zipped({"word/document.xml": " " * (80 << 20)}), "document_too_large",
+    ),
+    "many files": (lambda: zipped({f"{n}": "" for n in range(10_001)}), "document_too_large"),
+    "a zip that lies": (lying, "document_unreadable"),
+    "a zip of other things": (lambda: zipped({"a.txt": "A."}), "document_format"),
+    "another packing": (lambda: zipped({"META-INF/container.xml": CONTAINER}, zipfile.ZIP_LZMA),
+                        "document_unreadable"),
+    "no package": (lambda: zipped({"META-INF/container.xml": CONTAINER}), "document_unreadable"),
+    "half a zip": (lambda: WALKS["epub"][:200], "document_unreadable"),
+    "a protected book": (lambda: epub(PAGES, **{"META-INF/encryption.xml": ENCRYPTION}),
+                         "document_encrypted"),
+    "a locked pdf": (lambda: pdf(*LINES, trailer=LOCKED), "document_encrypted"),
+    "half a pdf": (lambda: WALKS["pdf"][:60], "document_unreadable"),
+    "pictures": (lambda: pdf([], []), "document_without_text"),
+    "too many pages": (lambda: pdf(*[[]] * 5001), "document_too_many_pages"),
+    "too long": (lambda: b"All work and no play. " * 1000, "document_too_long"),
+    "a long page": (lambda: epub({"1.xhtml": page(f"<p>{'A b. ' * 9999}</p>")}), "document_too_long"),
+    "nothing": (lambda: b"  \n\n ", "document_empty"),
+    "a page of nothing": (lambda: b"<html><body></body></html>", "document_empty"),
+    "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(100), "document_format"),
+    "old Word": (lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "document_format"),
+    "rtf": (lambda: b"{\\rtf1 A.}", "document_format"),
+    "bytes": (lambda: bytes(range(256)), "document_format"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+async def test_it_is_refused(what: str, path: Path) -> None:
+    make, code = REFUSED[what]
+    assert await refusal(make(), path) == code
+
+
+@pytest.mark.parametrize("content", [LAUGHS, OUTSIDE, DEEP], ids=["laughs", "outside", "deep"])
+async def test_hostile_xml_is_read_without_harm_or_refused(content: str, path: Path) -> None:
+    """Nothing is expanded, nothing outside is read, and the child ends."""
+    try:
+        text = " ".join(await marked(epub({"1.xhtml": content, "2.xhtml": PAGES["2.xhtml"]}), path))
+    except ApiError as error:
+        assert error.code == "document_unreadable"
+    else:
+        assert "haha" not in text and "root:" not in text and "They came home." in text
+
+
+async def test_a_reader_that_takes_too_long_is_ended(path: Path) -> None:
+    with opened(WALKS["txt"], path) as file, pytest.raises(ApiError) as refused:
+        await Documents(MOST_CHARACTERS, wall_seconds=0.0).read(file.fileno())
+    assert refused.value.code == "document_unreadable"
