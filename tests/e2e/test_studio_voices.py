@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import DESKTOP, chromium, fake_microphone, watched_page
 from tests.e2e.processes import Server
@@ -199,14 +200,33 @@ def test_leaving_the_sheet_keeps_what_was_recorded_and_a_file_is_heard_and_trimm
     assert next(voice for voice in voices if voice["name"] == "Trimmed")["audio_seconds"] < 6.01
 
 
+@contextlib.contextmanager
+def held(page: Page, pattern: str) -> Iterator[None]:
+    """Requests are not sent before the end of the block."""
+    routes: list[Route] = []
+    keep: Callable[[Route], None] = routes.append
+
+    def on_request(route: Route) -> None:
+        keep(route)
+
+    page.route(pattern, on_request)
+    yield
+    keep = Route.continue_
+    for route in routes:
+        route.continue_()
+
+
 def test_a_voice_is_edited_heard_and_deleted(browser: Browser, fleet: Server, recording: Path) -> None:
     with watched_page(browser, viewport=DESKTOP) as watched:
         page = watched.page
         make_from_file(page, fleet, recording, "Draft")
         page.get_by_role("button", name="Make it without consent").click()
         page.get_by_role("button", name="Keep it").click()
-        page.get_by_role("button", name="Edit Draft").click()
-        expect(page.locator("#voice-name")).to_have_value("Draft")
+        with held(page, "**/api/voices/*"):
+            page.get_by_role("button", name="Edit Draft").click()
+            name = page.locator("#voice-name")
+            expect(name).to_have_value("Draft")
+            expect(name).to_be_disabled()  # or what comes late would be written over what is typed
         page.fill("#voice-name", "Grace")
         page.fill("#voice-tags", "calm, low")
         page.check("#consent")

@@ -4,17 +4,16 @@
 import { lexiconButton } from "../lexicon/lexicon-sheet.js";
 import { byId } from "../shared/dom.js";
 import { FleetStatus } from "../shared/fleet-status.js";
-import { fleet, pageConfig } from "../shared/fleet.js";
+import { pageConfig } from "../shared/fleet.js";
 import { setMessage, t } from "../shared/i18n.js";
-import { openKeySheet } from "../shared/key-sheet.js";
 import { mountNav } from "../shared/nav.js";
-import { needsKey, problemText } from "../shared/problems.js";
 import { QueueBanner } from "../shared/queue-banner.js";
 import { bindShortcuts } from "../shared/shortcuts.js";
 import { SlowNotice } from "../shared/slow-notice.js";
 import { Remembered } from "../shared/storage.js";
 import { WakeLock } from "../shared/wake-lock.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
+import { VoiceList } from "../voices/voice-list.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { CodePanel } from "./code-panel.js";
 import { Composer } from "./composer.js";
@@ -44,6 +43,7 @@ class Studio {
   #awake = new WakeLock();
   #history = new History(() => this.#stage.fraction);
   #voices = new VoicePicker(byId("voices"));
+  #list = new VoiceList(this.#voices, this.#saved.voice);
   #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
   #queue = new QueueBanner(byId("queue"), () => this.#speaker.stop());
   #slow = new SlowNotice(byId("slow"), { making: "slow.studio", action: "slow.play" }, () => this.#replay());
@@ -174,14 +174,8 @@ class Studio {
     this.#setParameters(this.#config);
   }
 
-  async #loadVoices(chosen = this.#voices.voice?.id ?? this.#saved.voice) {
-    if (this.#voices.voices.length === 0) this.#voices.showLoading();
-    try {
-      this.#voices.show(await fleet.voices(), chosen);
-    } catch (error) {
-      this.#voices.showError(problemText(error), () => this.#loadVoices());
-      if (needsKey(error)) openKeySheet(error);
-    }
+  async #loadVoices(chosen) {
+    await this.#list.load(chosen);
     this.#settingsChanged();
   }
 

@@ -9,6 +9,8 @@ import { SoundTurn } from "../shared/tabs.js";
 export class Preview {
   #audio = new Audio();
   #button = null;
+  /** Of the voice that is heard; its button may be drawn anew meanwhile. */
+  #id = null;
   #url = null;
   #asked = 0;
   #turn = new SoundTurn(() => this.#stop());
@@ -29,15 +31,25 @@ export class Preview {
       setLabel(button, voice.preview === "recording" ? "voices.hearRecording" : "voices.hearSample", { name }, "title");
     }
     button.addEventListener("click", () => this.#toggle(button, voice.id));
+    if (voice.id === this.#id) {
+      this.#button = button;
+      setIcon(button, "stop");
+    }
     return button;
   }
 
+  /** Voices that are there no more are not heard on. @param {{id: string}[]} voices */
+  keep(voices) {
+    if (this.#id !== null && !voices.some(({ id }) => id === this.#id)) this.#stop();
+  }
+
   async #toggle(button, id) {
-    const playing = button === this.#button;
+    const playing = id === this.#id;
     this.#stop();
     if (playing) return;
     const asked = (this.#asked += 1);
     this.#button = button;
+    this.#id = id;
     setIcon(button, "stop");
     button.setAttribute("aria-busy", "true");
     try {
@@ -49,8 +61,9 @@ export class Preview {
       this.#turn.note(true);
     } catch {
       if (asked !== this.#asked) return;
+      const shown = this.#button;
       this.#stop();
-      setIcon(button, "warning");
+      setIcon(shown, "warning");
     } finally {
       button.removeAttribute("aria-busy");
     }
@@ -60,9 +73,12 @@ export class Preview {
     this.#asked += 1;
     this.#turn.note(false);
     if (this.#button) setIcon(this.#button, "play");
-    this.#button = null;
+    this.#button = this.#id = null;
     this.#audio.pause();
-    if (this.#url) URL.revokeObjectURL(this.#url);
+    if (!this.#url) return;
+    this.#audio.removeAttribute("src"); // what is let go of is not asked for any more
+    this.#audio.load();
+    URL.revokeObjectURL(this.#url);
     this.#url = null;
   }
 }

@@ -73,10 +73,22 @@ export class VoiceFields {
     for (const part of this.#consentParts) part.hidden = Boolean(given);
   }
 
-  /** Other words have to be agreed to anew. @param {string} statement */
+  /** Other words have to be agreed to anew, and none before they are there. @param {string} statement */
   setStatement(statement) {
     if (this.#statement.textContent !== statement) this.#inputs.consent.checked = false;
     this.#statement.textContent = statement;
+    this.#inputs.consent.disabled = statement === "";
+  }
+
+  /** While the voice is still being fetched, nothing can be written. @param {boolean} busy */
+  set busy(busy) {
+    this.element.setAttribute("aria-busy", String(busy));
+    for (const input of Object.values(this.#inputs)) input.disabled = busy;
+    if (!busy) this.setStatement(this.#statement.textContent);
+  }
+
+  focus() {
+    this.#inputs.name.focus();
   }
 
   /** What is missing of a consent, as a parameter of the API, and whether there is none at all. */

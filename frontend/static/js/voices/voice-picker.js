@@ -69,6 +69,7 @@ export class VoicePicker extends EventTarget {
   /** @param {object[]} voices of GET /api/voices @param {string} [chosen] id, the first otherwise */
   show(voices, chosen) {
     this.#voices = voices;
+    this.#preview.keep(voices);
     const usable = (id) => voices.some((voice) => voice.id === id);
     this.#chosen = usable(chosen) ? chosen : (voices[0]?.id ?? null);
     this.#list.removeAttribute("aria-busy");

@@ -61,6 +61,7 @@ export class VoiceSheet extends EventTarget {
       this.#fields.fill({ name: "", parameters });
     }
     this.#open(null);
+    this.#fields.busy = false;
     this.#source.loadStatement().then((statement) => this.#fields.showConsent(statement, null));
   }
 
@@ -73,18 +74,28 @@ export class VoiceSheet extends EventTarget {
     this.#source.reset();
     this.#open(voice);
     this.#fields.fill({ ...voice, parameters });
+    this.#wait(true);
     try {
       const [whole, statement] = await Promise.all([fleet.voice(voice.id), fleet.consentStatement(language())]);
+      if (voice !== this.#voice) return;
       this.#fields.fill({ ...whole, parameters });
       this.#fields.showConsent(statement, whole.consent);
-      if (agree) this.#fields.point("consent_statement");
+      this.#wait(false);
+      this.#fields.point(agree ? "consent_statement" : null);
+      if (!agree) this.#fields.focus();
     } catch (error) {
-      this.#fail(error);
+      if (voice === this.#voice) this.#fail(error);
     }
+  }
+
+  /** Nothing is written before all that is known has come: it would be written over. */
+  #wait(waiting) {
+    this.#fields.busy = this.#save.disabled = this.#delete.disabled = waiting;
   }
 
   #open(voice) {
     this.#voice = voice;
+    this.#save.disabled = this.#delete.disabled = false;
     this.#source.element.hidden = voice !== null;
     this.#dialog.classList.toggle("narrow", voice !== null);
     setMessage(this.#title, voice ? "voice.edit" : "voices.new");

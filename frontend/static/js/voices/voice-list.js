@@ -1,0 +1,34 @@
+/**
+ * The list of voices, fetched for a picker: the answer to the last question is the one that is shown.
+ */
+import { fleet } from "../shared/fleet.js";
+import { openKeySheet } from "../shared/key-sheet.js";
+import { needsKey, problemText } from "../shared/problems.js";
+
+export class VoiceList {
+  #picker;
+  #saved;
+  /** The last question: which voice is to be chosen once the list is there. */
+  #asked = null;
+
+  /** @param {import("./voice-picker.js").VoicePicker} picker @param {string} [saved] id of the voice that was chosen last */
+  constructor(picker, saved) {
+    this.#picker = picker;
+    this.#saved = saved;
+  }
+
+  /** @param {string} [chosen] id; the chosen one stays otherwise */
+  async load(chosen = this.#asked?.chosen ?? this.#picker.voice?.id ?? this.#saved) {
+    if (this.#picker.voices.length === 0) this.#picker.showLoading();
+    const asked = (this.#asked = { chosen });
+    const answer = await fleet.voices().catch((error) => error);
+    if (asked !== this.#asked) return;
+    this.#asked = null;
+    if (!(answer instanceof Error)) {
+      this.#picker.show(answer, chosen);
+      return;
+    }
+    this.#picker.showError(problemText(answer), () => this.load());
+    if (needsKey(answer)) openKeySheet(answer);
+  }
+}
