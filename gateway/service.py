@@ -169,7 +169,7 @@ class Gateway:
     async def close(self) -> None:
         """Refuse new requests, give the others `shutdown_seconds`, and tell the rest that it is over."""
         self.closing = True
-        self.operations.log.record("shutdown", "", f"the gateway ends; {len(self.pool.tickets)} open")
+        self.operations.log.say("shutdown", "", "shutdown", open=len(self.pool.tickets))
         for session in list(self.live_sessions):
             session.shut_down(self._shutting_down())
         await self._until_no_tickets(self.settings.shutdown_seconds)

@@ -27,7 +27,7 @@ async def drain_worker(
 ) -> dict[str, Any]:
     """Give a worker nothing new. It finishes what it has, or that moves to others as they have room."""
     worker = await gateway.set_draining(id, True, move_streams=streams == "move")
-    gateway.operations.log.record("admin", id, f"drain, by {who_administers(request, gateway)}")
+    gateway.operations.log.say("admin", id, "drain", who=who_administers(request, gateway))
     return worker.describe()
 
 
@@ -35,7 +35,7 @@ async def drain_worker(
 async def resume_worker(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """Take a drained worker back."""
     worker = await gateway.set_draining(id, False)
-    gateway.operations.log.record("admin", id, f"resume, by {who_administers(request, gateway)}")
+    gateway.operations.log.say("admin", id, "resume", who=who_administers(request, gateway))
     return worker.describe()
 
 
@@ -56,5 +56,5 @@ async def cancel_ticket(ticket: str, request: Request, gateway: GatewayDep) -> d
     if not gateway.pool.end(ticket, reason):
         raise ApiError(404, "unknown_ticket", f"there is no ticket {ticket!r}", param="ticket")
     if admin:
-        gateway.operations.log.record("admin", ticket, f"cancel, by {who_administers(request, gateway)}")
+        gateway.operations.log.say("admin", ticket, "cancel", who=who_administers(request, gateway))
     return {"ticket_id": ticket, "cancelled": True}

@@ -126,7 +126,7 @@ def _changed(gateway: Gateway, request: Request, owner: str, entries: dict[str, 
     """Who changes what everybody hears stands in the log; the words of clients are nobody's business."""
     if owner == SERVICE:
         who = who_administers(request, gateway)
-        gateway.operations.log.record("lexicon", "service", f"{len(entries)} entries, by {who}")
+        gateway.operations.log.say("lexicon", "service", "entries", count=len(entries), who=who)
     return _described(gateway, owner, entries)
 
 

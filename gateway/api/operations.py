@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Query, Request
 
 from gateway.api.permissions import require_admin, who_administers
+from gateway.operations.history import Range
 from gateway.operations.pages import PageStates
 from gateway.operations.restart import restart_worker
 from gateway.service import GatewayDep
@@ -59,6 +60,12 @@ async def get_log(
     }
 
 
+@router.get("/history")
+async def get_history(gateway: GatewayDep, range: Range = "1h") -> dict[str, Any]:
+    """Load, first audio, speech and failures of all gateways over a time, in spans of `span_seconds`."""
+    return await gateway.operations.history.read(range)
+
+
 @router.post("/workers/{id}/restart", status_code=202)
 async def restart(
     id: str,
@@ -68,5 +75,5 @@ async def restart(
 ) -> dict[str, Any]:
     """Have a worker end and start again. Its streams move to others, or get `wait_seconds` to finish."""
     worker = await restart_worker(gateway.pool, gateway.clients, id, wait_seconds)
-    gateway.operations.log.record("admin", id, f"restart, by {who_administers(request, gateway)}")
+    gateway.operations.log.say("admin", id, "restart", who=who_administers(request, gateway))
     return worker.describe()

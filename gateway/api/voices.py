@@ -70,7 +70,7 @@ async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
 async def add_voice(gateway: Gateway, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:
     """A new voice, of which operators hear. Raises ApiError: 409, 422, 503, 507."""
     voice, checks = await gateway.voices.create(file, form, owner)
-    gateway.operations.log.record("voice", voice.id, f"{owner} added the voice {voice.name}")
+    gateway.operations.log.say("voice", voice.id, "voice_added", owner=owner, voice=voice.name)
     return voice, checks
 
 
@@ -91,8 +91,8 @@ async def change_voice(id: str, change: VoiceChange, request: Request, gateway: 
     voice, tenant = await _own(id, request, gateway)
     voice = await gateway.voices.change(voice, change)
     if "consent_by" in change.model_fields_set:
-        what = "withdrew the consent to" if change.consent_by is None else "recorded a consent to"
-        gateway.operations.log.record("voice", voice.id, f"{tenant} {what} the voice {voice.name}")
+        saying = "consent_withdrawn" if change.consent_by is None else "consent_given"
+        gateway.operations.log.say("voice", voice.id, saying, owner=tenant, voice=voice.name)
     return describe_all(gateway.pool, voice, tenant)
 
 
@@ -107,7 +107,7 @@ async def remove_voice(id: str, request: Request, gateway: Gateway) -> None:
     """A voice of the caller's. Raises ApiError: 401, 403, 404, 503."""
     voice, tenant = await _own(id, request, gateway)
     await gateway.voices.remove(id)
-    gateway.operations.log.record("voice", id, f"{tenant} deleted the voice {voice.name}")
+    gateway.operations.log.say("voice", id, "voice_deleted", owner=tenant, voice=voice.name)
 
 
 @router.get("/api/voices/{id}/preview", response_class=Response)

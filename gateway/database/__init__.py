@@ -1,12 +1,22 @@
 """What outlives the process: voices, lexicons, the index of sessions, jobs, settings changed at run time."""
 
 from gateway.database.connection import Database, DatabaseError
-from gateway.database.tables import Event, Job, OwnerLexicon, Session, Setting, Voice, VoiceConsent
+from gateway.database.tables import (
+    Event,
+    FigureSpan,
+    Job,
+    OwnerLexicon,
+    Session,
+    Setting,
+    Voice,
+    VoiceConsent,
+)
 
 __all__ = [
     "Database",
     "DatabaseError",
     "Event",
+    "FigureSpan",
     "Job",
     "OwnerLexicon",
     "Session",

@@ -181,3 +181,21 @@ class Event(Base):
     kind: Mapped[str] = mapped_column(String(32))
     subject: Mapped[str] = mapped_column(String(160), default="")
     message: Mapped[str] = mapped_column(Text, default="")
+    saying: Mapped[str | None] = mapped_column(String(32))
+    """What the message says, by name; None where its words are somebody else's."""
+    facts: Mapped[dict[str, Any] | None]
+    """What the saying tells it of."""
+
+
+class FigureSpan(Base):
+    """What one gateway measured in a span of time, for the graphs of the admin page."""
+
+    __tablename__ = "figures"
+
+    length: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    """Seconds."""
+    at: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    """When it begins, in seconds since 1970."""
+    gateway: Mapped[str] = mapped_column(String(16), primary_key=True)
+    """One process of one."""
+    figures: Mapped[dict[str, Any]]

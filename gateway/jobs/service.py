@@ -225,7 +225,7 @@ class Jobs:
     async def _fail(self, job: Job, error: ApiError) -> None:
         if await self.store.end(job.id, "failed", error):
             self._gateway.metrics.jobs.labels("failed").inc()
-            self._gateway.operations.log.record("job", job.id, f"failed: {error.code}")
+            self._gateway.operations.log.say("job", job.id, "job_failed", code=error.code)
             logger.warning("a job failed", job_id=job.id, code=error.code)
 
     # -------------------------------------------------------------------------------------------- what goes
@@ -240,7 +240,7 @@ class Jobs:
         for item in choose(stored, self._limits, datetime.now(UTC)):
             await self.store.remove(item.session_id)
             await asyncio.to_thread(self.files(item.session_id).remove)
-            self._gateway.operations.log.record("job", item.session_id, f"removed: {item.reason}")
+            self._gateway.operations.log.say("job", item.session_id, "job_removed", reason=item.reason)
         self._gateway.metrics.job_bytes.set(sum(job.size_bytes for job in jobs))
         await asyncio.to_thread(self._remove_orphans, {job.id for job in jobs})
 

@@ -72,7 +72,7 @@ class HostedSession:
         """One line and one count per session. The text is nobody's business."""
         metrics, timeline = self._gateway.metrics, self.session.timeline
         metrics.live_sessions.labels(outcome, self._protocol).inc()
-        self._gateway.operations.overload.note(outcome)
+        self._gateway.operations.ended(outcome)
         self.witness.finish(outcome)
         if self.speech is None:
             return

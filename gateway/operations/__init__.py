@@ -1,4 +1,6 @@
-"""What operators change and see at run time: pages on and off, estimates, the event log, restarts."""
+"""What operators change and see at run time: pages on and off, estimates, the event log, figures of the
+last days, restarts.
+"""
 
 from gateway.operations.operations import Operations
 

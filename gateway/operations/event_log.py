@@ -1,8 +1,8 @@
 """The operators' log: who came and went, what was changed and by whom. Never what users say.
 
-`record` appends and returns. A task writes what is new to the database, a batch at a time, and sheds what is
-old: the last 2,000 lines of at most 30 days are kept. Live listeners hear of a line once it has its number.
-When the database fails, lines are kept in memory, and shown from there.
+`say` and `quote` append and return. A task writes what is new to the database, a batch at a time, and sheds
+what is old: the last 2,000 lines of at most 30 days are kept. Live listeners hear of a line once it has its
+number. When the database fails, lines are kept in memory, and shown from there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import Database, DatabaseError, Event
 from gateway.database.tables import now
+from gateway.operations.sayings import SAYINGS, name_of, short
 
 logger = structlog.get_logger(__name__)
 
@@ -33,6 +34,7 @@ _RETRY_SECONDS = 5.0
 _SHED_SECONDS = 600.0
 _SHED_EVERY_LINES = 200
 _LONGEST_MESSAGE = 500
+_COLUMNS = ("at", "kind", "subject", "message", "saying", "facts")
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,16 @@ class Line:
     subject: str
     message: str
     at: datetime
+    saying: str | None = None
+    """What `message` says, where it is one of `SAYINGS`."""
+    facts: dict[str, Any] = field(default_factory=dict)
     id: int | None = None
 
     def describe(self) -> dict[str, Any]:
         """As JSON."""
         at = self.at.isoformat(timespec="milliseconds")
-        return {"id": self.id, "at": at, "kind": self.kind, "subject": self.subject, "message": self.message}
+        line = {"id": self.id, "at": at, "kind": self.kind, "subject": self.subject, "message": self.message}
+        return line if self.saying is None else {**line, "saying": self.saying, "facts": self.facts}
 
 
 class EventLog:
@@ -67,9 +73,19 @@ class EventLog:
         self._writing = asyncio.Lock()
         """Held during a transaction: one that is cancelled may keep SQLite locked, or be written twice."""
 
-    def record(self, kind: str, subject: str, message: str) -> None:
-        """Append a line; never waits, never raises."""
-        self._waiting.append(Line(kind, subject[:160], message[:_LONGEST_MESSAGE], now()))
+    def say(self, kind: str, subject: str, saying: str, **facts: Any) -> None:
+        """Append one of `SAYINGS`; never waits."""
+        kept = short(facts)
+        self._append(kind, subject, SAYINGS[saying].format(**kept), saying, kept)
+
+    def quote(self, kind: str, subject: str, message: str) -> None:
+        """Append a line in somebody else's words, of which some are known; never waits."""
+        self._append(kind, subject, message, name_of(message), {})
+
+    def _append(
+        self, kind: str, subject: str, message: str, saying: str | None, facts: dict[str, Any]
+    ) -> None:
+        self._waiting.append(Line(kind, subject[:160], message[:_LONGEST_MESSAGE], now(), saying, facts))
         self._wake.set()
 
     def start(self) -> None:
@@ -143,9 +159,7 @@ class EventLog:
         return True
 
     async def _insert(self, batch: Sequence[Line]) -> list[Line]:
-        events = [
-            Event(at=line.at, kind=line.kind, subject=line.subject, message=line.message) for line in batch
-        ]
+        events = [Event(**{name: getattr(line, name) for name in _COLUMNS}) for line in batch]
         async with self._database.transaction() as rows:
             rows.add_all(events)
             await rows.flush()
@@ -169,4 +183,4 @@ class EventLog:
 
 
 def _line_of(event: Event) -> Line:
-    return Line(event.kind, event.subject, event.message, event.at, event.id)
+    return Line(event.kind, event.subject, event.message, event.at, event.saying, event.facts or {}, event.id)

@@ -19,6 +19,7 @@ from gateway.database import Database, DatabaseError
 from gateway.errors import ApiError
 from gateway.operations.eta_settings import EtaControl
 from gateway.operations.event_log import EventLog
+from gateway.operations.history import History
 from gateway.operations.overload import OverloadWatch
 from gateway.operations.pages import Pages, PageState
 from gateway.operations.stored import read_groups, write_group
@@ -35,13 +36,14 @@ _DATABASE_FAILURES = (SQLAlchemyError, DatabaseError, OSError)
 
 
 class Operations:
-    """Pages, estimates, event log and overload watch of one gateway."""
+    """Pages, estimates, event log, figures and overload watch of one gateway."""
 
     def __init__(self, pool: WorkerPool, database: Database, tuning: EtaTuning) -> None:
         self.pages = Pages()
         self.eta = EtaControl(tuning)
         self.log = EventLog(database)
-        self.overload = OverloadWatch(self.log)
+        self.history = History(pool, database)
+        self._overload = OverloadWatch(self.log)
         self._journal = WorkerJournal(pool, self.log)
         self._database = database
         self._in_order = asyncio.Lock()
@@ -55,13 +57,22 @@ class Operations:
         except SQLAlchemyError as error:
             raise DatabaseError(f"the settings cannot be read: {type(error).__name__}") from error
         self.log.start()
-        self.log.record("started", "", "the gateway started")
+        self.log.say("started", "", "started")
         following = asyncio.create_task(self._follow())
+        looking = asyncio.create_task(self.history.run())
         try:
             yield
         finally:
             await self._end(following)
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+            await self.history.close()
             await self.log.close()
+
+    def ended(self, outcome: str, first_audio_seconds: float | None = None) -> None:
+        """A request or a live session came to its end. Its first audio: after its arrival, if any."""
+        self._overload.note(outcome)
+        self.history.ended(outcome, first_audio_seconds)
 
     async def _end(self, following: asyncio.Task[None]) -> None:
         """Between two reads: one cut off in the middle leaves a connection that nobody closes."""
@@ -78,15 +89,16 @@ class Operations:
         """Switch pages on or off, here and at every gateway of the database. Raises ApiError: 503."""
         changes = {state.id: state.enabled for state in states}
         await self._store(self.pages.GROUP, changes)
-        words = ", ".join(f"{page} {'on' if on else 'off'}" for page, on in sorted(changes.items()))
-        self.log.record("settings", "pages", f"{words or 'nothing'}, by {who}")
+        for page, on in sorted(changes.items()):
+            self.log.say("settings", "pages", "page_on" if on else "page_off", page=page, who=who)
 
     async def set_eta(self, fields: Mapping[str, Any], who: str) -> None:
         """Change some of the values that waits are estimated with. Raises ApiError: 422, 503."""
         changed = self.eta.changed_by(fields).model_dump(include=set(fields))
         await self._store(self.eta.GROUP, changed)
         words = ", ".join(f"{name} = {value:g}" for name, value in sorted(changed.items()))
-        self.log.record("settings", "eta", f"{words or 'nothing'}, by {who}")
+        if words:
+            self.log.say("settings", "eta", "values", values=words, who=who)
 
     async def _store(self, group: str, values: Mapping[str, Any]) -> None:
         try:

@@ -41,7 +41,7 @@ class OverloadWatch:
         self._last_at = self._clock()
         if not self._refused:
             self._began_at = self._last_at
-            self._log.record("overload", "", f"requests are refused: {outcome}")
+            self._log.say("overload", "", "refusing", outcome=outcome)
             self._call_later(QUIET_SECONDS, self._look)
         self._refused[outcome] += 1
 
@@ -52,5 +52,5 @@ class OverloadWatch:
             return
         counts = ", ".join(f"{count} x {outcome}" for outcome, count in sorted(self._refused.items()))
         seconds = self._last_at - self._began_at
-        self._log.record("overload_ended", "", f"{counts} refused in {seconds:.0f} s")
+        self._log.say("overload_ended", "", "refused", counts=counts, seconds=round(seconds))
         self._refused.clear()

@@ -24,16 +24,28 @@ class WorkerJournal:
         known = self._known.get(worker.id)
         if self._pool.workers.get(worker.id) is not worker:
             if self._known.pop(worker.id, None) is not None:
-                self._log.record("worker_forgotten", worker.id, "nothing was heard of it any more")
+                self._log.say("worker_forgotten", worker.id, "forgotten")
             return
         condition, boot_id = condition_of(worker), worker.boot_id
         if known == (condition, boot_id) or condition == Health.UNKNOWN.value:
             return
         self._known[worker.id] = condition, boot_id
         if known is not None and known[1] not in (None, boot_id):
-            self._log.record("worker_restarted", worker.id, "a new process answers")
+            self._log.say("worker_restarted", worker.id, "new_process")
         if known is None or known[0] != condition:
-            self._log.record(f"worker_{condition}", worker.id, _reason(worker, condition))
+            self._tell(f"worker_{condition}", worker, condition)
+
+    def _tell(self, kind: str, worker: Worker, condition: str) -> None:
+        if condition == "restarting":
+            self._log.say(kind, worker.id, "being_restarted")
+        elif condition in ("suspect", "down", "error"):
+            self._log.quote(kind, worker.id, _reason(worker, condition))
+        elif condition == "draining" and worker.status is not None:
+            self._log.say(kind, worker.id, "requests_open", open=worker.status.slots_used)
+        elif worker.model is not None:
+            self._log.say(kind, worker.id, "model", model=worker.model.name)
+        else:
+            self._log.quote(kind, worker.id, "")
 
 
 def condition_of(worker: Worker) -> str:
@@ -48,10 +60,4 @@ def condition_of(worker: Worker) -> str:
 def _reason(worker: Worker, condition: str) -> str:
     if condition == "error" and worker.status is not None:
         return worker.status.error or ""
-    if condition == "restarting":
-        return "it ended, and is started again"
-    if condition in ("suspect", "down"):
-        return worker.last_failure or ""
-    if condition == "draining" and worker.status is not None:
-        return f"{worker.status.slots_used} requests open"
-    return f"model {worker.model.name}" if worker.model else ""
+    return worker.last_failure or ""

@@ -41,7 +41,7 @@ def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
         metrics.first_audio_seconds.observe(account.first_audio_seconds)
         metrics.request_seconds.observe(account.seconds)
         metrics.real_time_factor.observe(account.generation_seconds / account.audio_seconds)
-    gateway.operations.overload.note(account.outcome)
+    gateway.operations.ended(account.outcome, account.first_audio_seconds)
     first_audio_seconds = account.first_audio_seconds
     logger.info(
         "request",

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gateway.service import Gateway
 
-_OUTCOMES = {"better": "spoken again: better", "no_better": "spoken again: no better", "cut": "cut"}
-
 
 def note_retake(gateway: Gateway, request_id: str, part: int, flaw: str, outcome: str) -> None:
     """`part` counts from 0; `outcome` is one of the metric `voxfleet_takes_total`."""
     gateway.metrics.takes.labels(outcome).inc()
-    message = f"part {part + 1} was {flaw} and {_OUTCOMES[outcome]}"
-    gateway.operations.log.record("retake", request_id, message)
+    gateway.operations.log.say("retake", request_id, f"take_{outcome}", part=part + 1, flaw=flaw)

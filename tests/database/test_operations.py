@@ -99,13 +99,13 @@ async def test_a_failing_database_leaves_what_holds_and_says_so(
     made = Operations(WorkerPool([], max_queue=1, no_worker_grace_seconds=1.0), database, tuning)
     async with made.running():
         await made.set_pages([PageState(id="live", enabled=False)], "somebody")
-        made.log.record("admin", "w0", "before")
+        made.log.quote("admin", "w0", "before")
         await until(lambda: "before" in [line.message for line in made.log.recent()])
         await database.close()
         with pytest.raises(ApiError) as caught:
             await made.set_eta({"alpha": 0.9}, "somebody")
         assert caught.value.code == "database_unavailable"
-        made.log.record("admin", "w0", "meanwhile")
+        made.log.quote("admin", "w0", "meanwhile")
         shown = [line.message for line in await made.log.read(10, None, "admin")]
         assert shown == ["meanwhile", "before"]
         assert "live" not in made.pages.enabled() and tuning == EtaTuning()
@@ -140,7 +140,7 @@ async def test_the_end_cuts_no_read_off(database: Database, monkeypatch: pytest.
 async def test_the_log_is_read_in_pages_newest_first(database: Database) -> None:
     log = EventLog(database)
     for number in range(7):
-        log.record("even" if number % 2 == 0 else "odd", f"w{number}", "x" * 2000)
+        log.quote("even" if number % 2 == 0 else "odd", f"w{number}", "x" * 2000)
     newest = await log.read(3, None, None)
     assert [line.subject for line in newest] == ["w6", "w5", "w4"]
     assert all(len(line.message) == 500 for line in newest)
@@ -156,11 +156,11 @@ async def test_the_log_keeps_so_many_lines_of_so_many_days(
     async with database.transaction() as rows:
         rows.add(Event(kind="admin", subject="ancient", at=now() - timedelta(days=31)))
     log = EventLog(database)
-    log.record("admin", "first", "")
+    log.quote("admin", "first", "")
     assert [line.subject for line in await log.read(50, None, None)] == ["first"]
     for number in range(6):
         for _ in range(5):
-            log.record("admin", f"batch {number}", "")
+            log.quote("admin", f"batch {number}", "")
         await log.read(1, None, None)
     async with database.transaction() as rows:
         assert await rows.scalar(select(func.count(Event.id))) == 10
@@ -170,7 +170,22 @@ async def test_the_log_keeps_so_many_lines_of_so_many_days(
 async def test_what_was_recorded_last_is_written_at_the_end(database: Database) -> None:
     log = EventLog(database)
     log.start()
-    log.record("shutdown", "", "the end")
+    log.quote("shutdown", "", "the end")
     await log.close()
     async with database.transaction() as rows:
         assert [event.message for event in await rows.scalars(select(Event))] == ["the end"]
+
+
+async def test_a_line_says_what_it_tells_and_of_what_after_a_restart(database: Database) -> None:
+    log = EventLog(database)
+    log.say("admin", "w0", "drain", who="10.0.0.1")
+    log.say("voice", "v", "voice_added", owner="key:a", voice="{who} " + "x" * 1000)
+    log.quote("worker_down", "w0", "its registration ran out")
+    log.quote("worker_down", "w0", "ConnectError")
+    await log.close()
+    quoted, known, voice, drain = [line.describe() for line in await EventLog(database).read(4, None, None)]
+    assert drain["message"] == "drain, by the administrator at 10.0.0.1"
+    assert (drain["saying"], drain["facts"]) == ("drain", {"who": "10.0.0.1"})
+    assert voice["facts"]["voice"] == ("{who} " + "x" * 1000)[:160] and voice["message"].endswith("xxx")
+    assert (known["saying"], known["facts"]) == ("registration_ended", {})
+    assert quoted["message"] == "ConnectError" and "saying" not in quoted

@@ -37,7 +37,7 @@ def test_a_gateway_makes_a_token_and_loopback_alone_opens_nothing(start: StartFl
     token = token_of(tmp_path)
     assert len(token) >= 32
     assert stat.S_IMODE((tmp_path / ADMIN_TOKEN).stat().st_mode) == 0o600
-    for path in ("/api/workers", "/api/queue", "/api/log", "/api/settings/eta", "/metrics"):
+    for path in ("/api/workers", "/api/queue", "/api/log", "/api/history", "/api/settings/eta", "/metrics"):
         check_error(httpx.get(gateway.url + path), 401)
         check_error(httpx.get(gateway.url + path, headers={"X-Admin-Token": token[:-1] + "."}), 401)
         assert httpx.get(gateway.url + path, headers={"X-Admin-Token": token}).status_code == 200

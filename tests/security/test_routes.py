@@ -68,6 +68,7 @@ PUBLIC = {
 ADMIN = {
     ("DELETE", "/api/queue/{ticket}"),
     ("GET", "/api/events"),
+    ("GET", "/api/history"),
     ("GET", "/api/log"),
     ("GET", "/api/queue"),
     ("GET", "/api/sessions/storage"),

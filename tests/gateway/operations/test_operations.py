@@ -213,7 +213,7 @@ class Recorded(EventLog):
         super().__init__(Database("sqlite://"))
         self.lines: list[tuple[str, str, str]] = []
 
-    def record(self, kind: str, subject: str, message: str) -> None:
+    def _append(self, kind: str, subject: str, message: str, *rest: object) -> None:
         self.lines.append((kind, subject, message))
 
 

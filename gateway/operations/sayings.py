@@ -1,0 +1,54 @@
+"""What the event log says, by name: English for the API and logs, and facts with which a page says it in any
+language. Each is one of the messages `admin.saying.NAME` of `frontend/static/js/i18n/`, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_BY = ", by the administrator at {who}"
+SAYINGS = {
+    "started": "the gateway started",
+    "shutdown": "the gateway ends; {open} open",
+    "drain": "drain" + _BY,
+    "resume": "resume" + _BY,
+    "restart": "restart" + _BY,
+    "cancel": "cancel" + _BY,
+    "cancel_several": "cancel of {count} requests" + _BY,
+    "page_on": "{page} on" + _BY,
+    "page_off": "{page} off" + _BY,
+    "values": "{values}" + _BY,
+    "entries": "{count} entries" + _BY,
+    "model": "model {model}",
+    "requests_open": "{open} requests open",
+    "being_restarted": "it ended, and is started again",
+    "not_started_again": "it was not started again",
+    "new_process": "a new process answers",
+    "left": "the worker left",
+    "registration_ended": "its registration ran out",
+    "forgotten": "nothing was heard of it any more",
+    "voice_added": "{owner} added the voice {voice}",
+    "voice_deleted": "{owner} deleted the voice {voice}",
+    "consent_given": "{owner} recorded a consent to the voice {voice}",
+    "consent_withdrawn": "{owner} withdrew the consent to the voice {voice}",
+    "consent_sent": "{owner} sent the consent {consent}",
+    "job_failed": "failed: {code}",
+    "job_removed": "removed: {reason}",
+    "take_better": "part {part} was {flaw} and spoken again: better",
+    "take_no_better": "part {part} was {flaw} and spoken again: no better",
+    "take_cut": "part {part} was {flaw} and cut",
+    "refusing": "requests are refused: {outcome}",
+    "refused": "{counts} refused in {seconds} s",
+}
+_LONGEST_FACT = 160
+_NAMES = {text: name for name, text in SAYINGS.items()}
+
+
+def short(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts as they are kept: words of others are cut."""
+    return {name: value[:_LONGEST_FACT] if isinstance(value, str) else value for name, value in facts.items()}
+
+
+def name_of(text: str) -> str | None:
+    """The saying that is this text; None for words of somebody else's."""
+    return _NAMES.get(text)
