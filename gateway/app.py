@@ -21,6 +21,7 @@ from gateway.api import (
     operations,
     pages,
     registration,
+    session_files,
     sessions,
     stream,
     voices,
@@ -77,7 +78,20 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         _allow_pages(app, settings.allowed_origins)
     for router in ROUTERS:
         app.include_router(router)
-    public = (stream, live, encode, catalog, health, pages, voices, lexicon, sessions, jobs, documents)
+    public = (
+        stream,
+        live,
+        encode,
+        catalog,
+        health,
+        pages,
+        voices,
+        lexicon,
+        sessions,
+        session_files,
+        jobs,
+        documents,
+    )
     for room in (*public, admin, operations, events, registration):
         app.include_router(room.router)
     app.include_router(admin.tickets)

@@ -1,6 +1,11 @@
-"""Files of which clients may ask for parts; ranges that cannot be sent are refused in the one error shape."""
+"""Files of which clients may ask for parts; ranges that cannot be sent are refused in the one error shape.
+
+And what a browser calls a file that it saves.
+"""
 
 from __future__ import annotations
+
+from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse
@@ -34,3 +39,10 @@ def _range_error(message: Message) -> ApiError:
     error = ApiError(416, "range_not_satisfiable", "the file has no such bytes", param="Range")
     error.headers = {"Content-Range": Headers(raw=message["headers"])["content-range"]}
     return error
+
+
+def disposition(name: str, *, inline: bool = False) -> str:
+    """The header `Content-Disposition` (RFC 6266) for a name without quotes and control characters."""
+    plain = name if name.isascii() else f"speech.{name.rpartition('.')[2]}"
+    told = f'{"inline" if inline else "attachment"}; filename="{plain}"'
+    return told if plain == name else f"{told}; filename*=utf-8''{quote(name, safe='')}"

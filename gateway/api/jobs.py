@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from gateway.api.file_response import RangedFileResponse
+from gateway.api.file_response import RangedFileResponse, disposition
 from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
 from gateway.api.word_files import beside, check_form, words_response
 from gateway.audio.formats import (
@@ -31,6 +31,7 @@ from gateway.jobs.result import ResultFormat, marks_of, result_pieces
 from gateway.jobs.service import disk_full
 from gateway.jobs.words import JobWords
 from gateway.service import Gateway, GatewayDep
+from gateway.sessions.file_names import stem_of
 from gateway.sessions.listing import page, parse_cursor
 
 PATH = "/api/jobs"
@@ -141,7 +142,7 @@ async def get_result(
     rate = output_sample_rate(wanted.format, wanted.sample_rate, job.sample_rate)
     suffix = wanted.format.partition("-")[0]
     headers = {
-        "Content-Disposition": f'attachment; filename="{job.id}.{suffix}"',
+        "Content-Disposition": disposition(f"{stem_of(job)}.{suffix}"),
         "Content-Type": content_type_of(wanted.format, rate),
         "X-Sample-Rate": str(rate),
         **note_headers(noted),
@@ -179,7 +180,7 @@ async def get_words(id: str, form: str, request: Request, gateway: GatewayDep, j
         raise ApiError(404, "no_timestamps", "the job was asked for without timestamps", param="id")
     await jobs.store.change(job.id, ("complete",))
     told = JobWords(jobs.files(job.id).words, job.timestamps)
-    return await words_response(told, job.id, form, noted=gateway.settings.provenance_note)
+    return await words_response(told, stem_of(job), form, noted=gateway.settings.provenance_note)
 
 
 def _check_complete(job: Job) -> None:

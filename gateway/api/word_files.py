@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 from starlette.responses import StreamingResponse
 
+from gateway.api.file_response import disposition
 from gateway.audio.note import note_headers
 from gateway.errors import ApiError
 from gateway.timing.files import FORMATS, Told
@@ -26,7 +27,7 @@ async def words_response(told: Told, name: str, form: str, *, noted: bool) -> St
     """The file `name`.`form`, read and written while it is sent. Raises OSError."""
     media_type, write = FORMATS[form]
     headers = {
-        "Content-Disposition": f'attachment; filename="{name}.{form}"',
+        "Content-Disposition": disposition(f"{name}.{form}"),
         "Content-Type": media_type if form == "json" else f"{media_type}; charset=utf-8",
         "X-Timestamps-Source": await asyncio.to_thread(lambda: told.source),
         **note_headers(noted),

@@ -1,4 +1,4 @@
-"""A session as one zip file, made while it is sent: neither memory nor disk ever holds the whole."""
+"""Sessions as one zip file, made while it is sent: neither memory nor disk ever holds the whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +19,55 @@ _PIECE_BYTES = 1 << 18
 _ZIP64_BYTES = 1 << 31
 
 
-def stream_zip(folder: Path, meta: dict[str, Any]) -> Iterator[bytes]:
-    """The pieces of the file; `meta` is added to meta.json. Blocks while it reads: for a thread.
+@dataclass(frozen=True)
+class Part:
+    """One session of a zip file."""
+
+    folder: Path
+    """Where it is on disk."""
+    meta: dict[str, Any]
+    """Added to its meta.json."""
+    stem: str
+    """What its files are called."""
+    prefix: str = ""
+    """Of its names in the zip file."""
+
+
+def with_folders(parts: Iterable[Part]) -> list[Part]:
+    """Each in a folder of its own, called by its stem."""
+    taken: Counter[str] = Counter()
+    found = []
+    for part in parts:
+        taken[part.stem] += 1
+        again = f"-{taken[part.stem]}" if taken[part.stem] > 1 else ""
+        found.append(replace(part, prefix=f"{part.stem}{again}/"))
+    return found
+
+
+def stream_zip(parts: Iterable[Part]) -> Iterator[bytes]:
+    """The pieces of the file. Blocks while it reads: for a thread.
 
     Raises OSError; what is missing on disk is missing in the file.
     """
     sink = _Sink()
-    stored_meta = files.read_json(folder / files.META) or {}
     with zipfile.ZipFile(sink, "w") as archive:
-        for name, value in ((files.META, {**stored_meta, **meta}), (files.TIMELINE, read_timeline(folder))):
-            archive.writestr(_entry(name, zipfile.ZIP_DEFLATED), json.dumps(value, ensure_ascii=False))
-            yield sink.take()
-        for path in (*files.utterance_files(folder), folder / files.MERGED):
-            if path.is_file():
-                yield from _stored(archive, sink, path, path.relative_to(folder).as_posix())
+        for part in parts:
+            yield from _session(archive, sink, part)
     yield sink.take()
+
+
+def _session(archive: zipfile.ZipFile, sink: _Sink, part: Part) -> Iterator[bytes]:
+    folder = part.folder
+    meta = {**(files.read_json(folder / files.META) or {}), **part.meta}
+    for name, value in ((files.META, meta), (files.TIMELINE, read_timeline(folder))):
+        entry = _entry(part.prefix + name, zipfile.ZIP_DEFLATED)
+        archive.writestr(entry, json.dumps(value, ensure_ascii=False))
+        yield sink.take()
+    for path in files.utterance_files(folder):
+        if path.is_file():
+            yield from _stored(archive, sink, path, part.prefix + path.relative_to(folder).as_posix())
+    if (folder / files.MERGED).is_file():
+        yield from _stored(archive, sink, folder / files.MERGED, f"{part.prefix}{part.stem}.wav")
 
 
 def _stored(archive: zipfile.ZipFile, sink: _Sink, path: Path, name: str) -> Iterator[bytes]:

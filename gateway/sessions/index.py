@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, upda
 from gateway.database import Database, Session
 from gateway.database.tables import now
 from gateway.sessions.recording_files import Facts
+from gateway.sessions.search import folded_title, has_all
 
 TOUCH_SECONDS = 60.0
 """How often looking at a session is written down."""
@@ -63,6 +64,21 @@ class SessionIndex:
         async with self.writing, self._database.transaction() as rows:
             return (await rows.execute(statement.values(**columns))).rowcount > 0
 
+    async def unsearchable(self, limit: int) -> list[Session]:
+        """Sessions that ended before there was a search."""
+        statement = (
+            select(Session).where(Session.search_text.is_(None), Session.state != "active").limit(limit)
+        )
+        async with self._database.transaction() as rows:
+            return list(await rows.scalars(statement))
+
+    async def make_searchable(self, row: Session, search_text: str) -> None:
+        """By its title, comment, voice and these words."""
+        title = folded_title(row.title, row.comment, row.voice)
+        statement = update(Session).where(Session.id == row.id, Session.search_text.is_(None))
+        async with self.writing, self._database.transaction() as rows:
+            await rows.execute(statement.values(search_title=title, search_text=search_text))
+
     # --------------------------------------------------------------------------------- to be read
 
     async def get(self, session_id: str) -> Session | None:
@@ -71,12 +87,21 @@ class SessionIndex:
             return await rows.get(Session, session_id)
 
     async def list(
-        self, owner: str | None, limit: int, before: tuple[datetime, str] | None = None
+        self,
+        owner: str | None,
+        limit: int,
+        before: tuple[datetime, str] | None = None,
+        search: str = "",
     ) -> list[Session]:
-        """The newest first; everybody's when `owner` is None. `before`: created_at and id of the last one."""
+        """The newest first; everybody's when `owner` is None. `before`: created_at and id of the last one.
+
+        `search`: only those with all of its words.
+        """
         statement = select(Session).order_by(Session.created_at.desc(), Session.id.desc()).limit(limit)
         if owner is not None:
             statement = statement.where(Session.owner == owner)
+        if search:
+            statement = statement.where(has_all(search))
         if before is not None:
             statement = statement.where(_comes_after(*before))
         async with self._database.transaction() as rows:
@@ -119,7 +144,10 @@ class SessionIndex:
         async with self._database.transaction(erasing=True) as rows:
             if columns:
                 await rows.execute(update(Session).where(Session.id == session_id).values(**columns))
-            return await rows.get(Session, session_id)
+            row = await rows.get(Session, session_id)
+            if row is not None and not columns.keys().isdisjoint(("title", "comment")):
+                row.search_title = folded_title(row.title, row.comment, row.voice)
+            return row
 
     async def share(self, session_id: str) -> Session | None:
         """Give it a key, unless it has one; the row."""

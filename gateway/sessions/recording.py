@@ -62,6 +62,9 @@ class Recording:
         self.voice = str(request.get("voice", "default"))[:_VOICE_CHARACTERS]
         self.created_at = datetime.now(UTC)
         self.title = ""
+        self.first_text = ""
+        self.seed: int | None = None
+        """Of the first utterance, as its text."""
         self.begun = False
         """Whether there is anything of it on disk, or will be."""
         self.stages: list[Stage] = []
@@ -95,6 +98,7 @@ class Recording:
         self._samples.append(0)
         self._rates.append(0)
         if not self.begun and not self.ended:
+            self.first_text, self.seed = text, parameters.get("seed")
             self._begin(text)
         self._line("utterance", index=index, text=text, parameters=parameters)
         return index

@@ -11,6 +11,7 @@ from typing import Any
 
 from gateway.disk import Disk
 from gateway.sessions import files, timeline, wav
+from gateway.sessions.search import folded_text
 from gateway.sessions.spoken import estimate_by_audio
 
 _CHECK_BYTES = 1 << 20
@@ -27,6 +28,7 @@ class Facts:
     utterances: int
     audio_seconds: float
     size_bytes: int
+    search_text: str
 
 
 class RecordingFiles:
@@ -161,6 +163,7 @@ def _facts(folder: Path, state: str, built: dict[str, Any]) -> Facts:
         utterances=len(built["utterances"]),
         audio_seconds=built["audio_seconds"],
         size_bytes=files.folder_bytes(folder),
+        search_text=folded_text(built),
     )
 
 
@@ -226,6 +229,7 @@ def _facts_of(folder: Path) -> Facts | None:
         utterances=int(meta["utterances"]),
         audio_seconds=float(meta["audio_seconds"]),
         size_bytes=int(meta["size_bytes"]),
+        search_text=folded_text(read_timeline(folder)),
     )
 
 

@@ -24,7 +24,8 @@ from gateway.sessions import files
 from gateway.sessions.cleanup import Limits, clean
 from gateway.sessions.index import STALE_SECONDS, Progress, SessionIndex
 from gateway.sessions.recording import Recording, Stage
-from gateway.sessions.recording_files import Facts, recover
+from gateway.sessions.recording_files import Facts, read_timeline, recover
+from gateway.sessions.search import folded, folded_text, folded_title
 from gateway.settings import GatewaySettings
 
 logger = structlog.get_logger(__name__)
@@ -34,6 +35,9 @@ _SWEEP_SECONDS = 60.0
 _FIRST_CLEANUP_SECONDS = 30.0
 _CLEANUP_SECONDS = 24 * 3600.0
 _RETRY_SECONDS = 2.0
+_OLD_AT_ONCE = 50
+_FIRST_CHARACTERS = 2000
+"""Found of a session while it is recorded."""
 _PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
 
 
@@ -142,6 +146,7 @@ class Upkeep:
     async def sweep(self) -> None:
         """Bring sessions in order whose gateway is gone, and count what all of them, and the disk, hold."""
         await interrupt_dead(self._index, self._folder, but=self.recordings)
+        await make_searchable(self._index, self._folder)
         await self._look_at_disk()
         _, _, size_bytes = await self._index.totals()
         self._metrics.session_bytes.set(size_bytes)
@@ -197,6 +202,19 @@ async def interrupt_dead(index: SessionIndex, folder: Path, but: Container[str] 
             logger.info("a session was interrupted", session_id=row.id)
 
 
+async def make_searchable(index: SessionIndex, folder: Path) -> None:
+    """Have the words of sessions found that were recorded before there was a search."""
+    while rows := await index.unsearchable(_OLD_AT_ONCE):
+        for row in rows:
+            try:
+                built = await asyncio.to_thread(read_timeline, files.session_folder(folder, row.id))
+                text = folded_text(built)
+            except (OSError, ValueError, LookupError) as error:
+                text = ""
+                logger.warning("the words of a session cannot be read", session_id=row.id, reason=repr(error))
+            await index.make_searchable(row, text)
+
+
 def _change(recording: Recording) -> Progress | None:
     """What the index is to know; None of a recording of which nothing could be written."""
     if Stage.BEGUN not in recording.stages:
@@ -212,5 +230,8 @@ def _new_row(recording: Recording) -> Session:
         title=recording.title,
         owner=recording.owner,
         voice=recording.voice,
+        seed=recording.seed,
+        search_title=folded_title(recording.title, "", recording.voice),
+        search_text=folded(recording.first_text[:_FIRST_CHARACTERS]),
         created_at=recording.created_at,
     )

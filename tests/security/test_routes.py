@@ -107,6 +107,7 @@ OWNED = {
     ("PATCH", "/api/voices/{id}"),
     ("PUT", "/api/lexicon"),
     ("PUT", "/api/lexicon/words/{word:path}"),
+    ("POST", "/api/sessions/download"),
     ("POST", "/api/sessions/{id}/share"),
     ("POST", "/api/voices"),
     ("DELETE", "/v1/audio/voice_consents/{id}"),

@@ -156,10 +156,14 @@ class AsyncClient:
 
     # ---------------------------------------------------------------------------------------------- sessions
 
-    async def sessions(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
-        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}."""
-        query = {"limit": limit} | ({"before": before} if before else {})
-        return (await self._call("GET", "/api/sessions", params=query)).json()
+    async def sessions(self, limit: int = 50, before: str | None = None, search: str = "") -> dict[str, Any]:
+        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}.
+
+        search: those alone in which all of its words are said, or stand in title, comment or voice.
+        """
+        query: dict[str, Any] = {"limit": limit, "before": before, "search": search}
+        given = {name: value for name, value in query.items() if value}
+        return (await self._call("GET", "/api/sessions", params=given)).json()
 
     async def session(self, session_id: str) -> dict[str, Any]:
         """What a recording is, and its timeline."""

@@ -89,9 +89,12 @@ class Client:
         """How a voice sounds, as a wav file."""
         return self._background.run(self._client.preview_voice(voice_id))
 
-    def sessions(self, limit: int = 50, before: str | None = None) -> dict[str, Any]:
-        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}."""
-        return self._background.run(self._client.sessions(limit, before))
+    def sessions(self, limit: int = 50, before: str | None = None, search: str = "") -> dict[str, Any]:
+        """One's own recordings, newest first: {"sessions": [...], "next_before": ...}.
+
+        search: those alone in which all of its words are said, or stand in title, comment or voice.
+        """
+        return self._background.run(self._client.sessions(limit, before, search))
 
     def session(self, session_id: str) -> dict[str, Any]:
         """What a recording is, and its timeline."""

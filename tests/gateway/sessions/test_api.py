@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from gateway.app import create_app
 from gateway.audio.wav import wav_header
 from gateway.service import Gateway
 from gateway.sessions import Recording
-from gateway.sessions.archive import stream_zip
+from gateway.sessions.archive import Part, stream_zip
 from gateway.settings import load_settings
 from tests.gateway.audio_files import wav_samples
 from tests.gateway.processes import check_error
@@ -186,24 +187,26 @@ async def test_the_zip_holds_everything(clients: Clients) -> None:
         await me.patch(f"/api/sessions/{session_id}", json={"title": "Tape", "comment": "Ö <b>"})
         answer = await me.get(f"/api/sessions/{session_id}/download")
     assert answer.headers["Content-Type"] == "application/zip"
-    assert session_id in answer.headers["Content-Disposition"]
+    assert re.search(r'filename="tape-slt-\d{4}-\d\d-\d\d\.zip"', answer.headers["Content-Disposition"])
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         assert archive.testzip() is None
+        whole = archive.namelist()[-1]
+        assert whole.startswith("tape-slt-")
         assert archive.namelist() == [
-            "meta.json", "recording.json", "audio/0000.wav", "audio/0001.wav", "merged.wav",
+            "meta.json", "recording.json", "audio/0000.wav", "audio/0001.wav", whole,
         ]  # fmt: skip
         meta = json.loads(archive.read("meta.json"))
         assert (meta["title"], meta["comment"], meta["state"]) == ("Tape", "Ö <b>", "complete")
         assert "10.0.0.1" not in archive.read("meta.json").decode(), "the address of its owner stays here"
         assert len(json.loads(archive.read("recording.json"))["utterances"]) == 2
-        assert wav_samples(archive.read("merged.wav")) == PCM + PCM[:100]
+        assert wav_samples(archive.read(whole)) == PCM + PCM[:100]
 
 
 async def test_the_zip_is_made_piece_by_piece(clients: Clients, tmp_path: Path) -> None:
     session_id = await clients.record("10.0.0.1")
     folder = clients.gateway.recorder.folder / session_id
     (folder / "audio" / "0001.wav").write_bytes(bytes(20 << 20))
-    sizes = [len(piece) for piece in stream_zip(folder, {})]
+    sizes = [len(piece) for piece in stream_zip([Part(folder, {}, "tape")])]
     assert sum(sizes) > 20 << 20 and max(sizes) <= 1 << 20
 
 

@@ -1,0 +1,45 @@
+"""What a search in sessions looks at, and how words are compared: in any case, in any form of the letters.
+
+Databases disagree about upper and lower case beyond ASCII, so what they hold is folded already.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, or_
+
+from gateway.database import Session
+
+MAX_TEXT_CHARACTERS = 100_000
+"""Of the words of one session; what was said after them is not found."""
+
+
+def folded(text: str) -> str:
+    """`text` as it is compared: lower case, one form of each letter, single spaces, nothing unprintable."""
+    line = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return "".join(character for character in line if character.isprintable())
+
+
+def folded_title(title: str, comment: str, voice: str) -> str:
+    """What is searched beside the words."""
+    return folded(f"{title} {comment} {voice}")
+
+
+def folded_text(built: dict[str, Any]) -> str:
+    """The words of all utterances of a timeline, up to the limit."""
+    text = " ".join(utterance["text"] for utterance in built["utterances"])
+    return folded(text[:MAX_TEXT_CHARACTERS])[:MAX_TEXT_CHARACTERS]
+
+
+def has_all(query: str) -> ColumnElement[bool]:
+    """Sessions with every word of `query` in their title, comment, voice or words."""
+    columns = (Session.search_title, Session.search_text)
+    return and_(
+        True,
+        *(
+            or_(*(each.contains(word, autoescape=True) for each in columns))
+            for word in dict.fromkeys(folded(query).split())
+        ),
+    )
