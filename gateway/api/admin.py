@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.api.permissions import check_admin, is_admin, owns_ticket, require_admin, who_administers
 from gateway.errors import ApiError
-from gateway.operations.overview import describe_queue, describe_workers
+from gateway.operations.overview import MAX_LISTED, describe_queue, describe_workers
 from gateway.service import GatewayDep
 
 router = APIRouter(prefix="/api", dependencies=[Depends(require_admin)])
@@ -43,6 +44,25 @@ async def resume_worker(id: str, request: Request, gateway: GatewayDep) -> dict[
 async def get_queue(gateway: GatewayDep) -> dict[str, Any]:
     """Who waits, with position and estimate, and who runs."""
     return describe_queue(gateway.pool)
+
+
+class Tickets(BaseModel):
+    """Requests that wait or run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tickets: Annotated[list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=MAX_LISTED)]
+
+
+@router.post("/queue/cancel")
+async def cancel_tickets(chosen: Tickets, request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """End several requests, waiting or running; those that have ended meanwhile are passed over."""
+    reason = ApiError(409, "cancelled", "the request was cancelled by an administrator")
+    ended = [ticket for ticket in dict.fromkeys(chosen.tickets) if gateway.pool.end(ticket, reason)]
+    if ended:
+        who = who_administers(request, gateway)
+        gateway.operations.log.say("admin", "", "cancel_several", count=len(ended), who=who)
+    return {"cancelled": ended}
 
 
 @tickets.delete("/queue/{ticket}")

@@ -11,13 +11,14 @@ A gateway without keys looks at no key, since clients made for other services al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from gateway.callers.doorkeeper import Credential, Doorkeeper
 from gateway.callers.forwarded import Client, client_of
+from gateway.callers.software import software_of
 from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest, expected_audio_seconds
@@ -44,6 +45,8 @@ class Caller:
     highest: Priority
     weight: float = 1.0
     max_streams: int = 0
+    software: str = ""
+    """What it runs, for operators to read."""
 
     def standing(self, request: TtsRequest) -> Standing:
         """The place in line that a clip gets. Raises ApiError when it asks for too high a class."""
@@ -60,7 +63,7 @@ class Caller:
                 message = f"this client may ask for {self.highest} at most"
                 raise ApiError(403, "priority_not_allowed", message, param="priority")
             priority = self.highest
-        return Standing(self.tenant, priority, expected_seconds, self.weight, self.max_streams)
+        return Standing(self.tenant, priority, expected_seconds, self.weight, self.max_streams, self.software)
 
 
 class Callers:
@@ -79,6 +82,10 @@ class Callers:
 
         `said`: a key that came in another way, for a connection whose head has none.
         """
+        caller = self._identify(connection, said)
+        return replace(caller, software=software_of(connection.headers.get("user-agent", "")))
+
+    def _identify(self, connection: HTTPConnection, said: str | None) -> Caller:
         settings = self._settings
         key = given_key(connection) or said if settings.api_keys or not settings.anonymous else None
         if key is not None:

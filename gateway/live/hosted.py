@@ -48,7 +48,9 @@ class HostedSession:
         facts = start.model_dump(exclude={"type", "record", "priority", "lexicon"}, exclude_none=True)
         facts["protocol"] = self._protocol
         self.witness = LiveWitness(gateway.recorder.open("live", facts, caller.tenant, asked=start.record))
-        self.speech = LiveSpeech(gateway, self.session, start, self._request_id, standing, self.witness)
+        self.speech = LiveSpeech(
+            gateway, self.session, start, self._request_id, standing, self.witness, self._protocol
+        )
         self.session.voice = self.speech
         self.session.tenant = standing.tenant
 

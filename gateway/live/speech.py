@@ -24,8 +24,9 @@ from gateway.live.messages import Start
 from gateway.live.session import LiveSession
 from gateway.live.timeline import Utterance
 from gateway.live.witness import CUT_OFF, LiveWitness
-from gateway.requests import random_seed
+from gateway.requests import NATIVE, random_seed
 from gateway.service import Gateway
+from gateway.slots.about import About
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
@@ -62,6 +63,7 @@ class LiveSpeech:
         request_id: str,
         standing: Standing,
         witness: LiveWitness,
+        protocol: str = NATIVE,
     ) -> None:
         self._gateway = gateway
         self._settings = gateway.settings
@@ -70,6 +72,7 @@ class LiveSpeech:
         self.seed = random_seed() if start.seed is None else start.seed
         self._request_id = request_id
         self._standing = standing
+        self._protocol = protocol
         self._witness = witness
         self._attempts = Attempts(gateway, request_id)
         self._speaker = Speaker(start.voice)
@@ -127,8 +130,9 @@ class LiveSpeech:
         self._gateway.check_open()
         self._attempts.queue_again()
         requirement = self.same_model() or self._speaker.requirement(self._model)
+        about = About(self._speaker.title, None, self._protocol, self._standing.client)
         with self._gateway.pool.admit(
-            self._request_id, requirement, self._tell_position, self._standing
+            self._request_id, requirement, self._tell_position, self._standing, about
         ) as ticket:
             self._ticket, ticket.on_end = ticket, self.fail
             try:

@@ -25,6 +25,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from gateway.errors import ApiError
+from gateway.slots.about import About
 from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
 from gateway.slots.dispatch import ask_for_slots, next_grant
 from gateway.slots.estimates import Outlook
@@ -39,6 +40,7 @@ from gateway.slots.worker import Worker
 from worker.protocol import WorkerStatus
 
 _NOBODY = Standing()
+_UNKNOWN = About()
 
 
 class WorkerPool:
@@ -82,6 +84,7 @@ class WorkerPool:
         requirement: Requirement,
         on_move: Callable[[Ticket], None] = lambda ticket: None,
         standing: Standing = _NOBODY,
+        about: About = _UNKNOWN,
     ) -> Iterator[Ticket]:
         """Queue a request and dispatch. `on_move` hears of changes of `ticket.position` while it waits.
 
@@ -97,7 +100,8 @@ class WorkerPool:
             outlook = self.outlook(requirement)
             raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()
-        ticket = Ticket(id, request_id, requirement, now, asyncio.Future(), standing, on_move=on_move)
+        future: asyncio.Future[Lease] = asyncio.Future()
+        ticket = Ticket(id, request_id, requirement, now, future, standing, about, on_move=on_move)
         self.tickets[ticket.id] = ticket
         self.streams[standing.tenant] += 1
         try:

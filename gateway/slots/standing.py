@@ -38,3 +38,5 @@ class Standing:
     """The tenant's share against other tenants."""
     max_streams: int = 0
     """Requests that the tenant may have at once, waiting ones included; 0: any number."""
+    client: str = ""
+    """What the tenant runs, for operators to read."""

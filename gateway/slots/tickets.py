@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.errors import ApiError
+from gateway.slots.about import About
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.worker import Worker
@@ -56,6 +57,7 @@ class Ticket:
     enqueued_at: float
     future: asyncio.Future[Lease]
     standing: Standing = field(default_factory=Standing)
+    about: About = field(default_factory=About)
     sequence: int = 0
     """Order of arrival; of a clip that is resumed, that of its client's first waiting ticket."""
     attempts: int = 0

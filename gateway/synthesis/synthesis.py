@@ -22,6 +22,7 @@ from gateway.audio.output import Output
 from gateway.errors import ApiError
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
+from gateway.slots.about import About
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
@@ -182,11 +183,17 @@ class Synthesis:
     async def _speak(self, requirement: Requirement, standing: Standing) -> None:
         """All that is missing, or as many parts of the text as its listener takes."""
         self._ticket_began = self.clip.audio_seconds
-        with self._gateway.pool.admit(self._request_id, requirement, self._tell_position, standing) as ticket:
+        pool, move = self._gateway.pool, self._tell_position
+        with pool.admit(self._request_id, requirement, move, standing, self._about) as ticket:
             if ticket.lease is None:
                 self._tell_position(ticket)
             while not await self._attempts.next(ticket, self):
                 pass
+
+    @property
+    def _about(self) -> About:
+        request, client = self._request, self._standing.client
+        return About(self._speaker.title, len(request.text), self._protocol, client)
 
     def _standing_for_the_rest(self) -> Standing:
         left_seconds = self._standing.audio_seconds - self._audio_seconds_here

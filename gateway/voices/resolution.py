@@ -35,6 +35,8 @@ class Speaker:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.title = name
+        """What its owner, or the model, calls it."""
 
     def fill_in(self, request: TtsRequest) -> TtsRequest:
         """The request with the voice's own parameters where it says nothing."""
@@ -54,6 +56,7 @@ class CustomSpeaker(Speaker):
 
     def __init__(self, voice: Voice, latents: LatentCache) -> None:
         super().__init__("default")
+        self.title = voice.name
         self._voice = voice
         self._latents = latents
         self._made: dict[str, Conditioning] = {}

@@ -74,6 +74,7 @@ ADMIN = {
     ("GET", "/api/sessions/storage"),
     ("GET", "/api/settings/eta"),
     ("GET", "/api/workers"),
+    ("POST", "/api/queue/cancel"),
     ("POST", "/api/workers/{id}/drain"),
     ("POST", "/api/workers/{id}/restart"),
     ("POST", "/api/workers/{id}/resume"),

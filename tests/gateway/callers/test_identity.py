@@ -13,6 +13,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.app import create_app
 from gateway.callers.identity import Callers
+from gateway.callers.software import software_of
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest, expected_audio_seconds
 from gateway.settings import load_settings
@@ -178,9 +179,13 @@ def test_keys_do_not_show_in_settings() -> None:
 # ----------------------------------------------------------------------------------- tickets and owners
 
 
-async def cancel(app: FastAPI, ticket_id: str, peer: str, **headers: str) -> httpx.Response:
+def client_at(app: FastAPI, peer: str) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, client=(peer, 50000))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+
+async def cancel(app: FastAPI, ticket_id: str, peer: str, **headers: str) -> httpx.Response:
+    async with client_at(app, peer) as client:
         return await client.delete(f"/api/queue/{ticket_id}", headers=headers)
 
 
@@ -226,3 +231,50 @@ async def test_nobody_else_may_and_cannot_tell_whether_there_is_such_a_ticket(he
         assert response.status_code == 401
         assert response.content == (await cancel(app, "q_none", "10.0.0.7", **headers)).content
         assert ticket.ended_by is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "cancelled"),
+    [({"X-Admin-Token": "the-administrators"}, 2), ({"X-API-Key": ACME}, 0), ({}, 0)],
+)
+async def test_an_administrator_cancels_several_at_once(headers: dict, cancelled: int) -> None:
+    app = serving_app(api_keys=KEYS, admin_token="the-administrators")
+    pool = app.state.gateway.pool
+    with (
+        pool.admit("a", Requirement(), standing=Standing("key:acme")) as first,
+        pool.admit("b", Requirement()) as second,
+        pool.admit("c", Requirement()) as third,
+    ):
+        chosen = {"tickets": [first.id, "q_none", second.id, first.id]}
+        async with client_at(app, "10.0.0.7") as client:
+            response = await client.post("/api/queue/cancel", json=chosen, headers=headers)
+            refused = await client.post("/api/queue/cancel", json={"tickets": ["q"] * 1001}, headers=headers)
+        assert response.status_code == (200 if cancelled else 401)
+        assert sum(ticket.ended_by is not None for ticket in (first, second, third)) == cancelled
+        assert third.ended_by is None
+        assert refused.status_code == (422 if cancelled else 401)
+        if cancelled:
+            assert response.json() == {"cancelled": [first.id, second.id]}
+
+
+@pytest.mark.parametrize(
+    ("header", "software"),
+    [
+        ("OpenAI/Python 1.99.1", "OpenAI/Python 1.99.1"),
+        ("python-httpx/0.28.1", "python-httpx 0.28.1"),
+        ("curl/8.5.0", "curl 8.5.0"),
+        ("Mozilla/5.0 (X11; Linux x86_64) Chrome/126.0.0.0 Safari/537.36", "Chrome 126"),
+        ("Mozilla/5.0 (Windows) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.1", "Edge 126"),
+        ("Mozilla/5.0 (X11; rv:128.0) Gecko/20100101 Firefox/128.0", "Firefox 128"),
+        ("Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 Version/17.5 Safari/605.1.15", "Safari 17"),
+        ("Mozilla/5.0 (a key: sk-0123456789abcdef)", ""),
+        ("sk-0123456789abcdef", ""),
+        ("shop/sk-0123456789abcdef", ""),
+        ("shop/1.0-0123456789abcdef", ""),
+        ("<img src=x onerror=alert(1)>/1.0", ""),
+        ("x" * 10_000 + "/1.0", ""),
+        ("", ""),
+    ],
+)
+def test_of_a_clients_software_a_name_and_a_version_are_told(header: str, software: str) -> None:
+    assert software_of(header) == software

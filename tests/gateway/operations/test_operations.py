@@ -18,11 +18,15 @@ from gateway.errors import ApiError
 from gateway.operations import restart
 from gateway.operations.event_log import EventLog
 from gateway.operations.overload import QUIET_SECONDS, OverloadWatch
+from gateway.operations.overview import describe_queue
 from gateway.operations.page_gate import api_of, page_of
 from gateway.operations.worker_journal import WorkerJournal
 from gateway.settings import load_settings
+from gateway.slots.about import About
 from gateway.slots.estimates import EtaTuning, ServiceTime
 from gateway.slots.figures import WINDOW_REQUESTS, WorkerFigures
+from gateway.slots.requirement import Requirement
+from gateway.slots.standing import Standing
 from gateway.workers.client import WorkerUnreachable
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 from tests.gateway.fleet import Fleet, ManualClock, status
@@ -328,3 +332,18 @@ def test_the_journal_has_each_change_of_a_worker_once() -> None:
     assert log.lines[-1] == ("worker_down", worker.id, "the worker left")
     fleet.pool.remove_worker(worker)
     assert heard() == ["worker_draining", "worker_down", "worker_forgotten"]
+
+
+async def test_a_request_is_listed_with_its_voice_its_length_and_its_client() -> None:
+    fleet = Fleet(1)
+    about = About("Hazel", 1200, "openai", "curl 8.5.0")
+    standing = Standing("key:shop", client="curl 8.5.0")
+    with (
+        fleet.pool.admit("r1", Requirement(), standing=standing, about=about),
+        fleet.pool.admit("r2", Requirement(), standing=standing, about=about),
+    ):
+        shown = describe_queue(fleet.pool)
+    told = {"voice": "Hazel", "characters": 1200, "protocol": "openai", "client": "curl 8.5.0"}
+    for request in (*shown["queue"], *shown["running"]):
+        assert told.items() <= request.items() and request["tenant"] == "key:shop"
+    assert len(shown["queue"]) == len(shown["running"]) == 1
