@@ -231,6 +231,11 @@ def test_the_page_is_chinese_for_who_reads_chinese(browser: Browser, fleet: Serv
         expect(page.locator(".worker .state")).to_have_text("空闲")
         expect(page.get_by_role("switch", name="实时")).to_be_checked()
         expect(page.locator(".log-line").filter(has_text="节点就绪").first).to_be_visible()
+        httpx.post(f"{fleet.url}/api/workers/w0/drain", headers=ADMIN).raise_for_status()
+        httpx.post(f"{fleet.url}/api/workers/w0/resume", headers=ADMIN).raise_for_status()
+        expect(
+            page.locator(".log-line").filter(has_text="恢复，由 127.0.0.1 的管理员操作").first
+        ).to_be_visible()
         page.click("#language")
         expect(page.locator("#workers-title")).to_have_text("Workers")
         expect(page.locator(".worker .state")).to_have_text("idle")

@@ -7,6 +7,7 @@ import { AdminAccess, adoptToken } from "../../frontend/static/js/admin/access.j
 import { LiveFeed } from "../../frontend/static/js/admin/live-feed.js";
 import { etaFields } from "../../frontend/static/js/admin/eta-section.js";
 import { isOnlyServing } from "../../frontend/static/js/admin/serving.js";
+import { messageOf, textOf } from "../../frontend/static/js/admin/event-words.js";
 import { EventLines, MAX_LINES } from "../../frontend/static/js/admin/event-lines.js";
 import { requestFacts } from "../../frontend/static/js/admin/request-row.js";
 import { SERIES_SECONDS, Series } from "../../frontend/static/js/admin/series.js";
@@ -15,6 +16,7 @@ import { storageFigures } from "../../frontend/static/js/admin/storage-section.j
 import { totals } from "../../frontend/static/js/admin/summary.js";
 import { voiceFacts } from "../../frontend/static/js/admin/voices-section.js";
 import { remark, slotUses } from "../../frontend/static/js/admin/worker-card.js";
+import { setLanguage } from "../../frontend/static/js/shared/i18n.js";
 import en from "../../frontend/static/js/i18n/admin-en.js";
 import zh from "../../frontend/static/js/i18n/admin-zh.js";
 
@@ -26,6 +28,14 @@ class MemoryStorage extends Map {
   setItem(key, value) {
     this.set(key, value);
   }
+}
+
+/** Has the words said in a language, as a page does. */
+function inLanguage(code) {
+  globalThis.localStorage ??= new MemoryStorage();
+  globalThis.document ??= { documentElement: {}, querySelectorAll: () => [] };
+  globalThis.window ??= new EventTarget();
+  setLanguage(code);
 }
 
 async function eventsOf(...pieces) {
@@ -325,6 +335,26 @@ describe("EventLines", () => {
     lines.add(Array.from({ length: MAX_LINES + 20 }, (_, id) => ({ id, at: String(1e6 + id), kind: "x", subject: "", message: "" })));
     assert.equal(lines.filtered("", "").length, MAX_LINES);
     assert.equal(lines.filtered("", "")[0].id, MAX_LINES + 19);
+  });
+});
+
+describe("a line of the log", () => {
+  const line = { kind: "admin", subject: "w0", message: "drain, by the administrator at 10.0.0.1", saying: "drain", facts: { who: "10.0.0.1" } };
+
+  test("is said in the reader's language, with what the page has a word for", (context) => {
+    context.after(() => inLanguage("en"));
+    assert.equal(messageOf(line), line.message);
+    inLanguage("zh");
+    assert.equal(messageOf(line), "排空，由 10.0.0.1 的管理员操作");
+    assert.equal(messageOf({ message: "", saying: "page_off", facts: { page: "live", who: "::1" } }), "关闭“实时”，由 ::1 的管理员操作");
+    assert.equal(messageOf({ message: "", saying: "take_cut", facts: { part: 2, flaw: "noisy" } }), "第 2 段有噪声，已截断");
+    assert.match(textOf(line), /管理员 w0 排空/);
+  });
+
+  test("of somebody else's words, or of another version, is shown as it is", () => {
+    assert.equal(messageOf({ message: "ConnectError" }), "ConnectError");
+    assert.equal(messageOf({ message: "of tomorrow", saying: "of_tomorrow", facts: {} }), "of tomorrow");
+    assert.equal(messageOf({ message: "", saying: "take_cut", facts: { part: 1, flaw: "purple" } }), "part 1 was purple and cut");
   });
 });
 

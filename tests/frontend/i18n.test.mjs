@@ -66,12 +66,15 @@ describe("both languages", () => {
 
   test("every event of the log, and of a session, has a name", async () => {
     const [log, session] = [await load("admin-en.js"), await load("sessions-en.js")];
-    const kinds = namesIn("gateway", /record\(\s*"(\w+)"/g);
+    const kinds = namesIn("gateway", /log\.say\(\s*"(\w+)"/g);
     assert.ok(kinds.length > 15, String(kinds.length));
     for (const kind of kinds) {
       assert.ok(`admin.kind.${kind}` in log, kind);
       assert.ok(`admin.family.${kind.split("_")[0]}` in log, kind);
     }
+    const sayings = found(sourceOf("gateway").match(/^SAYINGS = [^]*?^}/m)[0], /^    "(\w+)": /gm);
+    assert.ok(sayings.length > 25, String(sayings.length));
+    for (const saying of sayings) assert.ok(`admin.saying.${saying}` in log, saying);
     for (const kind of namesIn("gateway", /\.event\(\s*"(\w+)"/g)) assert.ok(`session.event.${kind}` in session, kind);
   });
 

@@ -3,7 +3,7 @@
  *
  *   const lines = new EventLines();
  *   lines.add([{ id: 2, at, kind, subject, message }]);
- *   lines.filtered("worker", "w0");         // those of a kind (or a family of kinds) that hold the words
+ *   lines.filtered("worker", "w0", textOf); // those of a kind (or a family of kinds) that hold the words
  */
 export const MAX_LINES = 500;
 
@@ -37,12 +37,15 @@ export class EventLines {
     return ids.length ? Math.min(...ids) : null;
   }
 
-  /** @param {string} family "" for all @param {string} words that all have to occur, in any case */
-  filtered(family, words) {
+  /**
+   * @param {string} family "" for all @param {string} words that all have to occur, in any case
+   * @param {(line: object) => string} read the text of a line, as it is shown
+   */
+  filtered(family, words, read = ({ kind, subject, message }) => `${kind} ${subject} ${message}`) {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    return this.#lines.filter(({ kind, subject, message }) => {
-      if (family && familyOf(kind) !== family) return false;
-      const text = `${kind} ${subject} ${message}`.toLowerCase();
+    return this.#lines.filter((line) => {
+      if (family && familyOf(line.kind) !== family) return false;
+      const text = read(line).toLowerCase();
       return wanted.every((word) => text.includes(word));
     });
   }

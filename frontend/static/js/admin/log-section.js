@@ -3,6 +3,7 @@
  */
 import { byId, h } from "../shared/dom.js";
 import { EventLines } from "./event-lines.js";
+import { kindOf, messageOf, textOf } from "./event-words.js";
 import { Section } from "./section.js";
 import { has, locale, t } from "./words.js";
 
@@ -37,7 +38,7 @@ export class LogSection extends Section {
 
   #draw() {
     this.#drawFamilies();
-    const shown = this.#lines.filtered(this.#family.value, this.#words.value);
+    const shown = this.#lines.filtered(this.#family.value, this.#words.value, textOf);
     const rows = shown.flatMap((line, index) => (sameDay(line, shown[index - 1]) ? [row(line)] : [dayOf(line), row(line)]));
     this.body.replaceChildren(...rows);
     if (rows.length === 0) this.body.append(h("li", { class: "quiet log-none" }, t("admin.logNone")));
@@ -71,13 +72,14 @@ function dayOf({ at }) {
   return h("li", { class: "log-day" }, h("time", { datetime: at.slice(0, 10) }, day));
 }
 
-function row({ at, kind, subject, message }) {
+function row(line) {
+  const { at, kind, subject } = line;
   const time = new Date(at);
   return h(
     "li",
     { class: "log-line", "data-kind": kind },
     h("time", { datetime: at, title: time.toLocaleString(locale()) }, time.toLocaleTimeString(locale())),
-    h("span", { class: "log-kind", "data-i18n": named(`admin.kind.${kind}`) }, kind.replaceAll("_", " ")),
-    h("span", { class: "log-text" }, h("b", {}, subject), " ", message),
+    h("span", { class: "log-kind" }, kindOf(line)),
+    h("span", { class: "log-text" }, h("b", {}, subject), " ", messageOf(line)),
   );
 }
