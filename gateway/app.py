@@ -10,6 +10,7 @@ from fastapi.middleware.cors import CORSMiddleware
 
 from gateway.api import (
     admin,
+    books,
     catalog,
     documents,
     encode,
@@ -28,6 +29,7 @@ from gateway.api import (
 )
 from gateway.api.permissions import check_sender
 from gateway.api.upload import AUDIO_PATHS, DOCUMENT_PATH, UPLOAD_SECONDS
+from gateway.books import Books
 from gateway.documents.reading import Documents
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
@@ -62,6 +64,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     app.state.jobs = app_jobs
+    app.state.books = Books(gateway, app_jobs)
     app.state.documents = Documents(settings.max_job_characters)
     app.state.site = Site(settings.frontend_dir)
     install_error_handlers(app, pages.lost)
@@ -90,6 +93,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         sessions,
         session_files,
         jobs,
+        books,
         documents,
     )
     for room in (*public, admin, operations, events, registration):
@@ -101,7 +105,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
 
 def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
-    """Of paths whose bodies may be larger than others."""
+    """Of paths whose bodies may be larger than others; one that ends with a slash: of all below it."""
     audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     return {
@@ -109,6 +113,9 @@ def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
         DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),
         encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),
         jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),
+        **dict.fromkeys(
+            (books.PATH, f"{books.PATH}/"), BodyLimit(books.most_bytes(settings), books.UPLOAD_SECONDS)
+        ),
         lexicon.PATH: BodyLimit(lexicon.MOST_BYTES, lexicon.UPLOAD_SECONDS),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ from gateway.jobs import Jobs, audiobook
 from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
-from gateway.jobs.result import ResultFormat, marks_of, result_pieces
+from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
 from gateway.jobs.service import disk_full
 from gateway.jobs.words import JobWords
 from gateway.service import Gateway, GatewayDep
@@ -150,14 +151,15 @@ async def get_result(
     if wanted.format == audiobook.FORMAT:
         return RangedFileResponse(await _audiobook(job, jobs, wanted), headers=headers)
     marks = await asyncio.to_thread(marks_of, files, job.sample_rate)
-    pieces = result_pieces(files.audio, job.audio_bytes, job.sample_rate, wanted, marks, noted=noted)
+    pcm = samples_of(files.audio, job.audio_bytes, job.sample_rate)
+    pieces = result_pieces(pcm, job.audio_bytes // 2, job.sample_rate, wanted, marks, noted=noted)
     return StreamingResponse(beside(pieces, jobs.encoders), headers=headers)
 
 
 async def _audiobook(job: Job, jobs: Jobs, wanted: ResultFormat) -> Path:
     """Raises ApiError 404 for a job that goes meanwhile, 507."""
     try:
-        return await jobs.audiobooks.get(job, jobs.files(job.id), wanted)
+        return await jobs.audiobook(job, wanted)
     except FileNotFoundError:
         raise _no_audio() from None
     except OSError as error:
@@ -196,10 +198,7 @@ async def _wanted(
     if format is None or format == job.format:
         sample_rate = sample_rate or order.get("sample_rate")
         bit_rate = bit_rate or order.get("bit_rate")
-    chosen = format or job.format
-    if chosen not in CONTENT_TYPES:
-        message = f"format is one of {', '.join(CONTENT_TYPES)}"
-        raise ApiError(422, "invalid_value", message, param="format")
+    chosen = checked_format(format or job.format).format
     if problem := sample_rate_problem(chosen, sample_rate):
         raise ApiError(422, "invalid_value", problem, param="sample_rate")
     if problem := bit_rate_problem(chosen, bit_rate):
@@ -207,9 +206,19 @@ async def _wanted(
     return ResultFormat(chosen, sample_rate, bit_rate)
 
 
+def checked_format(format: str, others: Sequence[str] = ()) -> ResultFormat:
+    """One in which audio is told. `others` are for the message. Raises ApiError 422."""
+    if format not in CONTENT_TYPES:
+        message = f"format is one of {', '.join((*CONTENT_TYPES, *others))}"
+        raise ApiError(422, "invalid_value", message, param="format")
+    return ResultFormat(format)
+
+
 async def _own(id: str, request: Request, gateway: Gateway, jobs: Jobs) -> tuple[Job, str | None]:
     """The job and who asks. Raises ApiError 404 for who may not see it."""
     job = await jobs.store.get(id) if is_job_id(id) else None
+    if job is not None and job.book_id is not None:
+        job = None  # which `/api/books` tells of
     if is_admin(request, gateway) and job is not None:
         return job, None
     tenant = owner_of(request, gateway)

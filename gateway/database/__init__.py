@@ -2,6 +2,8 @@
 
 from gateway.database.connection import Database, DatabaseError
 from gateway.database.tables import (
+    Book,
+    BookBlock,
     Event,
     FigureSpan,
     Job,
@@ -13,6 +15,8 @@ from gateway.database.tables import (
 )
 
 __all__ = [
+    "Book",
+    "BookBlock",
     "Database",
     "DatabaseError",
     "Event",

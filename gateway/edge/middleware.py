@@ -87,7 +87,8 @@ class EdgeMiddleware:
         """`check_sender` raises ApiError for a head whose sender may not send a body.
         `error_shape_of`: the shape of errors for a request, where it is not the one of `gateway.errors`.
 
-        `body_limits`: of certain paths; elsewhere `max_body_bytes` and `body_timeout_seconds` hold.
+        `body_limits`: of certain paths, or of all below /two/names/; elsewhere `max_body_bytes` and
+        `body_timeout_seconds` hold.
         """
         self._app = app
         self._metrics = metrics
@@ -110,7 +111,7 @@ class EdgeMiddleware:
         if scope["type"] == "websocket":
             await self._open_socket(scope, receive, send)
             return
-        limit = self._body_limits.get(scope["path"], self._body_limit)
+        limit = self._limit_of(scope["path"])
         exchange = _Exchange(receive, send, request_id, limit, self._silence_seconds, self._large)
         try:
             self._check_head(scope, exchange)
@@ -129,6 +130,10 @@ class EdgeMiddleware:
             route = getattr(scope.get("route"), "path", "unmatched")
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
             self._metrics.http_requests.labels(route, method, str(exchange.status or _NOBODY)).inc()
+
+    def _limit_of(self, path: str) -> BodyLimit:
+        below = "/".join(path.split("/", 3)[:3]) + "/"
+        return self._body_limits.get(path) or self._body_limits.get(below, self._body_limit)
 
     def _check_head(self, scope: Scope, exchange: _Exchange) -> None:
         """Raises ApiError for what can be refused before any of the body is read."""

@@ -8,7 +8,9 @@ chapters.py   where the chapters of a text begin
 files.py      its folder
 store.py      its row
 runner.py     one job, part by part
-service.py    `Jobs`: which are worked on, and what removes them
+service.py    `Jobs`: which are worked on
+sweep.py      what goes by itself
+shelf.py      what they need of books: a take of a block is a job
 result.py     the audio as a file with chapter marks
 audiobook.py  the same as m4b, which is made whole
 words.py      when its words are said

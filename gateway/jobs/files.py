@@ -29,6 +29,8 @@ from gateway.disk import Disk
 from gateway.jobs.chapters import Chapter, SpokenPart
 from gateway.sessions.files import folder_bytes, read_json, remove_folder, write_json
 
+ORPHAN_SECONDS = 3600.0
+"""After that, a folder without a row is nobody's."""
 _JOB_ID = re.compile(r"j_[A-Za-z0-9_-]{22}")
 _REQUEST, _CHAPTERS, _CLIP = "request.json", "chapters.json", "clip.json"
 _AUDIO, _PARTS, _WORDS, _LOCK = "audio.pcm", "parts.jsonl", "words.jsonl", "lock"
@@ -61,8 +63,16 @@ class JobFiles:
         """A new folder. Raises FileExistsError, and OSError ENOSPC when too little is free."""
         disk.check()
         self.folder.mkdir(parents=True, mode=0o700)
-        write_json(self.folder / _REQUEST, request)
+        self.ask_for(request)
         write_json(self.folder / _CHAPTERS, {"chapters": [asdict(chapter) for chapter in chapters]})
+
+    def ask_for(self, request: dict[str, Any]) -> None:
+        """Write down what is to be spoken."""
+        write_json(self.folder / _REQUEST, request)
+
+    def make_folder(self) -> None:
+        """Have one, as a job has that was not created by `create`."""
+        self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
 
     def lock(self) -> bool:
         """Become the one process that works on the job. False when another is, or there is no folder."""

@@ -10,9 +10,6 @@ from gateway.jobs.store import OPEN
 
 def describe(job: Job, tenant: str | None) -> dict[str, Any]:
     """As JSON, for `tenant`."""
-    error = None
-    if job.error_code is not None:
-        error = {"code": job.error_code, "message": job.error_message}
     return {
         "id": job.id,
         "title": job.title,
@@ -24,18 +21,33 @@ def describe(job: Job, tenant: str | None) -> dict[str, Any]:
         "ended_at": job.ended_at.isoformat() if job.ended_at else None,
         "characters": job.characters,
         "characters_done": job.characters if job.state == "complete" else job.characters_done,
-        "progress": 1.0 if job.state == "complete" else round(_share(job), 4),
-        "audio_seconds": round(job.audio_bytes / 2 / job.sample_rate, 3) if job.sample_rate else 0.0,
+        "progress": share_of(job),
+        "audio_seconds": audio_seconds(job),
         "eta_seconds": _eta_seconds(job),
         "size_bytes": job.size_bytes,
         "finish_reason": job.finish_reason,
-        "error": error,
+        "error": error_of(job),
         "owner_is_me": job.owner == tenant,
     }
 
 
-def _share(job: Job) -> float:
-    return min(1.0, job.characters_done / max(1, job.characters))
+def share_of(job: Job) -> float:
+    """How much of it is spoken, by characters: from 0 to 1."""
+    if job.state == "complete":
+        return 1.0
+    return round(min(1.0, job.characters_done / max(1, job.characters)), 4)
+
+
+def audio_seconds(job: Job) -> float:
+    """Of what is spoken."""
+    return round(job.audio_bytes / 2 / job.sample_rate, 3) if job.sample_rate else 0.0
+
+
+def error_of(job: Job) -> dict[str, Any] | None:
+    """Why it failed."""
+    if job.error_code is None:
+        return None
+    return {"code": job.error_code, "message": job.error_message}
 
 
 def _eta_seconds(job: Job) -> float | None:

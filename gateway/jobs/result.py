@@ -26,9 +26,18 @@ def marks_of(files: JobFiles, sample_rate: int) -> list[ChapterMark]:
     return mark_chapters(files.chapters, files.parts(), sample_rate) if sample_rate else []
 
 
+def samples_of(audio: Path, audio_bytes: int, sample_rate: int) -> Iterator[bytes]:
+    """A file of s16le samples, some seconds at a time. Blocks. Raises OSError."""
+    with audio.open("rb") as file:
+        left = audio_bytes
+        while pcm := file.read(min(left, 2 * PIECE_SECONDS * sample_rate)):
+            left -= len(pcm)
+            yield pcm
+
+
 def result_pieces(
-    audio: Path,
-    audio_bytes: int,
+    pcm: Iterator[bytes],
+    samples: int | None,
     sample_rate: int,
     wanted: ResultFormat,
     marks: Sequence[ChapterMark],
@@ -37,24 +46,21 @@ def result_pieces(
     target: Path | None = None,
     title: str = "",
 ) -> Iterator[bytes]:
-    """The file of s16le `audio` at `sample_rate`, piece by piece; with `target` it is written there instead.
+    """s16le samples as a file, piece by piece; with `target` it is written there instead.
 
-    Blocks: for a thread. Raises OSError.
+    `samples`: how many there are, if that is known. Blocks: for a thread. Raises OSError.
     """
     conversion = Conversion(
         wanted.format,
         sample_rate,
         noted=noted,
-        samples=audio_bytes // 2,
+        samples=samples,
         output_rate=wanted.sample_rate,
         bit_rate=wanted.bit_rate,
         marks=marks,
         target=target,
         title=title,
     )
-    with audio.open("rb") as file:
-        left = audio_bytes
-        while pcm := file.read(min(left, 2 * PIECE_SECONDS * sample_rate)):
-            left -= len(pcm)
-            yield conversion.process(pcm, last=not left)
+    yield from map(conversion.process, pcm)
+    yield conversion.process(b"", last=True)
     yield conversion.finish()

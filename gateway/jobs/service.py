@@ -11,9 +11,9 @@ import contextlib
 import errno
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from pathlib import Path
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,13 +22,14 @@ from gateway.database import DatabaseError, Job
 from gateway.errors import ApiError, internal_error
 from gateway.jobs import audiobook
 from gateway.jobs.audiobook import Audiobooks
-from gateway.jobs.files import JobFiles, is_job_id, new_job_id
+from gateway.jobs.files import JobFiles, new_job_id
 from gateway.jobs.request import JobRequest
-from gateway.jobs.result import ResultFormat
+from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
 from gateway.jobs.runner import JobGone, JobRunner
+from gateway.jobs.shelf import Shelf
 from gateway.jobs.store import OPEN, JobStore
+from gateway.jobs.sweep import sweep
 from gateway.service import Gateway
-from gateway.sessions.cleanup import Limits, Stored, choose
 from gateway.sessions.recording import title_of
 
 logger = structlog.get_logger(__name__)
@@ -36,7 +37,6 @@ logger = structlog.get_logger(__name__)
 _LOOK_SECONDS = 2.0
 _SWEEP_SECONDS = 60.0
 _RETRY_SECONDS = 5.0
-_ORPHAN_SECONDS = 3600.0
 _ENCODERS = 2
 _PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
 
@@ -50,9 +50,10 @@ class Jobs:
         self.store = JobStore(gateway.database, settings.max_jobs, settings.max_jobs_per_owner)
         self.encoders = asyncio.Semaphore(_ENCODERS)
         """Who makes a result waits here for its turn, a few seconds of audio at a time."""
-        self.audiobooks = Audiobooks(gateway, self.store, self.encoders)
+        self.audiobooks = Audiobooks(gateway.disk, self.encoders)
+        self.shelf: Shelf | None = None
+        """Of the books whose takes are jobs."""
         self._gateway = gateway
-        self._limits = Limits.of(settings)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._owners: Counter[str] = Counter()
         """Of the jobs that are worked on here."""
@@ -84,7 +85,7 @@ class Jobs:
         except BaseException:
             await asyncio.to_thread(files.remove)
             raise
-        self._wake.set()
+        self.wake()
         return await self.store.get(job.id) or job
 
     def _create_files(self, files: JobFiles, order: JobRequest) -> None:
@@ -101,13 +102,38 @@ class Jobs:
         """Go on with one that failed or was cancelled. Raises ApiError 409 for others."""
         if not await self.store.reopen(job.id):
             raise _wrong_state("resumed", "one that failed or was cancelled")
-        self._wake.set()
+        self.wake()
 
     async def remove(self, job: Job) -> None:
         """End it and forget it, with text and audio."""
         await self.store.remove(job.id)
-        await self._stop(job.id)
-        await asyncio.to_thread(self.files(job.id).remove)
+        await self.clear([job.id])
+
+    async def clear(self, job_ids: Sequence[str]) -> None:
+        """Leave jobs whose rows are gone, and remove their files."""
+        for job_id in job_ids:
+            await self._stop(job_id)
+            await asyncio.to_thread(self.files(job_id).remove)
+
+    def wake(self) -> None:
+        """There is something new to be worked on."""
+        self._wake.set()
+
+    async def audiobook(self, job: Job, wanted: ResultFormat) -> Path:
+        """One that is complete as m4b. Raises OSError: FileNotFoundError where the job goes meanwhile."""
+        files = self.files(job.id)
+
+        def make(target: Path) -> Iterator[bytes]:
+            pcm = samples_of(files.audio, job.audio_bytes, job.sample_rate)
+            return result_pieces(
+                pcm, job.audio_bytes // 2, job.sample_rate, wanted, marks_of(files, job.sample_rate),
+                noted=self._gateway.settings.provenance_note, target=target, title=job.title,
+            )  # fmt: skip
+
+        async def kept(size_bytes: int) -> None:
+            await self.store.change(job.id, ("complete",), size_bytes=size_bytes)
+
+        return await self.audiobooks.get(files.folder, wanted, make, kept)
 
     def files(self, job_id: str) -> JobFiles:
         """Where its text and audio are. Raises ValueError for what is no id."""
@@ -144,7 +170,7 @@ class Jobs:
             if time.monotonic() - self._swept_at > _SWEEP_SECONDS or not self._swept_at:
                 self._swept_at = time.monotonic()
                 with _problems_logged():
-                    await self._sweep()
+                    await sweep(self, self._gateway)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_SECONDS):
                     await self._wake.wait()
@@ -160,6 +186,8 @@ class Jobs:
             job = min(waiting, key=lambda job: self._owners[job.owner])  # the first of the least
             waiting.remove(job)
             files = self.files(job.id)
+            if job.book_id is not None:
+                await asyncio.to_thread(files.make_folder)
             if await asyncio.to_thread(files.lock):
                 await self._start(job, files)
 
@@ -169,6 +197,8 @@ class Jobs:
             fresh = await self.store.get(job.id)
             if fresh is None or not await self.store.change(job.id, OPEN, state="running"):
                 files.unlock()
+                if fresh is None:
+                    await asyncio.to_thread(files.remove)
                 return
         except BaseException:
             files.unlock()
@@ -193,6 +223,8 @@ class Jobs:
     async def _run(self, job: Job, files: JobFiles) -> None:
         """Raises what may be over soon: DatabaseError, SQLAlchemyError, OSError."""
         try:
+            if job.book_id is not None and not job.parts:
+                await self._ask_for(job, files)
             await JobRunner(self._gateway, self.store, job, files).run()
             self._gateway.metrics.jobs.labels("complete").inc()
             logger.info("a job is complete", job_id=job.id)
@@ -214,13 +246,29 @@ class Jobs:
             logger.exception("unhandled error", job_id=job.id)
             await self._fail(job, internal_error())
 
+    async def _ask_for(self, take: Job, files: JobFiles) -> None:
+        """Have it say what its block says now. Raises ApiError, JobGone, DatabaseError."""
+        try:
+            found = await self.shelf.order_of(take) if self.shelf is not None else None
+        except ApiError as error:
+            if error.status_code == 503:
+                raise DatabaseError(error.message) from error
+            raise
+        if found is None:
+            raise JobGone
+        order, said = found
+        await asyncio.to_thread(files.ask_for, order.model_dump(mode="json"))
+        about = {"voice": order.voice, "characters": len(order.text), "timestamps": order.timestamps}
+        if not await self.store.change(take.id, ("running",), said=said, **about):
+            raise JobGone
+
     async def _make_audiobook(self, job_id: str, files: JobFiles) -> None:
         """Before somebody asks for it, which makes it too."""
         order = await asyncio.to_thread(lambda: files.request) or {}
         wanted = ResultFormat(audiobook.FORMAT, order.get("sample_rate"), order.get("bit_rate"))
         if (job := await self.store.get(job_id)) is not None:
             with contextlib.suppress(OSError):  # which is in the log
-                await self.audiobooks.get(job, files, wanted)
+                await self.audiobook(job, wanted)
 
     async def _fail(self, job: Job, error: ApiError) -> None:
         if await self.store.end(job.id, "failed", error):
@@ -228,36 +276,13 @@ class Jobs:
             self._gateway.operations.log.say("job", job.id, "job_failed", code=error.code)
             logger.warning("a job failed", job_id=job.id, code=error.code)
 
-    # -------------------------------------------------------------------------------------------- what goes
-
-    async def _sweep(self) -> None:
-        """Remove what is old or too much, and folders of which no row tells."""
-        jobs = await self.store.all_jobs()
-        stored = [
-            Stored(job.id, job.created_at, job.used_at, job.size_bytes, job.state in OPEN, True, job.owner)
-            for job in jobs
-        ]
-        for item in choose(stored, self._limits, datetime.now(UTC)):
-            await self.store.remove(item.session_id)
-            await asyncio.to_thread(self.files(item.session_id).remove)
-            self._gateway.operations.log.say("job", item.session_id, "job_removed", reason=item.reason)
-        self._gateway.metrics.job_bytes.set(sum(job.size_bytes for job in jobs))
-        await asyncio.to_thread(self._remove_orphans, {job.id for job in jobs})
-
-    def _remove_orphans(self, known: set[str]) -> None:
-        for path in self.folder.iterdir() if self.folder.is_dir() else ():
-            if path.name in known or not is_job_id(path.name):
-                continue
-            if time.time() - path.stat().st_mtime > _ORPHAN_SECONDS:
-                self.files(path.name).remove()
-
 
 @contextlib.contextmanager
 def _problems_logged() -> Iterator[None]:
     """The database or the disk may be away for a while; the gateway goes on."""
     try:
         yield
-    except _PROBLEMS as error:
+    except (*_PROBLEMS, ApiError) as error:
         logger.warning("jobs cannot be kept up", reason=type(error).__name__)
     except Exception:
         logger.exception("the upkeep of jobs failed")

@@ -1,5 +1,7 @@
 """The rows of jobs: whose they are, how far they are, which are to be worked on.
 
+A take of a book is a job, too; it counts as the book's, and is listed with it alone.
+
 Everything raises DatabaseError or SQLAlchemyError. What writes is whole also when its caller is cancelled.
 """
 
@@ -20,6 +22,9 @@ from gateway.errors import ApiError
 OPEN = ("queued", "running")
 """States in which a job is worked on, or will be."""
 _LOCK = 0x6A6F6273
+_BY_ITSELF = Job.book_id.is_(None)
+_FIRST_OF_AN_OWNER = 64
+"""Jobs that are looked at: a book may have thousands that wait."""
 _NO_ERROR = {"error_code": None, "error_message": None, "ended_at": None}
 
 
@@ -38,10 +43,10 @@ class JobStore:
     async def _add(self, job: Job) -> None:
         async with self._database.transaction() as rows:
             await lock(rows, _LOCK)
-            if await _count(rows, Job.owner == job.owner) >= self._most_per_owner:
+            if await _count(rows, _BY_ITSELF, Job.owner == job.owner) >= self._most_per_owner:
                 message = f"a client has at most {self._most_per_owner} jobs: delete some first"
                 raise ApiError(429, "too_many_jobs", message, retry_after_seconds=60)
-            if await _count(rows) >= self._most:
+            if await _count(rows, _BY_ITSELF) >= self._most:
                 message = f"the service keeps at most {self._most} jobs"
                 raise ApiError(429, "too_many_jobs", message, retry_after_seconds=60)
             rows.add(job)
@@ -55,7 +60,8 @@ class JobStore:
         self, owner: str | None, limit: int, before: tuple[datetime, str] | None = None
     ) -> list[Job]:
         """The newest first; everybody's when `owner` is None. `before`: created_at and id of the last one."""
-        statement = select(Job).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
+        newest = (Job.created_at.desc(), Job.id.desc())
+        statement = select(Job).where(_BY_ITSELF).order_by(*newest).limit(limit)
         if owner is not None:
             statement = statement.where(Job.owner == owner)
         if before is not None:
@@ -66,15 +72,23 @@ class JobStore:
             return list(await rows.scalars(statement))
 
     async def open_jobs(self) -> list[Job]:
-        """Those that are to be worked on, the oldest first."""
-        statement = select(Job).where(Job.state.in_(OPEN)).order_by(Job.created_at, Job.id)
+        """Those that are to be worked on, each owner's first, the oldest first."""
+        order = (Job.precedence.desc(), Job.created_at, Job.id)
+        number = func.row_number().over(partition_by=Job.owner, order_by=order)
+        ranked = select(Job.id, number.label("number")).where(Job.state.in_(OPEN)).subquery()
+        first = select(ranked.c.id).where(ranked.c.number <= _FIRST_OF_AN_OWNER)
         async with self._database.transaction() as rows:
-            return list(await rows.scalars(statement))
+            return list(await rows.scalars(select(Job).where(Job.id.in_(first)).order_by(*order)))
 
     async def all_jobs(self) -> list[Job]:
-        """The least recently used first."""
+        """The least recently used first, without takes."""
         async with self._database.transaction() as rows:
-            return list(await rows.scalars(select(Job).order_by(Job.used_at, Job.id)))
+            return list(await rows.scalars(select(Job).where(_BY_ITSELF).order_by(Job.used_at, Job.id)))
+
+    async def kept(self) -> dict[str, int]:
+        """Bytes of each job and take."""
+        async with self._database.transaction() as rows:
+            return dict((await rows.execute(select(Job.id, Job.size_bytes))).all())
 
     async def change(self, job_id: str, states: Sequence[str], **columns: Any) -> bool:
         """Set columns of a job in one of the states; False when it is in another, or gone."""
@@ -94,13 +108,13 @@ class JobStore:
         """Go on with one that failed or was cancelled; False for others."""
         return await self.change(job_id, ("failed", "cancelled"), state="queued", **_NO_ERROR)
 
-    async def remove(self, job_id: str) -> bool:
-        """Forget it; False when it is gone."""
-        return await to_its_end(self._remove(job_id))
+    async def remove(self, job_id: str) -> None:
+        """Forget it."""
+        await to_its_end(self._remove(job_id))
 
-    async def _remove(self, job_id: str) -> bool:
+    async def _remove(self, job_id: str) -> None:
         async with self._database.transaction(erasing=True) as rows:
-            return (await rows.execute(delete(Job).where(Job.id == job_id))).rowcount > 0
+            await rows.execute(delete(Job).where(Job.id == job_id))
 
 
 async def _count(rows: AsyncSession, *conditions: Any) -> int:

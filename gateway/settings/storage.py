@@ -23,10 +23,12 @@ class StorageSettings(BaseModel):
     record_sessions: Annotated[Literal["off", "ask", "all"], BeforeValidator(off_is_a_word)] = "ask"
     """Whose sessions are recorded: nobody's, theirs who ask with `record`, or everybody's."""
     session_retention_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 90
-    """How long a session, or a job, is kept from its beginning on; 0: for ever."""
+    """How long a session, or a job, is kept from its beginning on, and a book after its last use; 0: for
+    ever.
+    """
     session_max_storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 20
-    """10^9 bytes of all sessions, and as many of all jobs; beyond them the least recently used go. 0: any
-    number.
+    """10^9 bytes of all sessions, and as many of all jobs and books; beyond them the least recently used go.
+    0: any number.
     """
     session_max_owner_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5
     """The same of one owner's, an API key or an address."""
@@ -37,9 +39,17 @@ class StorageSettings(BaseModel):
     max_jobs_per_owner: Annotated[int, Field(ge=0)] = 50
     """The same of one owner's, an API key or an address."""
     max_job_characters: Annotated[int, Field(gt=0)] = 1_000_000
-    """Longest text of a job."""
+    """Longest text of a job, a book or a document."""
     max_document_bytes: Bytes = 50 << 20
     """Size of a file that is sent to be read as a document."""
+    max_books: Annotated[int, Field(ge=0)] = 1000
+    """Books that the service keeps."""
+    max_books_per_owner: Annotated[int, Field(ge=0)] = 50
+    """The same of one owner's, an API key or an address."""
+    max_book_blocks: Annotated[int, Field(gt=0)] = 10_000
+    """Chapters and paragraphs of a book; all its text has `max_job_characters`."""
+    max_block_takes: Annotated[int, Field(ge=2)] = 10
+    """Takes of one block of a book."""
     jobs_at_once: Annotated[int, Field(gt=0)] = 2
     """Jobs that a gateway works on at the same time, each on one slot at most."""
     max_voices: Annotated[int, Field(ge=0)] = 1000

@@ -84,6 +84,19 @@ ADMIN = {
 
 OWNED = {
     ("POST", "/api/documents"),
+    ("DELETE", "/api/books/{id}"),
+    ("DELETE", "/api/books/{id}/blocks/{block}/takes/{take}"),
+    ("DELETE", "/api/books/{id}/make"),
+    ("GET", "/api/books"),
+    ("GET", "/api/books/{id}"),
+    ("GET", "/api/books/{id}/blocks/{block}/takes/{take}/audio"),
+    ("GET", "/api/books/{id}/export"),
+    ("PATCH", "/api/books/{id}"),
+    ("POST", "/api/books"),
+    ("POST", "/api/books/{id}/blocks/{block}/takes"),
+    ("POST", "/api/books/{id}/make"),
+    ("PUT", "/api/books/{id}/blocks"),
+    ("PUT", "/api/books/{id}/blocks/{block}/take"),
     ("DELETE", "/api/jobs/{id}"),
     ("GET", "/api/jobs"),
     ("GET", "/api/jobs/{id}"),
@@ -119,7 +132,7 @@ OWNED = {
     ("POST", "/v1/audio/voice_consents/{id}"),
     ("POST", "/v1/audio/voices"),
 }
-"""Of what has an owner: the tests of sessions, jobs, voices and lexicons tell owners and strangers apart."""
+"""Of what has an owner: tests of sessions, jobs, books, voices, lexicons tell owners and strangers apart."""
 
 WORKERS = {("POST", "/api/registrations")}
 METRICS = {("GET", "/metrics")}

@@ -18,7 +18,7 @@ import soundfile
 
 from gateway.app import create_app
 from gateway.audio.note import SOURCE_TYPE
-from gateway.jobs import service
+from gateway.jobs import service, sweep
 from gateway.jobs.files import JobFiles
 from gateway.jobs.result import result_pieces
 from gateway.service import Gateway
@@ -191,7 +191,7 @@ async def test_an_audiobook_of_a_job_that_goes_is_left(
     async with running(tmp_path, reading_worker()) as service:
         job_id = await service.post()
         await service.until(job_id, "complete")
-        monkeypatch.setattr("gateway.jobs.audiobook.result_pieces", slow)
+        monkeypatch.setattr("gateway.jobs.service.result_pieces", slow)
         async with service.at() as http:
             fetching = asyncio.create_task(http.get(f"/api/jobs/{job_id}/result", params={"format": "m4b"}))
             await asyncio.to_thread(begun.wait)
@@ -411,14 +411,14 @@ async def test_a_job_that_another_process_works_on_is_left_to_it(tmp_path: Path)
 
 
 async def test_what_is_old_or_without_a_row_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_ORPHAN_SECONDS", -1)
+    monkeypatch.setattr(sweep, "ORPHAN_SECONDS", -1)
     options = {"session_retention_days": 1e-9, "working": False}
     async with running(tmp_path, reading_worker(), **options) as gateway:
         waiting, ended = [await gateway.post() for _ in range(2)]
         await gateway.jobs.store.end(ended, "failed")
         orphan = gateway.jobs.files("j_" + "x" * 22)
         orphan.create({}, [], gateway.gateway.disk)
-        await gateway.jobs._sweep()
+        await sweep.sweep(gateway.jobs, gateway.gateway)
         assert [path.name for path in gateway.jobs.folder.iterdir()] == [waiting]
         assert [job.id for job in await gateway.jobs.store.all_jobs()] == [waiting]
 

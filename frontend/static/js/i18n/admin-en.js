@@ -159,6 +159,7 @@ export default {
   "admin.kind.admin": "administrator",
   "admin.kind.voice": "voice",
   "admin.kind.job": "long text",
+  "admin.kind.book": "book",
   "admin.kind.session": "session",
   "admin.kind.lexicon": "pronunciation",
   "admin.kind.retake": "spoken again",

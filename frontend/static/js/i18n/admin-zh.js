@@ -156,6 +156,7 @@ export default {
   "admin.kind.admin": "管理员",
   "admin.kind.voice": "音色",
   "admin.kind.job": "长文本",
+  "admin.kind.book": "书",
   "admin.kind.session": "会话",
   "admin.kind.lexicon": "读音",
   "admin.kind.retake": "重新朗读",

@@ -1,0 +1,252 @@
+"""`/api/books`: texts in blocks, each spoken by itself, to write, make, hear, choose and export."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from gateway.api.file_response import RangedFileResponse
+from gateway.api.jobs import checked_format
+from gateway.api.permissions import is_admin, owner_of, refuse_cross_site
+from gateway.api.word_files import beside, words_response
+from gateway.audio.formats import content_type_of, output_sample_rate
+from gateway.audio.note import note_headers
+from gateway.books import Books
+from gateway.books.export import Export
+from gateway.books.listing import describe, describe_row
+from gateway.books.request import BlocksChange, BookChange, MakeRequest, NewBook, TakeChoice, TakeRequest
+from gateway.books.service import not_ready, unknown_block
+from gateway.books.store import gone
+from gateway.database import Book, BookBlock, Job
+from gateway.errors import ApiError
+from gateway.jobs import audiobook
+from gateway.jobs.result import ResultFormat, result_pieces, samples_of
+from gateway.jobs.service import Jobs, disk_full
+from gateway.service import GatewayDep
+from gateway.settings import GatewaySettings
+
+PATH = "/api/books"
+UPLOAD_SECONDS = 60.0
+_SUBTITLES = ("srt", "vtt")
+_BYTES_OF_A_BLOCK = 512
+"""In JSON, beside its text."""
+router = APIRouter(prefix=PATH)
+
+
+def most_bytes(settings: GatewaySettings) -> int:
+    """Of a body: JSON spells few characters in more than six bytes."""
+    return 6 * settings.max_job_characters + _BYTES_OF_A_BLOCK * settings.max_book_blocks + (1 << 20)
+
+
+async def _books(request: Request) -> Books:
+    return request.app.state.books
+
+
+async def _jobs(request: Request) -> Jobs:
+    return request.app.state.jobs
+
+
+BooksDep = Annotated[Books, Depends(_books)]
+JobsDep = Annotated[Jobs, Depends(_jobs)]
+Mutation = Depends(refuse_cross_site)
+
+
+async def _own_book(id: str, request: Request, gateway: GatewayDep, books: BooksDep) -> Book:
+    """The book of a path. Raises ApiError 404 for who may not see it."""
+    book = await books.store.get(id)
+    if book is None or not (is_admin(request, gateway) or book.owner == owner_of(request, gateway)):
+        raise gone()
+    return book
+
+
+OwnBook = Annotated[Book, Depends(_own_book)]
+
+
+async def _block_of(block: str, book: OwnBook, books: BooksDep) -> BookBlock:
+    found = await books.store.block(book.id, block)
+    if found is None:
+        raise unknown_block()
+    return found
+
+
+OwnBlock = Annotated[BookBlock, Depends(_block_of)]
+
+
+async def _take_of(books: Books, block: BookBlock, take_id: str) -> Job:
+    found = await books.takes.one(block, take_id)
+    if found is None:
+        raise ApiError(404, "unknown_take", "the block has no such take", param="take")
+    return found
+
+
+async def _whole(books: Books, book_id: str, status: int = 200) -> Response:
+    """The answer that tells all of a book."""
+    found = await books.read(book_id)
+    told = await asyncio.to_thread(lambda: json.dumps(describe(*found), ensure_ascii=False).encode())
+    headers = {"Location": f"{PATH}/{book_id}"} if status == 201 else {}
+    return Response(told, status, headers, "application/json")
+
+
+@router.get("")
+async def list_books(request: Request, gateway: GatewayDep, books: BooksDep) -> dict[str, Any]:
+    """One's own books, the newest first, without their blocks."""
+    rows = await books.store.list(owner_of(request, gateway))
+    progress = await books.progress([row.id for row in rows])
+    return {"books": [describe_row(row, progress[row.id]) for row in rows]}
+
+
+@router.post("", dependencies=[Mutation], status_code=201, response_class=Response)
+async def create_book(order: NewBook, request: Request, gateway: GatewayDep, books: BooksDep) -> Response:
+    """A new book of these blocks; nothing of it is spoken yet."""
+    book = await books.create(order, owner_of(request, gateway))
+    return await _whole(books, book.id, 201)
+
+
+@router.get("/{id}", response_class=Response)
+async def get_book(book: OwnBook, books: BooksDep) -> Response:
+    """All of a book: its blocks, their takes, and how far it is."""
+    return await _whole(books, book.id)
+
+
+@router.patch("/{id}", dependencies=[Mutation], response_class=Response)
+async def change_book(change: BookChange, book: OwnBook, books: BooksDep) -> Response:
+    """Set title, voice or language; what is left out stays."""
+    await books.change(book, change)
+    return await _whole(books, book.id)
+
+
+@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+async def delete_book(book: OwnBook, books: BooksDep) -> None:
+    """Remove a book with its takes."""
+    await books.remove(book.id)
+
+
+@router.put("/{id}/blocks", dependencies=[Mutation], response_class=Response)
+async def put_blocks(change: BlocksChange, book: OwnBook, books: BooksDep) -> Response:
+    """Have these blocks in this order. Blocks that are missing go with their takes."""
+    await books.replace(book, change)
+    return await _whole(books, book.id)
+
+
+@router.post("/{id}/make", dependencies=[Mutation], status_code=202, response_class=Response)
+async def make_book(
+    book: OwnBook, books: BooksDep, order: Annotated[MakeRequest | None, Body()] = None
+) -> Response:
+    """Speak blocks: those that are named, else all that have no take of what they say now."""
+    await books.make(book, order.blocks if order else None)
+    return await _whole(books, book.id, 202)
+
+
+@router.delete("/{id}/make", dependencies=[Mutation], response_class=Response)
+async def stop_book(book: OwnBook, books: BooksDep) -> Response:
+    """Drop takes that wait or are being made."""
+    await books.stop(book)
+    return await _whole(books, book.id)
+
+
+@router.post("/{id}/blocks/{block}/takes", dependencies=[Mutation], status_code=202, response_class=Response)
+async def add_take(
+    book: OwnBook, block: OwnBlock, books: BooksDep, order: Annotated[TakeRequest | None, Body()] = None
+) -> Response:
+    """Speak a block once more, before what waits already. The same seed makes the same take."""
+    await books.take_again(book, block, order.seed if order else None)
+    return await _whole(books, book.id, 202)
+
+
+@router.put("/{id}/blocks/{block}/take", dependencies=[Mutation], response_class=Response)
+async def choose_take(choice: TakeChoice, book: OwnBook, block: OwnBlock, books: BooksDep) -> Response:
+    """Choose the take that is heard."""
+    await books.choose(block, await _take_of(books, block, choice.take))
+    return await _whole(books, book.id)
+
+
+@router.delete("/{id}/blocks/{block}/takes/{take}", dependencies=[Mutation], status_code=204)
+async def delete_take(take: str, block: OwnBlock, books: BooksDep) -> None:
+    """Remove a take."""
+    await books.remove_take(await _take_of(books, block, take))
+
+
+@router.get("/{id}/blocks/{block}/takes/{take}/audio", response_class=StreamingResponse)
+async def get_take(
+    take: str,
+    block: OwnBlock,
+    gateway: GatewayDep,
+    books: BooksDep,
+    jobs: JobsDep,
+    format: Annotated[str, Query(max_length=16)] = "wav",
+) -> Response:
+    """The audio of a take as a file; any format of `POST /tts`."""
+    found = await _take_of(books, block, take)
+    wanted = checked_format(format)
+    if wanted.format == audiobook.FORMAT:
+        raise ApiError(422, "invalid_value", "format: m4b is for whole books", param="format")
+    if found.state != "complete":
+        raise not_ready()
+    audio = jobs.files(found.id).audio
+    if not audio.is_file():
+        raise ApiError(404, "no_audio", "there is no audio", param="take")
+    noted = gateway.settings.provenance_note
+    pcm = samples_of(audio, found.audio_bytes, found.sample_rate)
+    pieces = result_pieces(pcm, found.audio_bytes // 2, found.sample_rate, wanted, (), noted=noted)
+    headers = _headers(found.id, wanted.format, found.sample_rate, noted)
+    return StreamingResponse(beside(pieces, jobs.encoders), headers=headers)
+
+
+@router.get("/{id}/export", response_class=StreamingResponse)
+async def export_book(
+    book: OwnBook,
+    gateway: GatewayDep,
+    books: BooksDep,
+    jobs: JobsDep,
+    format: Annotated[str, Query(max_length=16)] = "mp3",
+) -> Response:
+    """The takes that are heard as one file: audio with chapter marks, or `srt` and `vtt` subtitles."""
+    noted = gateway.settings.provenance_note
+    wanted = None if format in _SUBTITLES else checked_format(format, _SUBTITLES)
+    export = await books.export(book)
+    if wanted is None:
+        answer = await words_response(export, book.id, format, noted=noted)
+        answer.headers["Content-Disposition"] = _attachment(book.title, format)
+        return answer
+    headers = _headers(book.title, wanted.format, export.sample_rate, noted)
+    if wanted.format == audiobook.FORMAT:
+        return await _audiobook(books, export, wanted, headers)
+    pieces = await asyncio.to_thread(export.pieces, wanted, noted=noted)
+    return StreamingResponse(beside(pieces, jobs.encoders), headers=headers)
+
+
+async def _audiobook(
+    books: Books, export: Export, wanted: ResultFormat, headers: dict[str, str]
+) -> RangedFileResponse:
+    """Raises ApiError: 409 where the book is changed meanwhile, 507."""
+    try:
+        return RangedFileResponse(await books.audiobook(export, wanted), headers=headers)
+    except FileNotFoundError:
+        raise ApiError(409, "book_changed", "the book was changed meanwhile: ask again") from None
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise disk_full() from error
+
+
+def _headers(name: str, format: str, sample_rate: int, noted: bool) -> dict[str, str]:
+    rate = output_sample_rate(format, None, sample_rate)
+    return {
+        "Content-Disposition": _attachment(name, format.partition("-")[0]),
+        "Content-Type": content_type_of(format, rate),
+        "X-Sample-Rate": str(rate),
+        **note_headers(noted),
+    }
+
+
+def _attachment(name: str, suffix: str) -> str:
+    """A file's name for browsers, in any script (RFC 6266)."""
+    plain = "".join(each if each.isascii() and (each.isalnum() or each in " -_") else "_" for each in name)
+    told = quote(f"{name}.{suffix}", safe="")
+    return f"attachment; filename=\"{plain.strip() or 'book'}.{suffix}\"; filename*=UTF-8''{told}"

@@ -1,0 +1,146 @@
+"""The bodies of `/api/books`, and what a take says of a block."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from gateway.errors import ApiError
+from gateway.jobs.request import JobRequest, Line
+from gateway.requests import MAX_SEED, Language
+from gateway.settings import GatewaySettings
+from gateway.text.lexicon import MOST_REQUEST_ENTRIES, check_entries
+from models.sentences import has_words
+
+LONGEST_PAUSE_MS = 10_000
+_USUAL_PAUSE_MS = 700
+_MOST_VOICES = 100
+
+Title = Annotated[Line, Field(min_length=1, max_length=160)]
+VoiceName = Annotated[Line, Field(min_length=1, max_length=128)]
+Id = Annotated[Line, Field(min_length=1, max_length=40)]
+
+
+def _check_pronunciations(entries: dict[str, str]) -> dict[str, str]:
+    return check_entries(entries, MOST_REQUEST_ENTRIES)
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NewBlock(_Body):
+    """A chapter's heading or a paragraph."""
+
+    kind: Literal["chapter", "paragraph"] = "paragraph"
+    """What it is: with a chapter, one begins in the exported file."""
+    text: Annotated[Line, Field(min_length=1)]
+    """What is spoken."""
+    voice: VoiceName | None = None
+    """Who speaks it; None: the book's voice."""
+    pause_ms: Annotated[int, Field(ge=0, le=LONGEST_PAUSE_MS)] = _USUAL_PAUSE_MS
+    """Milliseconds of silence after it."""
+    pronunciations: Annotated[dict[str, str], AfterValidator(_check_pronunciations)] = Field(
+        default_factory=dict
+    )
+    """Words of it and how they are said."""
+
+
+class Block(NewBlock):
+    """One that is there already has an id."""
+
+    id: Id | None = None
+    """None: a new one."""
+
+
+class NewBook(_Body):
+    """The body of `POST /api/books`."""
+
+    title: Title
+    """What it is called."""
+    voice: VoiceName = "default"
+    """Who speaks blocks that name nobody."""
+    language: Language | None = None
+    """Of its text; None: told from each block."""
+    blocks: list[NewBlock]
+    """What is spoken, in this order."""
+
+
+class BookChange(_Body):
+    """The body of `PATCH /api/books/{id}`; what is left out stays."""
+
+    title: Title = ""
+    """What it is called."""
+    voice: VoiceName = ""
+    """Who speaks blocks that name nobody."""
+    language: Language | None = None
+    """Of its text; None: told from each block."""
+
+
+class BlocksChange(_Body):
+    """The body of `PUT /api/books/{id}/blocks`."""
+
+    version: int
+    """That of the book that was changed."""
+    blocks: list[Block]
+    """All that there are then, in this order."""
+
+
+class MakeRequest(_Body):
+    """The body of `POST /api/books/{id}/make`."""
+
+    blocks: list[Id] | None = None
+    """Ids; None: all that have no take of what they say now."""
+
+
+class TakeRequest(_Body):
+    """The body of `POST /api/books/{id}/blocks/{block}/takes`."""
+
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
+    """Of the take; None: one at random."""
+
+
+class TakeChoice(_Body):
+    """The body of `PUT /api/books/{id}/blocks/{block}/take`."""
+
+    take: Id
+    """Id of the take that is heard."""
+
+
+def check_blocks(blocks: Sequence[NewBlock], settings: GatewaySettings) -> None:
+    """Raise ApiError 422 when there are too many, or too much text in them."""
+    if len(blocks) > settings.max_book_blocks:
+        message = f"blocks: a book has at most {settings.max_book_blocks}, not {len(blocks)}"
+        raise ApiError(422, "too_many_blocks", message, param="blocks")
+    characters, limit = sum(len(block.text) for block in blocks), settings.max_job_characters
+    if characters > limit:
+        message = f"blocks have {characters} characters together, at most {limit} are allowed for a book"
+        raise ApiError(422, "text_too_long", message, param="blocks")
+    voices = {block.voice for block in blocks}
+    if len(voices) > _MOST_VOICES:
+        message = f"blocks: a book has at most {_MOST_VOICES} voices, not {len(voices)}"
+        raise ApiError(422, "too_many_book_voices", message, param="blocks")
+
+
+def said_by(text: str, voice: str, language: str | None, pronunciations: Mapping[str, Any]) -> str:
+    """The sum of what a take depends on but the seed; empty for a text without words, which is silence."""
+    if not has_words(text):
+        return ""
+    what = [text, voice, language, sorted(pronunciations.items())]
+    return hashlib.sha256(json.dumps(what, ensure_ascii=True).encode()).hexdigest()
+
+
+def order_for(
+    text: str, voice: str, language: str | None, pronunciations: Mapping[str, Any], seed: int | None
+) -> JobRequest:
+    """The job that speaks a block. Raises ApiError 422 where there are no words."""
+    if not has_words(text):
+        raise ApiError(422, "empty_text", "the block has no words", param="text")
+    return JobRequest(
+        text=text, voice=voice, language=language, lexicon=dict(pronunciations), seed=seed, format="wav",
+        timestamps="word", chapters="none",
+    )  # fmt: skip

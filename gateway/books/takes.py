@@ -1,0 +1,134 @@
+"""The rows of takes: jobs that belong to a block of a book."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.books.choice import chosen, is_awaited
+from gateway.books.store import BookStore, delete_rows
+from gateway.database import Book, BookBlock, Job
+from gateway.database.tables import now
+from gateway.database.transactions import lock, to_its_end
+from gateway.errors import ApiError
+from gateway.jobs.files import new_job_id
+from gateway.jobs.store import OPEN
+from gateway.requests import random_seed
+
+_LOCK = 0x74616B65
+_BYTES_PER_CHARACTER = 2 * 24_000 // 15
+"""Of speech, as far as can be known before it is there."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much there may be."""
+
+    takes_of_a_block: int
+    owner_bytes: int | None
+    """Of jobs and takes; None: any number."""
+
+
+class TakeStore:
+    """Reads and writes them. Raises ApiError 503 when the database cannot be used."""
+
+    def __init__(self, books: BookStore, bounds: Bounds) -> None:
+        self._books = books
+        self._bounds = bounds
+
+    async def of(self, book_id: str) -> dict[str, list[Job]]:
+        """Id of a block -> its takes, the oldest first."""
+        async with self._books.rows() as rows:
+            return await takes_of(rows, book_id)
+
+    async def one(self, block: BookBlock, take_id: str) -> Job | None:
+        """One of a block."""
+        async with self._books.rows() as rows:
+            take = await rows.get(Job, take_id)
+        return take if take is not None and take.block_id == block.id else None
+
+    async def add(
+        self, book: Book, blocks: Sequence[BookBlock], seed: int | None = None, *, first: bool, again: bool
+    ) -> list[str]:
+        """One more take of each block; ids of takes that gave way to them.
+
+        A take that failed gives way, and the oldest that is stale where there are too many. first: before
+        what waits already. again: also of blocks of which one is awaited. Raises ApiError: 409 too many
+        takes, 507 too many bytes.
+        """
+        return await to_its_end(self._add(book, blocks, seed, first, again))
+
+    async def _add(
+        self, book: Book, blocks: Sequence[BookBlock], seed: int | None, first: bool, again: bool
+    ) -> list[str]:
+        async with self._books.rows() as rows:
+            await lock(rows, _LOCK)
+            if await rows.get(Book, book.id) is None:
+                return []
+            takes = await takes_of(rows, book.id)
+            wanted = [block for block in blocks if again or not is_awaited(block, takes.get(block.id, ()))]
+            await self._check_bytes(rows, book.owner, wanted)
+            given_way = [
+                take.id for block in wanted for take in self._give_way(block, takes.get(block.id, []))
+            ]
+            await delete_rows(rows, Job, given_way)
+            began = now()
+            for number, block in enumerate(wanted):
+                chosen_seed = random_seed() if seed is None else seed
+                rows.add(_new_take(book, block, chosen_seed, first, began + timedelta(microseconds=number)))
+            return given_way
+
+    def _give_way(self, block: BookBlock, takes: Sequence[Job]) -> list[Job]:
+        """Takes that one more takes the place of. Raises ApiError 409 where all of them are of use."""
+        gone = [take for take in takes if take.state == "failed"]
+        left = [take for take in takes if take not in gone]
+        if len(left) < self._bounds.takes_of_a_block:
+            return gone
+        heard = chosen(block, left)
+        ready = [take for take in left if take.state == "complete" and take is not heard]
+        stale = next((take for take in ready if take.said != block.said), None)
+        if stale is None:
+            message = f"a block has at most {self._bounds.takes_of_a_block} takes: delete one first"
+            raise ApiError(409, "too_many_takes", message, param="blocks")
+        return [*gone, stale]
+
+    async def _check_bytes(self, rows: AsyncSession, owner: str, wanted: Sequence[BookBlock]) -> None:
+        limit = self._bounds.owner_bytes
+        if limit is None:
+            return
+        kept = await rows.scalar(select(func.sum(Job.size_bytes)).where(Job.owner == owner)) or 0
+        if int(kept) + _BYTES_PER_CHARACTER * sum(len(block.text) for block in wanted) > limit:
+            message = f"a client keeps at most {limit / 10**9:g} GB of jobs and takes: delete some first"
+            raise ApiError(507, "storage_full", message, param="blocks")
+
+    async def remove(self, book_id: str, take_id: str | None = None) -> list[str]:
+        """Forget one, or all that wait or are being made; their ids."""
+        return await to_its_end(self._remove(book_id, take_id))
+
+    async def _remove(self, book_id: str, take_id: str | None) -> list[str]:
+        which = Job.state.in_(OPEN) if take_id is None else Job.id == take_id
+        async with self._books.rows() as rows:
+            ids = list(await rows.scalars(select(Job.id).where(Job.book_id == book_id, which)))
+            await delete_rows(rows, Job, ids)
+            return ids
+
+
+def _new_take(book: Book, block: BookBlock, seed: int, first: bool, created_at: datetime) -> Job:
+    return Job(
+        id=new_job_id(), owner=book.owner, book_id=book.id, block_id=block.id, format="wav",
+        voice=block.voice or book.voice, characters=len(block.text), seed=seed, precedence=int(first),
+        created_at=created_at,
+    )  # fmt: skip
+
+
+async def takes_of(rows: AsyncSession, book_id: str) -> dict[str, list[Job]]:
+    """Id of a block -> its takes, the oldest first."""
+    found: dict[str, list[Job]] = {}
+    order = (Job.created_at, Job.id)
+    for take in await rows.scalars(select(Job).where(Job.book_id == book_id).order_by(*order)):
+        found.setdefault(take.block_id, []).append(take)
+    return found

@@ -1,0 +1,55 @@
+"""What goes by itself: jobs and books that are old or too much, and folders of which no row tells."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from gateway.jobs.files import ORPHAN_SECONDS, JobFiles, is_job_id
+from gateway.jobs.shelf import Shelf
+from gateway.jobs.store import OPEN, JobStore
+from gateway.service import Gateway
+from gateway.sessions.cleanup import Limits, Stored, choose
+
+
+class Swept(Protocol):
+    """The jobs of a gateway."""
+
+    folder: Path
+    store: JobStore
+    shelf: Shelf | None
+
+    def files(self, job_id: str) -> JobFiles:
+        """Of one of them."""
+
+
+async def sweep(jobs: Swept, gateway: Gateway) -> None:
+    """Remove it. Raises DatabaseError, SQLAlchemyError, OSError, and ApiError 503."""
+    stored = await jobs.shelf.stored() if jobs.shelf is not None else []
+    stored += [
+        Stored(job.id, job.created_at, job.used_at, job.size_bytes, job.state in OPEN, True, job.owner)
+        for job in await jobs.store.all_jobs()
+    ]
+    for item in choose(stored, Limits.of(gateway.settings), datetime.now(UTC)):
+        kind = "job" if is_job_id(item.session_id) else "book"
+        if kind == "job":
+            await jobs.store.remove(item.session_id)
+            await asyncio.to_thread(jobs.files(item.session_id).remove)
+        else:
+            await jobs.shelf.remove(item.session_id)
+        gateway.operations.log.say(kind, item.session_id, "job_removed", reason=item.reason)
+    kept = await jobs.store.kept()
+    gateway.metrics.job_bytes.set(sum(kept.values()))
+    await asyncio.to_thread(_remove_orphans, jobs, kept.keys())
+
+
+def _remove_orphans(jobs: Swept, known: Collection[str]) -> None:
+    for path in jobs.folder.iterdir() if jobs.folder.is_dir() else ():
+        if path.name in known or not is_job_id(path.name):
+            continue
+        if time.time() - path.stat().st_mtime > ORPHAN_SECONDS:
+            jobs.files(path.name).remove()

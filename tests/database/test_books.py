@@ -1,0 +1,94 @@
+"""Books and their takes, on both kinds of database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from gateway.books.progress import progress_of
+from gateway.books.request import Block, NewBlock
+from gateway.books.store import BookStore
+from gateway.books.takes import Bounds, TakeStore
+from gateway.database import Book, Database
+from gateway.database.tables import now
+from gateway.errors import ApiError
+from gateway.jobs.store import _FIRST_OF_AN_OWNER, JobStore
+
+TEXTS = ["One", "They walked.", "* * *"]
+
+
+@pytest.fixture
+async def books(database: Database) -> BookStore:
+    store = BookStore(database, 3, 2)
+    book = Book(id="b_1", owner="ann", title="The Walk", voice="default")
+    await store.add(book, [NewBlock(text=text) for text in TEXTS])
+    return store
+
+
+async def test_a_book_is_kept_changed_and_forgotten(books: BookStore) -> None:
+    book, blocks = await books.get("b_1"), await books.blocks("b_1")
+    assert [block.text for block in blocks] == TEXTS and [bool(block.said) for block in blocks] == [1, 1, 0]
+    takes = TakeStore(books, Bounds(3, None))
+    await takes.add(book, blocks[:2], first=False, again=False)
+    kept = Block(id=blocks[1].id, text="They ran.", voice="Ann")
+    (gone,) = await books.replace("b_1", 1, [kept, Block(text="New.")])
+    assert [block.text for block in await books.blocks("b_1")] == ["They ran.", "New."]
+    with pytest.raises(ApiError, match="changed meanwhile"):
+        await books.replace("b_1", 1, [kept])
+    before = [block.said for block in await books.blocks("b_1")]
+    await books.change("b_1", {"voice": "Bob"})
+    assert [a == b.said for a, b in zip(before, await books.blocks("b_1"), strict=True)] == [True, False]
+    (left,) = await books.remove("b_1")
+    assert left != gone and await books.blocks("b_1") == [] and await books.get("b_1") is None
+
+
+async def test_there_are_so_many_books_and_no_more(books: BookStore) -> None:
+    def book(number: int, owner: str) -> Book:
+        return Book(id=f"b_{number}", owner=owner, title="T", voice="default")
+
+    await books.add(book(2, "ann"), [])
+    for number, owner in ((3, "ann"), (4, "bob"), (5, "cid")):
+        if owner == "bob":
+            await books.add(book(number, owner), [])
+            continue
+        with pytest.raises(ApiError) as refused:
+            await books.add(book(number, owner), [])
+        assert refused.value.code == "too_many_books"
+    assert [each.id for each in await books.list("ann")] == ["b_2", "b_1"]
+
+
+async def test_progress_is_told_by_states_and_measured_speed(books: BookStore, database: Database) -> None:
+    jobs, takes = JobStore(database, 9, 9), TakeStore(books, Bounds(3, None))
+    book, blocks = await books.get("b_1"), await books.blocks("b_1")
+    await takes.add(book, blocks[:2], first=False, again=False)
+    await takes.add(book, blocks[:2], first=True, again=False)
+    first, second = await jobs.open_jobs()
+    assert (first.block_id, second.block_id) == (blocks[0].id, blocks[1].id)
+    done = {"characters_done": 3, "spent_seconds": 1.5, "size_bytes": 10**9}
+    await jobs.change(first.id, ("queued",), state="complete", said=blocks[0].said, **done)
+    async with database.transaction() as rows:
+        progress = (await progress_of(rows, ["b_1", "b_none"]))["b_1"]
+    assert (progress.ready, progress.failed, progress.characters) == (2, 0, sum(map(len, TEXTS)))
+    assert progress.seconds_left == 6.0  # twelve characters at half a second each
+    await jobs.end(second.id, "failed")
+    async with database.transaction() as rows:
+        progress = (await progress_of(rows, ["b_1"]))["b_1"]
+    assert (progress.ready, progress.failed, progress.seconds_left) == (2, 1, None)
+    (stored,) = await books.stored()
+    assert (stored.session_id, stored.size_bytes, stored.active) == ("b_1", 10**9, False)
+    assert stored.created_at > now() - timedelta(hours=1)
+    with pytest.raises(ApiError, match="GB") as refused:
+        await TakeStore(books, Bounds(3, 10**9)).add(book, blocks[1:2], first=False, again=False)
+    assert refused.value.status_code == 507
+
+
+async def test_one_owner_s_many_takes_hide_no_other_s_jobs(books: BookStore, database: Database) -> None:
+    takes = TakeStore(books, Bounds(1000, None))
+    blocks = await books.blocks("b_1")
+    await takes.add(await books.get("b_1"), blocks[:1] * 100, first=False, again=True)
+    other = Book(id="b_2", owner="bob", title="T", voice="default")
+    await books.add(other, [NewBlock(text="A.")])
+    await takes.add(other, await books.blocks("b_2"), first=False, again=False)
+    found = await JobStore(database, 9, 9).open_jobs()
+    assert len(found) == _FIRST_OF_AN_OWNER + 1 and found[-1].owner == "bob"
