@@ -59,6 +59,18 @@ async def session(id: str, request: Request, site: SiteDep) -> Response:
     return await _page(site, "session.html", request)
 
 
+@router.get("/book", response_class=Response)
+async def shelf(request: Request, site: SiteDep) -> Response:
+    """Books that are there, and a new one. The page is public, what it shows is not."""
+    return await _page(site, "books.html", request)
+
+
+@router.get("/book/{id}", response_class=Response)
+async def book(id: str, request: Request, site: SiteDep) -> Response:
+    """One book: the same file for every id, which the page reads from its own address."""
+    return await _page(site, "book.html", request)
+
+
 async def lost(request: Request) -> Response | None:
     """For a browser whose reader opened an address that there is nothing at; None for everybody else."""
     wants_page = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")

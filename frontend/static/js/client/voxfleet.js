@@ -15,6 +15,7 @@
  *
  * Whatever the service refuses is thrown as an ApiError {status, code, param, message}.
  */
+import { Books } from "./books.js";
 import { ApiError, request } from "./http.js";
 import { LiveSession } from "./live-session.js";
 import { SpeechStream } from "./speech-stream.js";
@@ -26,6 +27,8 @@ const SUBPROTOCOL = "voxfleet";
 const VOICE_FIELDS = ["name", "language", "description", "transcript", "consent_by", "consent_statement"];
 
 export class VoxFleet {
+  /** Texts in blocks, with takes of each. */
+  books = new Books((path, options) => this.request(path, options));
   #urls;
   #apiKey;
 

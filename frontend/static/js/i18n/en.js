@@ -7,6 +7,7 @@ export default {
   "nav.pages": "Pages",
   "nav.studio": "Studio",
   "nav.live": "Live",
+  "nav.book": "Books",
   "nav.sessions": "Sessions",
   "nav.admin": "Admin",
   "nav.language": "Switch to {name}",

@@ -5,6 +5,7 @@ export default {
   "nav.pages": "页面",
   "nav.studio": "工作室",
   "nav.live": "实时",
+  "nav.book": "书籍",
   "nav.sessions": "会话",
   "nav.admin": "管理",
   "nav.language": "切换到 {name}",

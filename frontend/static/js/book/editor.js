@@ -1,0 +1,277 @@
+/**
+ * The page of one book: what is read from the address, and which part of the page does what.
+ */
+import { byId, h, icon } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { fleet } from "../shared/fleet.js";
+import { mountNav } from "../shared/nav.js";
+import { showProblem } from "../shared/problem-notice.js";
+import { save } from "../shared/save.js";
+import { integer } from "../shared/format.js";
+import { UndoBar } from "../shared/undo-bar.js";
+import { BlockList } from "./block-list.js";
+import { BlockTools } from "./block-tools.js";
+import { draft, indexOf, without, withVoice } from "./blocks.js";
+import { Head } from "./head.js";
+import { Manuscript } from "./manuscript.js";
+import { Reader } from "./reader.js";
+import { ReaderBar } from "./reader-bar.js";
+import { askCast, askFile, askVoice } from "./sheets.js";
+import { Voices } from "./voices.js";
+import { setMessage } from "./words.js";
+
+const REFRESH_MS = 1500;
+/** Long books are asked for less often: each answer holds all of them. */
+const REFRESH_MS_PER_BLOCK = 2;
+
+class Editor {
+  #id = decodeURIComponent(location.pathname.split("/")[2]);
+  #voices = new Voices();
+  #undo = new UndoBar(byId("undo"));
+  #refresh = null;
+
+  async open() {
+    new FleetStatus(mountNav(byId("nav"))).start();
+    window.addEventListener("apikey", () => this.book ?? this.#load());
+    await this.#load();
+  }
+
+  async #load() {
+    try {
+      const [book, voices] = await Promise.all([fleet.books.get(this.#id), fleet.voices()]);
+      this.#voices.show(voices);
+      this.#begin(book);
+    } catch (error) {
+      byId("blocks").replaceChildren();
+      this.#fail(error, () => this.#load());
+    }
+    byId("book").removeAttribute("aria-busy");
+  }
+
+  #begin(book) {
+    this.book = new Manuscript(fleet.books, book);
+    this.head = new Head(this.book, this.#voices);
+    this.list = new BlockList(byId("blocks"), this.book, this.#voices);
+    this.tools = new BlockTools(this.book, this.#voices);
+    this.reader = new Reader(this.book, fleet.books);
+    new ReaderBar(byId("reader"), this.book, this.reader);
+    this.#listen();
+    this.#draw();
+    this.#warn();
+    this.#follow();
+  }
+
+  #listen() {
+    const { book, list, reader } = this;
+    book.addEventListener("blocks", () => this.#draw());
+    book.addEventListener("typed", () => this.#showTyped());
+    book.addEventListener("kept", () => this.#showKept());
+    book.addEventListener("saving", ({ detail }) => setMessage(byId("saving"), `book.${detail}`));
+    book.addEventListener("problem", ({ detail }) => this.#fail(detail, () => this.#do(() => book.save())));
+    for (const part of [list, this.tools]) part.addEventListener("do", ({ detail }) => this.#act(detail));
+    list.addEventListener("open", ({ detail }) => this.#showTools(detail));
+    list.addEventListener("selection", () => this.#showBulk());
+    reader.addEventListener("move", ({ detail }) => list.light(detail.key, { follow: detail.playing }));
+    reader.addEventListener("nothing", () => this.#say("reader.nothing"));
+    reader.addEventListener("problem", ({ detail }) => this.#fail(detail));
+    byId("title").addEventListener("change", ({ target }) => target.value.trim() && this.#do(() => book.update({ title: target.value.trim() })));
+    byId("voice").addEventListener("change", ({ target }) => this.#do(() => book.update({ voice: target.value })));
+    byId("make").addEventListener("click", () => (this.head.busy ? this.#do(() => book.act((books, id) => books.stop(id))) : this.#make()));
+    byId("hear").addEventListener("click", () => reader.play(list.open ?? book.blocks[0]?.key));
+    byId("export").addEventListener("click", () => this.#export());
+    byId("cast").addEventListener("click", () => this.#cast());
+    byId("chapters").addEventListener("change", ({ target }) => this.#goTo(target));
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#flush() : this.#update()));
+    document.addEventListener("keydown", (event) => this.#key(event));
+    window.addEventListener("beforeunload", (event) => book.clean || event.preventDefault());
+  }
+
+  // -------------------------------------------------------------------------------------------------- showing
+
+  #draw() {
+    this.list.draw();
+    this.head.show();
+    this.#showTools(this.list.open);
+    this.#showBulk();
+  }
+
+  #showKept() {
+    this.list.update();
+    this.head.show();
+    this.#showTools(this.list.open);
+  }
+
+  #showTyped() {
+    this.head.show();
+    this.list.update();
+  }
+
+  #showTools(key) {
+    const view = this.list.view(key);
+    if (!view) {
+      this.tools.element.remove();
+      return;
+    }
+    this.tools.show(key);
+    if (this.tools.element.parentElement !== view.element) view.element.append(this.tools.element);
+  }
+
+  #showBulk() {
+    const bar = byId("bulk");
+    const keys = this.list.selected;
+    const was = bar.hidden;
+    bar.hidden = keys.size === 0;
+    if (bar.hidden) {
+      bar.replaceChildren();
+      return;
+    }
+    if (was) {
+      const button = (key, act) => h("button", { class: "button", type: "button", onclick: act, "data-i18n": key });
+      bar.replaceChildren(h("p", {}), button("bulk.voice", () => this.#giveSelected()), button("bulk.make", () => this.#make([...this.list.selected])), button("block.remove", () => this.#remove(this.list.selected)), button("bulk.clear", () => this.list.clearSelection()));
+    }
+    setMessage(bar.firstElementChild, "bulk.chosen", { count: integer(keys.size) });
+  }
+
+  /** What the document had that could not be read. */
+  #warn() {
+    const kept = sessionStorage.getItem(`voxfleet.book.${this.#id}`);
+    if (!kept) return;
+    sessionStorage.removeItem(`voxfleet.book.${this.#id}`);
+    const words = JSON.parse(kept).map((one) => (typeof one === "string" ? one : one.message));
+    byId("warnings").replaceChildren(icon("warning"), h("p", {}, words.join(" ")));
+    byId("warnings").hidden = false;
+  }
+
+  #say(key, values) {
+    setMessage(byId("saving"), key, values);
+  }
+
+  #fail(error, again = () => this.#update()) {
+    showProblem(byId("problem"), error, { again });
+  }
+
+  // --------------------------------------------------------------------------------------------------- asking
+
+  async #do(work) {
+    try {
+      await work();
+      byId("problem").hidden = true;
+    } catch (error) {
+      this.#fail(error, () => this.#do(work));
+    }
+    this.#follow();
+  }
+
+  /** Asks how far it is, again and again while something is made. */
+  #follow() {
+    clearTimeout(this.#refresh);
+    if (!this.head.busy || document.hidden) return;
+    this.#refresh = setTimeout(() => this.#update(), REFRESH_MS + REFRESH_MS_PER_BLOCK * this.book.blocks.length);
+  }
+
+  #update() {
+    return this.#do(() => this.book.refresh());
+  }
+
+  #flush() {
+    if (!this.book.clean) this.book.save().catch(() => null); // the event "problem" tells it
+  }
+
+  #make(keys) {
+    const chosen = keys && new Set(keys);
+    return this.#do(() =>
+      this.book.act((books, id) => {
+        const ids = chosen && this.book.blocks.filter(({ key, id: kept }) => chosen.has(key) && kept).map(({ id: kept }) => kept);
+        return books.make(id, ids);
+      }),
+    );
+  }
+
+  #idOf(key) {
+    return this.book.blocks[indexOf(this.book.blocks, key)].id;
+  }
+
+  /** What a button of a block asks for. */
+  #act({ action, key, take }) {
+    const { book, list, reader } = this;
+    const actions = {
+      play: () => (reader.key === key && reader.playing ? reader.pause() : reader.play(key, { single: true })),
+      from: () => reader.play(key),
+      take: () => reader.play(key, { single: true, take }),
+      make: () => this.#make([key]),
+      again: () => this.#do(() => book.act((books, id) => books.addTake(id, this.#idOf(key)))),
+      choose: () => this.#do(() => book.act((books, id) => books.chooseTake(id, this.#idOf(key), take))),
+      drop: () => this.#do(() => book.act((books, id) => books.deleteTake(id, this.#idOf(key), take))),
+      up: () => list.step(key, -1),
+      down: () => list.step(key, 1),
+      split: () => this.#split(key),
+      join: () => list.joinAt(indexOf(book.blocks, key)),
+      add: () => list.addAfter(key, draft({})),
+      remove: () => this.#remove(new Set([key])),
+    };
+    actions[action]();
+  }
+
+  /** Where the caret was last; else behind the first sentence. */
+  #split(key) {
+    const { text } = this.book.blocks[indexOf(this.book.blocks, key)];
+    const sentence = text.search(/[.!?。！？]["”」]?\s?/u) + 1;
+    const caret = this.list.caret?.key === key ? this.list.caret.at : null;
+    this.list.splitAt(key, caret ?? (sentence || Math.floor(text.length / 2)));
+  }
+
+  // -------------------------------------------------------------------------------------------------- changing
+
+  #offerUndo(key, count) {
+    this.#undo.offer(key, { count: integer(count) }, async () => this.book.undo());
+  }
+
+  #remove(keys) {
+    const count = keys.size;
+    this.list.clearSelection();
+    this.book.change(without(this.book.blocks, new Set(keys)), { removes: true });
+    this.#offerUndo("bulk.removed", count);
+  }
+
+  async #giveSelected() {
+    const voice = await askVoice(this.#voices, this.book.book.voice);
+    if (voice !== undefined) this.#give({ keys: this.list.selected, voice });
+  }
+
+  async #cast() {
+    const cast = await askCast(this.book.blocks, this.#voices, this.book.book.voice);
+    if (cast) this.#give(cast);
+  }
+
+  #give({ keys, voice, quotedOnly = false }) {
+    this.book.change(withVoice(this.book.blocks, keys, voice, { quotedOnly }));
+    this.#offerUndo("bulk.gave", keys.size);
+  }
+
+  #key(event) {
+    const undo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
+    if (!undo || event.target.closest("input, textarea, .block-text, dialog") || !this.book.canUndo) return;
+    event.preventDefault();
+    this.book.undo();
+  }
+
+  #goTo(select) {
+    this.list.view(select.value)?.element.scrollIntoView({ block: "start" });
+    select.value = "";
+  }
+
+  async #export() {
+    await this.#do(() => this.book.save());
+    const format = await askFile(this.head.missing);
+    if (format === "make") this.#make();
+    else if (format) {
+      this.#say("export.packing");
+      await this.#do(async () => {
+        save(await fleet.books.export(this.#id, format), `${this.book.book.title}.${format}`);
+        this.#say("export.done");
+      });
+    }
+  }
+}
+
+new Editor().open();

@@ -1,0 +1,45 @@
+/** The bar of the player at the foot of the page. */
+import { h, icon, setIcon, setText } from "../shared/dom.js";
+import { integer } from "../shared/format.js";
+import { indexOf } from "./blocks.js";
+import { setLabel, setMessage } from "./words.js";
+
+const SPEEDS = [0.75, 1, 1.25, 1.5, 2];
+
+export class ReaderBar {
+  #element;
+  #book;
+  #play = h("button", { class: "button-play", id: "play", type: "button" }, icon("pause"));
+  #text = h("p", { class: "reader-text", dir: "auto" });
+  #place = h("span", { class: "reader-place" });
+
+  /** @param {HTMLElement} element @param {import("./manuscript.js").Manuscript} manuscript @param {import("./reader.js").Reader} reader */
+  constructor(element, manuscript, reader) {
+    this.#element = element;
+    this.#book = manuscript;
+    const button = (drawing, key, act) => h("button", { class: "button-icon", type: "button", "data-i18n-label": key, onclick: act }, icon(drawing));
+    const speed = h("select", { id: "speed", "data-i18n-label": "reader.speed" }, SPEEDS.map((one) => h("option", { value: one, selected: one === 1 }, `${one}×`)));
+    speed.addEventListener("change", () => (reader.speed = Number(speed.value)));
+    element.append(
+      button("previous", "reader.previous", () => reader.skip(-1)),
+      this.#play,
+      button("next", "reader.next", () => reader.skip(1)),
+      h("div", { class: "reader-words" }, this.#text, this.#place),
+      speed,
+      button("close", "reader.close", () => reader.stop()),
+    );
+    this.#play.addEventListener("click", () => (reader.playing ? reader.pause() : reader.resume()));
+    reader.addEventListener("move", ({ detail }) => this.#show(detail));
+  }
+
+  #show({ key, playing }) {
+    this.#element.hidden = key === null;
+    if (key === null) return;
+    const { blocks } = this.#book;
+    const place = indexOf(blocks, key);
+    setIcon(this.#play, playing ? "pause" : "play");
+    setLabel(this.#play, playing ? "stage.pause" : "stage.play");
+    setText(this.#text, blocks[place]?.text ?? "");
+    setMessage(this.#place, "reader.place", { place: integer(place + 1), count: integer(blocks.length) });
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * The shelf: one's books, and a new one of a file or of a pasted text.
+ */
+import { confirmed } from "../shared/confirm.js";
+import { byId, h, icon } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { fleet } from "../shared/fleet.js";
+import { duration, integer } from "../shared/format.js";
+import { mountNav } from "../shared/nav.js";
+import { showProblem } from "../shared/problem-notice.js";
+import { clearMessage } from "../shared/i18n.js";
+import { setLabel, setMessage, t } from "./words.js";
+import { bookRequest, pastedFile } from "./new-book.js";
+
+const REFRESH_MS = 3000;
+/** Without a database, or from a gateway that has no books. */
+const ABSENT = new Set(["books_unavailable", "database_unavailable", "not_found", "method_not_allowed"]);
+
+class Shelf {
+  #list = byId("list");
+  #refresh = null;
+
+  async open() {
+    new FleetStatus(mountNav(byId("nav"))).start();
+    byId("file").addEventListener("change", ({ target }) => this.#chosen(target));
+    byId("paste").addEventListener("submit", (event) => this.#pasted(event));
+    this.#takeDrops(byId("drop"));
+    window.addEventListener("apikey", () => this.#load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#load());
+    await this.#load();
+  }
+
+  async #load() {
+    clearTimeout(this.#refresh);
+    try {
+      const books = await fleet.books.list();
+      this.#show(books);
+      if (books.some(({ progress }) => progress.making + progress.queued > 0)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
+    } catch (error) {
+      this.#list.replaceChildren();
+      this.#fail(error, () => this.#load());
+    } finally {
+      this.#list.removeAttribute("aria-busy");
+    }
+  }
+
+  #show(books) {
+    const focused = document.activeElement?.closest?.("[data-book]")?.dataset.book;
+    this.#list.replaceChildren(...books.map((book) => this.#row(book)));
+    if (focused) this.#list.querySelector(`[data-book="${CSS.escape(focused)}"] a`)?.focus();
+    byId("none").hidden = books.length > 0;
+    byId("unavailable").hidden = true;
+  }
+
+  #row(book) {
+    const { id, title, progress } = book;
+    const remove = h("button", { class: "button-icon", type: "button", onclick: () => this.#remove(book) }, icon("trash"));
+    setLabel(remove, "book.removeNamed", { title });
+    const open = progress.making + progress.queued > 0;
+    return h(
+      "li",
+      { class: "session-row", "data-book": id },
+      h(
+        "a",
+        { class: "session-link book-link", href: `/book/${encodeURIComponent(id)}` },
+        h("span", { class: "session-title-text", dir: "auto" }, title),
+        setMessage(h("span", { class: "session-facts-text" }), "text.plain", { text: () => factsOf(progress) }),
+        open ? setLabel(h("progress", { max: Math.max(1, progress.blocks), value: progress.ready }), "book.progress") : h("span"),
+      ),
+      remove,
+    );
+  }
+
+  #takeDrops(place) {
+    for (const type of ["dragover", "drop"]) {
+      document.addEventListener(type, (event) => event.preventDefault()); // a file beside the field is not opened instead
+    }
+    document.addEventListener("dragenter", () => place.classList.add("over"));
+    document.addEventListener("dragleave", (event) => event.relatedTarget || place.classList.remove("over"));
+    document.addEventListener("drop", ({ dataTransfer }) => {
+      place.classList.remove("over");
+      const [file] = dataTransfer.files;
+      if (file) this.#begin(file);
+    });
+  }
+
+  #chosen(field) {
+    const [file] = field.files;
+    field.value = "";
+    if (file) this.#begin(file);
+  }
+
+  #pasted(event) {
+    event.preventDefault();
+    const text = byId("text").value;
+    if (text.trim()) this.#begin(pastedFile(text));
+    else byId("text").focus();
+  }
+
+  async #begin(file) {
+    byId("problem").hidden = true;
+    byId("begin").disabled = byId("file").disabled = true;
+    setMessage(byId("said"), "book.reading", { name: file.name });
+    try {
+      const read = await fleet.books.readDocument(file);
+      const made = bookRequest(read, file.name, t("book.untitled"));
+      if (made.blocks.length === 0) {
+        setMessage(byId("said"), "book.empty");
+        return;
+      }
+      const book = await fleet.books.create(made);
+      if (read.warnings?.length) sessionStorage.setItem(`voxfleet.book.${book.id}`, JSON.stringify(read.warnings));
+      location.assign(`/book/${encodeURIComponent(book.id)}`);
+    } catch (error) {
+      clearMessage(byId("said"));
+      byId("said").textContent = "";
+      this.#fail(error, () => this.#begin(file));
+    } finally {
+      byId("begin").disabled = byId("file").disabled = false;
+    }
+  }
+
+  async #remove(book) {
+    const { title } = book;
+    if (!(await confirmed({ title: t("book.removeAsk"), text: title, verb: t("book.remove") }))) return;
+    try {
+      await fleet.books.delete(book.id);
+      setMessage(byId("said"), "book.removed", { title });
+    } catch (error) {
+      this.#fail(error, () => this.#load());
+      return;
+    }
+    await this.#load();
+  }
+
+  #fail(error, again) {
+    if (ABSENT.has(error.code)) byId("unavailable").hidden = false;
+    else showProblem(byId("problem"), error, { again });
+  }
+}
+
+function factsOf({ blocks, ready, seconds_left: left }) {
+  const done = ready >= blocks ? t("book.allReady") : t("book.ready", { ready: integer(ready), count: integer(blocks) });
+  return [t("book.blocks", { count: integer(blocks) }), done, left !== null && t("book.left", { time: duration(Math.max(1, left)) })].filter(Boolean).join(" · ");
+}
+
+new Shelf().open();
