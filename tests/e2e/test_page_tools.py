@@ -1,4 +1,4 @@
-"""Pages as they are served, judged by tools: axe-core in 32 states, html-validate, and Lighthouse.
+"""Pages as they are served, judged by tools: axe-core in 40 states, html-validate, and Lighthouse.
 
 Lighthouse's score of performance depends on the machine and its load. Here its other categories are held;
 `test_first_minute.py` holds what a page costs, and `benchmarks/pages.py` measures the score.
@@ -73,6 +73,20 @@ def live(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, f"{fleet.url}/live")
 
 
+def shelf(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, f"{fleet.url}/book")
+    expect(page.locator("#list[aria-busy]")).to_have_count(0)
+
+
+def book(page: Page, fleet: Server, recorded: str) -> None:
+    blocks = [{"kind": "chapter", "text": "One"}, {"kind": "paragraph", "text": "A first paragraph."}]
+    made = httpx.post(f"{fleet.url}/api/books", json={"title": "Judged", "blocks": blocks}, timeout=60).json()
+    open_page(page, f"{fleet.url}/book/{made['id']}")
+    page.get_by_role("button", name="Voice, pause and takes: One").click()
+    page.get_by_role("checkbox", name="Select: One").check()
+    expect(page.locator(".block-tools")).to_be_visible()
+
+
 def sessions(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, f"{fleet.url}/sessions")
     expect(page.locator("#list[aria-busy]")).to_have_count(0)
@@ -94,6 +108,8 @@ STATES: tuple[Callable[[Page, Server, str], None], ...] = (
     studio_with_a_warning,
     new_voice,
     live,
+    shelf,
+    book,
     sessions,
     session,
     admin,
@@ -120,7 +136,7 @@ def test_axe_finds_nothing(
 
 
 def test_html_validate_finds_nothing(fleet: Server, recorded: str) -> None:
-    paths = ("/", "/live", "/sessions", recorded, "/admin")
+    paths = ("/", "/live", "/book", "/book/b_any", "/sessions", recorded, "/admin")
     assert html_faults([fleet.url + path for path in paths]) == []
 
 
@@ -132,7 +148,7 @@ def debugged() -> Iterator[int]:
 
 @pytest.mark.parametrize(
     ("path", "form_factor"),
-    [("/", "desktop"), ("/", "mobile"), ("/live", "mobile"), ("/sessions", "mobile"), (None, "mobile")],
+    [("/", "desktop"), ("/", "mobile"), ("/live", "mobile"), ("/book", "mobile"), ("/sessions", "mobile"), (None, "mobile")],
 )
 def test_lighthouse_finds_little(
     fleet: Server, recorded: str, debugged: int, path: str | None, form_factor: str
