@@ -148,7 +148,14 @@ def debugged() -> Iterator[int]:
 
 @pytest.mark.parametrize(
     ("path", "form_factor"),
-    [("/", "desktop"), ("/", "mobile"), ("/live", "mobile"), ("/book", "mobile"), ("/sessions", "mobile"), (None, "mobile")],
+    [
+        ("/", "desktop"),
+        ("/", "mobile"),
+        ("/live", "mobile"),
+        ("/book", "mobile"),
+        ("/sessions", "mobile"),
+        (None, "mobile"),
+    ],
 )
 def test_lighthouse_finds_little(
     fleet: Server, recorded: str, debugged: int, path: str | None, form_factor: str

@@ -15,6 +15,7 @@ export class BlockList extends EventTarget {
   #reachable = null;
   #dragged = null;
   #last = null;
+  #shift = false;
   /** Keys of the blocks that are selected. */
   selected = new Set();
   /** The block whose tools are open, and where the caret was in it. */
@@ -135,7 +136,8 @@ export class BlockList extends EventTarget {
     if (!event.target.matches(".block-text")) return;
     const key = this.#keyOf(event.target);
     const at = caretIn(event.target);
-    if (event.inputType === "insertParagraph") {
+    // A field of plain text has line breaks alone: with Shift it is one, without it a new block.
+    if (event.inputType === "insertParagraph" || (event.inputType === "insertLineBreak" && !this.#shift)) {
       event.preventDefault();
       this.splitAt(key, at ?? event.target.textContent.length);
     } else if (event.inputType === "deleteContentBackward" && at === 0 && getSelection().isCollapsed) {
@@ -174,6 +176,7 @@ export class BlockList extends EventTarget {
   #key(event) {
     const { target, key: name } = event;
     const key = this.#keyOf(target);
+    this.#shift = event.shiftKey;
     if (!key || target.closest(".block-tools")) return;
     if (target.matches(".block-text")) this.caret = { key, at: caretIn(target) };
     if (event.altKey && (name === "ArrowUp" || name === "ArrowDown")) {

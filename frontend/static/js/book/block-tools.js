@@ -78,7 +78,7 @@ export class BlockTools extends EventTarget {
       return h("li", {}, h("b", {}, name), ` → ${said}`, forget);
     };
     const list = entries.length > 0 ? h("ul", { class: "tool-words" }, entries.map(row)) : null;
-    return h("section", {}, h("h3", { class: "label", "data-i18n": "block.said" }), list, form);
+    return h("section", {}, h("h2", { class: "label", "data-i18n": "block.said" }), list, form);
   }
 
   #takes(block, kept) {
@@ -86,7 +86,7 @@ export class BlockTools extends EventTarget {
     const again = h("button", { class: "button", type: "button", "data-field": "again", "data-i18n": takes.length > 0 ? "block.again" : "block.first" });
     again.addEventListener("click", () => this.#do("again", block.key));
     const list = takes.length > 0 ? h("ul", { class: "takes" }, takes.map((take) => this.#take(block, kept, take))) : h("p", { class: "quiet", "data-i18n": "block.noTakes" });
-    return h("section", {}, h("h3", { class: "label", "data-i18n": "block.takes" }), list, again);
+    return h("section", {}, h("h2", { class: "label", "data-i18n": "block.takes" }), list, again);
   }
 
   #take(block, kept, take) {

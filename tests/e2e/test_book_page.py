@@ -1,0 +1,131 @@
+"""The book pages: from an epub to an audiobook of two voices, on a desktop and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.processes import Server
+from tests.e2e.studio import fleet_with_data, write_voice
+from tests.gateway.documents.files import epub
+from tests.gateway.documents.files import page as xhtml
+
+SPOKEN = 60_000
+"""Milliseconds that a few sentences may take on a busy machine."""
+CHAPTERS = {
+    "one.xhtml": xhtml("<h1>The Harbour</h1><p>Anna lit the lamp.</p><p>“Is he back?” asked Anna.</p>"),
+    "two.xhtml": xhtml("<h1>The Storm</h1><p>The rain fell on the roof.</p>"),
+}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A gateway with a database, and a voice beside the default one."""
+    recording = write_voice(tmp_path_factory.mktemp("voice") / "voice.wav").read_bytes()
+    with fleet_with_data() as edge, httpx.Client(base_url=edge.url, timeout=60) as http:
+        statement = http.get("/api/voices/consent").json()["statement"]
+        fields = {"name": "Anna", "consent_by": "Anna", "consent_statement": statement}
+        made = http.post("/api/voices", data=fields, files={"audio": ("voice.wav", recording)})
+        assert made.status_code == 201, made.text
+        yield edge
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("story") / "lamp.epub"
+    contents = [("The Harbour", "one.xhtml"), ("The Storm", "two.xhtml")]
+    path.write_bytes(epub(CHAPTERS, contents))
+    return path
+
+
+def begin(page: Page, fleet: Server, story: Path) -> None:
+    """From the shelf to the text of the book, with a voice for what Anna says."""
+    page.goto(f"{fleet.url}/book")
+    page.set_input_files("#file", story)
+    page.wait_for_url("**/book/b_*")
+    expect(page.locator("#title")).to_have_value("The Walk")
+    page.get_by_role("button", name="Voices for dialogue").click()
+    page.get_by_label("In paragraphs with these words").fill("anna")
+    page.locator("#sheet-voice").select_option(label="Anna")
+    page.get_by_role("button", name="Give the voice").click()
+    expect(page.locator(".block[data-cast] .block-text")).to_have_text(["“Is he back?”"])
+
+
+def make_and_export(page: Page) -> bytes:
+    """The m4b of the book, once all of it is made."""
+    page.locator("#make").click()
+    expect(page.locator("#progress-words")).to_have_text("all spoken", timeout=SPOKEN)
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="M4B").click()
+    assert download.value.suggested_filename == "The Walk.m4b"
+    return Path(download.value.path()).read_bytes()
+
+
+def test_an_epub_becomes_an_audiobook_of_two_voices(browser: Browser, fleet: Server, story: Path) -> None:
+    with watched_page(browser, viewport=DESKTOP, accept_downloads=True) as watched:
+        page = watched.page
+        begin(page, fleet, story)
+        _edit(page)
+        audiobook = make_and_export(page)
+        assert audiobook[4:8] == b"ftyp"
+        assert b"The Harbour" in audiobook
+        assert b"The Storm" in audiobook
+        page.reload()
+        expect(page.locator("#progress-words")).to_have_text("all spoken")
+        _another_take(page)
+        page.get_by_role("button", name="Hear: The Storm").focus()
+        page.get_by_role("button", name="Hear: The Storm").click()
+        expect(page.locator(".block[data-now] .block-text")).to_have_text("The Storm")
+        expect(page.locator("#reader")).to_be_visible()
+        assert watched.complaints == []
+
+
+def _edit(page: Page) -> None:
+    """Text in place, split and joined; a block moved by the keyboard, and one removed and brought back."""
+    text = page.locator(".block-text")
+    rain = text.filter(has_text="The rain fell")
+    rain.click()
+    page.keyboard.press("End")
+    page.keyboard.type(" It was cold.")
+    for _ in "It was cold.":
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(text.last).to_have_text("It was cold.")
+    page.keyboard.press("Alt+ArrowUp")
+    expect(text.last).to_have_text("The rain fell on the roof.")
+    page.keyboard.press("Alt+ArrowDown")
+    expect(text.last).to_have_text("It was cold.")
+    count = text.count()
+    page.get_by_role("checkbox", name="Select: It was cold.").check()
+    page.locator("#bulk").get_by_role("button", name="Remove").click()
+    expect(text).to_have_count(count - 1)
+    page.get_by_role("button", name="Undo").click()
+    expect(text).to_have_count(count)
+    expect(page.locator("#saving")).to_have_text("Saved", timeout=SPOKEN)
+
+
+def _another_take(page: Page) -> None:
+    page.get_by_role("button", name="Voice, pause and takes: Anna lit").click()
+    page.get_by_role("button", name="Make another take").click()
+    ready = page.locator(".takes li[data-state=ready]")
+    expect(ready).to_have_count(2, timeout=SPOKEN)
+    ready.last.get_by_role("radio").check()
+    expect(ready.last.get_by_role("radio")).to_be_checked()
+    ready.first.get_by_role("button", name="Delete the take").click()
+    expect(ready).to_have_count(1)
+    expect(ready.get_by_role("radio")).to_be_checked()
+
+
+def test_the_same_on_a_phone(browser: Browser, fleet: Server, story: Path) -> None:
+    with watched_page(browser, viewport=PHONE, accept_downloads=True, has_touch=True) as watched:
+        page = watched.page
+        begin(page, fleet, story)
+        assert make_and_export(page)[4:8] == b"ftyp"
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert watched.complaints == []
