@@ -127,5 +127,7 @@ def test_the_same_on_a_phone(browser: Browser, fleet: Server, story: Path) -> No
         page = watched.page
         begin(page, fleet, story)
         assert make_and_export(page)[4:8] == b"ftyp"
+        page.get_by_role("button", name="Hear it").click()
+        expect(page.locator("#reader")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert watched.complaints == []

@@ -63,11 +63,6 @@ export class BlockList extends EventTarget {
       if (view.element === place) place = place.nextElementSibling;
       else this.#list.insertBefore(view.element, place);
     }
-    while (place) {
-      const next = place.nextElementSibling;
-      if (!place.dataset.key) place.remove(); // what stood here before the book came
-      place = next;
-    }
     if (!this.#views.has(this.#reachable)) this.#reach(blocks[0]?.key ?? null);
   }
 

@@ -78,6 +78,8 @@ class Editor {
     byId("voice").addEventListener("change", ({ target }) => this.#do(() => book.update({ voice: target.value })));
     byId("make").addEventListener("click", () => (this.head.busy ? this.#do(() => book.act((books, id) => books.stop(id))) : this.#make()));
     byId("hear").addEventListener("click", () => reader.play(list.open ?? book.blocks[0]?.key));
+    byId("append").addEventListener("click", () => list.addAfter(book.blocks.at(-1)?.key, draft({})));
+    byId("append").hidden = false;
     byId("export").addEventListener("click", () => this.#export());
     byId("cast").addEventListener("click", () => this.#cast());
     byId("chapters").addEventListener("change", ({ target }) => this.#goTo(target));

@@ -45,6 +45,7 @@ export default {
   "book.progress": "How much of the book is spoken",
   "book.wrong": ({ count: blocks }) => `${count(blocks, "part")} failed`,
   "book.chapters": "Go to a chapter",
+  "book.append": "Add a paragraph at the end",
   "book.list": "Text of the book",
 
   "block.text": "Text",

@@ -43,6 +43,7 @@ export default {
   "book.progress": "全书朗读进度",
   "book.wrong": "{count} 段失败",
   "book.chapters": "前往章节",
+  "book.append": "在末尾添加段落",
   "book.list": "书的文本",
 
   "block.text": "文本",
