@@ -43,6 +43,7 @@ READY = """(() => {
   return {
     studio: () => lamp && voices && filled("#generate"),
     live: () => lamp && voices && filled("#buttons"),
+    books: () => lamp && no("#list[aria-busy=true]") && !no(".nav-brand"),
     sessions: () => lamp && no("#list[aria-busy=true]") && !no(".nav-brand"),
     session: () => lamp && no("#session[aria-busy=true]") && filled("#title"),
     admin: () => lamp && no("#workers[aria-busy=true]") && filled("#workers") && filled("#summary"),
@@ -123,6 +124,7 @@ def addresses(url: str) -> dict[str, str]:
     return {
         "studio": f"{url}/",
         "live": f"{url}/live",
+        "books": f"{url}/book",
         "sessions": f"{url}/sessions",
         "session": f"{url}/sessions/{session}",
         "admin": f"{url}/admin#token={TOKEN}",

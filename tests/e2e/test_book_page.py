@@ -131,3 +131,12 @@ def test_the_same_on_a_phone(browser: Browser, fleet: Server, story: Path) -> No
         expect(page.locator("#reader")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert watched.complaints == []
+
+
+def test_without_a_database_the_page_says_so(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:  # the browser itself complains of the 503
+        refusal = {"error": {"message": "no database", "type": "server_error", "code": "books_unavailable"}}
+        watched.page.route("**/api/books", lambda route: route.fulfill(status=503, json=refusal))
+        watched.page.goto(f"{fleet.url}/book")
+        expect(watched.page.locator("#unavailable")).to_contain_text("Everything else works without it.")
+        expect(watched.page.locator("#problem")).to_be_hidden()

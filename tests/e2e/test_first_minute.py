@@ -146,7 +146,14 @@ def test_voices_are_told_apart_and_found_by_language_and_style(page: Page, fleet
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize(
-    ("name", "path"), [("studio", "/"), ("live", "/live"), ("sessions", "/sessions"), ("admin", ADMIN_PAGE)]
+    ("name", "path"),
+    [
+        ("studio", "/"),
+        ("live", "/live"),
+        ("books", "/book"),
+        ("sessions", "/sessions"),
+        ("admin", ADMIN_PAGE),
+    ],
 )
 def test_a_page_costs_few_requests_and_nothing_jumps(
     browser: Browser, fleet: Server, name: str, path: str, size: dict[str, int]

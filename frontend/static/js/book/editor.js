@@ -91,6 +91,7 @@ class Editor {
   // -------------------------------------------------------------------------------------------------- showing
 
   #draw() {
+    byId("undo").hidden = true; // what it offered was the change before this one
     this.list.draw();
     this.head.show();
     this.#showTools(this.list.open);
