@@ -213,7 +213,7 @@ class TestOwner:
             page.click("#download")
         assert started.value.suggested_filename == f"{recorded}.zip"
         names = zipfile.ZipFile(io.BytesIO(started.value.path().read_bytes())).namelist()
-        assert any(name.endswith("merged.wav") for name in names)
+        assert any(name.startswith("the-quick-brown-fox") and name.endswith(".wav") for name in names)
         assert any(name.endswith("recording.json") for name in names)
 
     def test_it_is_deleted_and_the_list_follows(self, page: Page, fleet: Server, recorded: str) -> None:
