@@ -21,6 +21,8 @@ TOKEN = "correct-horse-battery-staple"
 PUBLIC = {
     ("GET", "/"),
     ("GET", "/admin"),
+    ("GET", "/book"),
+    ("GET", "/book/{id}"),
     ("GET", "/api/config"),
     ("GET", "/api/pages"),
     ("GET", "/api/voices"),

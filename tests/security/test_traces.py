@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from string import Formatter
 
 from gateway.operations.event_log import EventLog
+from gateway.operations.sayings import SAYINGS
 from tests.gateway.processes import StartFleet, all_free
 
 CANARY = "Xylophonkanarienvogel"
@@ -76,4 +78,11 @@ async def test_names_of_clients_make_no_metric(start: StartFleet) -> None:
 
 
 def test_the_log_of_operators_has_no_field_for_what_is_said() -> None:
-    assert set(EventLog.record.__annotations__) == {"kind", "subject", "message", "return"}
+    """A line is one of `SAYINGS`, with counts, codes and who did what to what; or the words of a worker."""
+    names = {name for text in SAYINGS.values() for _, name, *_ in Formatter().parse(text) if name}
+    assert names == {
+        *("who", "page", "values", "count", "model", "open", "counts", "seconds", "outcome", "code"),
+        *("reason", "part", "flaw", "owner", "voice", "consent"),
+    }
+    assert set(EventLog.say.__annotations__) == {"kind", "subject", "saying", "facts", "return"}
+    assert set(EventLog.quote.__annotations__) == {"kind", "subject", "message", "return"}

@@ -55,15 +55,15 @@ async def test_a_disk_that_fills_up_ends_the_recording_and_says_why(tmp_path: Pa
 
 
 async def limited_file_size(tmp_path: Path) -> None:
-    """Run by the test above: 200 kB are room for the database, not for ten seconds of audio."""
+    """Run by the test above: a megabyte is room for the database, not for a minute of audio."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     async with gateway_of(ScriptedWorker([Act()]), data_dir=tmp_path / "data") as gateway:
         long_session = open_session(gateway)
         index = long_session.utterance("A long story.", {})
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
         try:
-            for _ in range(10):
+            for _ in range(60):
                 long_session.audio(index, pcm(RATE), RATE)
             await until(lambda: long_session.failure is not None)
             outcome, ear, _ = await speak(gateway)
@@ -76,8 +76,9 @@ async def limited_file_size(tmp_path: Path) -> None:
         meta = json.loads((folder / "meta.json").read_text())
         assert (meta["state"], meta["reason"]) == ("interrupted", "disk_full")
         kept = wav_audio(folder / "merged.wav")
-        assert kept == pcm(4 * RATE), "what was written before stays whole"
-        assert row.audio_seconds == pytest.approx(4.0)
+        whole = 1_000_000 // (2 * RATE)
+        assert kept == pcm(whole * RATE), "what was written before stays whole"
+        assert row.audio_seconds == pytest.approx(whole)
 
 
 async def test_a_disk_that_stands_still_costs_recordings_and_no_memory(tmp_path: Path) -> None:
