@@ -1,8 +1,9 @@
-"""What the queue costs in itself: ten thousand waiting, in this process, without sockets."""
+"""What decisions cost in themselves: ten thousand waiting, a thousand workers; here, without sockets."""
 
 from __future__ import annotations
 
 import contextlib
+import random
 import time
 from typing import Any
 
@@ -16,6 +17,7 @@ from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 from worker.synthetic import INFO
 
 _SAMPLE = 1000
+_SLOTS = 24
 
 
 async def deep_queue(*, depth: int = 10_000, tenants: int = 20, slots: int = 60) -> dict[str, Any]:
@@ -52,6 +54,60 @@ async def deep_queue(*, depth: int = 10_000, tenants: int = 20, slots: int = 60)
         "cost_ratio": round(percentile(deep, 50) / percentile(shallow, 50), 3),
         "left_over": len(pool.queue) + len(pool.tickets) + len(pool.streams),
     }
+
+
+async def large_fleet(*, workers: int = 1000, streams: int = 20_000, waiting: int = 1000) -> dict[str, Any]:
+    """Milliseconds of a decision with `streams` open, and with `waiting` more than there are slots.
+
+    Decisions are: a request that comes, one that ends, a worker that says how it is. `cost_ratio` compares
+    them with a fleet of a hundredth.
+    """
+    large = _decisions(workers, streams)
+    full = _decisions(workers, workers * _SLOTS + waiting)
+    small = _decisions(max(workers // 100, 1), max(streams // 100, 1))
+    both = large + full
+    return {
+        "workers": workers,
+        "streams": streams,
+        "decision_ms_p50": round(1000 * percentile(both, 50), 4),
+        "decision_ms_p99": round(1000 * percentile(both, 99), 4),
+        "decision_ms_max": round(1000 * max(both), 4),
+        "cost_ratio": round(percentile(large, 50) / percentile(small, 50), 3),
+    }
+
+
+def _decisions(workers: int, streams: int) -> list[float]:
+    """Seconds of each, in a pool whose workers share their slots with other gateways."""
+    pool = WorkerPool(
+        [Worker(f"w{n}", f"http://w{n}") for n in range(workers)],
+        max_queue=2 * streams,
+        no_worker_grace_seconds=10.0,
+    )
+    for worker in pool.workers.values():
+        pool.report_status(worker, _idle(_SLOTS))
+        with pool.slots_change(worker):
+            worker.sharing.opened(lambda message: None)
+
+    def enter(number: int) -> contextlib.ExitStack:
+        admission = contextlib.ExitStack()
+        admission.enter_context(pool.admit(f"r{number}", Requirement(), standing=Standing(f"t{number % 50}")))
+        return admission
+
+    admissions = [enter(number) for number in range(streams)]
+    choose, seconds = random.Random(1), []
+    for number in range(_SAMPLE):
+        place, worker = choose.randrange(streams), pool.workers[f"w{choose.randrange(workers)}"]
+        said = _idle(_SLOTS)
+        began = time.perf_counter()
+        admissions[place].close()
+        ended = time.perf_counter()
+        admissions[place] = enter(number)
+        entered = time.perf_counter()
+        pool.report_status(worker, said)
+        seconds += [ended - began, entered - ended, time.perf_counter() - entered]
+    for admission in admissions:
+        admission.close()
+    return seconds
 
 
 def _idle(slots: int) -> WorkerStatus:

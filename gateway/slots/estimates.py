@@ -94,3 +94,19 @@ class Outlook:
             self._waits.append(starts_in)
             heapq.heapreplace(self._free, (starts_in + service_seconds, service_seconds))
         return self._waits[exact - 1] + (position - exact) / self._rate
+
+
+class SteadyOutlook(Outlook):
+    """That of so many slots, none of them free, that requests end as evenly as they come.
+
+    Args:
+        rate: requests that end in a second.
+    """
+
+    def __init__(self, rate: float, measured: bool = True) -> None:
+        super().__init__((), measured)
+        self._rate = rate
+
+    def wait(self, position: int) -> float | None:
+        """Seconds until the request at `position` (1 = head of the queue) gets a slot."""
+        return position / self._rate

@@ -27,9 +27,10 @@ from contextlib import asynccontextmanager, contextmanager
 from gateway.errors import ApiError
 from gateway.slots.about import About
 from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
-from gateway.slots.dispatch import ask_for_slots, next_grant
+from gateway.slots.dispatch import Asking, next_grant
 from gateway.slots.estimates import Outlook
 from gateway.slots.grace import GracePeriod
+from gateway.slots.groups import Groups
 from gateway.slots.outlooks import Outlooks
 from gateway.slots.positions import CallLater, PositionAnnouncer, call_later
 from gateway.slots.queue import TicketQueue
@@ -73,7 +74,11 @@ class WorkerPool:
         self._grace = GracePeriod(no_worker_grace_seconds, call_later, self.why_unservable, self._give_up)
         self.streams: Counter[str] = Counter()
         """Open tickets by tenant."""
-        self._outlooks = Outlooks(self.workers.values(), clock)
+        self._asking = Asking()
+        self._groups = Groups()
+        self._outlooks = Outlooks(self.workers.values(), self._groups, clock)
+        for worker in self.workers.values():
+            self._groups.add(worker)
 
     # ---------------------------------------------------------------------------------------------- admission
 
@@ -126,6 +131,8 @@ class WorkerPool:
 
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
+        if self._groups.serves(requirement):
+            return None
         return why_unservable(self.workers.values(), requirement)
 
     # ------------------------------------------------------------------------------------------------- leases
@@ -195,7 +202,9 @@ class WorkerPool:
     def _give_back(self, lease: Lease) -> bool:
         """Whether the lease was in force until now."""
         lease.worker.sharing.ended(lease.id)
-        return lease.worker.leases.pop(lease.id, None) is not None
+        in_force = lease.worker.leases.pop(lease.id, None) is not None
+        self._groups.touch(lease.worker)
+        return in_force
 
     def _leave(self, ticket: Ticket) -> None:
         del self.tickets[ticket.id]
@@ -214,7 +223,7 @@ class WorkerPool:
 
     def _dispatch(self) -> None:
         """Give free slots to the tickets that are next; the only place that grants a lease."""
-        while grant := next_grant(self.queue, self.workers.values(), self._clock()):
+        while grant := next_grant(self.queue, self._groups, self._clock()):
             self.queue.take(grant.ticket, grant.rank)
             if not grant.ticket.future.done():
                 self._grant(grant.ticket, grant.worker)
@@ -225,16 +234,22 @@ class WorkerPool:
         lease = Lease(f"l_{next(self._lease_numbers)}", ticket.attempts, worker, ticket, self._clock())
         worker.leases[lease.id] = lease
         worker.sharing.leased(lease.id)
+        self._groups.touch(worker)
         ticket.lease = lease
         self._outlooks.changed()
         ticket.future.set_result(lease)
 
     @contextmanager
-    def slots_change(self) -> Iterator[None]:
-        """Something is heard of slots that other gateways use too."""
+    def slots_change(self, worker: Worker) -> Iterator[None]:
+        """Something is heard of slots of the worker that other gateways use too. A slot that it granted and
+        that nobody here has a use for is given back.
+        """
         yield
+        self._groups.touch(worker)
         self._outlooks.changed()
         self._dispatch()
+        worker.sharing.return_unused()
+        self._groups.touch(worker)
 
     # ------------------------------------------------------------------------------------------------- health
 
@@ -256,12 +271,14 @@ class WorkerPool:
     def add_worker(self, worker: Worker) -> None:
         """A worker dialled in; it is used once a probe of it succeeds."""
         self.workers[worker.id] = worker
+        self._groups.add(worker)
         self._changed()
 
     def remove_worker(self, worker: Worker) -> None:
         """Forget a worker that is gone and holds no lease."""
         with self._health_changes(worker):
             self.workers.pop(worker.id, None)
+            self._groups.forget(worker)
 
     def report_suspect(self, worker: Worker, reason: str) -> None:
         """A request failed on the worker in a way that the worker is to blame for."""
@@ -280,6 +297,7 @@ class WorkerPool:
         on_trial = worker.on_trial
         worker.proved()
         if on_trial:
+            self._groups.touch(worker)
             self._dispatch()
 
     def report_refused(self, worker: Worker) -> None:
@@ -287,18 +305,17 @@ class WorkerPool:
         if not worker.sharing.open:
             self._hold(worker)
         elif not worker.held and not worker.sharing.doubtful:
-            self._call_later(worker.doubt(), lambda: self._end_doubt(worker))
+            self._call_later(worker.doubt(), lambda: self._end_wait(worker, worker.end_doubt))
+            self._groups.touch(worker)
 
     def _hold(self, worker: Worker) -> None:
         if not worker.held:
-            self._call_later(worker.hold(), lambda: self._end_hold(worker))
+            self._call_later(worker.hold(), lambda: self._end_wait(worker, worker.end_hold))
+            self._groups.touch(worker)
 
-    def _end_hold(self, worker: Worker) -> None:
-        worker.end_hold()
-        self._dispatch()
-
-    def _end_doubt(self, worker: Worker) -> None:
-        worker.end_doubt()
+    def _end_wait(self, worker: Worker, end: Callable[[], None]) -> None:
+        end()
+        self._groups.touch(worker)
         self._dispatch()
 
     @contextmanager
@@ -306,6 +323,7 @@ class WorkerPool:
         was_serving = worker.serving
         yield
         worker.absence.note(worker.serving, worker.boot_id, self._clock())
+        self._groups.touch(worker)
         self._outlooks.changed()
         self._dispatch()
         for requirement in self.queue.requirements:
@@ -340,7 +358,7 @@ class WorkerPool:
         return self._clock()
 
     def _changed(self) -> None:
-        ask_for_slots(self.queue, self.workers.values(), self._clock())
+        self._asking.ask(self.queue, self._groups, self._clock())
         for listener in self.on_change:
             listener()
         self._positions.queue_changed()

@@ -144,14 +144,7 @@ class Worker:
 
     def offers(self, requirement: Requirement) -> bool:
         """Whether its model is what the requirement asks for."""
-        model = self.model
-        return (
-            model is not None
-            and requirement.model in (None, model.name)
-            and requirement.revision in (None, model.revision)
-            and (requirement.voice == "default" or requirement.voice in model.voices)
-            and (not requirement.features or not requirement.features.isdisjoint(model.features))
-        )
+        return self.model is not None and requirement.met_by(self.model)
 
     def has_spoken(self, voice: str) -> bool:
         """Whether its caches probably hold that voice."""
@@ -247,21 +240,27 @@ class Worker:
         if not self.on_trial:
             self.hold_seconds = 0.0
 
+    @property
+    def turn_seconds(self) -> float:
+        """How long until a slot comes round again for this gateway: where other gateways wait, each of them
+        has it once in between.
+        """
+        return self.service_time.seconds * (1 + self.sharing.waiting)
+
     def forecast(self, now: float) -> list[SlotForecast]:
         """When each of its slots is free for this gateway.
 
-        Where other gateways wait, a slot comes round after each of them had it once. How long theirs have run
-        is not known: on average they are half way through.
+        How long the requests of others have run is not known: on average they are half way through.
         """
         service = self.service_time.seconds
-        turns_of_others = self.sharing.waiting * service
+        turns_of_others = self.turn_seconds - service
         slots = [
             self.service_time.remaining(now - lease.granted_at) + turns_of_others
             for lease in self.leases.values()
         ]
         slots += [service / 2] * (self.slots_used - len(slots))
         slots += [0.0] * (self.slots_total - len(slots))
-        return [SlotForecast(free_in_seconds, service + turns_of_others) for free_in_seconds in slots]
+        return [SlotForecast(free_in_seconds, self.turn_seconds) for free_in_seconds in slots]
 
     @property
     def expected(self) -> bool:

@@ -94,7 +94,7 @@ class SlotWatch:
                     connection.transport.abort()
 
         asking = asyncio.create_task(self._keep_asking())
-        with self._pool.slots_change():
+        with self._pool.slots_change(self._worker):
             self._worker.sharing.opened(say)
         try:
             async for message in connection:
@@ -102,7 +102,7 @@ class SlotWatch:
         finally:
             asking.cancel()
             outbox.drop()
-            with self._pool.slots_change():
+            with self._pool.slots_change(self._worker):
                 self._worker.sharing.closed()
 
     async def _keep_asking(self) -> None:
@@ -113,9 +113,8 @@ class SlotWatch:
 
     def _take(self, text: str | bytes) -> None:
         message, sharing = decode_workers_slot_message(text), self._worker.sharing
-        with self._pool.slots_change():
+        with self._pool.slots_change(self._worker):
             if isinstance(message, Grant):
                 sharing.granted(message.number)
             else:
                 sharing.stood(message.others, message.waiting)
-        sharing.return_unused()

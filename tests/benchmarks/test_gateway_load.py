@@ -79,6 +79,10 @@ async def test_a_deep_queue_empties() -> None:
     assert result["left_over"] == 0
 
 
+async def test_a_decision_costs_much_the_same_in_a_hundred_times_the_fleet() -> None:
+    assert (await measured("fleet"))["cost_ratio"] < 5
+
+
 @pytest.mark.parametrize(("figure", "met"), [(1.4, True), (1.5, True), (1.6, False), (float("nan"), False)])
 def test_a_goal_is_met_or_not(figure: float, met: bool) -> None:
     goals = SCENARIOS["latency"].goals

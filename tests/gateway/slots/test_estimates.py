@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.slots.absence import FIRST_GUESS_SECONDS, Absence
-from gateway.slots.estimates import DEFAULT_SERVICE_SECONDS, Outlook, ServiceTime, SlotForecast
+from gateway.slots.estimates import DEFAULT_SERVICE_SECONDS, Outlook, ServiceTime, SlotForecast, SteadyOutlook
+from tests.gateway.fleet import ANY, Fleet
 
 slots = st.lists(st.builds(SlotForecast, st.floats(0, 60), st.floats(0.05, 60)), min_size=1, max_size=8)
 
@@ -72,3 +75,19 @@ def test_an_absence_is_guessed_and_then_known_from_the_last() -> None:
     absence.note(True, "boot-1", 100.5)
     absence.note(False, "boot-1", 200.0)
     assert absence.remaining(200.0) == 8.0, "the same process was only out of reach"
+
+
+def test_a_fleet_of_many_slots_is_forecast_like_its_slots_one_by_one() -> None:
+    slots = [SlotForecast(5.0 * number / 2000, 5.0) for number in range(2000)]
+    exact, steady = Outlook(slots), SteadyOutlook(2000 / 5.0)
+    for position in (100, 400):
+        assert steady.wait(position) == pytest.approx(exact.wait(position), rel=0.15)
+
+
+async def test_a_large_fleet_tells_how_long_its_queue_is() -> None:
+    fleet = Fleet(400, 400, 400, max_queue=1000)
+    with ExitStack() as open_tickets:
+        tickets = [open_tickets.enter_context(fleet.pool.admit(f"r{n}", ANY)) for n in range(1250)]
+        outlook = fleet.pool.outlook(ANY)
+        assert sum(ticket.lease is None for ticket in tickets) == 50
+        assert outlook.wait(1) < outlook.wait(50) == pytest.approx(50 * DEFAULT_SERVICE_SECONDS / 1200)

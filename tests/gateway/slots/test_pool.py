@@ -28,12 +28,13 @@ async def test_a_free_slot_is_leased_at_once_and_the_least_loaded_worker_first(o
 
 
 async def test_a_newcomer_never_overtakes_the_queue(open_tickets) -> None:
-    """A slot is usable and nobody was told yet: the newcomer is the one who finds it."""
+    """A slot is usable and nobody was told yet: it is the newcomer's arrival that gives it away."""
     fleet = Fleet(1)
     fleet.pool.report_refused(fleet.workers[0])
     first = open_tickets.enter_context(fleet.pool.admit("first", ANY))
     assert first.lease is None
     fleet.workers[0].end_hold()
+    fleet.pool._groups.touch(fleet.workers[0])
     second = open_tickets.enter_context(fleet.pool.admit("second", ANY))
     assert worker_of(first) == "w0"
     assert second.lease is None

@@ -257,10 +257,11 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(index=st.sampled_from(range(len(SLOTS))), shares=st.booleans())
     def worker_begins_or_ceases_to_share(self, index: int, shares: bool) -> None:
-        sharing = self.fleet.workers[index].sharing
+        worker = self.fleet.workers[index]
+        sharing = worker.sharing
 
         def change() -> None:
-            with self.fleet.pool.slots_change():
+            with self.fleet.pool.slots_change(worker):
                 sharing.opened(lambda message: None) if shares else sharing.closed()
 
         self.apply(change)
@@ -269,13 +270,13 @@ class PoolMachine(RuleBasedStateMachine):
     @rule(data=st.data(), others=st.integers(0, 2), waiting=st.integers(0, 1), grants=st.booleans())
     def worker_tells_of_its_slots(self, data: st.DataObject, others: int, waiting: int, grants: bool) -> None:
         workers = [worker for worker in self.fleet.workers if worker.sharing.open]
-        sharing = data.draw(st.sampled_from(workers)).sharing
+        worker = data.draw(st.sampled_from(workers))
+        sharing = worker.sharing
 
         def tell() -> None:
             self.steps += 1
-            with self.fleet.pool.slots_change():
+            with self.fleet.pool.slots_change(worker):
                 sharing.granted(self.steps) if grants else sharing.stood(others, waiting)
-            sharing.return_unused()
 
         self.apply(tell)
 
@@ -318,6 +319,23 @@ class PoolMachine(RuleBasedStateMachine):
                 assert not (
                     worker.has_room() and worker.offers(ticket.requirement) and self.may(ticket, worker)
                 )
+
+    @invariant()
+    def groups_agree_with_their_workers(self) -> None:
+        groups = list(self.fleet.pool._groups)
+        ready = [entry for group in groups for entry in group.ready]
+        assert all(group.ready == sorted(group.ready) for group in groups)
+        assert {worker.id: load for load, _, worker in ready} == {
+            worker.id: worker.slots_used / worker.slots_total
+            for worker in self.fleet.workers
+            if worker.has_room()
+        }
+        serving = {id for group in groups for id in group.serving}
+        assert serving == {worker.id for worker in self.fleet.workers if worker.serving}
+        sharing = {id for group in groups for id in group.sharing}
+        assert sharing == {
+            worker.id for worker in self.fleet.workers if worker.sharing.open and worker.wants_work()
+        }
 
     def may(self, ticket: Ticket, worker: Worker) -> bool:
         others = [

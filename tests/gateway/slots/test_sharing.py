@@ -23,23 +23,22 @@ class Shared:
         self.open()
 
     def open(self) -> None:
-        with self.pool.slots_change():
+        with self.pool.slots_change(self.worker):
             self.worker.sharing.opened(
                 lambda message: self.said.append(message.model_dump(exclude_none=True))
             )
 
     def close(self) -> None:
-        with self.pool.slots_change():
+        with self.pool.slots_change(self.worker):
             self.worker.sharing.closed()
 
     def stand(self, others: int, waiting: int) -> None:
-        with self.pool.slots_change():
+        with self.pool.slots_change(self.worker):
             self.worker.sharing.stood(others, waiting)
 
     def grant(self, number: int) -> None:
-        with self.pool.slots_change():
+        with self.pool.slots_change(self.worker):
             self.worker.sharing.granted(number)
-        self.worker.sharing.return_unused()
 
     def admit(self, name: str = "r") -> Ticket:
         return self.stack.enter_context(self.pool.admit(name, ANY))

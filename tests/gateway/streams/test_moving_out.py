@@ -38,9 +38,11 @@ async def test_no_more_streams_leave_than_there_is_room_for_elsewhere() -> None:
     emptied, other = ScriptedWorker([Act(2, "hang")]), ScriptedWorker([Act(2, "hang")])
     async with gateway_of(emptied, other, **PATIENT) as gateway:
         first, second = gateway.pool.workers.values()
-        second.held = True
+        with gateway.pool.slots_change(second):
+            second.held = True
         speaking = await begin(gateway, SLOTS)
-        second.held = False
+        with gateway.pool.slots_change(second):
+            second.held = False
         speaking += await begin(gateway, SLOTS - 1)
         first.moving_out = True
         await arrived(other, SLOTS)
