@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import structlog
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from gateway.database import Database, FigureSpan
 from gateway.database.transactions import FAILURES, to_its_end
@@ -161,7 +161,8 @@ class History:
         seconds, length = RANGES[range]
         now = self._clock()
         first = int((now - seconds) // length) * length
-        rows = await self._stored(length, first) if await self.write() else None
+        stored = await self._stored(length, first) if await self.write() else None
+        rows, gateways = stored or (None, 1)
         spans: dict[int, list[Figures]] = defaultdict(list)
         for at, _, figures in self._remembered(length, first) if rows is None else rows:
             spans[at].append(figures)
@@ -176,7 +177,7 @@ class History:
             "from": first,
             "to": round(now, 3),
             "kept": "memory" if rows is None else "database",
-            "gateways": len({name for at, name, _ in rows or () if at >= now - 2 * length}) or 1,
+            "gateways": gateways,
             "points": points,
         }
 
@@ -184,17 +185,21 @@ class History:
         spans = [(at, self._name, figures) for (own, at), figures in self._spans.items() if own == length]
         return sorted((span for span in spans if span[0] >= first), key=lambda span: span[0])
 
-    async def _stored(self, length: int, first: int) -> list[_Row] | None:
-        """Of all gateways; None when the database fails."""
+    async def _stored(self, length: int, first: int) -> tuple[list[_Row], int] | None:
+        """Of all gateways, and how many there are now; None when the database fails."""
         try:
             return await to_its_end(self._load(length, first))
         except FAILURES as error:
             logger.warning("figures cannot be read", error=type(error).__name__)
             return None
 
-    async def _load(self, length: int, first: int) -> list[_Row]:
+    async def _load(self, length: int, first: int) -> tuple[list[_Row], int]:
         """Between some hundred rows others have their turn."""
         found: list[_Row] = []
+        shortest = min(KEPT_SECONDS)
+        present = select(func.count(FigureSpan.gateway.distinct())).where(
+            FigureSpan.length == shortest, FigureSpan.at >= self._clock() - 2 * shortest
+        )
         wanted = (
             select(FigureSpan.at, FigureSpan.gateway, FigureSpan.figures)
             .where(FigureSpan.length == length, FigureSpan.at >= first)
@@ -205,4 +210,5 @@ class History:
             async for part in (await rows.stream(wanted)).partitions(_ROWS_AT_ONCE):
                 found += [(at, gateway, Figures.from_fields(fields)) for at, gateway, fields in part]
                 await asyncio.sleep(0)
-        return found
+            gateways = await rows.scalar(present)
+        return found, gateways or 1

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +15,9 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 from websockets.sync.client import connect
 
+from gateway.database import Database, FigureSpan
+from gateway.operations.figures import Figures
+from gateway.settings.storage import DATABASE_FILE
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, eventually, gateway, worker
 from tests.e2e.studio import write_voice
@@ -22,6 +29,11 @@ NAME = "<img src=x onerror=alert(1)>"
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
+def unfold(page: Page, *sections: str) -> None:
+    for section in sections:
+        page.locator(f"#{section} summary").first.click()
+
+
 def test_the_worker_is_shown_live(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}{ADMIN_PAGE}")
     card = page.locator(".worker[data-worker]")
@@ -30,6 +42,7 @@ def test_the_worker_is_shown_live(page: Page, fleet: Server) -> None:
     expect(card).to_contain_text("synthetic")
     expect(card).to_contain_text("0 of 2 slots used")
     expect(page.locator(".lamp")).to_have_text("Live")
+    card.locator(".worker-more summary").click()
     requests = card.locator("dt:has-text('Requests') + dd")
     before = int(requests.inner_text())
     httpx.post(f"{fleet.url}/tts", json={"text": SENTENCE}).raise_for_status()
@@ -84,13 +97,88 @@ def test_who_runs_and_who_waits_is_shown_and_can_be_ended(page: Page, slow_fleet
     assert all(status >= 400 for status in outcomes)
 
 
+def test_requests_are_told_apart_and_several_are_cancelled_at_once(page: Page, slow_fleet: Server) -> None:
+    page.goto(f"{slow_fleet.url}{ADMIN_PAGE}")
+    outcomes: list[int] = []
+    headers = {"User-Agent": "shop/2.1 (secret-0123456789)"}
+
+    def speak(path: str, order: dict[str, str]) -> None:
+        response = httpx.post(f"{slow_fleet.url}{path}", json=order, headers=headers, timeout=60)
+        outcomes.append(response.status_code)
+
+    spoken = {"input": PARAGRAPH, "voice": "default", "model": "synthetic"}
+    orders = [("/tts", {"text": PARAGRAPH})] * 2 + [("/v1/audio/speech", spoken)] * 2
+    threads = [threading.Thread(target=speak, args=order) for order in orders]
+    for thread in threads:
+        thread.start()
+    waiting, running = page.locator("#queue .request"), page.locator("#running .request")
+    expect(waiting).to_have_count(3)
+    expect(running.locator(".request-name")).to_have_text(f"default · {len(PARAGRAPH)} characters")
+    expect(running).to_contain_text("shop 2.1 · of 127.0.0.1")
+    expect(page.locator("main")).not_to_contain_text("secret")
+    tools = page.locator("#queue-tools")
+    tools.locator("select").select_option(label="All (3)")
+    expect(page.locator("#queue .request.chosen")).to_have_count(3)
+    page.get_by_label("Choose default").nth(0).uncheck()
+    tools.get_by_role("button", name="Cancel 2").click()
+    expect(page.locator("dialog[open] h2")).to_have_text("Cancel 2 requests?")
+    page.locator("dialog").get_by_role("button", name="Cancel them").click()
+    expect(waiting).to_have_count(1)
+    expect(page.locator(".log-line", has_text="cancel of 2 requests, by")).to_have_count(1)
+    expect(tools.get_by_role("button", name="Cancel 2")).to_be_hidden()
+    for ticket in page.locator(".request[data-ticket]").all():
+        ticket_id = ticket.get_attribute("data-ticket")
+        httpx.delete(f"{slow_fleet.url}/api/queue/{ticket_id}", headers=ADMIN).raise_for_status()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 4 and all(status >= 400 for status in outcomes)
+
+
+def test_graphs_show_what_was_kept_to_pointer_keyboard_and_as_a_table(page: Page, tmp_path: Path) -> None:
+    began_at = int(time.time()) // 600 * 600 - 3 * 86_400
+    with ThreadPoolExecutor(1) as aside:  # this thread has playwright's event loop
+        aside.submit(asyncio.run, keep_figures(tmp_path, began_at)).result()
+    with worker() as one, gateway([one.url], VOXFLEET_DATA_DIR=str(tmp_path)) as edge:
+        page.goto(f"{edge.url}{ADMIN_PAGE}")
+        page.get_by_role("radio", name="7 days").check()
+        load = page.get_by_role("slider", name="Load")
+        load.focus()
+        page.keyboard.press("Home")
+        expect(load).to_have_attribute(
+            "aria-valuetext", re.compile("slots in use 3, waiting 0, slots there are 4")
+        )
+        page.keyboard.press("ArrowRight")
+        expect(load).to_have_attribute("aria-valuetext", re.compile("slots in use 1.5, "))
+        expect(page.locator(".graph-bubble").first).to_contain_text("1.5")
+        page.get_by_role("slider", name="First audio").hover()
+        expect(page.locator(".graph-bubble").nth(1)).to_contain_text("95 % within")
+        page.locator(".graph-details summary").first.click()
+        row = page.locator(".graph-table tbody tr").last
+        expect(row.locator("td")).to_have_text(["3", "0", "4"])
+        page.reload()
+        expect(page.get_by_role("radio", name="7 days")).to_be_checked()
+        page.get_by_role("radio", name="1 h", exact=True).check()
+        expect(load).not_to_have_attribute("aria-valuetext", re.compile("slots in use 1.5, "))
+
+
+async def keep_figures(folder: Path, began_at: int) -> None:
+    """Two spans of ten minutes, as another process of the gateway left them."""
+    database = Database(f"sqlite:///{folder / DATABASE_FILE}")
+    await database.open()
+    async with database.transaction() as rows:
+        for number, used in enumerate((3, 1.5)):
+            figures = Figures(600, 1200, 2400, used_seconds=used * 600).as_fields()
+            rows.add(FigureSpan(length=600, at=began_at + 600 * number, gateway="before", figures=figures))
+    await database.close()
+
+
 def test_a_live_session_is_told_from_a_paused_one(page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}{ADMIN_PAGE}")
     with connect(f"{fleet.url.replace('http', 'ws')}/ws/live") as socket:
         socket.send(json.dumps({"type": "start"}))
         socket.send(json.dumps({"type": "append", "text": PARAGRAPH}))
         row = page.locator("#running .request")
-        expect(row).to_contain_text("live · of")
+        expect(row).to_contain_text("live · VoxFleet · Python")
         expect(page.locator(".slots-live")).to_have_text("1 live")
         socket.send(json.dumps({"type": "pause"}))
         expect(row).to_contain_text("live, paused")
@@ -106,6 +194,7 @@ def test_a_voice_is_deleted_after_a_yes_and_its_name_is_text(
     made = httpx.post(f"{fleet.url}/api/voices", data={"name": NAME}, files=audio, timeout=60)
     voice_id = made.raise_for_status().json()["id"]
     page.goto(f"{fleet.url}{ADMIN_PAGE}")
+    unfold(page, "voices")
     row = page.locator(f"[data-voice='{voice_id}']")
     expect(row).to_contain_text(NAME)
     expect(row).to_contain_text("no consent")
@@ -169,6 +258,7 @@ def test_a_worker_is_restarted_only_after_a_yes(page: Page, tmp_path: Path) -> N
 
 def test_a_page_is_switched_off_and_on_again(browser: Browser, page: Page, fleet: Server) -> None:
     page.goto(f"{fleet.url}{ADMIN_PAGE}")
+    unfold(page, "pages")
     switch = page.get_by_role("switch", name="Live")
     expect(switch).to_be_checked()
     switch.press("Space")
@@ -178,6 +268,7 @@ def test_a_page_is_switched_off_and_on_again(browser: Browser, page: Page, fleet
     assert "live" not in fleet.get_json("/api/config")["pages"]
     with watched_page(browser) as other:
         other.page.goto(f"{fleet.url}{ADMIN_PAGE}")
+        unfold(other.page, "pages")
         expect(other.page.get_by_role("switch", name="Live")).not_to_be_checked()
         expect(other.page.locator("[data-page=live]")).to_be_hidden()
         switch.press("Space")
@@ -190,6 +281,7 @@ def test_a_setting_out_of_bounds_is_refused_at_its_field(browser: Browser, fleet
     with watched_page(browser) as watched:  # the browser complains of the 422
         page = watched.page
         page.goto(f"{fleet.url}{ADMIN_PAGE}")
+        unfold(page, "eta")
         field = page.get_by_label("First guess, seconds")
         expect(field).to_have_value("5")
         field.fill("7200")
@@ -229,6 +321,7 @@ def test_the_page_is_chinese_for_who_reads_chinese(browser: Browser, fleet: Serv
         page.goto(f"{fleet.url}{ADMIN_PAGE}")
         expect(page.locator("#workers-title")).to_have_text("工作节点")
         expect(page.locator(".worker .state")).to_have_text("空闲")
+        unfold(page, "pages")
         expect(page.get_by_role("switch", name="实时")).to_be_checked()
         expect(page.locator(".log-line").filter(has_text="节点就绪").first).to_be_visible()
         httpx.post(f"{fleet.url}/api/workers/w0/drain", headers=ADMIN).raise_for_status()
@@ -259,6 +352,7 @@ def test_stored_strings_are_shown_as_text(page: Page, fleet: Server) -> None:
     expect(page.locator("#queue .request-name")).to_have_text(MARKUP)
     expect(page.locator("#voices .request-name")).to_have_text(MARKUP)
     expect(page.locator(".log-text b")).to_have_text(MARKUP)
+    unfold(page, "voices")
     page.locator("#voices button").click()
     expect(page.locator("dialog[open] h2")).to_contain_text(MARKUP)
     assert page.locator("main img, main script, dialog img, dialog script").count() == 0

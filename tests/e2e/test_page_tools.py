@@ -100,6 +100,7 @@ def session(page: Page, fleet: Server, recorded: str) -> None:
 def admin(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, fleet.url + ADMIN_PAGE)
     expect(page.locator(".worker:not(.skeleton)").first).to_be_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
 
 
 STATES: tuple[Callable[[Page, Server, str], None], ...] = (

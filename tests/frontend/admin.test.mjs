@@ -9,8 +9,9 @@ import { etaFields } from "../../frontend/static/js/admin/eta-section.js";
 import { isOnlyServing } from "../../frontend/static/js/admin/serving.js";
 import { messageOf, textOf } from "../../frontend/static/js/admin/event-words.js";
 import { EventLines, MAX_LINES } from "../../frontend/static/js/admin/event-lines.js";
-import { requestFacts } from "../../frontend/static/js/admin/request-row.js";
-import { SERIES_SECONDS, Series } from "../../frontend/static/js/admin/series.js";
+import { Choice } from "../../frontend/static/js/admin/choice.js";
+import { areaOf, nearest, pathOf, runsOf, timeTicks, valueTicks } from "../../frontend/static/js/admin/graph-scale.js";
+import { requestFacts, requestName } from "../../frontend/static/js/admin/request-row.js";
 import { serverEvents } from "../../frontend/static/js/admin/server-events.js";
 import { storageFigures } from "../../frontend/static/js/admin/storage-section.js";
 import { totals } from "../../frontend/static/js/admin/summary.js";
@@ -201,39 +202,80 @@ describe("AdminAccess", () => {
   });
 });
 
-describe("Series", () => {
-  test("keeps the largest value of a second and repeats the last through silent ones", () => {
-    const series = new Series();
-    for (const [value, now] of [[1, 10.1], [3, 10.5], [2, 10.9], [5, 13]]) series.add(value, now);
-    assert.deepEqual(series.values, [3, 3, 3, 5]);
-  });
-
-  test("holds one minute", () => {
-    const series = new Series();
-    for (let second = 0; second < 3 * SERIES_SECONDS; second += 1) series.add(second, second);
-    assert.equal(series.values.length, SERIES_SECONDS);
-    assert.equal(series.values[0], 2 * SERIES_SECONDS);
-    series.add(1, 10 * SERIES_SECONDS);
-    assert.equal(series.values.length, SERIES_SECONDS);
-  });
-
-  test("draws to the right edge, highest value on top", () => {
-    const series = new Series();
-    [0, 4].forEach((value, second) => series.add(value, second));
-    const [first, last] = series.points(90, 10, 2);
-    assert.deepEqual(first, [80, 10]);
-    assert.deepEqual(last, [90, 0]);
-  });
-
-  test("fills the whole width, however much of the minute is over", () => {
-    const series = new Series();
-    for (let second = 0; second < 100; second += 1) {
-      series.add(1, second);
-      const points = series.points(90, 10);
-      assert.ok(Math.abs(points.at(-1)[0] - 90) < 1e-9);
-      if (second >= 9) assert.ok(Math.abs(points[0][0]) < 1e-9);
+describe("a graph", () => {
+  test("has round ticks that hold its largest value", () => {
+    assert.deepEqual(valueTicks(0, 4, true), [0, 1, 2, 3, 4]);
+    assert.deepEqual(valueTicks(4.2, 4, true), [0, 2, 4, 6]);
+    assert.deepEqual(valueTicks(0.31, 0.2), [0, 0.1, 0.2, 0.3, 0.4]);
+    assert.deepEqual(valueTicks(9, 4, true), [0, 5, 10]);
+    for (const largest of [0.001, 0.7, 1, 3, 17, 99.9, 100, 12345]) {
+      const ticks = valueTicks(largest, 0.001);
+      assert.ok(ticks.at(-1) >= largest && ticks.length <= 6, `${largest}: ${ticks}`);
     }
   });
+
+  test("has its ticks of time at full hours of the reader's clock, no more than fit", () => {
+    const from = 1_800_000_123;
+    for (const seconds of [3600, 21_600, 86_400, 604_800]) {
+      const ticks = timeTicks(from, from + seconds, 8);
+      assert.ok(ticks.length >= 3 && ticks.length <= 9, String(ticks.length));
+      for (const { at } of ticks) assert.ok(at >= from && at <= from + seconds && new Date(at * 1000).getMinutes() % 5 === 0);
+    }
+  });
+
+  test("breaks its line where nothing was measured, and shows a point that stands alone", () => {
+    const points = [{ at: 0, a: 1 }, { at: 10, a: 2 }, { at: 20, a: null }, { at: 30, a: 3 }, { at: 60, a: 4 }, { at: 70, a: 5 }];
+    const runs = runsOf(points, "a", 10);
+    assert.deepEqual(runs.map((run) => run.map(({ a }) => a)), [[1, 2], [3], [4, 5]]);
+    const [x, y] = [({ at }) => at, ({ a }) => a];
+    assert.equal(pathOf(runs, x, y), "M0.0 1.0L10.0 2.0M30.0 3.0h0.01M60.0 4.0L70.0 5.0");
+    assert.equal(areaOf(runs, x, y, 9), "M0.0 1.0L10.0 2.0V9H0.0ZM60.0 4.0L70.0 5.0V9H60.0Z");
+  });
+
+  test("knows the point under a pointer", () => {
+    const points = [{ at: 0 }, { at: 10 }, { at: 40 }];
+    assert.deepEqual([-5, 4, 24, 26, 99].map((at) => nearest(points, at)), [0, 0, 1, 2, 2]);
+  });
+});
+
+describe("several requests at once", () => {
+  const request = (ticket_id, tenant, protocol, voice = "Hazel") => ({ ticket_id, tenant, protocol, voice });
+  const requests = [request("a", "key:shop", "openai"), request("b", "10.0.0.7", "openai"), request("c", "key:shop", "jobs"), { request_id: "r" }];
+
+  test("are chosen by a kind that some of them have, or all", () => {
+    const choice = new Choice();
+    choice.list(requests);
+    assert.deepEqual(choice.kinds.map(({ kind, value, count }) => `${kind} ${value} ${count}`), ["all  3", "tenant key:shop 2", "protocol openai 2"]);
+    choice.add("tenant", "key:shop");
+    assert.deepEqual(choice.tickets, ["a", "c"]);
+    choice.add("all");
+    assert.equal(choice.size, 3);
+  });
+
+  test("are no longer chosen when they have left", () => {
+    const choice = new Choice();
+    choice.list(requests);
+    choice.add("all");
+    choice.list(requests.slice(1));
+    assert.deepEqual(choice.tickets, ["b", "c"]);
+    choice.set("b", false);
+    assert.ok(!choice.has("b") && choice.has("c"));
+  });
+
+  test("need no kinds where there is one", () => {
+    const choice = new Choice();
+    choice.list(requests.slice(0, 1));
+    assert.deepEqual(choice.kinds, []);
+  });
+});
+
+test("a request is called by its voice and how much it says", () => {
+  assert.equal(requestName({ voice: "Hazel", characters: 1800, request_id: "r" }), "Hazel · 1,800 characters");
+  assert.equal(requestName({ voice: "Hazel", characters: null, request_id: "r" }), "Hazel");
+  assert.equal(requestName({ request_id: "r", ticket_id: "q" }), "r");
+  const known = { protocol: "openai", client: "curl 8.5.0", tenant: "key:shop", worker_id: "w0" };
+  assert.equal(requestFacts(known), "OpenAI · curl 8.5.0 · of shop · on w0");
+  assert.equal(requestFacts({ protocol: "of tomorrow" }), "of tomorrow");
 });
 
 test("of a drained worker the slots in use count, so that never more are used than there are", () => {

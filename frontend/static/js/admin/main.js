@@ -8,6 +8,8 @@ import { showProblem } from "../shared/problem-notice.js";
 import { AdminAccess, adoptToken } from "./access.js";
 import { EtaSection } from "./eta-section.js";
 import { FleetSection } from "./fleet-section.js";
+import { rememberFolds } from "./folds.js";
+import { GraphsSection } from "./graphs-section.js";
 import { LiveFeed } from "./live-feed.js";
 import { LogSection } from "./log-section.js";
 import { PagesSection } from "./pages-section.js";
@@ -41,7 +43,9 @@ class Admin {
     adoptToken(globalThis.location, globalThis.history);
     mountNav(byId("nav")).append(this.#lamp);
     const page = { access: this.#access, say: (text) => setText(byId("status"), text) };
+    rememberFolds(document.querySelectorAll("[data-fold]"));
     this.#sections = {
+      graphs: new GraphsSection(page),
       voices: new VoicesSection(page),
       storage: new StorageSection(page),
       pages: new PagesSection(page),
@@ -98,10 +102,11 @@ class Admin {
     byId("problem").hidden = true;
   }
 
-  async #command(method, path, said) {
+  async #command(method, path, said, json) {
     this.#hideProblem();
     try {
-      await this.#access.request(path, { method });
+      const sent = json === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(json) };
+      await this.#access.request(path, { method, ...sent });
       setText(byId("status"), said);
       await this.#feed.poll();
     } catch (error) {

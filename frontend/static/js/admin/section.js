@@ -6,7 +6,6 @@ import { byId, h } from "../shared/dom.js";
 import { showProblem } from "../shared/problem-notice.js";
 
 export class Section {
-  #path;
   #problem = h("div", { class: "notice notice-danger", role: "alert", hidden: true });
 
   /**
@@ -17,14 +16,14 @@ export class Section {
     this.element = byId(id);
     this.body = byId(`${id}-body`);
     this.page = page;
-    this.#path = path;
+    this.path = path;
     this.element.append(this.#problem);
   }
 
-  /** Asks for the answer and shows it. */
+  /** Asks for the answer at `path` and shows it. */
   async load() {
     try {
-      const answer = await this.page.access.requestJson(this.#path);
+      const answer = await this.page.access.requestJson(this.path);
       this.element.hidden = false;
       this.clearProblem();
       this.show(answer);

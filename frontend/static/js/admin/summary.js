@@ -1,13 +1,10 @@
 /**
- * The figures on top: workers up, slots used, requests waiting, first audio, speech made, errors; where a
- * figure moves, with its last minute.
+ * The figures on top, as they are now: workers up, slots used, requests waiting, first audio, speech made, errors.
  */
 import { h, setText } from "../shared/dom.js";
 import { duration, integer, latency } from "../shared/format.js";
 import { t } from "./words.js";
 import { serves } from "./serving.js";
-import { Series } from "./series.js";
-import { Sparkline } from "./sparkline.js";
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -30,11 +27,11 @@ export function totals(workers) {
 
 export class Summary {
   #workers = new Figure("workers");
-  #slots = new Figure("slots", new Series());
-  #waiting = new Figure("waiting", new Series());
-  #firstAudio = new Figure("firstAudio", new Series());
+  #slots = new Figure("slots");
+  #waiting = new Figure("waiting");
+  #firstAudio = new Figure("firstAudio");
   #audio = new Figure("audio");
-  #errors = new Figure("errors", new Series());
+  #errors = new Figure("errors");
 
   /** @param {HTMLElement} list a dl */
   constructor(list) {
@@ -45,42 +42,34 @@ export class Summary {
   showWorkers(workers) {
     const all = totals(workers);
     this.#workers.show(integer(all.serving), t("admin.of", { count: integer(all.workers) }));
-    this.#slots.show(integer(all.slotsUsed), t("admin.of", { count: integer(all.slotsTotal) }), all.slotsUsed, all.slotsTotal);
-    this.#firstAudio.show(latency(all.firstAudioSeconds), t("admin.slowestWorker"), all.firstAudioSeconds ?? 0);
+    this.#slots.show(integer(all.slotsUsed), t("admin.of", { count: integer(all.slotsTotal) }));
+    this.#firstAudio.show(latency(all.firstAudioSeconds), t("admin.slowestWorker"));
     this.#audio.show(duration(all.audioSeconds), all.live ? t("admin.liveSessions", { count: all.live }) : "");
-    this.#errors.show(integer(all.errors), t("admin.moved", { count: integer(all.migrations) }), all.errors);
+    this.#errors.show(integer(all.errors), t("admin.moved", { count: integer(all.migrations) }));
   }
 
   /** @param {object[]} queue the listed ones @param {number} length of the whole queue */
   showQueue(queue, length) {
     const longest = Math.max(0, ...queue.map(({ waited_seconds: seconds }) => seconds ?? 0));
-    this.#waiting.show(integer(length), length ? t("admin.longest", { time: duration(longest) }) : "", length);
+    this.#waiting.show(integer(length), length ? t("admin.longest", { time: duration(longest) }) : "");
   }
 }
 
 class Figure {
   #value = h("span", { class: "figure-value" });
   #note = h("span", { class: "figure-note" });
-  #series;
-  #sparkline;
 
-  constructor(name, series = null) {
-    this.#series = series;
-    this.#sparkline = series ? new Sparkline() : null;
+  constructor(name) {
     this.element = h(
       "div",
       { class: "figure", "data-figure": name },
       h("dt", { "data-i18n": `admin.figure.${name}` }),
       h("dd", {}, this.#value, this.#note),
-      this.#sparkline?.element,
     );
   }
 
-  show(text, note, value, ceiling) {
+  show(text, note) {
     setText(this.#value, text);
     setText(this.#note, note);
-    if (!this.#series) return;
-    this.#series.add(value, performance.now() / 1000);
-    this.#sparkline.draw(this.#series, ceiling);
   }
 }

@@ -8,13 +8,14 @@ import { t } from "./words.js";
 const MAX_PIPS = 16;
 const ANSWERING = ["IDLE", "BUSY", "DRAINING"];
 
-/** Facts under the slots: key of the label, and text. */
+/** Facts under the slots, key of the label and text: those that lead, and those that are folded. */
+const LEADING = 3;
 const FACTS = [
   ["admin.model", ({ model }) => model ?? "–"],
   ["admin.device", ({ device }) => device ?? "–"],
-  ["admin.memory", memoryText],
-  ["admin.firstAudioP50", ({ first_audio_p50_seconds: seconds }) => latency(seconds)],
   ["admin.firstAudioP95", ({ first_audio_p95_seconds: seconds }) => latency(seconds)],
+  ["admin.firstAudioP50", ({ first_audio_p50_seconds: seconds }) => latency(seconds)],
+  ["admin.memory", memoryText],
   ["admin.rtf", ({ rtf_p50: rtf }) => ratio(rtf)],
   ["admin.batch", ({ batch_size: batch }) => integer(batch)],
   ["admin.queueLength", ({ queue_length: length }) => integer(length)],
@@ -52,6 +53,10 @@ export function slotUses({ live_active: active = 0, live_paused: paused = 0, slo
   return words.join(" · ");
 }
 
+function factList(facts) {
+  return h("dl", { class: "facts" }, facts.map(({ label, value }) => h("div", {}, h("dt", { "data-i18n": label }), value)));
+}
+
 export class WorkerCard {
   #worker = null;
   #onSteer;
@@ -77,7 +82,13 @@ export class WorkerCard {
       h("div", { class: "slots" }, this.#pips, h("span", { class: "slots-text" }, this.#slots, this.#live)),
       this.#remark,
       this.#bar,
-      h("dl", { class: "facts" }, this.#facts.map(({ label, value }) => h("div", {}, h("dt", { "data-i18n": label }), value))),
+      factList(this.#facts.slice(0, LEADING)),
+      h(
+        "details",
+        { class: "drawer worker-more" },
+        h("summary", {}, h("span", { "data-i18n": "admin.allFigures" })),
+        factList(this.#facts.slice(LEADING)),
+      ),
       h("div", { class: "worker-verbs" }, this.#restart, this.#drain),
     );
   }
