@@ -39,6 +39,23 @@ SAYINGS = {
     "take_cut": "part {part} was {flaw} and cut",
     "refusing": "requests are refused: {outcome}",
     "refused": "{counts} refused in {seconds} s",
+    "fleet_up_demand": "workers started: {count}; "
+    "{asked} s of audio a second are asked for, {needed} with reserve, and those that run make {capacity}",
+    "fleet_up_rising": "workers started: {count}; requests a second rose from {before} to {now}",
+    "fleet_up_waiting": "workers started: {count}; {waiting} requests wait, the first for {seconds} s",
+    "fleet_up_cold": "workers started: {count}; {model} is asked for and no worker serves it",
+    "fleet_up_floor": "workers started: {count}; at least {least} are to run at this time",
+    "fleet_up_late": "workers started: {count}; "
+    "{late} of {heard} requests were heard later than after {seconds} s",
+    "fleet_up_refused": "workers started: {count}; {refused} requests were refused",
+    "fleet_up_underruns": "workers started: {count}; listeners had nothing to play {underruns} times",
+    "fleet_down": "a worker drains: at most {needed} of {running} were needed in the last {minutes} min",
+    "fleet_down_idle": "the last worker drains: nobody asked for {model} in the last {minutes} min",
+    "fleet_down_budget": "a worker drains: {running} run, and the budget allows {most}",
+    "fleet_budget": "{count} more workers are needed, and the budget does not allow them",
+    "fleet_starts_fail": "{failed} starts in a row failed; one at a time is tried",
+    "fleet_no_help": "the first audio is late with {used} of {slots} slots in use: "
+    "more workers would not help",
 }
 _LONGEST_FACT = 160
 _NAMES = {text: name for name, text in SAYINGS.items()}

@@ -83,6 +83,8 @@ def test_the_log_of_operators_has_no_field_for_what_is_said() -> None:
     assert names == {
         *("who", "page", "values", "count", "model", "open", "counts", "seconds", "outcome", "code"),
         *("reason", "part", "flaw", "owner", "voice", "consent"),
+        *("asked", "needed", "capacity", "before", "now", "waiting", "late", "heard", "refused", "least"),
+        *("underruns", "running", "most", "minutes", "failed", "used", "slots"),
     }
     assert set(EventLog.say.__annotations__) == {"kind", "subject", "saying", "facts", "return"}
     assert set(EventLog.quote.__annotations__) == {"kind", "subject", "message", "return"}

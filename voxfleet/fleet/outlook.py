@@ -1,0 +1,147 @@
+"""One model as the autoscaler sees it: what is asked for, what its workers can make, what would be enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from voxfleet.fleet.demand import Demand, estimate, staffed
+from voxfleet.fleet.rules import Rules, WorkerKind
+from voxfleet.fleet.window import KindNow, ModelNow, Window
+
+FAILING_STARTS = 3
+"""In a row; then one start of the kind is tried at a time."""
+DECISION_SECONDS = 2.0
+"""Between two decisions; a worker that is started now serves so much later at worst."""
+_MEASURED_SLOT_SECONDS = 60.0
+"""Slots have to have been in use for so long before their speed counts as measured."""
+_MOST_OFF = 100.0
+"""A speed that is further from the declared one by this factor is not believed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Workers of one kind, with what one of them can make."""
+
+    kind: WorkerKind
+    now: KindNow
+    pace: float
+    least: int
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+    @property
+    def running(self) -> int:
+        """Serving, or soon."""
+        return self.now.serving + self.now.loading
+
+    @property
+    def capacity(self) -> float:
+        """Audio seconds per second of one worker."""
+        return self.kind.slots * self.pace
+
+    @property
+    def price(self) -> float:
+        return self.kind.cost_per_hour / self.capacity
+
+    @property
+    def failing(self) -> bool:
+        return self.now.failed_starts >= FAILING_STARTS
+
+    @property
+    def may_start(self) -> int:
+        """By its own limit, and one at a time while starts fail."""
+        room = max(self.kind.most - self.running - self.now.draining, 0)
+        return min(room, max(1 - self.now.loading, 0)) if self.failing else room
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """One model: what is asked for, and what there is."""
+
+    model: ModelNow
+    demand: Demand
+    pace: float
+    parts: tuple[Part, ...]
+    """The cheapest first."""
+    needed: float
+    """Capacity that keeps the objective soon, in audio seconds per second."""
+    needed_lately: float
+    wanted_at_all: bool
+    """Asked for within the time after which the last worker drains."""
+
+    @classmethod
+    def of(cls, rules: Rules, window: Window, name: str) -> Outlook:
+        seen = {now.kind: now for now in window.kinds}
+        kinds = [
+            (kind, seen.get(kind.name, KindNow(kind.name))) for kind in rules.kinds if kind.model == name
+        ]
+        pace = _common_pace(kinds)
+        parts = tuple(
+            Part(kind, now, _pace(kind, now), _floor(rules, kind, now, window.now)) for kind, now in kinds
+        )
+        model = next((model for model in window.models if model.model == name), ModelNow(name, ()))
+        horizon_seconds = max(map(_loading_seconds, kinds)) + DECISION_SECONDS
+        demand = estimate(model.samples, window.now, pace, horizon_seconds, rules.settle_seconds)
+        late_share = 1 - rules.objective.attained
+        return cls(
+            model,
+            demand,
+            pace,
+            tuple(sorted(parts, key=lambda part: (part.price, part.name))),
+            staffed(demand.slots_soon, late_share) * pace,
+            staffed(demand.slots_lately, late_share) * pace,
+            demand.slots_lately > 0 or window.now - model.last_request_at < rules.idle_seconds,
+        )
+
+    @property
+    def capacity(self) -> float:
+        """Of workers that serve or load."""
+        return sum(part.running * part.capacity for part in self.parts)
+
+    @property
+    def serving(self) -> int:
+        return sum(part.now.serving for part in self.parts)
+
+    @property
+    def loading(self) -> int:
+        return sum(part.now.loading for part in self.parts)
+
+    @property
+    def waiting(self) -> int:
+        """Requests in line."""
+        return self.model.samples[-1].waiting if self.model.samples else 0
+
+
+def _pace(kind: WorkerKind, now: KindNow) -> float:
+    """Seconds of audio that a slot in use makes per second, as measured or else as declared."""
+    declared = kind.audio_seconds_per_second / kind.slots
+    if now.slot_seconds < _MEASURED_SLOT_SECONDS:
+        return declared
+    measured = now.audio_seconds_made / now.slot_seconds
+    return min(max(measured, declared / _MOST_OFF), declared * _MOST_OFF)
+
+
+def _common_pace(kinds: list[tuple[WorkerKind, KindNow]]) -> float:
+    """Of the slots that were in use."""
+    slot_seconds = sum(now.slot_seconds for _, now in kinds)
+    if slot_seconds < _MEASURED_SLOT_SECONDS:
+        return _pace(*kinds[0])
+    return sum(_pace(kind, now) * now.slot_seconds for kind, now in kinds) / slot_seconds
+
+
+def _loading_seconds(seen: tuple[WorkerKind, KindNow]) -> float:
+    kind, now = seen
+    return kind.loading_seconds if now.loading_seconds is None else now.loading_seconds
+
+
+def _floor(rules: Rules, kind: WorkerKind, now: KindNow, at: float) -> int:
+    """Of the kind, and of schedules that hold or will when a worker that starts now serves."""
+    ahead_seconds = _loading_seconds((kind, now)) + DECISION_SECONDS
+    scheduled = (
+        floor.least
+        for floor in rules.floors
+        if floor.kind == kind.name and floor.begins_or_holds(at, ahead_seconds)
+    )
+    return min(max([kind.least, *scheduled]), kind.most)
