@@ -74,8 +74,9 @@ class TestSpeaking:
         page.click("#start")
         expect_state(page, "ended")
         expect(page.locator("#words-source")).to_have_text("Times of words, estimated")
-        files = {format: self.download(page, format) for format in ("srt", "vtt", "json", "wav")}
+        files = {format: self.download(page, format) for format in ("srt", "vtt", "json", "wav", "mp3")}
         assert files["srt"].startswith(b"1\n00:00:00,") and files["vtt"].startswith(b"WEBVTT\n\n00:00:00.")
+        assert files["mp3"][:3] == b"ID3" or files["mp3"][0] == 0xFF
         told = json.loads(files["json"])
         assert told["text"] == "Hello there. How are you"
         assert [word["text"] for word in told["words"]] == told["text"].split()

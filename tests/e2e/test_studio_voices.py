@@ -200,6 +200,28 @@ def test_leaving_the_sheet_keeps_what_was_recorded_and_a_file_is_heard_and_trimm
     assert next(voice for voice in voices if voice["name"] == "Trimmed")["audio_seconds"] < 6.01
 
 
+def test_a_voice_is_made_on_the_live_page_and_spoken_with_there(
+    browser: Browser, fleet: Server, recording: Path
+) -> None:
+    with watched_page(browser, viewport=DESKTOP) as watched:
+        page = watched.page
+        page.goto(f"{fleet.url}/live")
+        page.click("#new-voice")
+        page.set_input_files("#voice-file", recording)
+        page.fill("#voice-name", "Liv")
+        page.check("#consent")
+        page.fill("#consent-by", "Liv Example")
+        page.click("#voice-save")
+        expect(page.locator(".voice-card:has(:checked)")).to_contain_text("Liv")
+        page.fill("#text", "Said live. ")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".word.heard")).to_have_count(2, timeout=30_000)
+        page.reload()
+        expect(page.locator(".voice-card:has(:checked)")).to_contain_text("Liv")
+        expect(page.locator("#transcript")).to_contain_text("Said live.")
+        assert watched.complaints == []
+
+
 @contextlib.contextmanager
 def held(page: Page, pattern: str) -> Iterator[None]:
     """Requests are not sent before the end of the block."""

@@ -34,6 +34,10 @@ export default {
 
   "live.slow": "Speech comes more slowly than it is heard, so there are gaps. The whole audio is offered here at the end.",
 
+  "live.wav": "Download the audio as WAV",
+  "live.mp3": "Download the audio as MP3",
+  "live.files": "What was said",
+
   "live.tile.first": "First audio",
   "live.tile.ahead": "Buffered ahead",
   "live.tile.underruns": "Gaps",

@@ -34,6 +34,10 @@ export default {
 
   "live.slow": "语音到达的速度慢于播放速度，因此会有停顿。结束后，可在此下载完整音频。",
 
+  "live.wav": "下载 WAV 音频",
+  "live.mp3": "下载 MP3 音频",
+  "live.files": "已说内容",
+
   "live.tile.first": "首个音频",
   "live.tile.ahead": "已缓冲",
   "live.tile.underruns": "卡顿",

@@ -16,18 +16,18 @@ import { SlowNotice } from "../shared/slow-notice.js";
 import { Remembered } from "../shared/storage.js";
 import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
 import { Parameters } from "../studio/parameters.js";
+import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { Composer } from "./composer.js";
 import { Controls } from "./controls.js";
 import { Conversation } from "./conversation.js";
 import { Lamp } from "./lamp.js";
 import { LaterNote } from "./later-note.js";
+import { lastWords } from "./script.js";
 import { ScriptView } from "./script-view.js";
 import { Tiles } from "./tiles.js";
 import { TranscriptMemory } from "./transcript-memory.js";
 import { setMessage, t } from "./words.js";
-
-const QUOTE_CHARACTERS = 60;
 
 class Live {
   #memory = new Remembered("live");
@@ -39,6 +39,7 @@ class Live {
   #queue = new QueueBanner(byId("queue"), () => this.#leave());
   #slow = new SlowNotice(byId("slow"), { making: "live.slow", action: "slow.save" }, () => this.#save());
   #voices = new VoicePicker(byId("voices"));
+  #desk = new VoiceDesk(this.#voices, byId("voice-new"), () => this.#parameters.values);
   #view = new ScriptView(byId("transcript"));
   #tiles = new Tiles(byId("tiles"));
   #record = byId("record");
@@ -94,7 +95,10 @@ class Live {
     for (const each of [this.#composer, this.#voices]) each.addEventListener("change", () => this.#remember());
     this.#composer.addEventListener("edited", () => this.#remember());
     this.#record.addEventListener("change", () => this.#remember());
+    this.#desk.addEventListener("said", ({ detail }) => this.#say(detail));
+    this.#desk.addEventListener("renew", ({ detail }) => this.#renewVoices(detail));
     byId("download-wav").addEventListener("click", () => this.#save());
+    byId("download-mp3").addEventListener("click", (event) => this.#saveMp3(event));
     for (const format of SUBTITLE_FORMATS) {
       byId(`download-${format}`).addEventListener("click", () => save(this.#conversation.subtitles(format), `speech.${format}`));
     }
@@ -107,14 +111,21 @@ class Live {
     });
   }
 
-  async #load() {
-    const chosen = this.#voices.voice?.id ?? this.#saved.voice;
+  /** @param {string} chosen id of a voice that was made or changed */
+  async #renewVoices(chosen) {
+    byId("error").hidden = true; // it may have been of the voice
+    await this.#load(chosen);
+    this.#remember();
+  }
+
+  async #load(chosen = this.#voices.voice?.id ?? this.#saved.voice) {
     if (!this.#voices.voice) this.#voices.showLoading();
     try {
       const [config, voices] = await Promise.all([pageConfig({ renew: true }), fleet.voices()]);
       this.#config = config;
       this.#setParameters(config);
       this.#offerRecording(config.record_sessions);
+      this.#desk.offer(config);
       this.#voices.show(voices, chosen);
     } catch (error) {
       this.#voices.showError(problemText(error), () => this.#load());
@@ -253,14 +264,27 @@ class Live {
   /** Of a session that is over: its audio and when its words are said. */
   #showFiles() {
     const { busy, timesSource, hearing } = this.#conversation;
-    byId("word-files").hidden = busy || timesSource === null;
+    byId("word-files").hidden = busy || (timesSource === null && !hearing.keepsAll);
     if (byId("word-files").hidden) return;
-    byId("download-wav").hidden = !hearing.keepsAll;
-    setMessage(byId("words-source"), `words.${timesSource}`);
+    for (const format of ["wav", "mp3"]) byId(`download-${format}`).hidden = !hearing.keepsAll;
+    for (const format of SUBTITLE_FORMATS) byId(`download-${format}`).hidden = timesSource === null;
+    setMessage(byId("words-source"), timesSource === null ? "live.files" : `words.${timesSource}`);
   }
 
   #save() {
     save(this.#conversation.hearing.wav(), "speech.wav");
+  }
+
+  /** What was heard, encoded by the service. */
+  async #saveMp3({ currentTarget: button }) {
+    button.disabled = true;
+    try {
+      save(await fleet.encode(this.#conversation.hearing.wav(), "mp3"), "speech.mp3");
+    } catch (error) {
+      this.#showProblem(error);
+    } finally {
+      button.disabled = false;
+    }
   }
 
   #cancelled({ spoken_text: spoken }) {
@@ -290,16 +314,11 @@ class Live {
     showProblem(byId("error"), problem, {
       again: () => this.#conversation.busy || this.#start(),
       voice: () => this.#voices.focus(),
+      consent: () => this.#desk.agree(this.#voices.value),
       text: () => this.#composer.focus(),
       settings: () => (byId("advanced").open = true),
     });
   }
-}
-
-/** The end of a text, from the beginning of a word. */
-function lastWords(text) {
-  if (text.length <= QUOTE_CHARACTERS) return text;
-  return `…${text.slice(-QUOTE_CHARACTERS).replace(/^\S*\s+/, "")}`;
 }
 
 new Live().open();

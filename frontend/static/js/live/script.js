@@ -5,6 +5,7 @@
  * the messages "utterance", "utterance_done" and "cancelled".
  */
 const CHARACTERS_PER_SECOND = 15;
+const QUOTE_CHARACTERS = 60;
 /** Share of a word that has just begun. */
 const BEGUN = 0.01;
 
@@ -144,4 +145,10 @@ export class Script {
     const each = characters && samples ? samples / characters : this.sampleRate / CHARACTERS_PER_SECOND;
     return Math.max(1, received, each * (end - start));
   }
+}
+
+/** The end of a text, from the beginning of a word. */
+export function lastWords(text) {
+  if (text.length <= QUOTE_CHARACTERS) return text;
+  return `…${text.slice(-QUOTE_CHARACTERS).replace(/^\S*\s+/, "")}`;
 }
