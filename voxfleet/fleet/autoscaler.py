@@ -85,7 +85,7 @@ def _missing(rules: Rules, outlook: Outlook, begun: dict[str, int]) -> tuple[flo
     """Capacity to be added, in audio seconds per second, and the reason."""
     demand, model = outlook.demand, outlook.model.model
     capacity = outlook.capacity + sum(begun.get(part.name, 0) * part.capacity for part in outlook.parts)
-    missing = outlook.needed - capacity
+    missing = outlook.needed - capacity if capacity < outlook.too_little else 0.0
     if capacity <= 0 and (demand.slots_soon > 0 or _refused_lately(outlook)):
         return max(missing, outlook.parts[0].capacity), Reason("fleet_up_cold", {"model": model})
     if missing <= 0:

@@ -27,7 +27,7 @@ SLOW_SECONDS = 120.0
 """Against which it is compared, and over which a steady rate is measured."""
 USE_SECONDS = 30.0
 """Over which slots in use are averaged."""
-_RISE_DEVIATIONS = 3.0
+_RISE_DEVIATIONS = 5.0
 _SLOPE_DEVIATIONS = 2.0
 _NORMAL = NormalDist()
 

@@ -14,6 +14,10 @@ DECISION_SECONDS = 2.0
 """Between two decisions; a worker that is started now serves so much later at worst."""
 _MEASURED_SLOT_SECONDS = 60.0
 """Slots have to have been in use for so long before their speed counts as measured."""
+_STARTING_LATE_SHARE = 25.0
+"""Workers are started when so many times the share of requests would wait that may. What lies between that
+and what is started for keeps chance from starting and draining the same worker again and again.
+"""
 _MOST_OFF = 100.0
 """A speed that is further from the declared one by this factor is not believed."""
 
@@ -65,8 +69,10 @@ class Outlook:
     pace: float
     parts: tuple[Part, ...]
     """The cheapest first."""
+    too_little: float
+    """Capacity below which workers are started, in audio seconds per second."""
     needed: float
-    """Capacity that keeps the objective soon, in audio seconds per second."""
+    """Capacity that keeps the objective soon: what there is when they have started."""
     needed_lately: float
     wanted_at_all: bool
     """Asked for within the time after which the last worker drains."""
@@ -90,6 +96,7 @@ class Outlook:
             demand,
             pace,
             tuple(sorted(parts, key=lambda part: (part.price, part.name))),
+            staffed(demand.slots_soon, min(_STARTING_LATE_SHARE * late_share, 0.5)) * pace,
             staffed(demand.slots_soon, late_share) * pace,
             staffed(demand.slots_lately, late_share) * pace,
             demand.slots_lately > 0 or window.now - model.last_request_at < rules.idle_seconds,

@@ -91,7 +91,7 @@ class Rules:
     objective: Objective = field(default_factory=Objective)
     budget: Budget = field(default_factory=Budget)
     floors: tuple[ScheduledFloor, ...] = ()
-    settle_seconds: float = 300.0
+    settle_seconds: float = 450.0
     """Workers drain when they were not needed for so long."""
     idle_seconds: float = 900.0
     """The last worker of a model without a floor drains when nothing was asked for so long."""
