@@ -183,7 +183,7 @@ def test_a_voice_that_cannot_be_read_is_named(tmp_path: Path, entry: object) -> 
 
 
 def test_an_unknown_model_is_refused(tmp_path: Path) -> None:
-    for model in ("nonsense", str(tmp_path / "nowhere"), "../x"):
+    for model in ("nonsense", str(tmp_path / "nowhere"), "../no/such/model"):
         with pytest.raises(ConfigError, match="not 'bundled'"):
             resolve_model(model)
 
