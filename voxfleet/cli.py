@@ -6,6 +6,7 @@ voxfleet worker --port 22400        one worker
 voxfleet say "Hello." -o hello.wav  a clip without any server
 voxfleet detect FILE...              whether a file is marked as generated speech
 voxfleet bench | doctor             figures of a running server | what this machine lacks
+voxfleet fleet plan fleet.yaml      check a fleet file, and say what it asks for now
 voxfleet sessions clean             remove recorded sessions that are old or too much
 """
 
@@ -21,6 +22,7 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
+from voxfleet.fleet.commands import fleet_app
 from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
 
 app = typer.Typer(
@@ -275,6 +277,7 @@ def doctor(config: ConfigOption = None) -> None:
 
 sessions_app = typer.Typer(help="What was recorded.", no_args_is_help=True)
 app.add_typer(sessions_app, name="sessions")
+app.add_typer(fleet_app, name="fleet")
 
 
 @sessions_app.command("clean")

@@ -74,7 +74,7 @@ def load_settings(config: Path | None = None, **options: Any) -> ServeSettings:
     try:
         return ServeSettings(**values)
     except ValidationError as error:
-        raise SettingsError(f"invalid setting: {_problems(error)}") from error
+        raise SettingsError(f"invalid setting: {problems_of(error)}") from error
 
 
 def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerSettings]:
@@ -91,12 +91,13 @@ def check_children(config: Path | None = None) -> tuple[GatewaySettings, WorkerS
     except worker_settings.SettingsError as error:
         raise SettingsError(f"worker: {error}") from error
     except ValidationError as error:
-        raise SettingsError(f"gateway: {_problems(error)}") from None
+        raise SettingsError(f"gateway: {problems_of(error)}") from None
     except ValueError as error:
         raise SettingsError(f"gateway: {error}") from error
 
 
-def _problems(error: ValidationError) -> str:
+def problems_of(error: ValidationError) -> str:
+    """Each with the path of its field."""
     return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
 
 
@@ -110,12 +111,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
     """The sections of a YAML configuration file. Raises SettingsError when it is not there or not of that
     shape.
     """
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from error
+    document = read_yaml(path)
     if not isinstance(document, dict):
         raise SettingsError(f"{path}: expected sections {', '.join(sorted(SECTIONS))}")
     for name, section in document.items():
@@ -124,3 +120,13 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
         if not isinstance(section, dict | None):
             raise SettingsError(f"{path}: section {name!r} must hold settings, not {type(section).__name__}")
     return {name: section or {} for name, section in document.items()}
+
+
+def read_yaml(path: Path) -> Any:
+    """What the file holds, an empty one `{}`. Raises SettingsError."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise SettingsError(f"cannot read the configuration {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error

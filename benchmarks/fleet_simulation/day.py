@@ -176,7 +176,7 @@ class Simulation:
         now = self._loop.time()
         self._count(0, None)
         queue = self.pool.queue
-        oldest = min((ticket.enqueued_at for ticket in queue), default=now)
+        oldest = min((ticket.enqueued_at for ticket in queue if not ticket.in_front), default=now)
         asked, self._asked = self._asked, _Asked()
         self._work.append((self._made, self._used))
         self._samples.append(

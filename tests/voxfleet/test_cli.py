@@ -29,7 +29,8 @@ CONTRACT = {
 GROUPS = {
     "sessions": {
         "clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--max-owner-gb", "--dry-run"}
-    }
+    },
+    "fleet": {"plan": {"--json"}},
 }
 
 

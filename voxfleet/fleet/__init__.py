@@ -1,5 +1,8 @@
 """How many workers of each kind run, and why.
 
+file.py        the fleet file, which becomes rules
+plan.py        what the rules ask for now, without any traffic
+commands.py    `voxfleet fleet ...`
 rules.py       what operators ask for: kinds of workers, floors, budget, objective
 window.py      what was seen lately: requests for each model, workers of each kind
 demand.py      how much audio is, and soon will be, asked for; how many slots keep the objective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 EVERY_DAY = frozenset(range(7))
@@ -43,12 +43,12 @@ class ScheduledFloor:
 
     def holds(self, at: float) -> bool:
         """Whether it is in force at `at`, seconds since 1970."""
-        here = datetime.fromtimestamp(at, ZoneInfo(self.timezone))
+        here = datetime.fromtimestamp(at, zone_of(self.timezone))
         return any(begin <= here < end for begin, end in self._around(here))
 
     def begins_or_holds(self, at: float, ahead_seconds: float) -> bool:
         """The same, or it begins within `ahead_seconds`."""
-        here = datetime.fromtimestamp(at, ZoneInfo(self.timezone))
+        here = datetime.fromtimestamp(at, zone_of(self.timezone))
         ahead = timedelta(seconds=ahead_seconds)
         return any(begin - ahead <= here < end for begin, end in self._around(here))
 
@@ -62,7 +62,12 @@ class ScheduledFloor:
             yield begin, _at(day + timedelta(days=overnight), self.until_minute, here.tzinfo)
 
 
-def _at(day, minute: int, zone: tzinfo | None) -> datetime:
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name; UTC needs no data of the system. Raises ValueError or KeyError."""
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
+def _at(day: date, minute: int, zone: tzinfo | None) -> datetime:
     return datetime(day.year, day.month, day.day, minute // 60, minute % 60, tzinfo=zone)
 
 

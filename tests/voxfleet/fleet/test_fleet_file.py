@@ -1,0 +1,122 @@
+"""The fleet file: what it becomes, and what is said of mistakes in it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.voxfleet.conftest import ROOT
+from voxfleet.cli import app
+from voxfleet.fleet.file import read_fleet_file
+from voxfleet.fleet.plan import plan
+from voxfleet.fleet.rules import Rules
+from voxfleet.settings import SettingsError
+
+FRIDAY_NINE = 1_800_003_600.0
+WHOLE = """
+workers:
+  gpu: {model: openbmb/VoxCPM2, slots: 32, audio_seconds_per_second: 300, cost_per_hour: 2.5, least: 1,
+    most: 8}
+  cpu: {model: bundled, audio_seconds_per_second: 6, cost_per_hour: 0.1, most: 4}
+objective: {first_audio_seconds: 0.5, attained: 0.99}
+budget: {most_workers: 10, most_cost_per_hour: 15}
+floors:
+  - {workers: gpu, least: 4, from: "08:00", until: "20:00", days: [thu, fri]}
+settle_seconds: 120
+"""
+GPU = "{model: m, audio_seconds_per_second: 1}"
+
+
+def written(text: str, folder: Path) -> Path:
+    path = folder / "fleet.yaml"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def test_the_whole_file_becomes_rules(tmp_path: Path) -> None:
+    rules = read_fleet_file(written(WHOLE, tmp_path)).rules()
+    gpu, cpu = rules.kinds
+    assert (gpu.name, gpu.model, gpu.slots, gpu.least, gpu.most) == ("gpu", "openbmb/VoxCPM2", 32, 1, 8)
+    assert (cpu.slots, cpu.loading_seconds, cpu.least) == (4, 60.0, 0)
+    assert (rules.objective.attained, rules.budget.most_cost_per_hour) == (0.99, 15)
+    assert (rules.settle_seconds, rules.idle_seconds) == (120, Rules.idle_seconds)
+    assert rules.floors[0].holds(FRIDAY_NINE)
+    assert not rules.floors[0].holds(FRIDAY_NINE + 24 * 3600)
+
+
+def test_the_plan_is_what_floors_and_budget_make_of_it(tmp_path: Path) -> None:
+    rules = read_fleet_file(written(WHOLE, tmp_path)).rules()
+    gpu, cpu = plan(rules, FRIDAY_NINE)
+    assert (gpu.starts, gpu.most, gpu.most_cost_per_hour) == (4, 6, 15.0)
+    assert (cpu.starts, cpu.most) == (0, 4)
+    assert 6 * 32 * 0.75 < gpu.streams < 6 * 32
+    assert plan(rules, FRIDAY_NINE + 24 * 3600)[0].starts == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("workers: {}", "workers: Dictionary should have at least 1 item"),
+        ("[]", "workers: Field required"),
+        ("- 1", "valid dictionary"),
+        (f"workers: {{gpu: {GPU}, 'a b': {GPU}}}", "workers.a b.[key]: String should match pattern"),
+        ("workers: {gpu: {model: m}}", "workers.gpu.audio_seconds_per_second: Field required"),
+        (
+            "workers: {gpu: {model: m, audio_seconds_per_second: 1, slots: 0}}",
+            "workers.gpu.slots: Input should be greater than or equal to 1",
+        ),
+        ("workers: {gpu: {model: m, audio_seconds_per_second: .nan}}", "gpu.audio_seconds_per_second"),
+        (
+            "workers: {gpu: {model: m, audio_seconds_per_second: 1, gpus: 2}}",
+            "workers.gpu.gpus: Extra inputs",
+        ),
+        (
+            "workers: {gpu: {model: m, audio_seconds_per_second: 1, least: 3, most: 2}}",
+            "workers.gpu: Value error, least is 3, and most only 2",
+        ),
+        (f"workers: {{gpu: {GPU}}}\nobjective: {{attained: 1}}", "objective.attained: Input should be less"),
+        (
+            f"workers: {{gpu: {GPU}}}\nfloors: [{{workers: cpu, least: 1, from: '08:00', until: '09:00'}}]",
+            "floors.0.workers: there is no 'cpu' under workers",
+        ),
+        (
+            f"workers: {{gpu: {GPU}}}\nfloors: [{{workers: gpu, least: 1, from: '8', until: '09:00'}}]",
+            "floors.0.from: String should match pattern",
+        ),
+        (
+            f"workers: {{gpu: {GPU}}}\n"
+            "floors: [{workers: gpu, least: 1, from: '08:00', until: '09:00', timezone: ../etc}]",
+            "floors.0.timezone: Value error, this machine knows no time zone '../etc'",
+        ),
+        (
+            f"workers: {{gpu: {GPU}}}\nbudget: {{most_workers: 2}}\n"
+            "floors: [{workers: gpu, least: 3, from: '08:00', until: '09:00'}]",
+            "budget.most_workers: the floors together may need 3",
+        ),
+        ("workers: {", "is not YAML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_field(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as error:
+        read_fleet_file(written(text, tmp_path))
+    assert said in str(error.value)
+
+
+def test_the_command_prints_the_plan_or_what_is_wrong(tmp_path: Path) -> None:
+    file = written(WHOLE, tmp_path)
+    good = CliRunner().invoke(app, ["fleet", "plan", str(file), "--json"])
+    lines = [json.loads(line) for line in good.stdout.splitlines()]
+    assert good.exit_code == 0 and [line["kind"] for line in lines] == ["gpu", "cpu"]
+    assert "openbmb/VoxCPM2" in CliRunner().invoke(app, ["fleet", "plan", str(file)]).stdout
+    assert CliRunner().invoke(app, ["fleet", "plan", str(written("workers: 1", tmp_path))]).exit_code == 2
+    assert CliRunner().invoke(app, ["fleet", "plan", str(tmp_path / "none.yaml")]).exit_code == 2
+
+
+def test_the_file_of_the_documents_is_a_good_one(tmp_path: Path) -> None:
+    document = (ROOT / "docs" / "fleet.md").read_text()
+    example = document.split("```yaml\n")[1].split("```")[0]
+    assert [kind.name for kind in read_fleet_file(written(example, tmp_path)).rules().kinds] == ["gpu", "cpu"]

@@ -1,0 +1,148 @@
+"""The fleet file: kinds of workers, objective, budget and floors, as YAML.
+
+workers:
+  gpu: {model: openbmb/VoxCPM2, slots: 32, audio_seconds_per_second: 300, least: 1, most: 8}
+floors:
+  - {workers: gpu, least: 4, from: "08:00", until: "20:00", days: [mon, tue, wed], timezone: Europe/Berlin}
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
+from voxfleet.settings import SettingsError, problems_of, read_yaml
+
+MOST_WORKERS = 1000
+MOST_KINDS = 32
+MOST_FLOORS = 100
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+Count = Annotated[int, Field(ge=0, le=MOST_WORKERS)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+KindName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\z")]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]\z")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class WorkersSection(_Section):
+    """One kind of workers."""
+
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    slots: Annotated[int, Field(ge=1, le=1024)] = 4
+    audio_seconds_per_second: Annotated[float, Field(gt=0, le=100_000)]
+    """What one makes with all slots in use, until it is measured."""
+    loading_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
+    """Until it is measured."""
+    cost_per_hour: Annotated[float, Field(ge=0, le=100_000)] = 1.0
+    least: Count = 0
+    most: Count = MOST_WORKERS
+
+    @model_validator(mode="after")
+    def check_most(self) -> Self:
+        """`least` does not exceed `most`."""
+        if self.least > self.most:
+            raise ValueError(f"least is {self.least}, and most only {self.most}")
+        return self
+
+
+class ObjectiveSection(_Section):
+    first_audio_seconds: Seconds = 1.0
+    attained: Annotated[float, Field(ge=0.5, le=0.9999)] = 0.995
+
+
+class BudgetSection(_Section):
+    most_workers: Count = MOST_WORKERS
+    most_cost_per_hour: Annotated[float, Field(ge=0)] | None = None
+    """None: any."""
+
+
+class FloorSection(_Section):
+    """A least number of workers at some times."""
+
+    workers: KindName
+    least: Count
+    start: Annotated[TimeOfDay, Field(alias="from")]
+    until: TimeOfDay
+    """Not after `from`: on the next day."""
+    days: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] = DAYS
+    timezone: Annotated[str, Field(max_length=64)] = "UTC"
+
+    @field_validator("timezone")
+    @classmethod
+    def check_timezone(cls, name: str) -> str:
+        """This machine knows the zone."""
+        try:
+            zone_of(name)
+        except (ValueError, KeyError, OSError) as error:
+            raise ValueError(f"this machine knows no time zone {name!r}") from error
+        return name
+
+
+class FleetFile(_Section):
+    """The whole file."""
+
+    workers: Annotated[dict[KindName, WorkersSection], Field(min_length=1, max_length=MOST_KINDS)]
+    objective: ObjectiveSection = ObjectiveSection()
+    budget: BudgetSection = BudgetSection()
+    floors: Annotated[tuple[FloorSection, ...], Field(max_length=MOST_FLOORS)] = ()
+    settle_seconds: Seconds = Rules.settle_seconds
+    idle_seconds: Seconds = Rules.idle_seconds
+
+    @model_validator(mode="after")
+    def check_floors(self) -> Self:
+        """Floors are of workers that there are, and within their limits and the budget."""
+        for place, floor in enumerate(self.floors):
+            kind = self.workers.get(floor.workers)
+            if kind is None:
+                raise ValueError(f"floors.{place}.workers: there is no {floor.workers!r} under workers")
+            if floor.least > kind.most:
+                raise ValueError(f"floors.{place}.least: {floor.workers} has most {kind.most}")
+        least = {
+            name: max([kind.least, *(floor.least for floor in self.floors if floor.workers == name)])
+            for name, kind in self.workers.items()
+        }
+        cost = sum(count * self.workers[name].cost_per_hour for name, count in least.items())
+        if (workers := sum(least.values())) > self.budget.most_workers:
+            raise ValueError(f"budget.most_workers: the floors together may need {workers}")
+        if self.budget.most_cost_per_hour is not None and cost > self.budget.most_cost_per_hour:
+            raise ValueError(f"budget.most_cost_per_hour: the floors together may cost {cost:g}")
+        return self
+
+    def rules(self) -> Rules:
+        """For the autoscaler."""
+        kinds = tuple(WorkerKind(name, **kind.model_dump()) for name, kind in self.workers.items())
+        budget = self.budget
+        cost = float("inf") if budget.most_cost_per_hour is None else budget.most_cost_per_hour
+        return Rules(
+            kinds,
+            Objective(**self.objective.model_dump()),
+            Budget(budget.most_workers, cost),
+            tuple(map(_floor, self.floors)),
+            self.settle_seconds,
+            self.idle_seconds,
+        )
+
+
+def read_fleet_file(path: Path) -> FleetFile:
+    """Raises SettingsError that names each field that is wrong, and its limit."""
+    try:
+        return FleetFile.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise SettingsError(f"{path}: {problems_of(error)}") from None
+
+
+def _floor(floor: FloorSection) -> ScheduledFloor:
+    days = frozenset(DAYS.index(day) for day in floor.days)
+    minutes = _minute(floor.start), _minute(floor.until)
+    return ScheduledFloor(floor.workers, floor.least, *minutes, days, floor.timezone)
+
+
+def _minute(time: str) -> int:
+    hours, minutes = time.split(":")
+    return 60 * int(hours) + int(minutes)
