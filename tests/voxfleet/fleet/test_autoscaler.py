@@ -116,6 +116,23 @@ def test_no_worker_drains_while_one_loads() -> None:
     assert decide(RULES, window(samples, KindNow("gpu", serving=9, draining=1))).drain is None
 
 
+def test_no_worker_drains_when_another_of_the_model_starts() -> None:
+    rules = Rules((GPU, replace(CHEAP, least=1)))
+    now = KindNow("gpu", serving=9)
+    decision = decide(rules, window(steady(1, 1.0, used=0.1), now, KindNow("cheap")))
+    assert (decision.started("cheap"), decision.drain) == (1, None)
+    after = decide(rules, window(steady(1, 1.0, used=0.1), now, KindNow("cheap", serving=1)))
+    assert after.drain is not None and after.drain.kind == "gpu"
+
+
+def test_between_too_little_and_too_much_nothing_changes() -> None:
+    """46 slots are what is started for; with 40 nobody starts yet, and of 48 nobody drains."""
+    samples = steady(20, 12.0, used=30.0)
+    for serving, started in ((4, 2), (5, 0), (6, 0)):
+        decision = decide(RULES, window(samples, KindNow("gpu", serving=serving)))
+        assert (decision.started("gpu"), decision.drain) == (started, None), serving
+
+
 def test_what_was_needed_minutes_ago_is_kept() -> None:
     busy = [sample(NOW - STEP * n, 20, 12.0, used=30.0) for n in range(200, 100, -1)]
     quiet = [sample(NOW - STEP * n, 1, 1.0, used=0.1) for n in range(100, -1, -1)]
