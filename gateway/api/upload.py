@@ -19,7 +19,13 @@ from gateway.errors import ApiError
 from gateway.service import Gateway
 
 DOCUMENT_PATH = "/api/documents"
-AUDIO_PATHS = ("/api/voices", "/v1/audio/voices", "/v1/audio/voice_consents")
+AUDIO_PATHS = (
+    "/api/voices",
+    "/api/voices/checks",
+    "/api/voices/trial",
+    "/v1/audio/voices",
+    "/v1/audio/voice_consents",
+)
 UPLOAD_PATHS = (*AUDIO_PATHS, DOCUMENT_PATH)
 """Where bodies may be larger and take longer."""
 UPLOAD_SECONDS = 120.0

@@ -21,7 +21,7 @@ from gateway.audio.note import note_headers
 from gateway.database import Voice
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
-from gateway.synthesis.preview import built_in_sample, custom_sample
+from gateway.synthesis.preview import built_in_sample, custom_sample, trial
 from gateway.voices import consent
 from gateway.voices.catalog import (
     built_in_voices,
@@ -32,7 +32,7 @@ from gateway.voices.catalog import (
     is_of,
 )
 from gateway.voices.checks import Check
-from gateway.voices.fields import VoiceChange, VoiceForm, read_form
+from gateway.voices.fields import VoiceChange, VoiceForm, read_form, read_trial_form
 from gateway.voices.registry import unknown_voice
 
 router = APIRouter()
@@ -65,6 +65,32 @@ async def create_voice(request: Request, gateway: GatewayDep) -> dict[str, Any]:
     async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
         voice, checks = await add_voice(gateway, file, read_form(fields), owner)
     return {**describe_all(gateway.pool, voice, owner), "checks": [check.to_dict() for check in checks]}
+
+
+@router.post("/api/voices/checks", dependencies=[mutation])
+async def check_recording(request: Request, gateway: GatewayDep) -> dict[str, Any]:
+    """What is heard in the file `audio` of multipart/form-data, and what is wrong where. Nothing is kept."""
+    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, _, _):
+        checked = await gateway.voices.examine(file)
+    return {
+        "usable": checked.refusal is None,
+        "audio_seconds": round(checked.recording.seconds, 3),
+        "sound_seconds": round(checked.sound_seconds, 3),
+        "loudness_lufs": round(checked.loudness_lufs, 1),
+        "checks": [check.to_dict() for check in checked.checks],
+    }
+
+
+@router.post("/api/voices/trial", response_class=Response, dependencies=[mutation])
+async def try_voice(request: Request, gateway: GatewayDep) -> Response:
+    """A sentence as wav, spoken with a recording that is kept nowhere: the form of a new voice, with consent.
+
+    `name` may be left out; `sentence_language` is that of the sentence, where the model speaks it.
+    """
+    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, owner):
+        form = read_trial_form(fields)
+        voice, speaker = await gateway.voices.try_out(file, form, owner)
+    return await _sample(trial(gateway, voice, speaker, form.sentence_language, request), request, gateway)
 
 
 async def add_voice(gateway: Gateway, file: int, form: VoiceForm, owner: str) -> tuple[Voice, list[Check]]:

@@ -1,5 +1,7 @@
 """How a voice sounds: one sentence, spoken by a worker when somebody first asks, then kept.
 
+Of a voice that somebody is about to make it is spoken each time, and kept nowhere.
+
 Whoever asks first waits in line for it, in the lowest class; those who ask meanwhile wait for the same clip.
 """
 
@@ -17,12 +19,12 @@ from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority
+from gateway.slots.standing import Priority, Standing
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Synthesis
 from gateway.text import NO_LEXICON
 from gateway.voices.clip_cache import ClipKey
-from gateway.voices.resolution import features_for
+from gateway.voices.resolution import Speaker, features_for
 from worker.protocol import ModelDescription
 
 _SENTENCES = {
@@ -65,20 +67,36 @@ async def custom_sample(gateway: Gateway, voice: Voice, request: Request) -> byt
     return clip
 
 
+async def trial(gateway: Gateway, voice: Voice, speaker: Speaker, language: str, request: Request) -> bytes:
+    """A sentence of a voice that is not kept, as wav, for somebody who waits for it. Raises ApiError."""
+    model = _model_with(gateway, speaker.requirement(voice.parameters.get("model")))
+    order = _order("default", model, language, voice.parameters.get("seed", _SEED))
+    order = order.model_copy(update={"priority": None})
+    standing = gateway.callers.identify(request).standing(order)
+    return await _spoken(gateway, order, request, standing, speaker)
+
+
 async def _made_once(gateway: Gateway, key: ClipKey, order: TtsRequest, request: Request) -> bytes:
     samples = gateway.voices.samples
     async with samples.lock(key):
         if (kept := samples.get(key)) is not None:
             return kept
         standing = gateway.callers.identify(request).standing(order)
-        ear = _Ear()
-        id = request.state.request_id  # the same for everybody: no lexicon is
-        outcome = await Synthesis(gateway, order, id, ear, standing, lexicon=NO_LEXICON, whole=True).run()
-        noted = gateway.settings.provenance_note
-        pcm = b"".join(ear.pcm)
-        clip = await asyncio.to_thread(encode_clip, pcm, outcome.sample_rate, "wav", noted=noted)
+        clip = await _spoken(gateway, order, request, standing)
         samples.keep(key, clip)
         return clip
+
+
+async def _spoken(
+    gateway: Gateway, order: TtsRequest, request: Request, standing: Standing, speaker: Speaker | None = None
+) -> bytes:
+    """The clip as wav; the same for everybody, so no lexicon is used. Raises ApiError."""
+    ear = _Ear()
+    id = request.state.request_id
+    synthesis = Synthesis(gateway, order, id, ear, standing, lexicon=NO_LEXICON, whole=True, speaker=speaker)
+    outcome = await synthesis.run()
+    noted = gateway.settings.provenance_note
+    return await asyncio.to_thread(encode_clip, b"".join(ear.pcm), outcome.sample_rate, "wav", noted=noted)
 
 
 def _order(voice: str, model: ModelDescription, language: str | None, seed: int) -> TtsRequest:

@@ -69,11 +69,13 @@ class Synthesis:
         longest_seconds: float | None = None,
         one_part: bool = False,
         whole: bool = False,
+        speaker: Speaker | None = None,
     ) -> None:
         """`clip`: what there is of it already. `token`: told to the listener. `lexicon`: instead of the one
         that holds for the request. `longest_seconds`: of speech, instead of what holds for every clip.
         `one_part`: speak the present part of the text alone; its limits were looked at before.
         `whole`: the listener hears nothing before its end, so a part that went wrong is spoken again.
+        `speaker`: instead of the voice that the request names.
         """
         self._gateway = gateway
         self._request = request
@@ -95,7 +97,8 @@ class Synthesis:
         self._token = token
         self._sealed: deque[tuple[Growth, int]] = deque()
         """Pieces of the token, and the samples of the clip that each covers, until the listener has those."""
-        self._speaker = Speaker(request.voice)
+        self._given_speaker = speaker
+        self._speaker = speaker or Speaker(request.voice)
         self._began_at = time.monotonic()
         self._started_at: float | None = None
         """When the first worker took the request."""
@@ -154,7 +157,7 @@ class Synthesis:
         self._gateway.check_open()
         if not self._one_part:
             check_limits(self._request, self._settings)
-        self._speaker = await self._gateway.voices.resolve(self._request.voice)
+        self._speaker = self._given_speaker or await self._gateway.voices.resolve(self._request.voice)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
         if not self.clip.begun:
             await self.clip.find_words(await self._lexicon_of(self._request))

@@ -5,7 +5,8 @@ registry.py      the rows of custom voices, owners and names
 absent.py        names that nobody has, remembered for a moment
 store.py         their audio: files named by the hash of their content
 decoding.py      any upload to PCM; decoder/ is what a confined child does for it
-checks.py        what is wrong with a recording, and how to put it right
+checks.py        what was heard in a recording, what is wrong with it, and how to put it right
+regions.py       where in it
 loudness.py      how loud it is (ITU-R BS.1770)
 consent.py       what the speaker agreed to
 recorded_consents.py  recordings in which somebody agrees

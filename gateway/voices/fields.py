@@ -102,6 +102,21 @@ class VoiceForm(VoiceChange):
     name: VoiceName
 
 
+class TrialForm(VoiceForm):
+    """The fields of an upload that is heard and not kept: a name is not needed yet."""
+
+    name: VoiceName = "trial"
+    sentence_language: Language = "en"
+    """Of the sentence that is spoken."""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """As of a voice."""
+        return {"name": self.name, "parameters": {}} | {
+            name: value for name, value in super().columns.items() if name != "sentence_language"
+        }
+
+
 class ConsentForm(BaseModel):
     """Somebody's spoken consent: what the recording is called, and its language."""
 
@@ -118,12 +133,21 @@ def read_consent_form(fields: dict[str, str]) -> ConsentForm:
 
 def read_form(fields: dict[str, str]) -> VoiceForm:
     """The text fields of an upload; empty ones count as left out. Raises ApiError."""
+    return _validated(VoiceForm, _told(fields))
+
+
+def read_trial_form(fields: dict[str, str]) -> TrialForm:
+    """The text fields of an upload that is heard and not kept. Raises ApiError."""
+    return _validated(TrialForm, _told(fields))
+
+
+def _told(fields: dict[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
     if "tags" in values:
         values["tags"] = [tag for tag in values["tags"].split(",") if tag.strip()]
     if "parameters" in values:
         values["parameters"] = _json_object(values["parameters"])
-    return _validated(VoiceForm, values)
+    return values
 
 
 def read_change(values: Any) -> VoiceChange:

@@ -108,14 +108,7 @@ class LatentCache:
         audio = await asyncio.to_thread(self._store.read, audio_sha256)
         if audio is None:
             raise ApiError(404, "unknown_voice", "the audio of this voice was deleted", param="voice")
-        encoded = await client.encode(audio, role)
-        if encoded.model_revision != key[0]:
-            raise WorkerUnreachable("the worker changed its model")
-        latents = encoded.latents
-        try:
-            _check(latents, model)
-        except ValueError as error:
-            raise WorkerUnreachable(f"the worker's latents cannot be used: {error}") from error
+        latents = await _encoded(audio, role, model, client)
         try:
             await asyncio.to_thread(self._write, path, key, latents)
         except OSError as error:
@@ -146,6 +139,32 @@ class LatentCache:
     def _delete_files(self, audio_sha256: str) -> None:
         for path in self._directory.glob(f"{audio_sha256}.*.latents"):
             path.unlink(missing_ok=True)
+
+
+class PassingLatents:
+    """Latents of one recording that is kept nowhere, made anew by each worker that is asked."""
+
+    def __init__(self, audio: bytes) -> None:
+        """`audio`: a wav file."""
+        self._audio = audio
+
+    async def get(
+        self, audio_sha256: str, role: AudioRole, model: ModelDescription, client: WorkerClient
+    ) -> Latents:
+        """The latents, encoded by the worker behind `client`. Raises what `WorkerClient.encode` raises."""
+        return await _encoded(self._audio, role, model, client)
+
+
+async def _encoded(audio: bytes, role: AudioRole, model: ModelDescription, client: WorkerClient) -> Latents:
+    """What the worker makes of a wav file, as `model` takes it. Raises what `WorkerClient.encode` raises."""
+    encoded = await client.encode(audio, role)
+    if encoded.model_revision != model.revision:
+        raise WorkerUnreachable("the worker changed its model")
+    try:
+        _check(encoded.latents, model)
+    except ValueError as error:
+        raise WorkerUnreachable(f"the worker's latents cannot be used: {error}") from error
+    return encoded.latents
 
 
 def _pack(key: Key, latents: Latents) -> bytes:

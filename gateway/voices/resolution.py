@@ -18,7 +18,7 @@ from gateway.requests import TtsRequest
 from gateway.slots.requirement import Requirement
 from gateway.slots.worker import Worker
 from gateway.streams.conditioning import Conditioning
-from gateway.voices.latents import LatentCache
+from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.workers.client import WorkerClient
 from worker.protocol import ModelDescription
 
@@ -54,7 +54,7 @@ class Speaker:
 class CustomSpeaker(Speaker):
     """A voice that comes with the request, as latents."""
 
-    def __init__(self, voice: Voice, latents: LatentCache) -> None:
+    def __init__(self, voice: Voice, latents: LatentCache | PassingLatents) -> None:
         super().__init__("default")
         self.title = voice.name
         self._voice = voice

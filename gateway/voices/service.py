@@ -21,11 +21,11 @@ from gateway.slots.pool import WorkerPool
 from gateway.voices import consent
 from gateway.voices.absent import AbsentNames
 from gateway.voices.catalog import built_in_name, is_built_in
-from gateway.voices.checks import Check, Checked, check
+from gateway.voices.checks import Check, Checked, check, examine
 from gateway.voices.clip_cache import ClipCache
 from gateway.voices.decoding import Decoder, Recording
-from gateway.voices.fields import ConsentForm, VoiceChange, VoiceForm
-from gateway.voices.latents import LatentCache
+from gateway.voices.fields import ConsentForm, TrialForm, VoiceChange, VoiceForm
+from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.voices.recorded_consents import RecordedConsents
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
@@ -113,16 +113,8 @@ class Voices:
         Raises ApiError: 409 for the name or too many voices, 422 for the audio, 503, 507.
         """
         self._check_name(form.name)
-        recording = await self._decoder.decode(file)
-        checked, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
-        voice = Voice(
-            owner=owner,
-            audio_sha256=audio_sha256,
-            audio_seconds=checked.recording.seconds,
-            loudness_lufs=checked.loudness_lufs,
-            **form.columns,
-            **_consent_columns(form, audio_sha256),
-        )
+        voice, audio, checks = await self._read(file, form, owner)
+        audio_sha256 = voice.audio_sha256
         async with self._files:
             await self._save(audio, audio_sha256)
             try:
@@ -133,7 +125,37 @@ class Voices:
                     await self._delete_audio(audio_sha256)
                 raise
         self._prepare(voice)
-        return voice, checked.checks
+        return voice, checks
+
+    async def try_out(self, file: int, form: TrialForm, owner: str) -> tuple[Voice, Speaker]:
+        """A voice that is in no list and kept nowhere, from an open audio file, to be spoken with once.
+
+        Raises ApiError: 403 without consent, 422 for the audio, 503.
+        """
+        voice, audio, _ = await self._read(file, form, owner)
+        if not consent.is_given(voice):
+            message = "nobody has agreed to the use of this voice: send a consent with it"
+            raise ApiError(403, "voice_without_consent", message, param="consent_statement")
+        return voice, CustomSpeaker(voice, PassingLatents(audio))
+
+    async def _read(self, file: int, form: VoiceForm, owner: str) -> tuple[Voice, bytes, list[Check]]:
+        """A row of no table yet, its audio as it is kept, and remarks. Raises ApiError: 422, 503."""
+        recording = await self._decoder.decode(file)
+        checked, audio, audio_sha256 = await asyncio.to_thread(_examine, recording)
+        voice = Voice(
+            owner=owner,
+            audio_sha256=audio_sha256,
+            audio_seconds=checked.recording.seconds,
+            loudness_lufs=checked.loudness_lufs,
+            **form.columns,
+            **_consent_columns(form, audio_sha256),
+        )
+        return voice, audio, checked.checks
+
+    async def examine(self, file: int) -> Checked:
+        """What is heard in an open audio file, of which nothing is kept. Raises ApiError: 422, 503."""
+        recording = await self._decoder.decode(file)
+        return await asyncio.to_thread(examine, recording)
 
     async def record_consent(self, file: int, form: ConsentForm, owner: str) -> VoiceConsent:
         """Keep a spoken consent, an open audio file. Raises ApiError: 409, 422 for the audio, 503, 507."""

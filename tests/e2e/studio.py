@@ -15,13 +15,15 @@ from tests.e2e.processes import Server, gateway, worker
 RATE = 16_000
 
 
-def write_voice(path: Path, seconds: float = 8.0) -> Path:
+def write_voice(path: Path, seconds: float = 8.0, pause: tuple[float, float] | None = None) -> Path:
     """A WAV file that passes for speech: harmonics of a gliding pitch in syllables, over a little noise."""
     time = np.arange(round(RATE * seconds)) / RATE
     phase = 2 * np.pi * np.cumsum(130 + 25 * np.sin(2 * np.pi * 0.7 * time)) / RATE
     syllables = np.clip(np.sin(2 * np.pi * 3.1 * time) + 0.35, 0, 1) ** 0.5
     harmonics = sum(np.sin(k * phase) / k**1.2 for k in range(1, 18))
     noise = np.random.default_rng(0).normal(0, 0.0008, len(time))
+    if pause is not None:
+        syllables[(time > pause[0]) & (time < pause[1])] = 0
     samples = 0.12 * syllables * harmonics + noise
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)

@@ -19,6 +19,7 @@ function codesOf(name) {
     /ApiError\(\s*\d+,\s*"(\w+)"/g,
     /FieldError\(\s*"[\w.]+",\s*"(\w+)"/g,
     /_refusal\(\s*"(\w+)"/g,
+    /Check\("(audio_\w+)", "error"/g,
     /"(\w+_unavailable)"/g,
     /^    "(audio_\w+)": f?"/gm,
     /RequestError\([^()]*"\w+",\s*"(\w+)"\)/g,

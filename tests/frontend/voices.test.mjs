@@ -3,29 +3,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { decodeWav } from "../../frontend/static/js/audio/pcm.js";
 import { judge, onScale } from "../../frontend/static/js/voices/level-meter.js";
+import { marksOf } from "../../frontend/static/js/voices/examination.js";
+import { loudness, matchedVolumes } from "../../frontend/static/js/voices/levels.js";
 import { Take } from "../../frontend/static/js/voices/take.js";
 import { matching } from "../../frontend/static/js/voices/voice-filter.js";
 
 const RATE = 1000;
 
-/** Blocks of a tone, 100 ms each. */
-function tone(seconds, loudness) {
-  const block = () => Float32Array.from({ length: RATE / 10 }, (_, i) => loudness * Math.sin((2 * Math.PI * i) / 20));
-  return Array.from({ length: seconds * 10 }, block);
-}
-
 describe("a take", () => {
-  const problems = [
-    ["silent", tone(6, 0.001)],
-    ["clipped", tone(6, 1)],
-    ["quiet", tone(6, 0.02)],
-    ["short", tone(3, 0.5)],
-    [null, tone(6, 0.5)],
-  ];
-  for (const [problem, blocks] of problems) {
-    test(`with the problem ${problem}`, () => assert.equal(new Take(blocks, RATE).problem, problem));
-  }
-
   test("is the samples in order, and keeps what lies between its handles", async () => {
     const take = new Take([Float32Array.of(0.1, 0.2), Float32Array.of(0.3, 0.4)], 2);
     assert.equal(take.seconds, 2);
@@ -33,13 +18,6 @@ describe("a take", () => {
     assert.deepEqual([...take.kept].map((sample) => sample.toFixed(1)), ["0.2", "0.3"]);
     take.trim(-1, 9);
     assert.equal(take.kept.length, 4);
-  });
-
-  test("is judged by what is kept", () => {
-    const take = new Take([...tone(6, 0.5), ...tone(1, 1)], RATE);
-    assert.equal(take.problem, "clipped");
-    take.trim(0, 6);
-    assert.equal(take.problem, null);
   });
 
   test("becomes a WAV file, full scale included", async () => {
@@ -91,4 +69,26 @@ describe("the search of voices", () => {
     assert.deepEqual(ids("", "zh"), ["v2"]);
     assert.deepEqual(ids("a", "en"), ["v1"]);
   });
+});
+
+describe("a recording beside its clone", () => {
+  const sine = (level, seconds) => Float32Array.from({ length: seconds * RATE }, (_, i) => level * Math.sin(i / 3));
+
+  test("is as loud as its louder half: pauses do not count", () => {
+    const paused = Float32Array.of(...sine(0.5, 2), ...new Float32Array(RATE));
+    assert.ok(Math.abs(loudness(paused, RATE) - 0.5 / Math.SQRT2) < 0.01);
+    assert.equal(loudness(new Float32Array(3), RATE), 0);
+  });
+
+  test("the louder one is turned down", () => {
+    assert.deepEqual(matchedVolumes(0.2, 0.1), [0.5, 1]);
+    assert.deepEqual(matchedVolumes(0.01, 0.5), [1, 0.1]);
+    assert.deepEqual(matchedVolumes(0, 0.5), [1, 1]);
+  });
+});
+
+test("marks stand where the take has what was found, which is no mere information", () => {
+  const regions = [{ start_seconds: 1, end_seconds: 2 }];
+  const checks = [{ severity: "warning", regions }, { severity: "error" }, { severity: "info", regions }];
+  assert.deepEqual(marksOf(checks, 0.5), [{ from: 1.5, to: 2.5 }]);
 });

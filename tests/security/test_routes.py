@@ -126,6 +126,8 @@ OWNED = {
     ("POST", "/api/sessions/download"),
     ("POST", "/api/sessions/{id}/share"),
     ("POST", "/api/voices"),
+    ("POST", "/api/voices/checks"),
+    ("POST", "/api/voices/trial"),
     ("DELETE", "/v1/audio/voice_consents/{id}"),
     ("DELETE", "/v1/audio/voices/{id}"),
     ("GET", "/v1/audio/voice_consents"),

@@ -15,7 +15,7 @@ import pytest
 
 from gateway.database import Voice
 from gateway.voices import consent
-from tests.gateway.audio_files import encoded, speech
+from tests.gateway.audio_files import RATE, encoded, speech, wav
 from tests.gateway.processes import GatewayProcess, check_error, started_fleets
 from tests.worker.harness import wait_until
 
@@ -99,6 +99,51 @@ def test_a_voice_with_consent_is_spoken_by_everybody(ann: httpx.Client, bob: htt
     assert by_id.content == by_name.content != default
     listed = bob.get("/v1/audio/voices").json()["voices"]
     assert [entry["id"] for entry in listed] == ["default", voice["id"]]
+
+
+def send(http: httpx.Client, path: str, audio: bytes = AUDIO, **fields: str) -> httpx.Response:
+    return http.post(path, files={"audio": ("a.webm", audio)}, data=fields)
+
+
+def kept_audio(data_dir: Path) -> set[Path]:
+    """Files of recordings; latents of voices that were deleted a moment ago may still be on their way."""
+    return {path for path in (data_dir / "voices").rglob("*") if path.is_file() and path.suffix != ".latents"}
+
+
+def test_a_recording_is_judged_without_a_voice(ann: httpx.Client, data_dir: Path) -> None:
+    before = kept_audio(data_dir)
+    heard = send(ann, "/api/voices/checks").json()
+    assert heard["usable"] and heard["audio_seconds"] == pytest.approx(6.0, abs=0.2)
+    assert 3 < heard["sound_seconds"] < 6 and -40 < heard["loudness_lufs"] < -5
+    silent = send(ann, "/api/voices/checks", wav(np.zeros(5 * RATE)))
+    assert silent.status_code == 200 and not silent.json()["usable"]
+    paused = np.concatenate([speech(3.0), np.zeros(2 * RATE), speech(3.0)])
+    checks = send(ann, "/api/voices/checks", wav(paused)).json()["checks"]
+    (pause,) = [check for check in checks if check["code"] == "long_pause"]
+    assert pause["severity"] == "warning"
+    assert pause["regions"][0]["end_seconds"] == pytest.approx(5.0, abs=0.1)
+    assert check_error(send(ann, "/api/voices/checks", b"no audio" * 99), 422)["code"] == "audio_format"
+    assert names(ann) == ["Default"] and kept_audio(data_dir) == before
+
+
+def test_a_voice_is_tried_before_there_is_one(ann: httpx.Client, data_dir: Path) -> None:
+    before = kept_audio(data_dir)
+    heard = send(ann, "/api/voices/trial", transcript="Some words.", **CONSENT)
+    assert heard.status_code == 200, heard.text
+    assert heard.content[:4] == b"RIFF" and heard.headers["x-audio-provenance"]
+    again = send(ann, "/api/voices/trial", transcript="Some words.", **CONSENT)
+    assert again.content == heard.content
+    assert send(ann, "/api/voices/trial", wav(speech(6.0, pitch=90.0)), **CONSENT).content != heard.content
+    assert check_error(send(ann, "/api/voices/trial"), 403)["code"] == "voice_without_consent"
+    assert (
+        check_error(send(ann, "/api/voices/trial", wav(np.zeros(5 * RATE)), **CONSENT), 422)["code"]
+        == "audio_silent"
+    )
+    assert (
+        check_error(send(ann, "/api/voices/trial", sentence_language="English!", **CONSENT), 422)["code"]
+        == "invalid_value"
+    )
+    assert names(ann) == ["Default"] and kept_audio(data_dir) == before
 
 
 @pytest.mark.parametrize("path", ["/tts", "/v1/audio/speech"])

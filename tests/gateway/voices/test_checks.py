@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from gateway.errors import ApiError
-from gateway.voices.checks import Checked, check
+from gateway.voices.checks import Checked, check, examine
 from gateway.voices.decoding import Recording
 from gateway.voices.loudness import SILENCE_LUFS, high_pass, integrated_loudness, shelf
+from gateway.voices.regions import MOST_REGIONS, Region, regions_of
 from tests.gateway.audio_files import RATE, speech
 
 ENOUGH = 6.0
@@ -98,3 +99,52 @@ def test_what_is_of_no_use_is_refused_with_advice(audio: np.ndarray, code: str, 
 )
 def test_what_makes_a_poor_voice_is_said(audio: np.ndarray, rate: int, code: str) -> None:
     assert code in codes(check(recording(audio, rate)))
+
+
+def where(audio: np.ndarray, code: str) -> tuple[Region, ...]:
+    """The regions of a remark."""
+    return next(remark.regions for remark in examine(recording(audio)).checks if remark.code == code)
+
+
+def second(number: float) -> np.ndarray:
+    """So much silence."""
+    return np.zeros(round(number * RATE))
+
+
+def test_what_is_wrong_is_found_where_it_is_in_the_recording_as_it_was_sent() -> None:
+    """One second of silence before the speech is cut off, and counted all the same."""
+    overdriven = np.concatenate([second(1), speech(3.0), np.full(60, 1.0), speech(4.5)])
+    ((start, end),) = where(overdriven, "clipping")
+    assert 4.0 <= start < end <= 4.0 + 60 / RATE + 0.001
+    paused = np.concatenate([second(1), speech(3.0), second(2), speech(4.0)])
+    ((start, end),) = where(paused, "long_pause")
+    assert (start, end) == (pytest.approx(4.0, abs=0.15), pytest.approx(6.0, abs=0.05))
+    assert where(paused, "trimmed") == (Region(0.0, pytest.approx(0.9, abs=0.03)),)
+    assert examine(recording(paused)).sound_seconds == pytest.approx(7.0 * 2 / 3, abs=0.5)
+
+
+def test_noise_is_shown_where_nothing_else_is_heard() -> None:
+    noise = 0.03 * np.random.default_rng(1).standard_normal(8 * RATE)
+    audio = noise + np.concatenate([speech(3.0), second(2), speech(3.0)])
+    regions = where(audio, "noise")
+    middle = sum(max(0.0, min(end, 5.0) - max(start, 3.0)) for start, end in regions)
+    assert middle > 0.5 * sum(end - start for start, end in regions) > 0
+
+
+def test_a_recording_of_no_use_is_described_too() -> None:
+    loud = examine(recording(np.clip(speech(ENOUGH, level=6.0), -1, 1)))
+    assert loud.refusal is not None and loud.refusal.code == "audio_clipped" and loud.refusal.regions
+    short = examine(recording(speech(1.0)))
+    assert [check.code for check in short.checks] == ["audio_too_short"]
+    assert "long" in codes(examine(recording(speech(31.0))))
+    assert examine(recording(speech(ENOUGH))).refusal is None
+
+
+def test_regions_are_few_joined_and_in_order() -> None:
+    marked = np.tile([True, False, False, False], 100)
+    assert len(regions_of(marked, 0.1)) == MOST_REGIONS
+    assert regions_of(marked, 0.1, join_seconds=0.5) == (Region(0.0, 39.7),)
+    assert regions_of(marked, 0.1, least_seconds=0.2) == ()
+    assert regions_of(np.zeros(9, bool), 0.1) == regions_of(np.zeros(0, bool), 0.1) == ()
+    uneven = np.repeat([True, False, True], [1, 5, 3])
+    assert regions_of(uneven, 1.0) == (Region(0.0, 1.0), Region(6.0, 9.0))

@@ -112,15 +112,28 @@ export class VoxFleet {
    * Makes a voice of a recording. Without consent_by and consent_statement it can not be used yet.
    * @param {{audio: Blob, name: string, language?, description?, tags?: string[], transcript?, parameters?: object,
    *   consent_by?, consent_statement?}} voice
-   * @returns {Promise<object>} the voice, and `checks` [{code, severity, message}] of its recording
+   * @returns {Promise<object>} the voice, and `checks` [{code, severity, message, regions}] of its recording
    */
-  createVoice({ audio, tags = [], parameters, ...voice }) {
-    const form = new FormData();
-    form.append("audio", audio, audio.name ?? "recording.wav");
-    for (const field of VOICE_FIELDS) if (voice[field]) form.append(field, voice[field]);
-    if (tags.length > 0) form.append("tags", tags.join(","));
-    if (parameters) form.append("parameters", JSON.stringify(parameters));
-    return this.#json("/api/voices", { method: "POST", body: form });
+  createVoice(voice) {
+    return this.#json("/api/voices", { method: "POST", body: voiceForm(voice) });
+  }
+
+  /**
+   * What is heard in a recording, and what is wrong where. Nothing is kept of it.
+   * @returns {Promise<{usable: boolean, audio_seconds: number, sound_seconds: number, loudness_lufs: number, checks: object[]}>}
+   */
+  checkRecording(audio, { signal } = {}) {
+    return this.#json("/api/voices/checks", { method: "POST", body: voiceForm({ audio }), signal });
+  }
+
+  /**
+   * A sentence spoken with a recording that is kept nowhere. @param {object} voice as for createVoice, with consent
+   * @param {{sentenceLanguage?: string, signal?: AbortSignal}} [options] @returns {Promise<Blob>} a WAV file
+   */
+  tryVoice(voice, { sentenceLanguage, signal } = {}) {
+    const form = voiceForm(voice);
+    if (sentenceLanguage) form.append("sentence_language", sentenceLanguage);
+    return this.#blob("/api/voices/trial", { method: "POST", body: form, signal });
   }
 
   updateVoice(id, changes) {
@@ -256,4 +269,14 @@ function wordPath(word) {
 function withQuery(path, fields) {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
+}
+
+/** The form of a new voice. */
+function voiceForm({ audio, tags = [], parameters, ...voice }) {
+  const form = new FormData();
+  form.append("audio", audio, audio.name ?? "recording.wav");
+  for (const field of VOICE_FIELDS) if (voice[field]) form.append(field, voice[field]);
+  if (tags.length > 0) form.append("tags", tags.join(","));
+  if (parameters) form.append("parameters", JSON.stringify(parameters));
+  return form;
 }

@@ -2,16 +2,34 @@
  * What the service found in a recording, each with what to do about it.
  */
 import { h, icon } from "../shared/dom.js";
+import { decimal } from "../shared/format.js";
 import { has, setMessage, t } from "../shared/i18n.js";
-import { sentence } from "../shared/problems.js";
+import { problemText, sentence } from "../shared/problems.js";
 
-/** @param {{code: string, severity: "info" | "warning", message: string}[]} checks */
-export function checkList(checks) {
-  const items = checks.map(({ code, severity, message }) => {
-    const words = h("span", {});
-    const key = `check.${code}`;
-    setMessage(words, "text.plain", { text: () => (has(key) ? t(key) : sentence(message)) });
-    return h("li", { class: `check-item check-${severity}` }, icon(severity === "warning" ? "warning" : "check"), words);
+/** More of them are seen on the waveform alone. */
+const MOST_TIMES = 3;
+
+/**
+ * @param {{code: string, severity: "info" | "warning" | "error", message: string, regions?: object[]}[]} checks
+ * @param {number | null} from second at which what was checked begins, for saying when something is heard; null: not said
+ */
+export function checkList(checks, from = null) {
+  const items = checks.map((check) => {
+    const words = setMessage(h("span", {}), "text.plain", { text: () => wordsOf(check) + timesOf(check, from) });
+    const bad = check.severity !== "info";
+    return h("li", { class: `check-item check-${check.severity}` }, icon(bad ? "warning" : "check"), words);
   });
   return h("ul", { class: "checks" }, items);
+}
+
+function wordsOf({ code, severity, message }) {
+  if (severity === "error") return problemText({ code, message, param: "audio" });
+  return has(`check.${code}`) ? t(`check.${code}`) : sentence(message);
+}
+
+function timesOf({ regions = [] }, from) {
+  if (from === null || regions.length === 0 || regions.length > MOST_TIMES) return "";
+  const at = (seconds) => decimal(seconds + from, 1);
+  const times = regions.map(({ start_seconds: start, end_seconds: end }) => `${at(start)}–${at(end)}`).join(", ");
+  return ` ${t("check.at", { times })}`;
 }

@@ -49,6 +49,11 @@ export class SourcePanel extends EventTarget {
     return this.#file ?? this.#recording.take?.wav() ?? null;
   }
 
+  /** The same to listen to; null where there is none, or this browser cannot play it. @returns {import("./take.js").Take | null} */
+  get take() {
+    return this.#file ? this.#fileTake : this.#recording.take;
+  }
+
   /** The words that were read, where the reader had words to read. */
   get words() {
     return this.#file || !this.#recording.take || this.#which.value === "own" ? "" : this.#passage.textContent;

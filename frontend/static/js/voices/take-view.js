@@ -1,12 +1,20 @@
 /**
- * A take to look at, listen to and trim: its waveform with a handle at each end.
+ * A take to look at, listen to and trim: its waveform with a handle at each end, and marks where something is wrong.
+ * What is wrong, the service says.
  */
 import { h, icon, setIcon } from "../shared/dom.js";
 import { decimal } from "../shared/format.js";
 import { setLabel, setMessage } from "../shared/i18n.js";
+import { problemText } from "../shared/problems.js";
+import { checkList } from "./check-list.js";
+import { Examination, marksOf } from "./examination.js";
 import { LEAST_SECONDS } from "./take.js";
 
 const BAR_PIXELS = 4;
+/** Pixels: of a mark, and of the line below it. */
+const LEAST_MARK = 3;
+const MARK_LINE = 3;
+const MARK_SHADE = 0.22;
 const STEP_SECONDS = 0.05;
 
 export class TakeView {
@@ -17,6 +25,8 @@ export class TakeView {
   #from = handle("from");
   #to = handle("to");
   #play = h("button", { class: "button-icon", type: "button", "data-i18n-label": "take.play" }, icon("play"));
+  #examination = new Examination();
+  #findings = h("div", { class: "take-findings" });
   #verdict = h("p", { class: "take-verdict", role: "status" });
 
   constructor() {
@@ -25,7 +35,8 @@ export class TakeView {
     this.#from.addEventListener("input", () => this.#trim());
     this.#to.addEventListener("input", () => this.#trim());
     const wave = h("div", { class: "take-wave" }, this.#canvas, this.#from, this.#to);
-    this.element = h("div", { class: "take", hidden: true }, this.#play, wave, this.#verdict);
+    this.element = h("div", { class: "take", hidden: true }, this.#play, wave, this.#verdict, this.#findings);
+    this.#examination.addEventListener("change", () => this.#showFindings());
     window.addEventListener("themechange", () => this.#paint());
   }
 
@@ -39,12 +50,15 @@ export class TakeView {
     this.#stop();
     this.#take = take;
     this.element.hidden = take === null;
-    if (!take) return;
+    if (!take) {
+      this.#examination.drop();
+      return;
+    }
     for (const input of [this.#from, this.#to]) input.max = take.seconds;
     this.#from.value = take.from;
     this.#to.value = take.to;
-    this.#showVerdict();
-    this.#paint();
+    this.#sayEnds();
+    this.#examination.ask(take);
   }
 
   #trim() {
@@ -54,18 +68,40 @@ export class TakeView {
     else this.#to.value = Math.max(Number(this.#to.value), Number(this.#from.value) + least);
     this.#take.trim(Number(this.#from.value), Number(this.#to.value));
     this.#stop();
-    this.#showVerdict();
-    this.#paint();
+    this.#sayEnds();
+    this.#examination.ask(this.#take, { soon: true });
   }
 
-  #showVerdict() {
-    const { problem, from, to } = this.#take;
-    const seconds = () => decimal(to - from, 1);
+  #sayEnds() {
+    const { from, to } = this.#take;
     for (const [input, value] of [[this.#from, from], [this.#to, to]]) {
       input.setAttribute("aria-valuetext", `${value.toFixed(1)} s`);
     }
-    this.#verdict.classList.toggle("bad", problem !== null);
-    setMessage(this.#verdict, `take.${problem ?? "good"}`, { seconds });
+  }
+
+  #showFindings() {
+    if (!this.#take) return;
+    const { state, error, from: start, sound_seconds: sound, checks = [] } = this.#examination.state;
+    const { from, to } = this.#take;
+    const told = checks.filter(({ code }) => code !== "trimmed");
+    const key = state === "told" && told.length === 0 ? "take.fine" : `take.${state}`;
+    const reason = () => (error ? problemText(error) : "");
+    setMessage(this.#verdict, key, { seconds: () => decimal(to - from, 1), sound: () => decimal(sound ?? 0, 1), reason });
+    this.#findings.replaceChildren(...(told.length > 0 ? [checkList(told, start)] : []));
+    this.#paint();
+  }
+
+  #paintMarks(context, width, height, colour) {
+    const { checks = [], from } = this.#examination.state;
+    const x = (seconds) => (seconds / this.#take.seconds) * width;
+    context.fillStyle = colour;
+    for (const mark of marksOf(checks, from)) {
+      const wide = Math.max(LEAST_MARK, x(mark.to) - x(mark.from));
+      context.globalAlpha = MARK_SHADE;
+      context.fillRect(x(mark.from), 0, wide, height);
+      context.globalAlpha = 1;
+      context.fillRect(x(mark.from), height - MARK_LINE, wide, MARK_LINE);
+    }
   }
 
   #paint() {
@@ -76,7 +112,8 @@ export class TakeView {
     this.#canvas.height = height * scale;
     const context = this.#canvas.getContext("2d");
     context.scale(scale, scale);
-    const { color, outlineColor } = getComputedStyle(this.#canvas); // resolved, unlike custom properties
+    const { color, outlineColor, borderTopColor } = getComputedStyle(this.#canvas); // resolved, unlike custom properties
+    this.#paintMarks(context, width, height, borderTopColor);
     const count = Math.max(1, Math.floor(width / BAR_PIXELS));
     const peaks = this.#take.columns(count);
     const loudest = Math.max(0.05, ...peaks);

@@ -1,14 +1,9 @@
 /**
- * A recording of one's voice: its samples, what is wrong with them, and the part that is kept.
+ * A recording of one's voice: its samples, and the part of them that is kept.
  */
 import { encodeWav } from "../audio/pcm.js";
 
-const FULL_SCALE = 0.998;
-const CLIPPED_SHARE = 1e-4;
-const SILENT_PEAK = 0.004;
-const QUIET_PEAK = 0.06;
 export const LEAST_SECONDS = 2;
-export const ADVISED_SECONDS = 5;
 export const LONGEST_SECONDS = 30;
 
 /** The loudest sample of a block, in [0, 1]. @param {Float32Array} samples */
@@ -51,19 +46,6 @@ export class Take {
   /** The samples that are kept. */
   get kept() {
     return this.samples.subarray(Math.round(this.from * this.sampleRate), Math.round(this.to * this.sampleRate));
-  }
-
-  /** What to fix, the worst first: "silent", "clipped", "quiet", "short", "long"; null when nothing stands out. */
-  get problem() {
-    const samples = this.kept;
-    const peak = peakOf(samples);
-    if (peak < SILENT_PEAK) return "silent";
-    const clipped = samples.reduce((count, sample) => count + (Math.abs(sample) >= FULL_SCALE ? 1 : 0), 0);
-    if (clipped > CLIPPED_SHARE * samples.length) return "clipped";
-    if (peak < QUIET_PEAK) return "quiet";
-    const seconds = samples.length / this.sampleRate;
-    if (seconds < ADVISED_SECONDS) return "short";
-    return seconds > LONGEST_SECONDS ? "long" : null;
   }
 
   /** Peaks for a drawing. @returns {Float32Array} in [0, 1], one per column */

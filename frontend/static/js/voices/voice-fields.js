@@ -120,6 +120,12 @@ export class VoiceFields {
     };
   }
 
+  /** What is heard of a voice: its words, its settings, and that its speaker agreed. */
+  get forTrial() {
+    const { name, tags, description, ...sounding } = this.values;
+    return sounding;
+  }
+
   get forCreation() {
     return this.values;
   }

@@ -13,11 +13,13 @@ import { problemText } from "../shared/problems.js";
 import "./messages.js";
 import { checkList } from "./check-list.js";
 import { SourcePanel } from "./source-panel.js";
+import { TrialPanel } from "./trial-panel.js";
 import { VoiceFields } from "./voice-fields.js";
 
 export class VoiceSheet extends EventTarget {
   #source = new SourcePanel();
   #fields = new VoiceFields();
+  #trial = new TrialPanel();
   #title = h("h2", { id: "voice-sheet-title" });
   #problem = h("div", { class: "notice notice-danger", role: "alert", hidden: true });
   #save = h("button", { class: "button button-primary", id: "voice-save" });
@@ -40,15 +42,21 @@ export class VoiceSheet extends EventTarget {
       "form",
       { method: "dialog", novalidate: true },
       h("div", { class: "voice-columns" }, this.#source.element, this.#fields.element),
+      this.#trial.element,
       this.#problem,
       h("div", { class: "sheet-foot" }, this.#delete, cancel, this.#save),
     );
     this.#form.addEventListener("submit", (event) => this.#submit(event));
     this.#delete.addEventListener("click", () => this.#remove());
-    this.#source.addEventListener("change", () => this.#fields.suggestTranscript(this.#source.words));
+    this.#source.addEventListener("change", () => {
+      this.#fields.suggestTranscript(this.#source.words);
+      this.#trial.reset();
+    });
+    this.#trial.addEventListener("wanted", () => this.#try());
+    this.#trial.addEventListener("failed", ({ detail }) => this.#fail(detail));
     const attributes = { class: "sheet voice-sheet", id: "voice-sheet", "aria-labelledby": "voice-sheet-title" };
     this.#dialog = h("dialog", attributes, this.#title, this.#form, this.#result);
-    this.#form.addEventListener("input", () => this.#calm());
+    this.#form.addEventListener("input", (event) => this.#changed(event));
     this.#dialog.addEventListener("close", () => this.#left());
     window.addEventListener("languageset", () => this.#dialog.open && this.#renewStatement());
     document.body.append(this.#dialog);
@@ -96,7 +104,7 @@ export class VoiceSheet extends EventTarget {
   #open(voice) {
     this.#voice = voice;
     this.#save.disabled = this.#delete.disabled = false;
-    this.#source.element.hidden = voice !== null;
+    this.#source.element.hidden = this.#trial.element.hidden = voice !== null;
     this.#dialog.classList.toggle("narrow", voice !== null);
     setMessage(this.#title, voice ? "voice.edit" : "voices.new");
     setMessage(this.#save, voice ? "voice.save" : "voice.make");
@@ -112,9 +120,27 @@ export class VoiceSheet extends EventTarget {
   /** What was left unfinished: a new voice's recording is kept, and the microphone let go. */
   #left() {
     this.#source.leave();
+    this.#trial.reset();
     this.#draft = this.#voice === null && !this.#form.hidden && this.#source.source() !== null;
     if (this.#draft) this.dispatchEvent(new Event("kept"));
     else this.#source.reset();
+  }
+
+  #changed({ target }) {
+    this.#calm();
+    if (this.#source.element.contains(target)) this.#trial.reset();
+    else this.#trial.keepFor(this.#fields.forTrial);
+  }
+
+  /** Has a sentence spoken with the recording; nobody's voice is used before somebody agrees. */
+  #try() {
+    this.#problem.hidden = true;
+    const audio = this.#source.source();
+    if (!audio) return this.#fail({ code: "missing_field", param: "audio", message: "audio" });
+    const missing = this.#fields.consentMissing;
+    if (missing === "consent") return this.#fail({ code: "voice_without_consent", param: "consent_statement", message: "" }, "trial.noConsent");
+    if (missing) return this.#fail({ code: "missing_field", param: missing, message: missing });
+    return this.#trial.ask(audio, this.#fields.forTrial, this.#source.take);
   }
 
   /** Something was changed: what was said about it holds no more. */
