@@ -6,7 +6,9 @@ Lighthouse's score of performance depends on the machine and its load. Here its 
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server, eventually
-from tests.e2e.studio import fleet_with_data
+from tests.e2e.studio import fleet_with_data, write_voice
 from tests.gateway.administration import ADMIN_PAGE
 from tests.page_tools import axe_source, debugged_chromium, html_faults, lighthouse
 
@@ -67,6 +69,10 @@ def new_voice(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, fleet.url)
     page.click("#new-voice")
     expect(page.locator("dialog[open]")).to_be_visible()
+    with tempfile.TemporaryDirectory() as folder:
+        paused = write_voice(Path(folder) / "paused.wav", pause=(3.0, 5.0))
+        page.set_input_files("#voice-file", paused)
+        expect(page.locator(".drop .check-warning")).to_be_visible()
 
 
 def live(page: Page, fleet: Server, recorded: str) -> None:
