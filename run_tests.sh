@@ -60,6 +60,10 @@ side_by_side=(
     tests/security tests/database tests/voxfleet/test_say.py
 )
 
+# A test of processes or a browser may fail on a busy computer: it is tried once more, and named at the end. One that
+# fails twice has failed.
+again=(--reruns 1 -rR)
+
 if [ $# -eq 0 ]; then
     check "tools for the pages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix tests/pages
     if [ "${TEST_CLIENTS:-}" != off ]; then
@@ -67,9 +71,10 @@ if [ $# -eq 0 ]; then
         nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &
     fi
     check "pytest, side by side" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical "${side_by_side[@]}"
+        .venv/bin/python -m pytest -q -n logical "${again[@]}" "${side_by_side[@]}"
     check "pytest, file by file" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical --dist loadfile --ignore=tests/clients "${side_by_side[@]/#/--ignore=}"
+        .venv/bin/python -m pytest -q -n logical --dist loadfile "${again[@]}" --ignore=tests/clients \
+        "${side_by_side[@]/#/--ignore=}"
     check "pytest, SDKs of other services" env OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/clients
     check "node" node --test tests/frontend/
 else

@@ -3,13 +3,15 @@
     python -m benchmarks.chaos.lost_device worker --model bundled --device cuda:1 --port 22400
 
 On CUDA a kernel writes where nothing is, and every later call of this process fails. A CPU cannot be lost:
-there steps fail from then on, and so does the probe that asks whether the device still computes.
+there steps fail from then on, and so does the probe that asks whether the device still computes. Every step
+takes at least STEP_SECONDS: a fast GPU would have spoken the clip before the signal comes.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Sequence as Rows
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from models.voxcpm.runner import VoxCPMRunner
 
 SIGNAL = signal.SIGUSR1
+STEP_SECONDS = 0.04
 _told = threading.Event()
 
 
@@ -38,7 +41,10 @@ def arm() -> None:
     def run_or_lose(runner: VoxCPMRunner, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         if _told.is_set():
             _lose(runner)
-        return run(runner, batch)
+        ends_at = time.monotonic() + STEP_SECONDS
+        results = run(runner, batch)
+        time.sleep(max(0.0, ends_at - time.monotonic()))
+        return results
 
     VoxCPMRunner.run = run_or_lose  # type: ignore[method-assign]
 

@@ -130,8 +130,13 @@ def worker(
 def gateway(
     worker_urls: list[str], *, ready: bool = True, port: int | None = None, **environment: str
 ) -> Iterator[Server]:
-    """A gateway for these workers; with `ready`, from the moment on when it has one that serves."""
+    """A gateway for these workers; with `ready`, from the moment on when it has one that serves.
+
+    It has a data folder of its own unless one is named: gateways on one database show each other's log.
+    """
     port = port or free_port()
     arguments = ["gateway", "--workers", ",".join(worker_urls), "--port", str(port)]
-    with server(arguments, port, "/ready" if ready else "/health", environment) as running:
-        yield running
+    with tempfile.TemporaryDirectory(prefix="voxfleet-gateway-", ignore_cleanup_errors=True) as folder:
+        environment = {"VOXFLEET_DATA_DIR": folder, **environment}
+        with server(arguments, port, "/ready" if ready else "/health", environment) as running:
+            yield running
