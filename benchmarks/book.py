@@ -1,10 +1,11 @@
 """A book as a job: does it come whole, in order, with its chapters, without more memory the longer it is?
 
-    python -m benchmarks.book [--characters 20000] [--chapters 5]
+    python -m benchmarks.book [--characters 20000] [--chapters 5] [--as job|stream]
 
-A worker with the bundled voice and a gateway speak a story and held-out sentences, in chapters. Memory is
-that of each process alone. Whisper hears three windows; what it should hear is what the times of words
-promise for them. Needs jiwer and the extra `align`.
+A worker with the bundled voice and a gateway speak a story and held-out sentences, in chapters; again and
+again where more is asked for than there is. Memory is that of each process alone. Whisper hears three
+windows; what it should hear is what the times of words promise for them. Needs jiwer and the extra `align`.
+As a stream, the text is one clip over `WS /ws/tts`: audio and memory are looked at, nothing is kept or heard.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import argparse
 import asyncio
 import json
 import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +54,13 @@ class Memory:
 
 
 def book(characters: int, chapters: int) -> str:
-    """Chapters of about the same length: the story, then as many held-out sentences as are needed."""
+    """Chapters of about the same length: the story, then held-out sentences, from the start when they end."""
     paragraphs = [" ".join(each.split()) for each in STORY.read_text().split("\n\n")[1:]]
     lines = read_lines(HELD_OUT_FILE)
     for start in range(0, len(lines), _PARAGRAPH_SENTENCES):
         paragraphs.append(" ".join(lines[start : start + _PARAGRAPH_SENTENCES]))
     texts, length = [], 0
-    for paragraph in paragraphs:
+    for paragraph in cycle(paragraphs):
         if length >= characters:
             break
         if length >= characters * _headings(texts) / chapters:
@@ -70,22 +74,52 @@ def _headings(texts: list[str]) -> int:
     return sum(text.startswith("Chapter ") for text in texts)
 
 
-async def speak(text: str, folder: Path) -> dict[str, Any]:
-    """The job, its audio in `folder`/book.flac and book.mp3, its words, and the memory of both processes."""
+@asynccontextmanager
+async def service() -> AsyncIterator[tuple[AsyncClient, dict[str, Process]]]:
+    """A client of a gateway with one worker of the bundled voice, and both processes by name."""
     worker = Process("worker", "--model", "bundled", "--device", "cpu", port=free_port())
     gateway = Process("gateway", "--workers", worker.url, port=free_port(), log_level="error")
     try:
         await until_ready(gateway, [worker], _LOAD_SECONDS)
         async with AsyncClient(gateway.url, api_key=None) as client:
-            job = await client.start_job(text, seed=7, timestamps="word", format="flac")
-            looked = await _followed(client, job["id"], {"gateway": gateway, "worker": worker})
-            for format in ("flac", "mp3"):
-                await client.save_job(job["id"], folder / f"book.{format}", format=format)
-            words = json.loads(await client.job_words(job["id"]))
-            job = await client.job(job["id"])
+            yield client, {"gateway": gateway, "worker": worker}
     finally:
         for process in (gateway, worker):
             process.kill()
+
+
+async def streamed(text: str) -> dict[str, Any]:
+    """The whole text as one clip: seconds of audio, how it ended, and the memory of both processes."""
+    looked: dict[str, list[tuple[float, int]]] = {"gateway": [], "worker": []}
+    heard_bytes, looked_at, ending = 0, 0.0, {}
+    async with service() as (client, processes):
+        async for item in client.stream(text, seed=7):
+            if isinstance(item, bytes):
+                heard_bytes += len(item)
+            else:
+                ending = item
+            if time.monotonic() - looked_at >= _LOOK_SECONDS:
+                looked_at = time.monotonic()
+                for name, process in processes.items():
+                    looked[name].append((heard_bytes, process.memory_bytes()))
+    shares = {name: [(done / heard_bytes, size) for done, size in seen] for name, seen in looked.items()}
+    return {
+        "characters": len(text),
+        "audio_seconds": ending["audio_seconds"],
+        "finish_reason": ending["finish_reason"],
+        "memory_mib": {name: asdict(_memory(seen)) for name, seen in shares.items()},
+    }
+
+
+async def speak(text: str, folder: Path) -> dict[str, Any]:
+    """The job, its audio in `folder`/book.flac and book.mp3, its words, and the memory of both processes."""
+    async with service() as (client, processes):
+        job = await client.start_job(text, seed=7, timestamps="word", format="flac")
+        looked = await _followed(client, job["id"], processes)
+        for format in ("flac", "mp3"):
+            await client.save_job(job["id"], folder / f"book.{format}", format=format)
+        words = json.loads(await client.job_words(job["id"]))
+        job = await client.job(job["id"])
     return {
         "job": job,
         "words": words,
@@ -177,10 +211,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--characters", type=int, default=20_000)
     parser.add_argument("--chapters", type=int, default=5)
+    parser.add_argument("--as", choices=("job", "stream"), default="job", dest="form")
     arguments = parser.parse_args()
-    found = asyncio.run(measure(arguments.characters, arguments.chapters))
+    if arguments.form == "stream":
+        found = asyncio.run(streamed(book(arguments.characters, arguments.chapters)))
+    else:
+        found = asyncio.run(measure(arguments.characters, arguments.chapters))
     print(json.dumps(found, indent=1))
-    RESULT.write_text(json.dumps(found, indent=1) + "\n")
+    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    RESULT.write_text(json.dumps({**kept, arguments.form: found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ import asyncio
 import errno
 import json
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from gateway.api.file_response import RangedFileResponse
+from gateway.api.file_response import RangedFileResponse, disposition
 from gateway.api.jobs import checked_format
 from gateway.api.permissions import is_admin, owner_of, refuse_cross_site
 from gateway.api.word_files import beside, words_response
@@ -212,7 +211,7 @@ async def export_book(
     export = await books.export(book)
     if wanted is None:
         answer = await words_response(export, book.id, format, noted=noted)
-        answer.headers["Content-Disposition"] = _attachment(book.title, format)
+        answer.headers["Content-Disposition"] = disposition(f"{book.title}.{format}")
         return answer
     headers = _headers(book.title, wanted.format, export.sample_rate, noted)
     if wanted.format == audiobook.FORMAT:
@@ -238,15 +237,8 @@ async def _audiobook(
 def _headers(name: str, format: str, sample_rate: int, noted: bool) -> dict[str, str]:
     rate = output_sample_rate(format, None, sample_rate)
     return {
-        "Content-Disposition": _attachment(name, format.partition("-")[0]),
+        "Content-Disposition": disposition(f"{name}.{format.partition('-')[0]}"),
         "Content-Type": content_type_of(format, rate),
         "X-Sample-Rate": str(rate),
         **note_headers(noted),
     }
-
-
-def _attachment(name: str, suffix: str) -> str:
-    """A file's name for browsers, in any script (RFC 6266)."""
-    plain = "".join(each if each.isascii() and (each.isalnum() or each in " -_") else "_" for each in name)
-    told = quote(f"{name}.{suffix}", safe="")
-    return f"attachment; filename=\"{plain.strip() or 'book'}.{suffix}\"; filename*=UTF-8''{told}"

@@ -42,7 +42,9 @@ def _range_error(message: Message) -> ApiError:
 
 
 def disposition(name: str, *, inline: bool = False) -> str:
-    """The header `Content-Disposition` (RFC 6266) for a name without quotes and control characters."""
-    plain = name if name.isascii() else f"speech.{name.rpartition('.')[2]}"
-    told = f'{"inline" if inline else "attachment"}; filename="{plain}"'
-    return told if plain == name else f"{told}; filename*=utf-8''{quote(name, safe='')}"
+    """The header `Content-Disposition` (RFC 6266) for a file's name in any script."""
+    stem, dot, suffix = name.rpartition(".")
+    plain = "".join(each if each.isascii() and (each.isalnum() or each in " -_.") else "_" for each in stem)
+    plain = plain.strip(" _") or "speech"
+    told = f'{"inline" if inline else "attachment"}; filename="{plain}{dot}{suffix}"'
+    return told if plain == stem else f"{told}; filename*=UTF-8''{quote(name, safe='')}"

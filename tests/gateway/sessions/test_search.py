@@ -121,7 +121,7 @@ async def test_several_are_one_zip_file_with_a_folder_each(clients: Clients) -> 
     day = f"slt-{datetime.now(UTC):%Y-%m}"
     assert len(folders) == 3 and all(day in folder for folder in folders)
     assert folders[1] == f"{folders[0]}-2" and folders[2].startswith("天气-")
-    assert "filename*=utf-8''天气-slt-" in unquote(single.headers["Content-Disposition"])
+    assert "filename*=UTF-8''天气-slt-" in unquote(single.headers["Content-Disposition"])
 
 
 @pytest.mark.parametrize(
