@@ -202,6 +202,20 @@ def test_voices_are_made_used_and_deleted(client: Client, tmp_path: Path) -> Non
         client.delete_voice("../sessions")
 
 
+def test_a_recording_is_judged_and_heard_before_it_is_a_voice(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "me.wav"
+    file.write_bytes(recording())
+    before = client.voices()
+    heard = client.check_recording(file)
+    assert heard["usable"] and heard["audio_seconds"] >= heard["sound_seconds"] > 0
+    with pytest.raises(SpeechError) as without_consent:
+        client.try_voice(file)
+    assert without_consent.value.status_code == 403
+    spoken = client.try_voice(file, consent_by="Alice", consent_statement=client.consent_statement())
+    assert spoken.startswith(b"RIFF")
+    assert client.voices() == before
+
+
 def test_recordings_are_listed_read_and_deleted(client: Client) -> None:
     speech = client.speak(TEXT, seed=5, record=True)
     listed = client.sessions(limit=5)["sessions"]

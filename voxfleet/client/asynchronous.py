@@ -138,9 +138,20 @@ class AsyncClient:
             form["tags"] = ",".join(tags)
         if parameters:
             form["parameters"] = json.dumps(parameters)
-        content = await asyncio.to_thread(audio.read_bytes) if isinstance(audio, Path) else audio
-        files = {"audio": (audio.name if isinstance(audio, Path) else "audio", content)}
+        files = await _as_files(audio)
         return (await self._call("POST", "/api/voices", data=form, files=files)).json()
+
+    async def check_recording(self, audio: bytes | Path) -> dict[str, Any]:
+        """What is heard in a recording, and what is wrong where: "usable", "checks". Nothing is kept."""
+        return (await self._call("POST", "/api/voices/checks", files=await _as_files(audio))).json()
+
+    async def try_voice(self, audio: bytes | Path, **fields: str) -> bytes:
+        """A sentence with the voice of a recording, as a wav file; nothing is kept.
+
+        `fields`: those of `create_voice`, and sentence_language. The consent is needed here too.
+        """
+        files = await _as_files(audio)
+        return (await self._call("POST", "/api/voices/trial", data=fields, files=files)).content
 
     async def change_voice(self, voice_id: str, **fields: Any) -> dict[str, Any]:
         """Change what is said of a voice; the audio stays."""
@@ -247,3 +258,9 @@ class AsyncClient:
 def _part(name: str) -> str:
     """A name as one part of a path."""
     return quote(name, safe="")
+
+
+async def _as_files(audio: bytes | Path) -> dict[str, tuple[str, bytes]]:
+    """A file's bytes, or where it is, as the part of a form. Raises OSError."""
+    content = await asyncio.to_thread(audio.read_bytes) if isinstance(audio, Path) else audio
+    return {"audio": (audio.name if isinstance(audio, Path) else "audio", content)}

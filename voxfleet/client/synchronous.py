@@ -77,6 +77,14 @@ class Client:
         making = self._client.create_voice(name, audio, tags=tags, parameters=parameters, **fields)
         return self._background.run(making)
 
+    def check_recording(self, audio: bytes | Path) -> dict[str, Any]:
+        """What is heard in a recording, and what is wrong where; see `AsyncClient.check_recording`."""
+        return self._background.run(self._client.check_recording(audio))
+
+    def try_voice(self, audio: bytes | Path, **fields: str) -> bytes:
+        """A sentence with the voice of a recording, as a wav file; see `AsyncClient.try_voice`."""
+        return self._background.run(self._client.try_voice(audio, **fields))
+
     def change_voice(self, voice_id: str, **fields: Any) -> dict[str, Any]:
         """Change what is said of a voice; the audio stays."""
         return self._background.run(self._client.change_voice(voice_id, **fields))
