@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -30,6 +31,8 @@ from gateway.api import (
 from gateway.api.permissions import check_sender
 from gateway.api.upload import AUDIO_PATHS, DOCUMENT_PATH, UPLOAD_SECONDS
 from gateway.books import Books
+from gateway.description import describe
+from gateway.description import route as description
 from gateway.documents.reading import Documents
 from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
@@ -60,7 +63,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json" if settings.expose_openapi else None,
+        openapi_url=None,
     )
     app.state.gateway = gateway
     app.state.jobs = app_jobs
@@ -96,10 +99,11 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         books,
         documents,
     )
-    for room in (*public, admin, operations, events, registration):
+    for room in (*public, admin, operations, events, registration, description):
         app.include_router(room.router)
     app.include_router(admin.tickets)
     app.include_router(operations.public)
+    app.openapi = cache(lambda: describe(app, anonymous=settings.anonymous))  # type: ignore[method-assign]
     pages.mount_static_files(app, app.state.site, settings.frontend_dir)
     return app
 

@@ -56,7 +56,19 @@ GATEWAY_ROOMS = (
         "sessions",
         "operations",
     ),
-    *("service", "synthesis", "jobs", "documents", "books", "live", "api", "protocols", "app", "cli"),
+    *(
+        "service",
+        "synthesis",
+        "jobs",
+        "documents",
+        "books",
+        "live",
+        "api",
+        "protocols",
+        "description",
+        "app",
+        "cli",
+    ),
 )
 """Folders and single files of `gateway/`; each imports only what stands before it here."""
 MAY_NOT_IMPORT = {

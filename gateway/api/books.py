@@ -57,9 +57,10 @@ Mutation = Depends(refuse_cross_site)
 
 
 async def _own_book(id: str, request: Request, gateway: GatewayDep, books: BooksDep) -> Book:
-    """The book of a path. Raises ApiError 404 for who may not see it."""
+    """The book of a path. Raises ApiError: 404 for who may not see it; 401, 403 for nobody known."""
+    owner = None if is_admin(request, gateway) else owner_of(request, gateway)
     book = await books.store.get(id)
-    if book is None or not (is_admin(request, gateway) or book.owner == owner_of(request, gateway)):
+    if book is None or owner not in (None, book.owner):
         raise gone()
     return book
 

@@ -140,6 +140,8 @@ OWNED = {
 
 WORKERS = {("POST", "/api/registrations")}
 METRICS = {("GET", "/metrics")}
+DESCRIPTION = {("GET", "/openapi.json")}
+"""Who may see it: tests/gateway/description."""
 
 
 def routes_of(routes: list[BaseRoute]) -> Iterator[tuple[str, str]]:
@@ -162,7 +164,7 @@ def make_app(**options: object) -> FastAPI:
 
 
 def test_every_route_is_in_the_table() -> None:
-    assert set(routes_of(make_app().routes)) == PUBLIC | ADMIN | OWNED | WORKERS | METRICS
+    assert set(routes_of(make_app().routes)) == PUBLIC | ADMIN | OWNED | WORKERS | METRICS | DESCRIPTION
 
 
 @dataclass(frozen=True)

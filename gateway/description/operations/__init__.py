@@ -1,0 +1,33 @@
+"""All operations, by tag. Examples of one tag use nothing that another tag has not made before."""
+
+from __future__ import annotations
+
+from gateway.description.operation import Tag
+from gateway.description.operations import (
+    administration,
+    books,
+    clips,
+    jobs,
+    lexicon,
+    openai,
+    services,
+    sessions,
+    status,
+    voices,
+)
+
+TAGS: tuple[Tag, ...] = (
+    clips.TAG,
+    voices.TAG,
+    lexicon.TAG,
+    sessions.TAG,
+    jobs.TAG,
+    books.TAG,
+    openai.TAG,
+    services.ELEVENLABS,
+    services.CARTESIA,
+    services.DEEPGRAM,
+    status.TAG,
+    administration.TAG,
+    administration.WORKERS,
+)

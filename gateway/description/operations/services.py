@@ -1,0 +1,130 @@
+"""What clients of ElevenLabs, Cartesia and Deepgram call."""
+
+from __future__ import annotations
+
+from gateway.description.operation import Operation, Tag
+from gateway.protocols.cartesia.errors import VERSION_HEADER
+from gateway.protocols.deepgram.request import SpeakQuery
+
+_TEXT = "Doors open at nine."
+_VOICE = {"voice_id": "default"}
+_MP3 = {**_VOICE, "output_format": "mp3_44100_128"}
+_ELEVENLABS_BODY = {"text": _TEXT, "voice_settings": {"speed": 1.0}}
+_CARTESIA = {VERSION_HEADER: "2025-04-16"}
+_CARTESIA_BODY = {
+    "model_id": "sonic-3",
+    "transcript": _TEXT,
+    "voice": {"mode": "id", "id": "default"},
+    "output_format": {"container": "wav", "encoding": "pcm_s16le", "sample_rate": 24000},
+}
+_RAW = {"container": "raw", "encoding": "pcm_s16le", "sample_rate": 24000}
+
+ELEVENLABS = Tag(
+    "ElevenLabs",
+    "For clients of ElevenLabs' API: the base URL is this address.",
+    (
+        Operation(
+            "POST", "/v1/text-to-speech/{voice_id}", "Speak a text", parameters=_MP3, body=_ELEVENLABS_BODY
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-speech/{voice_id}/stream",
+            "Speak a text, as a stream",
+            parameters=_MP3,
+            body=_ELEVENLABS_BODY,
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-speech/{voice_id}/with-timestamps",
+            "Speak a text, with times of characters",
+            parameters=_MP3,
+            body=_ELEVENLABS_BODY,
+        ),
+        Operation(
+            "POST",
+            "/v1/text-to-speech/{voice_id}/stream/with-timestamps",
+            "The same as a stream of JSON lines",
+            parameters=_MP3,
+            body=_ELEVENLABS_BODY,
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/text-to-speech/{voice_id}/stream-input",
+            "Text in pieces over a socket",
+            parameters={**_VOICE, "output_format": "pcm_24000"},
+            messages=({"text": " "}, {"text": "Doors open at nine. "}, {"text": ""}),
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/text-to-speech/{voice_id}/multi-stream-input",
+            "Several contexts over one socket",
+            parameters={**_VOICE, "output_format": "pcm_24000"},
+            messages=(
+                {"text": "Doors open at nine. ", "context_id": "a", "flush": True},
+                {"context_id": "a", "close_context": True},
+                {"close_socket": True},
+            ),
+        ),
+        Operation("GET", "/v1/voices", "List voices", access="public"),
+        Operation(
+            "GET", "/v2/voices", "Search voices", access="public", parameters={"search": "", "page_size": 10}
+        ),
+        Operation("GET", "/v1/voices/{voice_id}", "Look at a voice", access="public", parameters=_VOICE),
+    ),
+)
+
+CARTESIA = Tag(
+    "Cartesia",
+    f"For clients of Cartesia's API, which send the header `{VERSION_HEADER}`: the base URL is this address.",
+    (
+        Operation("POST", "/tts/bytes", "Speak a text", headers=_CARTESIA, body=_CARTESIA_BODY),
+        Operation(
+            "POST",
+            "/tts/sse",
+            "Speak a text, as events",
+            headers=_CARTESIA,
+            body={**_CARTESIA_BODY, "output_format": _RAW, "add_timestamps": True},
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/tts/websocket",
+            "Several contexts over one socket",
+            headers=_CARTESIA,
+            messages=({**_CARTESIA_BODY, "output_format": _RAW, "context_id": "a", "continue": False},),
+            last="done",
+        ),
+        Operation("GET", "/voices", "List voices", access="public", headers=_CARTESIA),
+        Operation(
+            "GET",
+            "/voices/{id}",
+            "Look at a voice",
+            access="public",
+            headers=_CARTESIA,
+            parameters={"id": "default"},
+        ),
+        Operation("GET", "/", "Whether the service is there", access="public", headers=_CARTESIA),
+    ),
+)
+
+DEEPGRAM = Tag(
+    "Deepgram",
+    "For clients of Deepgram's API: the base URL is this address.",
+    (
+        Operation(
+            "POST",
+            "/v1/speak",
+            "Speak a text",
+            parameters={"model": "default", "encoding": "mp3"},
+            fields=SpeakQuery,
+            body={"text": _TEXT},
+        ),
+        Operation(
+            "WEBSOCKET",
+            "/v1/speak",
+            "Text in pieces over a socket",
+            parameters={"model": "default", "encoding": "linear16"},
+            fields=SpeakQuery,
+            messages=({"type": "Speak", "text": _TEXT}, {"type": "Flush"}, {"type": "Close"}),
+        ),
+    ),
+)
