@@ -3,6 +3,7 @@
 voxfleet serve                      gateway and workers on this machine, supervised
 voxfleet gateway --workers URL,URL  one gateway for workers that run elsewhere
 voxfleet worker --port 22400        one worker
+voxfleet drain                      have that worker finish what it has, before it is stopped
 voxfleet say "Hello." -o hello.wav  a clip without any server
 voxfleet detect FILE...              whether a file is marked as generated speech
 voxfleet bench | doctor             figures of a running server | what this machine lacks
@@ -115,7 +116,7 @@ def worker(
         str | None, typer.Option(help="Where gateways reach this worker. \\[default: its host and port]")
     ] = None,
 ) -> None:
-    """Run one worker. Its secret comes from the environment alone: VOXFLEET_WORKER_SECRET."""
+    """Run one worker. Its secret comes from VOXFLEET_WORKER_SECRET, or a file in VOXFLEET_SECRETS_DIR."""
     from worker.cli import run
 
     raise typer.Exit(
@@ -131,6 +132,18 @@ def worker(
             advertised_url=advertise,
         )
     )
+
+
+@app.command()
+def drain(
+    wait_seconds: Annotated[float, typer.Option(min=0, help="How long to wait.")] = 60.0,
+    port: Annotated[int | None, typer.Option(help="The worker's port. \\[default: 22400]")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Have the worker of this machine take nothing new, and wait until it has finished what it has."""
+    from worker.drain import run
+
+    raise typer.Exit(run(config=config, port=port, wait_seconds=wait_seconds))
 
 
 @app.command()

@@ -25,7 +25,14 @@ from worker.conversion import from_array
 from worker.engines import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
 from worker.lifecycle import Worker
-from worker.protocol import GENERATE_PATH, SLOTS_PATH, EncodeResponse, ErrorCode, WorkerStatus
+from worker.protocol import (
+    GENERATE_PATH,
+    SLOTS_PATH,
+    EncodeResponse,
+    ErrorCode,
+    WorkerState,
+    WorkerStatus,
+)
 from worker.registrar import Registrar
 from worker.settings import WorkerSettings
 from worker.slot_socket import SlotSocket, gateway_of
@@ -74,6 +81,12 @@ def _add_control_routes(app: FastAPI, worker: Worker) -> None:
         if STRANGER in request.scope:
             return {"state": worker.state}
         return worker.status()
+
+    @app.get("/ready")
+    async def ready() -> JSONResponse:
+        state = worker.state
+        is_ready = state in (WorkerState.IDLE, WorkerState.BUSY)
+        return JSONResponse({"state": state}, 200 if is_ready else 503)
 
     @app.post("/drain")
     async def drain() -> WorkerStatus:

@@ -1,8 +1,9 @@
 """Who may talk to a worker: holders of the shared secret; without a secret, clients on the same machine.
 
 A worker never talks to browsers, so a request with an `Origin` header is refused whoever sent it: a web page
-that is open on the worker's machine cannot reach it. `GET /health` answers everyone, so that a probe needs no
-secret, but tells strangers the state alone. Who guesses is slowed down (`sockets/guesses.py`) and logged.
+that is open on the worker's machine cannot reach it. `GET /health` and `/ready` answer everyone, so that a
+probe needs no secret, but tell strangers the state alone. Who guesses is slowed down (`sockets/guesses.py`)
+and logged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from worker.protocol import ErrorCode, is_loopback
 
 logger = structlog.get_logger(__name__)
 
-OPEN_PATHS = frozenset({"/health"})
+OPEN_PATHS = frozenset({"/health", "/ready"})
 STRANGER = "voxfleet.stranger"
 """In the scope of a request to an open path that showed no right to more."""
 _BEARER = "bearer "

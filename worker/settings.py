@@ -1,8 +1,8 @@
 """Every setting of a worker, in one typed object.
 
-Sources, the later wins: the `worker:` section of a YAML file, environment variables `VOXFLEET_WORKER_...`
-(upper-case field names), options of the command line. `load_settings(config_file, port=22401)` takes all
-three; an option that is None was not given.
+Sources, the later wins: the `worker:` section of a YAML file, files of secrets (`sockets/secret_files.py`),
+environment variables `VOXFLEET_WORKER_...` (upper-case field names), options of the command line.
+`load_settings(config_file, port=22401)` takes them all; an option that is None was not given.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 from sockets.guesses import check_secret
+from sockets.secret_files import secret_files
 from worker.bounds import MAX_SLOTS
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
 
@@ -48,6 +49,10 @@ class WorkerSettings(BaseSettings):
     """Empty: "worker-" and the port."""
     gateway_urls: Annotated[list[str], NoDecode] = Field(default_factory=list)
     """Gateways to dial in at, once a second; a comma-separated string is split."""
+    gateway_dns_url: str = ""
+    """"http://", a name and a port: the worker dials in at each address of the name, and looks once a second
+    which there are. For gateways that come and go, such as a headless Service of Kubernetes.
+    """
     advertised_url: str = ""
     """Where gateways reach this worker. Empty: "http://", the host and the port."""
 
@@ -127,14 +132,22 @@ class WorkerSettings(BaseSettings):
     def _base_urls(cls, urls: list[str]) -> list[str]:
         return [check_base_url(url) for url in urls]
 
-    @field_validator("advertised_url", mode="after")
+    @field_validator("advertised_url", "gateway_dns_url", mode="after")
     @classmethod
     def _base_url(cls, url: str) -> str:
         return check_base_url(url) if url else ""
 
+    @field_validator("gateway_dns_url", mode="after")
+    @classmethod
+    def _plain_http(cls, url: str) -> str:
+        if url.startswith("https:"):
+            raise ValueError("gateways are reached by their addresses, for which there are no certificates")
+        return url
+
     @model_validator(mode="after")
     def _gateways_need_an_address(self) -> Self:
-        if self.gateway_urls and not self.advertised_url and self.host in ("0.0.0.0", "::"):
+        dials_in = self.gateway_urls or self.gateway_dns_url
+        if dials_in and not self.advertised_url and self.host in ("0.0.0.0", "::"):
             raise ValueError("listening on every address, gateways need to be told one: set advertised_url")
         return self
 
@@ -181,7 +194,8 @@ def load_settings(config_file: Path | str | None = None, **options: Any) -> Work
             dotenv_settings: PydanticBaseSettingsSource,
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return init_settings, env_settings, InitSettingsSource(settings_cls, section)
+            secrets = secret_files(settings_cls)
+            return init_settings, env_settings, *secrets, InitSettingsSource(settings_cls, section)
 
     try:
         return FileBelowEnvironment(**{key: value for key, value in options.items() if value is not None})
@@ -191,6 +205,8 @@ def load_settings(config_file: Path | str | None = None, **options: Any) -> Work
             "{}: {}".format(".".join(map(str, item["loc"])) or "worker", item["msg"]) for item in problems
         )
         raise SettingsError("; ".join(wording)) from None
+    except (OSError, ValueError) as error:  # of the files of secrets
+        raise SettingsError(str(error)) from None
 
 
 def _read_section(path: Path) -> dict[str, Any]:

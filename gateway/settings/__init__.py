@@ -9,10 +9,10 @@ live.py       Live sessions.
 streams.py    How long requests wait and last, and what follows a fault.
 kinds.py      Kinds of values that several settings have.
 
-Sources, the later wins: the `gateway:` section of a YAML file, environment variables `VOXFLEET_...`
-(upper-case field names), the command line. `load_settings(config_file, port=9000)` takes all three; an option
-that is None was not given. A wrong value is fatal; an unknown key of the file is reported by name and
-ignored.
+Sources, the later wins: the `gateway:` section of a YAML file, files of secrets (`sockets/secret_files.py`),
+environment variables `VOXFLEET_...` (upper-case field names), the command line. `load_settings(config_file,
+port=9000)` takes them all; an option that is None was not given. A wrong value is fatal; an unknown key of
+the file is reported by name and ignored.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from gateway.settings.speech import SpeechSettings
 from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
 from gateway.settings.workers import FleetSettings
+from sockets.secret_files import secret_files
 
 logger = structlog.get_logger(__name__)
 
@@ -66,7 +67,8 @@ def load_settings(config_file: Path | None = None, **options: Any) -> GatewaySet
         def settings_customise_sources(
             cls, settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, **_: Source
         ) -> tuple[Source, ...]:
-            return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=file_values)
+            secrets = secret_files(settings_cls)
+            return init_settings, env_settings, *secrets, InitSettingsSource(settings_cls, file_values)
 
     return SettingsWithFile(**{name: value for name, value in options.items() if value is not None})
 

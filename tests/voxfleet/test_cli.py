@@ -20,6 +20,7 @@ COMMANDS = typer.main.get_command(app).commands
 CONTRACT = {
     "serve": {"--config", "--host", "--port", "--workers", "--device", "--model"},
     "gateway": {"--workers", "--port", "--max-queue", "--host", "--config"},
+    "drain": {"--wait-seconds", "--port", "--config"},
     "worker": {"--port", "--device", "--model", "--slots", "--step-ms", "--host", "--config"},
     "say": {"-o", "--voice", "--reference", "--prompt-audio", "--prompt-text", "--model", "--seed"},
     "bench": {"--url", "--concurrency", "--requests", "--text", "--json", "--api-key"},

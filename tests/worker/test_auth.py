@@ -12,7 +12,7 @@ from worker.protocol import GENERATE_PATH, SLOTS_PATH, Accepted
 from worker.settings import WorkerSettings
 
 SECRET = "canary-secret-0123456789"
-OPEN = {("GET", "/health")}
+OPEN = {("GET", "/health"), ("GET", "/ready")}
 GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode"), ("POST", "/shutdown")}
 
 
@@ -62,8 +62,10 @@ def test_a_secret_in_the_query_is_not_taken(guarded: WorkerProcess) -> None:
     assert guarded.request("POST", f"/drain?secret={SECRET}&authorization={SECRET}").status_code == 401
 
 
-def test_health_is_open_and_tells_no_secret(guarded: WorkerProcess) -> None:
-    response = guarded.request("GET", "/health")
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+def test_a_probe_is_open_and_tells_the_state_alone(guarded: WorkerProcess, path: str) -> None:
+    response = guarded.request("GET", path)
+    assert response.json() == {"state": "IDLE"}
     assert response.status_code == 200
     assert SECRET not in response.text
 
