@@ -96,6 +96,8 @@ def book(page: Page, fleet: Server, recorded: str) -> None:
 def sessions(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, f"{fleet.url}/sessions")
     expect(page.locator("#list[aria-busy]")).to_have_count(0)
+    page.locator(".session-choice input").first.check()
+    expect(page.locator("#chosen")).to_be_visible()
 
 
 def session(page: Page, fleet: Server, recorded: str) -> None:

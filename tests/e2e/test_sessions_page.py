@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from tests.e2e.browser import PHONE, watched_page
 from tests.e2e.processes import Server, eventually, gateway
 
 SENTENCE = "The quick brown fox jumps high enough."
+PARAGRAPH = " ".join([SENTENCE] * 4)
+NAME = r"the-quick-brown-fox-jumps-high-enough-\d{4}-\d\d-\d\d"
 MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 KEYS = {"shop": {"key": "shop-secret-0123456789"}}
 
@@ -84,8 +87,9 @@ class TestList:
         expect(rows).to_have_count(1)
         expect(page.locator("#count")).to_have_text("1 found")
         page.fill("#search", "nothing like it")
-        expect(page.locator("#blank")).to_have_text("No title has these words.")
+        expect(page.locator("#blank")).to_have_text("No recording has these words.")
         page.fill("#search", "")
+        expect(rows.first).to_contain_text("Newer.")
         rows.first.get_by_role("link").click()
         expect(page).to_have_url(f"{fleet.url}/sessions/{ids[1]}")
         for session_id in ids:
@@ -94,13 +98,67 @@ class TestList:
     def test_a_recording_is_deleted_only_after_a_yes(self, page: Page, fleet: Server, recorded: str) -> None:
         page.goto(f"{fleet.url}/sessions")
         row = page.locator(f"[data-session='{recorded}']")
-        row.get_by_role("button").click()
+        delete = row.get_by_role("button", name="Delete")
+        delete.click()
         page.locator("dialog").get_by_role("button", name="Cancel").click()
         assert fleet.get_json(f"/api/sessions/{recorded}")
-        row.get_by_role("button").click()
+        delete.click()
         page.locator("dialog").get_by_role("button", name="Delete").click()
         expect(row).to_have_count(0)
         assert fleet.get_json(f"/api/sessions/{recorded}") is None
+
+    def test_what_was_said_is_found_and_not_the_title_alone(self, page: Page, fleet: Server) -> None:
+        said = record(fleet, f"{SENTENCE} {SENTENCE} {SENTENCE} {SENTENCE} A zebra came last.")
+        other = record(fleet, SENTENCE)
+        page.goto(f"{fleet.url}/sessions?q=ZEBRA")
+        rows = page.locator(".session-row[data-session]")
+        expect(rows).to_have_count(1)
+        expect(rows.first).to_have_attribute("data-session", said)
+        for session_id in (said, other):
+            httpx.delete(f"{fleet.url}/api/sessions/{session_id}").raise_for_status()
+
+    def test_it_is_played_in_its_row_one_at_a_time(self, page: Page, fleet: Server) -> None:
+        ids = [record(fleet, f"{name}. {PARAGRAPH}") for name in ("First", "Second")]
+        page.goto(f"{fleet.url}/sessions")
+        page.get_by_role("button", name="Play First.").click()
+        expect(page.get_by_role("button", name="Pause First.")).to_be_visible()
+        page.get_by_role("button", name="Play Second.").click()
+        expect(page.get_by_role("button", name="Pause Second.")).to_be_visible()
+        expect(page.get_by_role("button", name="Play First.")).to_be_visible()
+        page.get_by_role("button", name="Pause Second.").click()
+        expect(page.get_by_role("button", name="Play Second.")).to_be_visible()
+        for session_id in ids:
+            httpx.delete(f"{fleet.url}/api/sessions/{session_id}").raise_for_status()
+
+    def test_several_are_fetched_and_deleted_at_once(self, page: Page, fleet: Server) -> None:
+        ids = [record(fleet, f"{name}. {SENTENCE}") for name in ("One", "Two", "Three")]
+        page.goto(f"{fleet.url}/sessions?q=fox")
+        chosen = page.locator("#chosen")
+        expect(chosen).to_be_hidden()
+        page.get_by_role("checkbox", name="Choose One.").check()
+        chosen.get_by_role("button", name="Choose all").click()
+        expect(chosen).to_contain_text("3 chosen")
+        page.get_by_role("checkbox", name="Choose Two.").uncheck()
+        with page.expect_download() as waiting:
+            chosen.get_by_role("button", name="Download").click()
+        assert waiting.value.suggested_filename == "sessions.zip"
+        names = zipfile.ZipFile(io.BytesIO(waiting.value.path().read_bytes())).namelist()
+        assert {name.partition("-")[0] for name in names} == {"one", "three"}
+        chosen.get_by_role("button", name="Delete").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(page.locator("#count")).to_have_text("2 recordings deleted.")
+        expect(page.locator(".session-row[data-session]")).to_have_count(1)
+        expect(chosen).to_be_hidden()
+        assert [fleet.get_json(f"/api/sessions/{each}") is None for each in ids] == [True, False, True]
+        httpx.delete(f"{fleet.url}/api/sessions/{ids[1]}").raise_for_status()
+
+    def test_it_is_opened_in_the_studio(self, page: Page, fleet: Server, recorded: str) -> None:
+        seed = fleet.get_json(f"/api/sessions/{recorded}")["session"]["seed"]
+        page.goto(f"{fleet.url}/sessions")
+        row = page.locator(f"[data-session='{recorded}']")
+        expect(row).to_contain_text(f"seed {seed}")
+        row.get_by_role("button", name="in the studio").click()
+        expect(page.locator("#text")).to_have_value(SENTENCE)
 
     def test_an_empty_list_says_how_to_fill_it(self, page: Page, fleet: Server) -> None:
         empty = {"sessions": [], "next_before": None}
@@ -203,7 +261,7 @@ class TestOwner:
         for format, beginning in (("srt", "1\n00:00:00,"), ("vtt", "WEBVTT\n"), ("json", '{"source": "')):
             with page.expect_download() as started:
                 page.click(f"#words-{format}")
-            assert started.value.suggested_filename == f"{recorded}.{format}"
+            assert re.fullmatch(rf"{NAME}\.{format}", started.value.suggested_filename)
             assert started.value.path().read_text().startswith(beginning)
         expect(page.locator("#status")).to_have_text("The file is downloaded.")
 
@@ -211,7 +269,7 @@ class TestOwner:
         open_session(page, fleet, recorded)
         with page.expect_download() as started:
             page.click("#download")
-        assert started.value.suggested_filename == f"{recorded}.zip"
+        assert re.fullmatch(rf"{NAME}\.zip", started.value.suggested_filename)
         names = zipfile.ZipFile(io.BytesIO(started.value.path().read_bytes())).namelist()
         assert any(name.startswith("the-quick-brown-fox") and name.endswith(".wav") for name in names)
         assert any(name.endswith("recording.json") for name in names)

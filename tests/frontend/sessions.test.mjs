@@ -5,8 +5,11 @@ import { encodeWav } from "../../frontend/static/js/audio/pcm.js";
 import en from "../../frontend/static/js/i18n/sessions-en.js";
 import zh from "../../frontend/static/js/i18n/sessions-zh.js";
 import { eventFacts, interruptions } from "../../frontend/static/js/sessions/event-list.js";
-import { matches, sizeFacts, titleOf } from "../../frontend/static/js/sessions/facts.js";
+import { fileNameOf } from "../../frontend/static/js/client/voxfleet.js";
+import { seedText, sizeFacts, titleOf } from "../../frontend/static/js/sessions/facts.js";
 import { narrativeOf } from "../../frontend/static/js/sessions/narrative.js";
+import { studioAddress } from "../../frontend/static/js/sessions/to-studio.js";
+import { fromFragment } from "../../frontend/static/js/studio/share-link.js";
 
 globalThis.sessionStorage ??= { getItem: () => null };
 const { samplesOf } = await import("../../frontend/static/js/sessions/recording-audio.js");
@@ -82,12 +85,23 @@ test("a session is told by length, size, and what is special about it", () => {
   assert.equal(titleOf({ title: "  " }), "Untitled");
 });
 
-test("a search finds all its words in any order, in title and voice", () => {
-  const session = { title: "The Fog lifted", voice: "slt" };
-  assert.equal(matches(session, "lift fog"), true);
-  assert.equal(matches(session, "SLT"), true);
-  assert.equal(matches(session, "fog rain"), false);
-  assert.equal(matches(session, "  "), true);
+test("a seed is told of one utterance", () => {
+  assert.equal(seedText({ utterances: 1, seed: 0 }), "seed 0");
+  assert.equal(seedText({ utterances: 2, seed: 7 }), "");
+  assert.equal(seedText({ utterances: 1, seed: null }), "");
+});
+
+test("the studio speaks what was said, with its voice, and the seed of a single utterance", () => {
+  const session = { voice: "ruth", seed: 7 };
+  const told = (count) => ({ session, timeline: { utterances: timeline.utterances.slice(0, count) } });
+  assert.deepEqual(fromFragment(studioAddress(told(1)).slice(1)), { text: "One two.", voice: "ruth", format: undefined, parameters: { seed: 7 } });
+  assert.deepEqual(fromFragment(studioAddress(told(2)).slice(1)), { text: "One two.\nOne two.", voice: "ruth", format: undefined, parameters: {} });
+});
+
+test("a file has the name that the service gives it", () => {
+  assert.equal(fileNameOf(`attachment; filename="a b.zip"`), "a b.zip");
+  assert.equal(fileNameOf(`inline; filename="__.wav"; filename*=UTF-8''%E5%A4%A9%E6%B0%94.wav`), "天气.wav");
+  assert.equal(fileNameOf(null), "speech");
 });
 
 test("the samples of a WAV file are what was put into it", () => {

@@ -59,6 +59,12 @@ export class VoxFleet {
     return (await this.request(path, options)).blob();
   }
 
+  /** A file with the name that the service gives it. */
+  async #file(path, options) {
+    const response = await this.request(path, options);
+    return new File([await response.blob()], fileNameOf(response.headers.get("content-disposition")));
+  }
+
   /** What the service offers: model, sample rate, limits, formats, pages. */
   config() {
     return this.#json("/api/config");
@@ -212,7 +218,7 @@ export class VoxFleet {
 
   // ----------------------------------------------------------------------------------------------- sessions
 
-  /** @param {{limit?: number, before?: string}} [page] @returns {Promise<object>} newest first */
+  /** @param {{limit?: number, before?: string, search?: string}} [page] @returns {Promise<object>} newest first */
   sessions(page = {}) {
     return this.#json(withQuery("/api/sessions", page));
   }
@@ -228,14 +234,19 @@ export class VoxFleet {
     return this.#blob(withQuery(sessionPath(id) + part, share));
   }
 
-  /** @returns {Promise<Blob>} a zip of everything that was recorded */
+  /** @returns {Promise<File>} a zip of everything that was recorded */
   downloadSession(id, share = {}) {
-    return this.#blob(withQuery(`${sessionPath(id)}/download`, share));
+    return this.#file(withQuery(`${sessionPath(id)}/download`, share));
   }
 
-  /** @param {"srt" | "vtt" | "json"} format @returns {Promise<Blob>} when its words are said */
+  /** @param {string[]} ids at most 100 @returns {Promise<File>} a zip with a folder for each */
+  downloadSessions(ids) {
+    return this.#file("/api/sessions/download", { method: "POST", json: { ids } });
+  }
+
+  /** @param {"srt" | "vtt" | "json"} format @returns {Promise<File>} when its words are said */
   sessionWords(id, format, share = {}) {
-    return this.#blob(withQuery(`${sessionPath(id)}/words.${format}`, share));
+    return this.#file(withQuery(`${sessionPath(id)}/words.${format}`, share));
   }
 
   /** @param {{title?: string, comment?: string}} changes */
@@ -255,6 +266,12 @@ export class VoxFleet {
   async deleteSession(id) {
     await this.request(sessionPath(id), { method: "DELETE" });
   }
+}
+
+/** The name in a header Content-Disposition (RFC 6266). @param {string | null} header */
+export function fileNameOf(header) {
+  const told = /filename\*=UTF-8''([^;]+)/i.exec(header ?? "");
+  return told ? decodeURIComponent(told[1]) : (/filename="([^"]+)"/.exec(header ?? "")?.[1] ?? "speech");
 }
 
 const jobPath = (id) => `/api/jobs/${encodeURIComponent(id)}`;

@@ -20,25 +20,24 @@ export function kindText(kind) {
   return kind === "live" ? t("sessions.live") : t("sessions.clip");
 }
 
-/** Length, size and voice in one line. */
-export function sizeFacts({ audio_seconds: seconds, size_bytes: size, utterances, voice }) {
+/** Length, size and voice in one line. @param {string} [voiceName] of a voice that has a name of its own */
+export function sizeFacts({ audio_seconds: seconds, size_bytes: size, utterances, voice }, voiceName = voice) {
   return [
     duration(Math.round(seconds)),
     bytes(size),
     utterances > 1 && t("sessions.utterances", { count: utterances }),
-    voice !== "default" && voice,
+    voice !== "default" && voiceName,
   ]
     .filter(Boolean)
     .join(" · ");
 }
 
+/** The seed with which it is spoken again as it was; of several utterances there are several. */
+export function seedText({ utterances, seed }) {
+  return utterances <= 1 && Number.isFinite(seed) ? t("sessions.seed", { seed }) : "";
+}
+
 /** A session without a title still has a name. */
 export function titleOf({ title }) {
   return title.trim() || t("sessions.untitled");
-}
-
-/** Whether a title has all the words. */
-export function matches({ title, voice }, words) {
-  const text = `${title} ${voice}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/).filter(Boolean).every((word) => text.includes(word));
 }

@@ -3,7 +3,7 @@
  */
 import { h, icon } from "../shared/dom.js";
 import { badge } from "./session-row.js";
-import { kindText, sizeFacts, titleOf, when } from "./facts.js";
+import { kindText, seedText, sizeFacts, titleOf, when } from "./facts.js";
 import { setLabel, setMessage } from "./words.js";
 
 const MAX_TITLE = 160;
@@ -41,7 +41,7 @@ function edit(place, session, save) {
 
 /** @param {HTMLElement} place @param {object} session */
 export function showFacts(place, session) {
-  const text = () => [kindText(session.kind), when(session.created_at), sizeFacts(session)].join(" · ");
+  const text = () => [kindText(session.kind), when(session.created_at), sizeFacts(session), seedText(session)].filter(Boolean).join(" · ");
   setMessage(place, "text.plain", { text });
 }
 

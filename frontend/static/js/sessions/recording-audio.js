@@ -8,6 +8,12 @@ import { apiKey, fleet } from "../shared/fleet.js";
 const DATA = 0x64617461; // "data"
 const FETCHED_SECONDS = 900;
 
+/** Where an audio element finds a recording of one's own. @param {object} session @throws {ApiError} */
+export async function audioAddress({ id }) {
+  if (!apiKey()) return `/api/sessions/${encodeURIComponent(id)}/audio`;
+  return URL.createObjectURL(await fleet.sessionAudio(id)); // an element of the page can not send a key
+}
+
 /**
  * @param {object} session of GET /api/sessions/{id} @param {{key?: string}} share
  * @returns {Promise<{url: string, envelope: Envelope | null}>} @throws {ApiError}

@@ -20,6 +20,7 @@ import { Lane } from "./lane.js";
 import { narrativeOf } from "./narrative.js";
 import { Reader } from "./reader.js";
 import { openAudio } from "./recording-audio.js";
+import { studioAddress } from "./to-studio.js";
 import { Transport } from "./transport.js";
 import { setMessage, t } from "./words.js";
 
@@ -29,6 +30,7 @@ class Viewer {
   #id = decodeURIComponent(location.pathname.split("/").pop());
   #share = { key: new URLSearchParams(location.search).get("key") ?? undefined };
   #session = null;
+  #told = null;
   #transport = null;
   #refresh = null;
   #turn = new SoundTurn(() => this.#transport?.pause());
@@ -43,7 +45,8 @@ class Viewer {
 
   async #load() {
     try {
-      const { session, timeline } = await fleet.session(this.#id, this.#share);
+      this.#told = await fleet.session(this.#id, this.#share);
+      const { session, timeline } = this.#told;
       byId("problem").hidden = true;
       this.#show(session, timeline);
       clearTimeout(this.#refresh);
@@ -119,6 +122,7 @@ class Viewer {
     const over = this.#session.state !== "active";
     const buttons = [
       over && actionButton("download", "download", "session.download", () => this.#download()),
+      over && actionButton("studio", "edit", "session.studio", () => location.assign(studioAddress(this.#told))),
       this.#mine && actionButton("share", "share", this.#session.shared ? "session.copyLink" : "session.share", () => this.#shareLink()),
       this.#mine && this.#session.shared && actionButton("unshare", "close", "session.unshare", () => this.#unshare()),
       this.#mine && over && actionButton("delete", "trash", "session.delete", () => this.#delete()),
@@ -172,7 +176,8 @@ class Viewer {
   #download() {
     return this.#try(async () => {
       this.#say("session.packing");
-      save(await fleet.downloadSession(this.#id, this.#share), `${this.#session.id}.zip`);
+      const file = await fleet.downloadSession(this.#id, this.#share);
+      save(file, file.name);
       this.#say("session.downloaded");
     });
   }
@@ -180,7 +185,8 @@ class Viewer {
   #downloadWords(format) {
     return this.#try(async () => {
       this.#say("session.timing");
-      save(await fleet.sessionWords(this.#id, format, this.#share), `${this.#session.id}.${format}`);
+      const file = await fleet.sessionWords(this.#id, format, this.#share);
+      save(file, file.name);
       this.#say("session.timed");
     });
   }
