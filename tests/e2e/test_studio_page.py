@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterator
 
 import httpx
@@ -17,6 +18,7 @@ from tests.gateway.administration import ADMIN
 
 SENTENCE = "The quick brown fox sleeps."
 OTHER = "One by one they lit lamps."
+MARKUP = "<img src=x onerror=\"document.title='owned'\">"
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,48 @@ class TestHistory:
         page.keyboard.press("Enter")  # the focus is on what brings them back
         expect(page.locator(".clip-text")).to_have_text([OTHER, SENTENCE])
         expect(other.locator(".clip-text")).to_have_text([OTHER, SENTENCE])
+
+    def test_clips_have_names_and_stars_are_found_and_exported(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        samples = {text: speak(page, text) for text in (SENTENCE, OTHER)}
+        page.get_by_role("button", name=f"Name: {SENTENCE}").click()
+        page.get_by_role("textbox", name=f"Name of {SENTENCE}").fill(f" {MARKUP} ")
+        page.keyboard.press("Enter")
+        expect(page.locator(".clip-text")).to_have_text([OTHER, MARKUP])
+        expect(page.get_by_role("button", name=f"Name: {MARKUP}")).to_be_focused()
+        page.get_by_role("button", name=f"Name: {OTHER}").click()
+        page.keyboard.type("never mind")
+        page.keyboard.press("Escape")
+        expect(page.locator(".clip-text")).to_have_text([OTHER, MARKUP])
+        page.get_by_role("button", name=f"Star: {MARKUP}").click()
+        expect(page.get_by_role("button", name=f"Star: {MARKUP}")).to_have_attribute("aria-pressed", "true")
+        page.reload()
+        page.get_by_role("button", name="Starred").click()
+        expect(page.locator(".clip-text")).to_have_text([MARKUP])
+        page.get_by_role("button", name="Starred").click()
+        with page.expect_download() as started:
+            page.get_by_role("button", name="Export").click()
+        with zipfile.ZipFile(started.value.path()) as archive:
+            assert archive.testzip() is None
+            sizes = [info.file_size for info in archive.infolist()]
+        assert sizes == [44 + 2 * samples[OTHER], 44 + 2 * samples[SENTENCE]]
+        assert page.title() != "owned" and page.locator(".clip img").count() == 0
+        page.get_by_role("button", name=f"Delete: {OTHER}").click()
+        expect(page.get_by_role("button", name="Delete all")).to_be_hidden()  # a star keeps the other
+        page.get_by_role("button", name=f"Delete: {MARKUP}").click()
+
+    def test_many_clips_are_searched(self, page: Page, fleet: Server) -> None:
+        open_studio(page, fleet)
+        numbers = ("one", "two", "three", "four", "five", "six")
+        for number in numbers:
+            speak(page, f"Number {number}.")
+        page.get_by_role("searchbox", name="Search the history").fill("FOUR number")
+        expect(page.locator(".clip-text")).to_have_text(["Number four."])
+        page.get_by_role("searchbox", name="Search the history").fill("seven")
+        expect(page.locator("#history-none")).to_be_visible()
+        page.get_by_role("searchbox", name="Search the history").fill("")
+        expect(page.locator(".clip")).to_have_count(len(numbers))
+        page.get_by_role("button", name="Delete all").click()
 
     def test_one_tab_sounds_at_a_time(self, page: Page, fleet: Server) -> None:
         open_studio(page, fleet)

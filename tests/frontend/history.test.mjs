@@ -10,6 +10,9 @@ import { promisify } from "node:util";
 import { PlaybackReporter } from "../../frontend/static/js/audio/playback-reporter.js";
 import { beyond } from "../../frontend/static/js/studio/clip-store.js";
 import { SoundTurn, Tabs } from "../../frontend/static/js/shared/tabs.js";
+import { crc32 } from "../../frontend/static/js/shared/zip.js";
+import { titleOf } from "../../frontend/static/js/studio/download.js";
+import { matches } from "../../frontend/static/js/studio/history-list.js";
 import { Comparison } from "../../frontend/static/js/studio/compare.js";
 import { RecordChoice } from "../../frontend/static/js/studio/record-choice.js";
 import { fromFragment, toFragment } from "../../frontend/static/js/studio/share-link.js";
@@ -25,6 +28,25 @@ describe("what the history keeps", () => {
     assert.deepEqual(beyond(entries(1, 1, 1), limits), []);
     assert.deepEqual(beyond(entries(1, 1, 1, 1, 1), limits), [97, 96]);
     assert.deepEqual(beyond(entries(6, 5, 1), limits), [99, 98]);
+  });
+
+  test("those with a star longer than others", () => {
+    const [newest, middle, starred, oldest] = entries(1, 1, 1, 1);
+    starred.starred = true;
+    assert.deepEqual(beyond([newest, middle, starred, oldest], { clips: 2, bytes: 10 }), [middle.id, oldest.id]);
+  });
+
+  test("what has all the words, in its name, its text or its voice", () => {
+    const entry = { name: "Take two", request: { text: "The fog lifted.", voice: "v1" }, figures: { voice_name: "Ruth" } };
+    for (const words of ["fog TWO", "ruth", "  "]) assert.equal(matches(entry, words), true, words);
+    assert.equal(matches(entry, "fog rain"), false);
+    assert.equal(titleOf(entry), "Take two");
+    assert.equal(titleOf({ request: entry.request }), "The fog lifted.");
+  });
+
+  test("the sum of a file in a zip is that of its bytes", () => {
+    assert.equal(crc32(new TextEncoder().encode("123456789")), 0xcbf43926);
+    assert.equal(crc32(new Uint8Array(0)), 0);
   });
 
   test("the newest one in any case", () => assert.deepEqual(beyond(entries(50, 1), limits), [99]));

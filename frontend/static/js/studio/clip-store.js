@@ -9,20 +9,25 @@ export const LIMITS = { clips: 40, bytes: 150 * 2 ** 20 };
 const DATABASE = "voxfleet";
 const STORE = "clips";
 
-/** Ids of the oldest entries that are beyond the limits. @param {{id: number, bytes: number}[]} newestFirst */
+/**
+ * Ids of the entries that are beyond the limits: the oldest, and those with a star last of all. The newest stays.
+ * @param {{id: number, bytes: number, starred?: boolean}[]} newestFirst
+ */
 export function beyond(newestFirst, limits = LIMITS) {
+  const [newest, ...older] = newestFirst;
+  const kept = [newest, ...older.filter(({ starred }) => starred), ...older.filter(({ starred }) => !starred)];
   let bytes = 0;
-  const within = newestFirst.findIndex((entry, index) => {
-    bytes += entry.bytes;
+  const within = kept.findIndex((entry, index) => {
+    bytes += entry?.bytes ?? 0;
     return index >= limits.clips || (bytes > limits.bytes && index > 0);
   });
-  return within < 0 ? [] : newestFirst.slice(within).map(({ id }) => id);
+  return within < 0 ? [] : kept.slice(within).map(({ id }) => id);
 }
 
 export class ClipStore {
   #opening = null;
 
-  /** @returns {Promise<object[]>} newest first: {id, at, bytes, wav: Blob, request, figures, times} */
+  /** @returns {Promise<object[]>} newest first: {id, at, bytes, wav: Blob, request, figures, times, name?, starred?} */
   async all() {
     const entries = await this.#run("readonly", (store) => store.getAll());
     return (entries ?? []).reverse();
@@ -36,6 +41,12 @@ export class ClipStore {
     await this.remove(...beyond(await this.all()));
     tabs.tell("clips");
     return true;
+  }
+
+  /** @param {object} entry as `all` gave it @param {{name?: string, starred?: boolean}} changes */
+  async change(entry, changes) {
+    await this.#run("readwrite", (store) => store.put({ ...entry, ...changes }));
+    tabs.tell("clips");
   }
 
   /** Puts back what was removed. @param {object[]} entries as `all` gave them */

@@ -10,6 +10,7 @@ import { tabs } from "../shared/tabs.js";
 import { UndoBar } from "../shared/undo-bar.js";
 import { ClipStore } from "./clip-store.js";
 import { Comparison, SIDES } from "./compare.js";
+import { exportClips, titleOf } from "./download.js";
 import { HistoryList } from "./history-list.js";
 import { Utterance } from "./utterance.js";
 
@@ -31,6 +32,9 @@ export class History extends EventTarget {
     on("restore", (entry) => this.#emit("restore", entry.request));
     on("download", async (entry) => this.#emit("download", await Utterance.kept(entry)));
     on("compare", ({ side, entry }) => this.#choose(side, entry));
+    on("star", (entry) => this.#change(entry, { starred: !entry.starred }));
+    on("rename", ({ entry, name }) => this.#change(entry, { name }));
+    on("export", (entries) => this.#export(entries));
     on("delete", (entry) => this.#delete(entry));
     on("clear", () => this.#clear());
     tabs.addEventListener("clips", () => this.load());
@@ -109,12 +113,24 @@ export class History extends EventTarget {
     this.shows(entry.id);
   }
 
-  async #delete(entry) {
-    await this.#remove([entry], "history.deleted", { text: entry.request.text });
+  async #change(entry, changes) {
+    await this.#store.change(entry, changes);
+    await this.load();
+    this.#list.focus(entry.id, "name" in changes ? "rename" : "star");
   }
 
+  async #export(entries) {
+    await exportClips(entries);
+    this.#say(() => t("history.exported", { count: entries.length }));
+  }
+
+  async #delete(entry) {
+    await this.#remove([entry], "history.deleted", { text: titleOf(entry) });
+  }
+
+  /** All without a star. */
   async #clear() {
-    const entries = await this.#store.all();
+    const entries = (await this.#store.all()).filter(({ starred }) => !starred);
     await this.#remove(entries, "history.cleared", { count: entries.length });
   }
 
@@ -136,7 +152,7 @@ export class History extends EventTarget {
     byId("compare").hidden = !ready;
     if (!ready) return;
     for (const each of SIDES) {
-      const { text } = this.#comparison.entry(each).request;
+      const text = titleOf(this.#comparison.entry(each));
       setMessage(byId(`compare-${each}-text`), "text.plain", { text });
       byId(`compare-${each}`).setAttribute("aria-pressed", String(side === each));
       setLabel(byId(`compare-${each}`), "compare.hear", { side: each, text });

@@ -22,6 +22,8 @@ export class Utterance {
   firstAudioSeconds = null;
   workerId = null;
   sessionId = null;
+  /** What its listener calls it. */
+  name = "";
 
   /** @param {object} request body of POST /tts @param {number} nowSeconds when it was sent */
   constructor(request, nowSeconds) {
@@ -30,13 +32,14 @@ export class Utterance {
     this.subtitles = new Subtitles(request.text);
   }
 
-  /** One that was kept: complete, with the figures of its day. @param {{request, figures, wav: Blob, times?: object[]}} entry */
-  static async kept({ request, figures, wav, times = [] }) {
+  /** One that was kept: complete, with the figures of its day. @param {{request, figures, wav: Blob, times?: object[], name?: string}} entry */
+  static async kept({ request, figures, wav, times = [], name = "" }) {
     const { samples, sampleRate } = decodeWav(await wav.arrayBuffer());
     const utterance = new Utterance(request, 0);
     utterance.start({ sample_rate: sampleRate, worker_id: figures.worker_id ?? null, session_id: figures.session_id }, 0);
     utterance.#add(samples);
     utterance.subtitles = new Subtitles(request.text, times);
+    utterance.name = name;
     utterance.firstAudioSeconds = figures.first_audio_heard ?? null;
     utterance.#lastArrival = (figures.rtf ?? NaN) * utterance.audioSeconds;
     return utterance;
