@@ -46,6 +46,7 @@ COPY gateway gateway
 COPY voxfleet voxfleet
 COPY frontend frontend
 COPY configs configs
+COPY deploy deploy
 RUN pip install --no-cache-dir --no-deps --no-build-isolation -e .
 USER voxfleet
 VOLUME /data

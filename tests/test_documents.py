@@ -17,7 +17,7 @@ DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "tes
 DOCUMENTS += sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 PATH = re.compile(
-    r"`((?:engine|models|worker|gateway|voxfleet|frontend|tests|benchmarks|configs|scripts)/[\w/.-]*)`"
+    r"`((?:engine|models|worker|gateway|voxfleet|frontend|tests|benchmarks|configs|scripts|deploy)/[\w/.-]*)`"
 )
 
 

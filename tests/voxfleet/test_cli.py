@@ -31,7 +31,7 @@ GROUPS = {
     "sessions": {
         "clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--max-owner-gb", "--dry-run"}
     },
-    "fleet": {"plan": {"--json"}},
+    "fleet": {"plan": {"--json"}, "render": {"--to"}},
 }
 
 

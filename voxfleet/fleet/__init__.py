@@ -10,4 +10,5 @@ outlook.py     one model: that against what its workers can make
 autoscaler.py  the decision: one pure function of rules and window
 decision.py    what is to be done, with reasons that the event log can say
 choice.py      which of the workers that serve drains
+kubernetes.py  manifests for a cluster; kubernetes_file.py its section of the fleet file
 """

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from voxfleet.options import fail
+
+
+class Target(StrEnum):
+    KUBERNETES = "kubernetes"
+
 
 fleet_app = typer.Typer(help="How many workers run.", no_args_is_help=True)
 
@@ -43,3 +49,26 @@ def plan(
                 f"{kind.kind}  {kind.model}: {kind.starts} now, at most {kind.most},"
                 f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
             )
+
+
+@fleet_app.command()
+def render(
+    file: Annotated[Path, typer.Argument(help="The fleet file.")],
+    folder: Annotated[Path, typer.Argument(help="Where to write; all but its secrets is replaced.")],
+    to: Annotated[Target, typer.Option(help="What the files are for.")],
+) -> None:
+    """Write what another scheduler runs a fleet by: manifests for `kubectl apply -k`."""
+    from voxfleet.fleet.file import read_fleet_file
+    from voxfleet.fleet.kubernetes import RenderError
+    from voxfleet.fleet.kubernetes import render as render_manifests
+    from voxfleet.settings import SettingsError
+
+    try:
+        missing = render_manifests(read_fleet_file(file), folder)
+    except SettingsError as error:
+        fail(error, 2)
+    except RenderError as error:
+        fail(error)
+    for path in missing:
+        typer.echo(f"first write {path}", err=True)
+    typer.echo(f"kubectl apply -k {folder}")

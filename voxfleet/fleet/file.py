@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
 from voxfleet.settings import SettingsError, problems_of, read_yaml
 
@@ -93,6 +94,14 @@ class FleetFile(_Section):
     floors: Annotated[tuple[FloorSection, ...], Field(max_length=MOST_FLOORS)] = ()
     settle_seconds: Seconds = Rules.settle_seconds
     idle_seconds: Seconds = Rules.idle_seconds
+    kubernetes: KubernetesSection = KubernetesSection()
+
+    @model_validator(mode="after")
+    def check_pods(self) -> Self:
+        """Resources are of workers that there are."""
+        for name in self.kubernetes.workers.keys() - self.workers.keys():
+            raise ValueError(f"kubernetes.workers: there is no {name!r} under workers")
+        return self
 
     @model_validator(mode="after")
     def check_floors(self) -> Self:
