@@ -71,17 +71,24 @@ def _check_lexicon(entries: dict[str, str]) -> dict[str, str]:
 class SpeechOptions(BaseModel):
     """How to speak, whatever is said: in a clip and in a live session. None leaves a choice to the model."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )  # the docstrings stand in the description of the API
 
     voice: Name = "default"
+    """Who speaks, by id, name or alias."""
     model: Name | None = None
+    """Which model speaks, where there are several."""
     sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None
     """Samples per second of the answer; the model's own when None."""
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
     """Same seed, same request, same audio; drawn at random when None."""
     cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
+    """Strength of classifier-free guidance: how closely text and voice are followed."""
     inference_timesteps: Annotated[int, Field(ge=2, le=100)] | None = None
+    """Steps of flow matching for each patch: more take longer."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """Of the noise that speech is drawn from."""
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     """Of the speech, whose pitch stays: at 2 it takes half the time."""
     language: Language | None = None
@@ -100,9 +107,11 @@ class TtsRequest(SpeechOptions):
     """One clip: what to say, how, and as which file."""
 
     text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
+    """What is said."""
     input_type: Literal["text", "ssml"] = "text"
     """What `text` is: plain, or an SSML document (`gateway/text/ssml.py`)."""
     format: AudioFormat = "wav"
+    """Of the file."""
     bit_rate: Annotated[int, Field(ge=8000, le=256_000)] | None = None
     """Of mp3, opus and aac, in bits per second."""
     paragraph_pause: Annotated[float, Field(ge=0, le=LONGEST_PARAGRAPH_PAUSE)] = PARAGRAPH_SECONDS
@@ -110,7 +119,9 @@ class TtsRequest(SpeechOptions):
     timestamps: Granularity = "none"
     """Tell when each word or character is said, after the audio of each part of the text."""
     min_seconds: Annotated[float, Field(ge=0)] | None = None
+    """Seconds of audio before which the clip does not end."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
+    """Seconds of audio after which the clip ends."""
 
     @model_validator(mode="before")
     @classmethod

@@ -39,6 +39,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "record_sessions": settings.record_sessions,
         "playback_stats": True,
         "admin_token_required": True,
+        "api_is_public": settings.expose_openapi,
     }
 
 

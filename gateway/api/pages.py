@@ -71,6 +71,18 @@ async def book(id: str, request: Request, site: SiteDep) -> Response:
     return await _page(site, "book.html", request)
 
 
+@router.get("/docs", response_class=Response)
+async def api_description(request: Request, site: SiteDep) -> Response:
+    """Every route with an example. The page is public, what it shows is for whom `/openapi.json` is for."""
+    return await _page(site, "docs.html", request)
+
+
+@router.get("/docs/{client}", response_class=Response)
+async def client_description(client: str, request: Request, site: SiteDep) -> Response:
+    """How one program uses the service: the same file for all, which the page reads from its own address."""
+    return await _page(site, "docs.html", request)
+
+
 async def lost(request: Request) -> Response | None:
     """For a browser whose reader opened an address that there is nothing at; None for everybody else."""
     wants_page = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")

@@ -30,7 +30,7 @@ def _check_pronunciations(entries: dict[str, str]) -> dict[str, str]:
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class NewBlock(_Body):

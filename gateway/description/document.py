@@ -64,19 +64,22 @@ def describe(app: FastAPI, *, anonymous: bool, record: Mapping[str, Any] | None 
         schemas.pop(name, None)
     schemas["Error"] = _ERROR_SCHEMA
     found["components"]["securitySchemes"] = _SCHEMES
+    known = found["paths"]
+    found["paths"] = paths = {}
     for tag in TAGS:
         for operation in tag.operations:
-            methods = found["paths"].setdefault(operation.path, {})
             method = "get" if operation.method == "WEBSOCKET" else operation.method.lower()
-            entry = methods.setdefault(method, {"operationId": _operation_id(operation)})
+            entry = known.get(operation.path, {}).get(method, {})
             _tell(entry, operation, tag, record, anonymous=anonymous)
+            paths.setdefault(operation.path, {})[method] = entry
     return found
 
 
 def _tell(
     entry: dict[str, Any], operation: Operation, tag: Tag, record: Mapping[str, Any], *, anonymous: bool
 ) -> None:
-    entry.update(summary=operation.summary, tags=[tag.name], security=_security(operation, anonymous))
+    entry.update(operationId=_operation_id(operation), summary=operation.summary, tags=[tag.name])
+    entry["security"] = _security(operation, anonymous)
     entry["parameters"] = _parameters(entry.get("parameters", []), operation, record["values"])
     answer = record["answers"].get(operation.name, {})
     if operation.method == "WEBSOCKET":

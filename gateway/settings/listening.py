@@ -56,8 +56,8 @@ class ListeningSettings(BaseModel):
     shutdown_seconds: Seconds = 10.0
     """How long running requests may go on after SIGTERM."""
     expose_openapi: bool = False
-    """Show the description of the API (/openapi.json) to everybody. Else it is for who shows an API key or
-    the admin token."""
+    """Show the description of the API (/openapi.json, and on the page /docs) to everybody. Else it is for
+    who shows an API key or the admin token."""
     frontend_dir: Path = REPOSITORY / "frontend"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

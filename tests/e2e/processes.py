@@ -27,7 +27,11 @@ from voxfleet.ports import any_free
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
-_OPEN = {"VOXFLEET_ADMIN_TOKEN": ADMIN_TOKEN, "VOXFLEET_EXPOSE_METRICS": "true"}
+_OPEN = {
+    "VOXFLEET_ADMIN_TOKEN": ADMIN_TOKEN,
+    "VOXFLEET_EXPOSE_METRICS": "true",
+    "VOXFLEET_EXPOSE_OPENAPI": "true",
+}
 Answer = TypeVar("Answer")
 
 

@@ -1,4 +1,4 @@
-"""Pages as they are served, judged by tools: axe-core in 40 states, html-validate, and Lighthouse.
+"""Pages as they are served, judged by tools: axe-core in 48 states, html-validate, and Lighthouse.
 
 Lighthouse's score of performance depends on the machine and its load. Here its other categories are held;
 `test_first_minute.py` holds what a page costs, and `benchmarks/pages.py` measures the score.
@@ -111,6 +111,17 @@ def admin(page: Page, fleet: Server, recorded: str) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
 
 
+def api(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, f"{fleet.url}/docs#post_tts")
+    expect(page.locator("#post_tts .code").first).to_be_visible()
+    page.locator("#websocket_ws_tts summary").first.click()
+
+
+def client(page: Page, fleet: Server, recorded: str) -> None:
+    open_page(page, f"{fleet.url}/docs/livekit")
+    expect(page.get_by_role("heading", name="LiveKit")).to_be_visible()
+
+
 STATES: tuple[Callable[[Page, Server, str], None], ...] = (
     studio,
     studio_with_a_clip,
@@ -122,6 +133,8 @@ STATES: tuple[Callable[[Page, Server, str], None], ...] = (
     sessions,
     session,
     admin,
+    api,
+    client,
 )
 
 
@@ -145,7 +158,7 @@ def test_axe_finds_nothing(
 
 
 def test_html_validate_finds_nothing(fleet: Server, recorded: str) -> None:
-    paths = ("/", "/live", "/book", "/book/b_any", "/sessions", recorded, "/admin")
+    paths = ("/", "/live", "/book", "/book/b_any", "/sessions", recorded, "/admin", "/docs")
     assert html_faults([fleet.url + path for path in paths]) == []
 
 

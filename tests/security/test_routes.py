@@ -23,6 +23,8 @@ PUBLIC = {
     ("GET", "/admin"),
     ("GET", "/book"),
     ("GET", "/book/{id}"),
+    ("GET", "/docs"),
+    ("GET", "/docs/{client}"),
     ("GET", "/api/config"),
     ("GET", "/api/pages"),
     ("GET", "/api/voices"),

@@ -245,10 +245,14 @@ async def running(data_dir: Any) -> AsyncIterator[GatewayProcess]:
 async def spoken_at_length(gateway: GatewayProcess, http: httpx.AsyncClient) -> AsyncIterator[str]:
     """The ticket of a request that runs, for examples that end it."""
     async with gateway.socket(additional_headers=gateway.admin) as stream:
-        await stream.socket.send(json.dumps({"text": LONG_TEXT, "voice": "default"}))
+        await stream.socket.send(json.dumps({"text": LONG_TEXT, "voice": "default", "min_seconds": 600}))
         await stream.receive_type("started")
         running = (await http.get("/api/queue")).json()["running"]
-        yield next(one["ticket_id"] for one in running if one["priority"] != "bulk")
+        reading = asyncio.create_task(stream.receive_rest())  # who does not read is ended
+        try:
+            yield next(one["ticket_id"] for one in running if one["priority"] != "bulk")
+        finally:
+            reading.cancel()
 
 
 async def start_long_job(http: httpx.AsyncClient) -> str:

@@ -19,6 +19,7 @@ from tests.security.test_routes import routes_of
 
 UNDESCRIBED = {
     *(("GET", path) for path in ("/admin", "/live", "/sessions", "/sessions/{id}", "/book", "/book/{id}")),
+    *(("GET", path) for path in ("/docs", "/docs/{client}")),
     ("GET", "/openapi.json"),
     ("MOUNT", "/static"),
 }

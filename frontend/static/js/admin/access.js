@@ -7,6 +7,11 @@ import { ApiError, request } from "../shared/api.js";
 
 const KEY = "voxfleet.adminToken";
 
+/** The token that was given in this tab. @returns {string | null} */
+export function adminToken(storage = globalThis.sessionStorage) {
+  return storage.getItem(KEY);
+}
+
 /**
  * Takes a token over from the address (`/admin#token=...`, as `voxfleet serve` prints it), and out of it, so that it
  * is in no history, no link and no picture of the window.

@@ -10,6 +10,7 @@ export default {
   "nav.book": "Books",
   "nav.sessions": "Sessions",
   "nav.admin": "Admin",
+  "nav.docs": "API",
   "nav.language": "Switch to {name}",
   "nav.light": "Switch to light",
   "nav.dark": "Switch to dark",

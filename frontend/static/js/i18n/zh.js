@@ -8,6 +8,7 @@ export default {
   "nav.book": "书籍",
   "nav.sessions": "会话",
   "nav.admin": "管理",
+  "nav.docs": "接口",
   "nav.language": "切换到 {name}",
   "nav.light": "切换到浅色",
   "nav.dark": "切换到深色",

@@ -17,6 +17,7 @@ const PAGES = [
   { href: "/book", key: "nav.book" },
   { href: "/sessions", key: "nav.sessions", id: "sessions" },
   { href: "/admin", key: "nav.admin" },
+  { href: "/docs", key: "nav.docs" },
 ];
 
 /**
