@@ -17,21 +17,18 @@ router = APIRouter()
 
 @router.get("/api/config")
 async def page_config(gateway: GatewayDep) -> dict[str, Any]:
-    """What a page needs to know; the fields of the model are null until a worker has loaded one."""
+    """What a page needs to know; the fields of the model are null until a worker has loaded one.
+
+    They are those of the first model; `models` has them of each, by name.
+    """
     settings = gateway.settings
     workers = list(gateway.pool.workers.values())
     loaded = next((worker for worker in workers if worker.model), None)
-    model = loaded.model if loaded else None
+    models = {worker.model.name: _described(worker) for worker in reversed(workers) if worker.model}
     return {
-        "model": model.name if model else None,
-        "device": _kind_of_device(loaded),
+        **_described(loaded),
+        "models": [models[name] for name in sorted(models)],
         "loading": _loading(workers),
-        "sample_rate": model.sample_rate if model else None,
-        "patch_seconds": model.patch_seconds if model else None,
-        "languages": model.languages if model else [],
-        "features": model.features if model else [],
-        "default_cfg_value": model.default_cfg_value if model else None,
-        "default_inference_timesteps": model.default_inference_timesteps if model else None,
         "max_text_characters": settings.max_text_characters,
         "max_audio_seconds": settings.max_audio_seconds,
         "formats": list(AUDIO_FORMATS),
@@ -40,6 +37,21 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "playback_stats": True,
         "admin_token_required": True,
         "api_is_public": settings.expose_openapi,
+    }
+
+
+def _described(worker: Worker | None) -> dict[str, Any]:
+    """The model of a worker, as far as a request depends on it."""
+    model = worker.model if worker else None
+    return {
+        "model": model.name if model else None,
+        "device": _kind_of_device(worker),
+        "sample_rate": model.sample_rate if model else None,
+        "patch_seconds": model.patch_seconds if model else None,
+        "languages": model.languages if model else [],
+        "features": model.features if model else [],
+        "default_cfg_value": model.default_cfg_value if model else None,
+        "default_inference_timesteps": model.default_inference_timesteps if model else None,
     }
 
 

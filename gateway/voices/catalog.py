@@ -54,7 +54,10 @@ def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
             language = about.language or (model.languages[0] if len(model.languages) == 1 else None)
             title = "Default" if name == "default" else name
             description = about.description or f"A voice of {model.name}"
+            known = voices[name]["models"] if name in voices else None
             voices[name] = _built_in(name, title, language, description, list(about.tags))
+            if name != "default":
+                voices[name]["models"] = sorted({*(known or ()), model.name})
     return sorted(voices.values(), key=lambda voice: (voice["id"] != "default", voice["id"]))
 
 
@@ -82,6 +85,7 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None, *, admin: bool 
         "preview_url": f"/api/voices/{voice.id}/preview",
         "preview": RECORDING if admin or is_of(voice, tenant) else SAMPLE,
         "parameters": voice.parameters,
+        "models": None,
     }
 
 
@@ -135,4 +139,5 @@ def _built_in(
         "preview_url": f"/api/voices/{quote(id, safe='')}/preview",
         "preview": SAMPLE,
         "parameters": {},
+        "models": None,
     }

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
 INSECURE_HOST = "fleet"
 """Resolves to this machine, but is not localhost: pages from it lack what browsers keep for https."""
@@ -21,6 +21,7 @@ ARGUMENTS = [
     "--autoplay-policy=no-user-gesture-required",
     f"--host-resolver-rules=MAP {INSECURE_HOST} 127.0.0.1",
 ]
+expect.set_options(timeout=20_000)  # of what never comes; busy computers draw late
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 _NOTE_VIOLATIONS = """

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser import DESKTOP, WatchedPage, chromium, watched_page
-from tests.e2e.processes import Server, gateway, worker
+from tests.e2e.processes import Server, end_requests, eventually, gateway, worker
 from tests.gateway.processes import StartFleet, started_fleets
 
 
@@ -37,10 +37,16 @@ def fleet() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def slow_fleet() -> Iterator[Server]:
-    """A gateway whose one slot a paragraph occupies for several seconds."""
+def one_slow_slot() -> Iterator[Server]:
     with worker(slots=1, step_ms=60) as one, gateway([one.url]) as edge:
         yield edge
+
+
+@pytest.fixture
+def slow_fleet(one_slow_slot: Server) -> Server:
+    """A gateway whose one slot a paragraph occupies for several seconds; no other test's request is left."""
+    eventually(lambda: end_requests(one_slow_slot))
+    return one_slow_slot
 
 
 @pytest.fixture

@@ -86,6 +86,16 @@ class Server:
         return self.log.read().decode(errors="replace")
 
 
+def end_requests(edge: Server) -> bool:
+    """Cancel whatever waits or runs at a gateway; whether there is nothing."""
+    queue = edge.get_json("/api/queue") or {"queue": [{}], "running": []}
+    open_requests = [*queue["queue"], *queue["running"]]
+    for request in open_requests:
+        if ticket := request.get("ticket_id"):
+            httpx.delete(f"{edge.url}/api/queue/{ticket}", headers=ADMIN, timeout=5)
+    return not open_requests
+
+
 @contextlib.contextmanager
 def server(arguments: list[str], port: int, ready_path: str, environment: dict[str, str]) -> Iterator[Server]:
     """`voxfleet ARGUMENTS` as a process, from the first 200 of `ready_path` on."""

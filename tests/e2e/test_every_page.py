@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
-from tests.e2e.processes import Server
+from tests.e2e.processes import Server, eventually
 from tests.gateway.administration import ADMIN_PAGE
 
 PAGES = ["/", "/live", "/book", "/sessions", ADMIN_PAGE, "/docs", "/docs/livekit"]
@@ -59,11 +59,12 @@ def test_what_is_chosen_can_be_read(page: Page, fleet: Server, theme: str) -> No
     page.click("#generate")
     expect(page.locator(".clip[data-shown]")).to_be_visible(timeout=30_000)
     expect(page.locator("#generate")).to_have_attribute("data-state", "idle")
-    page.wait_for_function("document.getAnimations().every((each) => !(each instanceof CSSTransition))")
+    eventually(lambda: page.evaluate(_NOTHING_CHANGES))
     for selector in ("#generate kbd", ".clip[data-shown] .clip-facts", ".clip[data-shown] .side-button"):
         assert page.evaluate(_CONTRAST, selector) >= 4.5, selector
 
 
+_NOTHING_CHANGES = "() => document.getAnimations().every((each) => !(each instanceof CSSTransition))"
 _CONTRAST = """(selector) => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const layers = [];

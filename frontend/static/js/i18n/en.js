@@ -151,6 +151,8 @@ export default {
   "summary.runaway": "cut where the speech ran away",
   "summary.moved": ({ count: times }) => `moved ${count(times, "time")} to another worker`,
 
+  "model.title": "Model",
+  "model.any": "Any model",
   "history.title": "History",
   "history.empty": "What you generate is kept here, in this browser only.",
   "history.play": "Play: {text}",

@@ -149,6 +149,8 @@ export default {
   "summary.runaway": "语音失控处已截断",
   "summary.moved": "转移到其他节点 {count} 次",
 
+  "model.title": "模型",
+  "model.any": "任意模型",
   "history.title": "历史",
   "history.empty": "您生成的内容会保存在这里，仅限此浏览器。",
   "history.play": "播放：{text}",

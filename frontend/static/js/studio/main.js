@@ -22,6 +22,7 @@ import { estimateSeconds } from "./estimate.js";
 import { GenerateButton } from "./generate-button.js";
 import { History } from "./history.js";
 import { narrate } from "./narration.js";
+import { ModelChoice } from "./model-choice.js";
 import { OutputChoice } from "./output-choice.js";
 import { Parameters, drawSeed } from "./parameters.js";
 import { RecordChoice } from "./record-choice.js";
@@ -51,6 +52,7 @@ class Studio {
   #record = new RecordChoice(byId("record-field"), byId("record"));
   #code = new CodePanel(byId("code-body"));
   #format = byId("format");
+  #model = new ModelChoice(byId("model-field"), byId("model"), this.#saved.model);
   #welcome = new Welcome();
   #warning = new ScriptWarning();
   #button = new GenerateButton(byId("generate"), () => (this.#speaker.busy ? this.#speaker.stop() : this.#generate()));
@@ -85,6 +87,11 @@ class Studio {
       const settings = fromFragment(location.hash);
       if (settings) this.#apply(settings);
       this.#leaveLink();
+    });
+    this.#list.offered = (voice) => this.#model.speaks(voice);
+    this.#model.addEventListener("change", () => {
+      this.#useModel();
+      this.#loadVoices();
     });
     for (const part of [this.#composer, this.#voices, this.#format, this.#record]) {
       part.addEventListener("change", () => this.#settingsChanged());
@@ -141,12 +148,16 @@ class Studio {
     on("replay", ({ utterance, outcome, fraction }) => this.#speaker.replay(utterance, outcome, fraction));
     on("download", (utterance) => this.#download(utterance));
     on("said", (words) => this.#stage.say(words));
-    on("restore", ({ text, voice, ...parameters }) => this.#apply({ text, voice, parameters }));
+    on("restore", ({ text, voice, model, ...parameters }) => this.#apply({ text, voice, model, parameters }));
   }
 
   /** Settings of a clip, or of a link. */
-  #apply({ text, voice, parameters }) {
+  #apply({ text, voice, model, parameters }) {
     this.#composer.text = text;
+    if (model !== undefined) {
+      this.#model.choose(model);
+      this.#useModel();
+    }
     if (voice) this.#voices.select(voice);
     this.#parameters.set(parameters);
     this.#composer.focus();
@@ -166,12 +177,20 @@ class Studio {
       return;
     }
     this.#welcome.show(this.#config);
-    this.#warning.config = this.#config;
     this.#composer.setLimit(this.#config.max_text_characters ?? Infinity);
     this.#speaker.reports = this.#config.playback_stats === true;
     this.#record.offer(this.#config);
     this.#desk.offer(this.#config);
-    this.#setParameters(this.#config);
+    this.#model.offer(this.#config);
+    this.#useModel();
+  }
+
+  /** What depends on the model that will speak. */
+  #useModel() {
+    const config = this.#model.configOf(this.#config);
+    this.#warning.config = config;
+    this.#setParameters(config);
+    this.#settingsChanged();
   }
 
   async #loadVoices(chosen) {
@@ -192,7 +211,7 @@ class Studio {
 
   /** The body of POST /tts for what the page shows. */
   #request() {
-    return { text: this.#composer.text, voice: this.#voices.value, ...this.#parameters.values, ...this.#record.fields };
+    return { text: this.#composer.text, voice: this.#voices.value, ...this.#model.fields, ...this.#parameters.values, ...this.#record.fields };
   }
 
   #generate() {
@@ -262,6 +281,7 @@ class Studio {
       text: this.#composer.text,
       voice: this.#voices.voice?.id ?? this.#saved.voice,
       format: this.#format.value,
+      model: this.#model.wanted,
       parameters: this.#parameters.values,
     };
   }

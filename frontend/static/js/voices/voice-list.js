@@ -8,6 +8,8 @@ import { needsKey, problemText } from "../shared/problems.js";
 export class VoiceList {
   #picker;
   #saved;
+  /** Which of the voices are offered. @type {(voice: object) => boolean} */
+  offered = () => true;
   /** The last question: which voice is to be chosen once the list is there. */
   #asked = null;
 
@@ -25,7 +27,7 @@ export class VoiceList {
     if (asked !== this.#asked) return;
     this.#asked = null;
     if (!(answer instanceof Error)) {
-      this.#picker.show(answer, chosen);
+      this.#picker.show(answer.filter((voice) => this.offered(voice)), chosen);
       return;
     }
     this.#picker.showError(problemText(answer), () => this.load());
