@@ -46,5 +46,6 @@ def configure_logging(
         structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[remove_meta, *render])
     )
     logging.basicConfig(handlers=[handler], level=log_level.upper(), force=True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for name in ("uvicorn", "httpx"):  # httpx would tell of every registration, once a second
+        logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from tests.forks import PATIENCE_SECONDS
+from tests.gateway.processes import started_fleets
 from worker.engines import load_engine
 from worker.lifecycle import Worker
 from worker.protocol import Registration
@@ -16,6 +17,7 @@ from worker.registrar import Registrar, look_up
 from worker.settings import SettingsError, WorkerSettings, load_settings
 
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+SECRET = "between-us-alone-1"
 
 
 class Gateways:
@@ -150,3 +152,14 @@ async def test_an_address_is_its_own_name() -> None:
 def test_a_name_that_cannot_be_used_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         load_settings(secret="0123456789-a-secret", **options)
+
+
+def test_registering_every_second_does_not_fill_the_log() -> None:
+    with started_fleets() as start:
+        gateway = start.gateway([], worker_secret=SECRET)
+        worker = start.worker(environment={"VOXFLEET_WORKER_SECRET": SECRET}, gateway_urls=[gateway.url])
+        gateway.wait_until_serving(1)
+        assert worker.terminate() == 0
+        told = [line for line in worker.log if gateway.url in line]
+    assert len(told) == 1
+    assert '"registered"' in told[0]

@@ -28,6 +28,7 @@ FREE_SLOTS_SHARE = 0.25
 """Of each worker, free for whoever comes next."""
 SPARE_SECONDS = 20
 """Of a pod's grace period, on top of the time to drain."""
+HEAD = "# Made by `voxfleet fleet render`, which replaces it.\n"
 _SECRETS = (
     "voxfleet_worker_secret",
     "voxfleet_admin_token",
@@ -47,41 +48,37 @@ def render(fleet: FleetFile, folder: Path) -> list[Path]:
     if not MANIFESTS.is_dir():
         raise RenderError(f"{MANIFESTS} is not there: render from a checkout or the image")
     try:
+        _check_ours(folder)
+        _write_whole(fleet, folder)  # first, so that a folder that is half written is known as ours
         for name in COPIED:
             shutil.rmtree(folder / name, ignore_errors=True)
             shutil.copytree(MANIFESTS / name, folder / name)
         shutil.rmtree(folder / "workers", ignore_errors=True)
         for kind in fleet.workers:
             _write_kind(fleet, kind, folder / "workers" / kind)
-        _write_whole(fleet, folder)
         return _write_secrets(folder / "secrets", fleet.kubernetes)
     except OSError as error:
         raise RenderError(f"{folder} cannot be written: {error}") from error
 
 
+def _check_ours(folder: Path) -> None:
+    """Folders are replaced below it. Raises RenderError when they are somebody else's."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    whole = folder / "kustomization.yaml"
+    if not whole.is_file() or not whole.read_text(encoding="utf-8").startswith(HEAD):
+        raise RenderError(f"{folder} holds something else; give a new folder, or one that is rendered anew")
+
+
 def _write_whole(fleet: FleetFile, folder: Path) -> None:
     section = fleet.kubernetes
-    several = section.gateways.most > 1
-    database = {"sqlite": None, "postgres": "postgres", "url": "database-url"}[section.database]
-    components = [
-        "several-gateways" if several else None,
-        database,
-        "monitoring" if section.monitoring else None,
-        section.expose if section.expose != "none" else None,
-    ]
-    patches = [_dump(folder / "gateway.yaml", _gateway_patch(section))]
-    if several:
-        patches.append(_dump(folder / "autoscaler.yaml", _autoscaler_patch(section)))
-    if section.expose == "ingress":
-        patches.append(_dump(folder / "ingress.yaml", _ingress_patch(section.host)))
-    if section.expose == "gateway-api":
-        patches.append(_dump(folder / "route.yaml", _route_patch(section)))
+    patches = _whole_patches(section, folder)
     whole = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "namespace": section.namespace,
         "resources": ["base", *(f"workers/{kind}" for kind in fleet.workers)],
-        "components": [f"components/{name}" for name in components if name],
+        "components": [f"components/{name}" for name in _components(section)],
         "patches": [{"path": name} for name in patches],
         "images": [{"name": "voxfleet", "newName": section.image}],
         "secretGenerator": [
@@ -96,8 +93,28 @@ def _write_whole(fleet: FleetFile, folder: Path) -> None:
     _dump(folder / "kustomization.yaml", whole)
 
 
+def _components(section: KubernetesSection) -> list[str]:
+    databases = {"sqlite": [], "postgres": ["postgres"], "url": ["database-url"]}
+    return [
+        *(["several-gateways"] if section.gateways.most > 1 else []),
+        *databases[section.database],
+        *(["monitoring"] if section.monitoring else []),
+        *([section.expose] if section.expose != "none" else []),
+    ]
+
+
+def _whole_patches(section: KubernetesSection, folder: Path) -> list[str]:
+    patches = [_dump(folder / "gateway.yaml", _gateway_patch(section))]
+    if section.gateways.most > 1:
+        patches.append(_dump(folder / "autoscaler.yaml", _autoscaler_patch(section)))
+    if section.expose == "ingress":
+        patches.append(_dump(folder / "ingress.yaml", _ingress_patch(section.host)))
+    if section.expose == "gateway-api":
+        patches.append(_dump(folder / "route.yaml", _route_patch(section)))
+    return patches
+
+
 def _write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:
-    folder.mkdir(parents=True)
     section, workers = fleet.kubernetes, fleet.workers[kind]
     pod = section.workers.get(kind, PodSection())
     components = ["nvidia"] if pod.gpus else []
@@ -241,7 +258,8 @@ def _mebibytes(gibibytes: float) -> str:
 
 def _dump(path: Path, document: dict[str, Any]) -> str:
     """Its name."""
-    path.write_text(yaml.safe_dump(document, sort_keys=False, width=110), encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(HEAD + yaml.safe_dump(document, sort_keys=False, width=110), encoding="utf-8")
     return path.name
 
 

@@ -97,6 +97,7 @@ def test_every_component_is_part_of_what_is_checked() -> None:
 
 
 def test_every_pod_meets_the_restricted_standard_with_a_read_only_root() -> None:
+    """S19: pods run without privileges, on a read-only disk."""
     for pod in pods(everything()):
         spec, only = pod["spec"], container(pod)
         assert spec["securityContext"]["runAsNonRoot"] is True

@@ -221,6 +221,19 @@ def test_a_mistake_is_named(tmp_path: Path, section: dict[str, Any], message: st
         read_fleet_file(file)
 
 
+def test_a_folder_with_something_else_in_it_is_left_as_it_is(tmp_path: Path) -> None:
+    """It once would have removed a folder `worker` of somebody else."""
+    file = written(tmp_path, {"workers": {"cpu": CPU}})
+    (tmp_path / "worker").mkdir()
+    (tmp_path / "worker" / "mine.py").write_text("mine")
+    (tmp_path / "kustomization.yaml").write_text("kind: Kustomization\n")
+    answer = CliRunner().invoke(app, ["fleet", "render", str(file), "--to", "kubernetes", str(tmp_path)])
+    assert answer.exit_code == 1
+    assert "something else" in answer.output
+    assert (tmp_path / "worker" / "mine.py").read_text() == "mine"
+    assert (tmp_path / "kustomization.yaml").read_text() == "kind: Kustomization\n"
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = written(tmp_path, {"workers": {"cpu": CPU}})
     (tmp_path / "taken").write_text("a file")
