@@ -37,6 +37,15 @@ def test_an_idle_worker_is_drained_at_once_and_not_ready_any_more(worker: Worker
     assert ready(worker) == (503, {"state": "DRAINING"})
 
 
+def test_a_worker_that_could_not_load_is_not_ready_and_says_so() -> None:
+    process = WorkerProcess(model="absent")
+    try:
+        process.wait_for(lambda status: status.state == "ERROR")
+        assert ready(process) == (503, {"state": "ERROR"})
+    finally:
+        process.kill()
+
+
 async def test_it_waits_for_the_requests_that_are_open(worker: WorkerProcess) -> None:
     async with worker.connect(secret=SECRET) as websocket:
         client = Client(websocket)

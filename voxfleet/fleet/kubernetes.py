@@ -139,15 +139,15 @@ def _write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:
 def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: PodSection) -> dict[str, Any]:
     cpus = pod.cpus or (4.0 if pod.gpus else 2.0)
     memory = pod.memory_gib or (16.0 if pod.gpus else 2.0)
-    limits = {"memory": _mebibytes(2 * memory)} | ({"nvidia.com/gpu": str(pod.gpus)} if pod.gpus else {})
+    requests = {"cpu": f"{round(1000 * cpus)}m", "memory": _mebibytes(memory)}
+    # A limit tells an engine on the CPU how many threads to take; one on a GPU computes nothing there.
+    own = {"nvidia.com/gpu": str(pod.gpus)} if pod.gpus else {"cpu": requests["cpu"]}
+    limits = {"memory": _mebibytes(2 * memory), **own}
     loading = max(LEAST_LOADING_SECONDS, LOADING_MARGIN * workers.loading_seconds)
     container = {
         "name": "worker",
         "env": _variables(VOXFLEET_WORKER_MODEL=workers.model, VOXFLEET_WORKER_SLOTS=workers.slots),
-        "resources": {
-            "requests": {"cpu": f"{round(1000 * cpus)}m", "memory": _mebibytes(memory)},
-            "limits": limits,
-        },
+        "resources": {"requests": requests, "limits": limits},
         "startupProbe": {"periodSeconds": 2, "failureThreshold": math.ceil(loading / 2)},
         "lifecycle": {
             "preStop": {

@@ -266,6 +266,7 @@ def test_policies_let_through_what_pods_need_and_nothing_else_to_workers(name: s
 
 def test_workers_on_gpus_ask_for_one_and_for_the_cuda_image() -> None:
     (pod,) = [pod for pod in pods(overlay("nvidia")) if container(pod)["name"] == "worker"]
+    assert container(pod)["resources"]["limits"].keys() == {"nvidia.com/gpu", "memory"}
     assert container(pod)["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert container(pod)["image"].endswith(":cuda")
     assert variables(pod, FIELDS)["VOXFLEET_WORKER_DEVICE"] == "cuda"

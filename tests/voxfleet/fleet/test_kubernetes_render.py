@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 from typer.testing import CliRunner
 
+from tests.voxfleet.conftest import ROOT
 from tests.voxfleet.fleet.manifests import (
     Document,
     container,
@@ -24,6 +27,7 @@ from tests.voxfleet.fleet.manifests import (
 )
 from voxfleet.cli import app
 from voxfleet.fleet.file import read_fleet_file
+from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.settings import SettingsError
 
 FIELDS = {"metadata.name": "pod", "status.podIP": "10.1.2.3"}
@@ -79,7 +83,10 @@ def test_each_kind_of_workers_has_its_model_slots_and_resources(whole: tuple[Pat
     }
     assert variables(cpu, FIELDS)["VOXFLEET_WORKER_MODEL"] == "bundled"
     assert variables(cpu, FIELDS)["VOXFLEET_WORKER_DEVICE"] == "cpu"
-    assert "nvidia.com/gpu" not in container(cpu)["resources"]["limits"]
+    assert container(cpu)["resources"] == {
+        "requests": {"cpu": "2000m", "memory": "2048Mi"},
+        "limits": {"cpu": "2000m", "memory": "4096Mi"},
+    }
 
 
 def test_a_start_may_take_three_times_the_loading_time(whole: tuple[Path, list[Document]]) -> None:
@@ -180,6 +187,14 @@ def test_a_gateway_of_the_gateway_api_is_named(tmp_path: Path) -> None:
     (route,) = of_kind(rendered(tmp_path, workers={"cpu": CPU}, kubernetes=section), "HTTPRoute")
     assert route["spec"]["parentRefs"] == [{"namespace": "edge", "name": "shared"}]
     assert route["spec"]["hostnames"] == ["tts.example.com"]
+
+
+def test_the_documentation_shows_the_defaults() -> None:
+    text = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(kubernetes:.*?)```", text, re.DOTALL)
+    shown = yaml.safe_load(block)["kubernetes"]
+    assert KubernetesSection(**shown) == KubernetesSection()
+    assert set(shown) == set(KubernetesSection.model_fields)
 
 
 def written(tmp_path: Path, fleet: dict[str, Any]) -> Path:
