@@ -181,7 +181,7 @@ def measure(
         for name in next(iter(places.values())):
             for size in sizes:
                 for checkout, pages in places.items():
-                    context = browser.new_context(viewport=SIZES[size])  # type: ignore[arg-type]
+                    context = browser.new_context(viewport=SIZES[size], service_workers="block")  # type: ignore[arg-type]
                     for which in ("first", "again"):
                         frame = frames / f"{checkout}-{name}-{size}.png" if frames and not run else None
                         found = visit(context, name, pages[name], frame)

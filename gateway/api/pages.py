@@ -83,6 +83,15 @@ async def client_description(client: str, request: Request, site: SiteDep) -> Re
     return await _page(site, "docs.html", request)
 
 
+@router.get("/service-worker.js", response_class=Response)
+async def service_worker(request: Request, site: SiteDep) -> Response:
+    """What keeps pages for when the gateway is away. It is served here as it is for all below its folder."""
+    answer = await site.worker(request.headers)
+    if answer is None:
+        raise ApiError(404, "not_found", "this gateway serves no pages")
+    return answer
+
+
 async def lost(request: Request) -> Response | None:
     """For a browser whose reader opened an address that there is nothing at; None for everybody else."""
     wants_page = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")

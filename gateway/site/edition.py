@@ -20,13 +20,15 @@ import structlog
 
 from gateway.site.markup import SCRIPT, STYLE, addressed, bundled
 from gateway.site.modules import LinkError, link
+from gateway.site.offline import SOURCE, service_worker
 
 logger = structlog.get_logger(__name__)
 
 BUNDLES = "pages"
 """Folder of linked files, as deep as css/: style sheets name their fonts relative to themselves."""
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
-_COMPRESSED = ("text/", "image/svg", "application/json")
+_TYPES[".webmanifest"] = "application/manifest+json"
+_COMPRESSED = ("text/", "image/svg", "application/json", "application/manifest")
 _WORTH_COMPRESSING_BYTES = 512
 _LEVEL = 6
 
@@ -64,10 +66,11 @@ class Edition:
         markups = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))}
         markups = {name: self._bundle(static, name, markup) for name, markup in markups.items()}
         self.version = self._hash()
+        markups = {name: addressed(markup, self.version) for name, markup in markups.items()}
         self.pages = {
-            name: File(addressed(markup, self.version).encode(), "text/html; charset=utf-8")
-            for name, markup in markups.items()
+            name: File(markup.encode(), "text/html; charset=utf-8") for name, markup in markups.items()
         }
+        self.worker = self._worker(folder / SOURCE, markups)
 
     def _bundle(self, static: Path, name: str, markup: str) -> str:
         """The page with bundles, which join the files."""
@@ -86,6 +89,13 @@ class Edition:
                 script = f"{stem}.js"
                 self.files[script] = File(linked.encode(), _TYPES[".js"])
         return bundled(markup, style=style, script=script)
+
+    def _worker(self, path: Path, markups: dict[str, str]) -> File | None:
+        """The service worker; None where the pages have none."""
+        if not path.is_file():
+            return None
+        text = service_worker(path.read_text(encoding="utf-8"), self.version, markups, self.files)
+        return File(text.encode(), _TYPES[".js"])
 
     def _hash(self) -> str:
         digest = hashlib.sha256()

@@ -32,6 +32,11 @@ class Site:
         file = (await self._present()).pages.get(name)
         return None if file is None else await _answer(file, headers, _ASK_AGAIN)
 
+    async def worker(self, headers: Headers) -> Response | None:
+        """The service worker of the present edition; None where the pages have none."""
+        file = (await self._present()).worker
+        return None if file is None else await _answer(file, headers, _ASK_AGAIN)
+
     async def file(self, version: str, path: str, headers: Headers) -> Response | None:
         """`path` of an edition. Of another than the present, the present file is sent, not to be kept."""
         edition = await self._present()

@@ -54,6 +54,7 @@ def chromium(*arguments: str) -> Iterator[Browser]:
 
 _OF_THE_MACHINE = "The AudioContext encountered an error from the audio device"
 """What a browser says now and then of a computer without sound; what is to be heard is measured before it."""
+_OF_PLAYWRIGHT = "Service Worker registration blocked by Playwright"
 
 
 @dataclass
@@ -71,7 +72,9 @@ class WatchedPage:
         self.page.on("dialog", self._note_dialog)
 
     def _note_console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not message.text.startswith(_OF_THE_MACHINE):
+        if message.type in ("error", "warning") and not message.text.startswith(
+            (_OF_THE_MACHINE, _OF_PLAYWRIGHT)
+        ):
             self.complaints.append(f"console {message.type}: {message.text}")
 
     def _note_dialog(self, dialog: Dialog) -> None:
@@ -81,8 +84,8 @@ class WatchedPage:
 
 @contextlib.contextmanager
 def watched_page(browser: Browser, **context_options: object) -> Iterator[WatchedPage]:
-    """A page in a fresh context (no storage, no cookies)."""
-    context = browser.new_context(**context_options)  # type: ignore[arg-type]
+    """A page in a fresh context (no storage, no cookies), without service worker unless one is allowed."""
+    context = browser.new_context(**{"service_workers": "block", **context_options})  # type: ignore[arg-type]
     try:
         watched = WatchedPage(context.new_page())
         watched.watch()

@@ -34,6 +34,7 @@ PUBLIC = {
     ("GET", "/health"),
     ("GET", "/live"),
     ("GET", "/ready"),
+    ("GET", "/service-worker.js"),
     ("GET", "/sessions"),
     ("GET", "/sessions/{id}"),
     ("GET", "/v1/audio/models"),

@@ -21,6 +21,7 @@ UNDESCRIBED = {
     *(("GET", path) for path in ("/admin", "/live", "/sessions", "/sessions/{id}", "/book", "/book/{id}")),
     *(("GET", path) for path in ("/docs", "/docs/{client}")),
     ("GET", "/openapi.json"),
+    ("GET", "/service-worker.js"),
     ("MOUNT", "/static"),
 }
 """Pages and the description itself."""

@@ -145,10 +145,12 @@ async def test_a_browser_gets_a_page_at_an_unknown_address_and_everybody_else_an
 
 async def test_every_address_of_our_pages_is_there() -> None:
     async with client_of() as client:
-        for path in ("/", "/live", "/sessions", "/sessions/x", "/admin"):
+        for path in ("/", "/live", "/sessions", "/sessions/x", "/admin", "/book", "/docs"):
             page = (await client.get(path)).text
             static = [address for address in addresses(page) if address.startswith("/static/")]
-            assert len(static) <= 8, "each of them is a way to the gateway and back"
+            installed = [each for each in static if each.endswith(("/icon-192.png", ".webmanifest"))]
+            assert len(installed) == 2, "asked for by who installs the pages"
+            assert len(static) - 2 <= 8, "each of them is a way to the gateway and back"
             for address in static:
                 answer = await client.get(address)
                 assert answer.status_code == 200, address
@@ -162,3 +164,19 @@ def test_compressed_is_the_same_file() -> None:
     file = File(b"text " * 1000, "text/css")
     assert file.compressed is not None and gzip.decompress(file.compressed) == file.body
     assert File(b"short", "text/css").compressed is None
+
+
+async def test_the_service_worker_names_what_pages_need_and_changes_with_them(
+    client: httpx.AsyncClient, folder: Path
+) -> None:
+    assert (await client.get("/service-worker.js")).status_code == 404
+    worker = folder / "service-worker.js"
+    worker.write_text('const EDITION = "";\nconst FILES = [];\n')
+    async with client_of(frontend_dir=folder) as changed:
+        page, told = (await changed.get("/")).text, await changed.get("/service-worker.js")
+        assert told.headers["cache-control"] == "no-cache"
+        assert all(f'"{address}"' in told.text for address in addresses(page))
+        assert "js/x.js" not in told.text, "is part of the page's script"
+    (folder / "index.html").write_text(PAGE.replace("<html>", '<html lang="en">'))
+    async with client_of(frontend_dir=folder) as changed:
+        assert (await changed.get("/service-worker.js")).text != told.text

@@ -5,6 +5,7 @@
 import { h, icon, setIcon } from "./dom.js";
 import { apiKey, pageConfig } from "./fleet.js";
 import { LANGUAGES, language, setLabel, setLanguage, translatePage } from "./i18n.js";
+import { keepForLater } from "./offline.js";
 import { openKeySheet } from "./key-sheet.js";
 import { currentTheme, toggleTheme } from "./theme.js";
 
@@ -36,6 +37,7 @@ export function mountNav(header, { onHelp } = {}) {
     h("div", { class: "nav-tools" }, languageButton(), themeButton(), keyButton(), onHelp ? helpButton(onHelp) : null),
   );
   translatePage();
+  keepForLater();
   pageConfig().then(({ pages: open }) => showOpen(pages, open), () => null); // the page itself says what is wrong
   return status;
 }
