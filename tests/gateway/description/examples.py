@@ -192,12 +192,12 @@ def kind_of(message: dict[str, Any]) -> str:
 
 
 def differences(example: Any, actual: Any, place: str = "") -> Iterator[str]:
-    """Where two answers have other fields or kinds of values. Nothing is null for ever: null fits all."""
+    """Where an answer lacks a field of its example, or has another kind of value there; null fits all."""
     if example is None or actual is None:
         return
     if isinstance(example, dict) and isinstance(actual, dict):
-        for key in example.keys() ^ actual.keys():
-            yield f"{place}.{key} is in one alone"
+        for key in example.keys() - actual.keys():
+            yield f"{place}.{key} is in the example alone"
         for key in example.keys() & actual.keys():
             yield from differences(example[key], actual[key], f"{place}.{key}")
     elif isinstance(example, list) and isinstance(actual, list):
