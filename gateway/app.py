@@ -16,6 +16,7 @@ from gateway.api import (
     documents,
     encode,
     events,
+    fleet,
     health,
     jobs,
     lexicon,
@@ -99,7 +100,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         books,
         documents,
     )
-    for room in (*public, admin, operations, events, registration, description):
+    for room in (*public, admin, fleet, operations, events, registration, description):
         app.include_router(room.router)
     app.include_router(admin.tickets)
     app.include_router(operations.public)

@@ -34,6 +34,7 @@ class Metrics:
     def __init__(self, pool: WorkerPool) -> None:
         self.registry = registry = CollectorRegistry()
         self._outcomes: set[str] = set()
+        self._demand = pool.demand
         registry.register(_PoolCollector(pool))
         ProcessCollector(registry=registry)
         build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
@@ -149,6 +150,11 @@ class Metrics:
         self._outcomes.add(outcome)
         self.requests.labels(outcome, protocol).inc()
 
+    def count_underruns(self, count: int, model: str | None) -> None:
+        """A player had nothing to play, so many times; `model` was asked for."""
+        self.playback_underruns.inc(count)
+        self._demand.underran(model, count)
+
     def render(self) -> bytes:
         """The Prometheus text format."""
         return generate_latest(self.registry)
@@ -185,3 +191,23 @@ class _PoolCollector:
             for flaw, count in worker.figures.flaws.items():
                 flaws.add_metric([worker.id, flaw], count)
         yield from (up, total, used, failures, flaws)
+        yield from _demand_of(self._pool)
+
+
+_OF_MODELS = (
+    ("requests", "Speech requests that were let in."),
+    ("audio_seconds_asked", "Seconds of audio that they asked for, as estimated."),
+    ("first_audios", "First audios of clips that somebody waited for."),
+    ("late", "Of these, later than the objective of the fleet, or 1 s."),
+    ("refused", "Requests refused for lack of capacity."),
+    ("underruns", "Times that a player had nothing to play."),
+)
+
+
+def _demand_of(pool: WorkerPool) -> Iterator[Metric]:
+    """Totals per model that was asked for; "" stands for any."""
+    for name, help in _OF_MODELS:
+        metric = CounterMetricFamily(f"voxfleet_model_{name}", help, labels=["model"])
+        for model, demand in pool.demand.models.items():
+            metric.add_metric([model], getattr(demand, name))
+        yield metric

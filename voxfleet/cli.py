@@ -7,6 +7,7 @@ voxfleet drain                      have that worker finish what it has, before 
 voxfleet say "Hello." -o hello.wav  a clip without any server
 voxfleet detect FILE...              whether a file is marked as generated speech
 voxfleet bench | doctor             figures of a running server | what this machine lacks
+voxfleet fleet up fleet.yaml        a gateway and as many workers as are needed
 voxfleet fleet plan fleet.yaml      check a fleet file, and say what it asks for now
 voxfleet sessions clean             remove recorded sessions that are old or too much
 """

@@ -7,6 +7,9 @@ line.
 
 It ends with 0 after Ctrl-C or SIGTERM, and with 1 when it cannot serve: the gateway, or every worker, failed
 to start several times in a row.
+
+An `Overseer` adds and removes workers meanwhile (`voxfleet fleet up`). Then workers dial in at the gateway,
+and the overseer's end is the end of all.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import secrets
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -30,11 +34,19 @@ from worker.protocol import WorkerState, WorkerStatus
 LOOPBACK = "127.0.0.1"
 PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_VARIABLE = "VOXFLEET_WORKER_SECRET"
+GATEWAYS_VARIABLE = "VOXFLEET_WORKER_GATEWAY_URLS"
+WORKER_ID_VARIABLE = "VOXFLEET_WORKER_WORKER_ID"
 SUPERVISED_VARIABLE = "VOXFLEET_WORKER_SUPERVISED"
 LAST_WORDS_SECONDS = 3.0
 """What the gateway gets on top, to tell its last clients that it goes."""
 WORKER_GRACE_SECONDS = 5.0
 ANY_ADDRESS = {"0.0.0.0": LOOPBACK, "::": "::1"}
+
+
+def url_of(host: str, port: int, secure: bool = False) -> str:
+    """Where this machine finds a server that listens there."""
+    host = ANY_ADDRESS.get(host, host)
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 @dataclass(frozen=True)
@@ -57,9 +69,34 @@ class ServePlan:
     @property
     def url(self) -> str:
         """Where this machine finds the server."""
-        host = ANY_ADDRESS.get(self.host, self.host)
-        scheme = "https" if self.secure else "http"
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return url_of(self.host, self.port, self.secure)
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """One worker."""
+
+    name: str
+    port: int
+    model: str
+    placement: Placement
+    slots: int | None = None
+    """None leaves it to the worker's own settings."""
+    dials_in: bool = False
+    """The gateway learns of it from itself, by its name."""
+
+
+class Overseer(Protocol):
+    """Who decides which workers run."""
+
+    async def run(self) -> None:
+        """Add and remove workers; to return is to end all."""
+
+    def on_health(self, worker: str, health: Health) -> None:
+        """A worker answered."""
+
+    def on_down(self, worker: str, failed_starts: int) -> None:
+        """A run of a worker ended; so many starts of it in a row have failed."""
 
 
 class Supervisor:
@@ -68,50 +105,78 @@ class Supervisor:
     def __init__(self, plan: ServePlan, console: ServeConsole) -> None:
         self._plan = plan
         self._console = console
+        self._overseer: Overseer | None = None
         self._outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         # A certificate names another host than the loopback address at which the gateway is probed.
         self._client = httpx.AsyncClient(
             timeout=PROBE_TIMEOUT_SECONDS, trust_env=False, verify=not plan.secure
         )
-        secret = os.environ.get(SECRET_VARIABLE) or secrets.token_urlsafe(32)
-        self._workers = [
-            self._worker(index, port, placement, secret)
+        self._secret = os.environ.get(SECRET_VARIABLE) or secrets.token_urlsafe(32)
+        workers = [
+            WorkerPlan(f"worker-{index}", port, plan.model, placement)
             for index, (port, placement) in enumerate(zip(plan.worker_ports, plan.placements, strict=True))
         ]
-        self._gateway = self._gateway_service(secret)
+        self._workers = {worker.name: self._worker(worker) for worker in workers}
+        self._gateway = self._gateway_service(self._secret)
 
-    async def run(self) -> int:
+    async def run(self, overseer: Overseer | None = None) -> int:
         """Serves; returns the exit code."""
+        self._overseer = overseer
         self._handle_signals()
-        tasks = [service.start() for service in self._services]
-        ready = asyncio.create_task(self._announce_when_ready())
-        for task in [*tasks, ready]:
+        overseeing = [asyncio.create_task(self._oversee(overseer))] if overseer is not None else []
+        for task in overseeing:
             task.add_done_callback(self._on_task_done)
+        for service in self._services:
+            self._start(service)
+        ready = asyncio.create_task(self._announce_when_ready())
+        ready.add_done_callback(self._on_task_done)
         try:
             failure = await self._outcome
             self._console.say(f"cannot serve: {failure}" if failure else "stopping", "red" if failure else "")
         finally:
-            ready.cancel()
+            for task in [ready, *overseeing]:
+                task.cancel()
+            await asyncio.gather(*overseeing, return_exceptions=True)
             await self._stop_children()
             await self._client.aclose()
         return 1 if failure else 0
 
     @property
     def _services(self) -> list[Service]:
-        return [*self._workers, self._gateway]
+        return [*self._workers.values(), self._gateway]
 
-    def _worker(self, index: int, port: int, placement: Placement, secret: str) -> Service:
-        plan = self._plan
+    def add_worker(self, worker: WorkerPlan) -> None:
+        """Start one more, and keep it alive until it is removed."""
+        self._workers[worker.name] = service = self._worker(worker)
+        self._start(service)
+
+    async def remove_worker(self, name: str) -> None:
+        """End one for good; what it streams moves to others."""
+        await self._workers[name].stop(WORKER_GRACE_SECONDS)
+        del self._workers[name]
+
+    def _start(self, service: Service) -> None:
+        service.start().add_done_callback(self._on_task_done)
+
+    async def _oversee(self, overseer: Overseer) -> None:
+        await overseer.run()
+        self._end(None)
+
+    def _worker(self, worker: WorkerPlan) -> Service:
+        placement, config = worker.placement, self._plan.config
         command = voxfleet_command(
-            "worker", host=LOOPBACK, port=port, device=placement.device, model=plan.model, config=plan.config
-        )
-        environment = {SECRET_VARIABLE: secret, SUPERVISED_VARIABLE: "1", **placement.environment}
-        probe = self._probe_worker(port, secret)
-        return Service(f"worker-{index}", command, environment, probe, self, plan.policy)
+            "worker", host=LOOPBACK, port=worker.port, device=placement.device, model=worker.model,
+            slots=worker.slots, config=config,
+        )  # fmt: skip
+        environment = {SECRET_VARIABLE: self._secret, SUPERVISED_VARIABLE: "1", **placement.environment}
+        if worker.dials_in:
+            environment |= {GATEWAYS_VARIABLE: self._plan.url, WORKER_ID_VARIABLE: worker.name}
+        probe = self._probe_worker(worker.port, self._secret)
+        return Service(worker.name, command, environment, probe, self, self._plan.policy)
 
     def _gateway_service(self, secret: str) -> Service:
         plan = self._plan
-        workers = ",".join(f"http://{LOOPBACK}:{port}" for port in plan.worker_ports)
+        workers = ",".join(f"http://{LOOPBACK}:{port}" for port in plan.worker_ports)  # "" names none
         command = voxfleet_command(
             "gateway", host=plan.host, port=plan.port, workers=workers, config=plan.config
         )
@@ -165,15 +230,19 @@ class Supervisor:
 
     def on_health(self, service: Service, health: Health) -> None:
         self._console.on_health(service, health)
+        if self._overseer is not None and service is not self._gateway:
+            self._overseer.on_health(service.name, health)
 
     def on_down(self, service: Service, reason: str, delay_seconds: float) -> None:
         """Tells the user, or gives up when nothing is left to hope for."""
         if self._gateway.hopeless:
             self._end(f"the gateway {reason}")
-        elif all(worker.hopeless for worker in self._workers):
+        elif self._overseer is None and all(worker.hopeless for worker in self._workers.values()):
             self._end(f"no worker starts; {service.name} {reason}")
         else:
             self._console.on_down(service, reason, delay_seconds)
+            if self._overseer is not None and service is not self._gateway:
+                self._overseer.on_down(service.name, service.failed_starts)
 
     def _end(self, failure: str | None) -> None:
         if not self._outcome.done():
@@ -199,7 +268,7 @@ class Supervisor:
     async def _stop_children(self) -> None:
         """The gateway first, so that it can let running streams finish while their workers still live."""
         await self._gateway.stop(self._plan.shutdown_seconds + LAST_WORDS_SECONDS)
-        await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers))
+        await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers.values()))
 
 
 def worker_health(response: httpx.Response, pid: int) -> Health:

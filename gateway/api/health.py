@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from gateway.api.permissions import require_metrics
 from gateway.errors import ApiError
 from gateway.service import GatewayDep
+from gateway.slots.requirement import Requirement
 from gateway.version import VERSION
 from worker.protocol import PROTOCOL_VERSION
 
@@ -25,12 +26,12 @@ async def health(gateway: GatewayDep) -> dict[str, Any]:
 
 @router.get("/ready")
 async def ready(gateway: GatewayDep) -> dict[str, Any]:
-    """200 when a request would be served: some worker is up and the gateway is not shutting down; else
-    503.
+    """200 when a request would be served: some worker is up, or one is started for it, and the gateway is
+    not shutting down; else 503.
     """
     gateway.check_open()
     serving = sum(worker.serving for worker in gateway.pool.workers.values())
-    if not serving:
+    if not serving and not gateway.operations.fleet.may_start(Requirement()):
         raise ApiError(503, "not_ready", "no worker is up", retry_after_seconds=2)
     return {"status": "ready", "workers": serving}
 

@@ -51,6 +51,7 @@ class StreamSession(Listener):
         self._outbox = socket.outbox
         self._announced = False
         self._playback: PlaybackReports | None = None
+        self._model: str | None = None
         self._sample_rate = self._samples = 0
         """Of the audio: its rate, and how many its client was sent, those before a resumption included."""
         self._timestamps: Granularity = "none"
@@ -80,6 +81,7 @@ class StreamSession(Listener):
         self._samples_before = opening.clip.samples if opening.clip else None
         self._samples = self._samples_before or 0
         self._timestamps = opening.request.timestamps
+        self._model = opening.request.model
         reader = asyncio.create_task(self._read_until_cancel())
         interruption = self._socket.interruption
         try:
@@ -158,7 +160,9 @@ class StreamSession(Listener):
                     break
                 if self._playback is None:
                     resumed = self._samples_before is not None
-                    self._playback = PlaybackReports(self._gateway.metrics, resumed=resumed)
+                    self._playback = PlaybackReports(
+                        self._gateway.metrics, resumed=resumed, model=self._model
+                    )
                 self._playback.take(message, self._sample_rate, self._samples)
             if message == {"type": "cancel"}:
                 raise CancelledByClient

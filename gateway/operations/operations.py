@@ -19,6 +19,7 @@ from gateway.database import Database, DatabaseError
 from gateway.errors import ApiError
 from gateway.operations.eta_settings import EtaControl
 from gateway.operations.event_log import EventLog
+from gateway.operations.fleet import FleetDesk
 from gateway.operations.history import History
 from gateway.operations.overload import OverloadWatch
 from gateway.operations.pages import Pages, PageState
@@ -43,6 +44,7 @@ class Operations:
         self.eta = EtaControl(tuning)
         self.log = EventLog(database)
         self.history = History(pool, database)
+        self.fleet = FleetDesk(pool, self.log)
         self._overload = OverloadWatch(self.log)
         self._journal = WorkerJournal(pool, self.log)
         self._database = database

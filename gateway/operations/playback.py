@@ -41,12 +41,20 @@ class PlaybackReport(BaseModel):
 class PlaybackReports:
     """The reports of one connection."""
 
-    __slots__ = ("_clock", "_counted_at", "_is_new", "_metrics", "_played_samples", "_underruns")
+    __slots__ = ("_clock", "_counted_at", "_is_new", "_metrics", "_model", "_played_samples", "_underruns")
 
     def __init__(
-        self, metrics: Metrics, clock: Callable[[], float] = time.monotonic, *, resumed: bool = False
+        self,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        resumed: bool = False,
+        model: str | None = None,
     ) -> None:
-        """`resumed`: the clip was begun on another connection; what the first report says counted there."""
+        """`resumed`: the clip was begun on another connection; what the first report says counted there.
+        `model`: that was asked for.
+        """
+        self._model = model
         self._metrics = metrics
         self._is_new = not resumed
         self._clock = clock
@@ -68,7 +76,7 @@ class PlaybackReports:
         if report.underruns > self._underruns:
             if not self._underruns:
                 metrics.playback_clips_with_underruns.inc()
-            metrics.playback_underruns.inc(report.underruns - self._underruns)
+            metrics.count_underruns(report.underruns - self._underruns, self._model)
             self._underruns = report.underruns
         played_samples = min(report.played_samples, sent_samples)
         if played_samples > self._played_samples and sample_rate > 0:

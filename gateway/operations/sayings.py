@@ -54,6 +54,9 @@ SAYINGS = {
     "fleet_down_budget": "a worker drains: {running} run, and the budget allows {most}",
     "fleet_budget": "{count} more workers are needed, and the budget does not allow them",
     "fleet_starts_fail": "{failed} starts in a row failed; one at a time is tried",
+    "order_count": "{count} workers, whatever is asked for" + _BY,
+    "order_by_need": "as many workers as are needed" + _BY,
+    "order_end": "end of the fleet" + _BY,
     "fleet_no_help": "the first audio is late with {used} of {slots} slots in use: "
     "more workers would not help",
 }

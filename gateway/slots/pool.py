@@ -27,6 +27,7 @@ from contextlib import asynccontextmanager, contextmanager
 from gateway.errors import ApiError
 from gateway.slots.about import About
 from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
+from gateway.slots.demand import Demand
 from gateway.slots.dispatch import Asking, next_grant
 from gateway.slots.estimates import Outlook
 from gateway.slots.grace import GracePeriod
@@ -65,6 +66,9 @@ class WorkerPool:
         self.on_change: list[Callable[[], None]] = []
         """Called after every change of workers, leases or queue."""
         self.on_health: list[Callable[[Worker], None]] = []  # after all that is heard of a worker
+        self.demand = Demand()
+        self.prospects: Callable[[Requirement], bool] = lambda requirement: False
+        """Whether somebody starts a worker for a requirement that none serves."""
         self.max_queue = max_queue
         self._max_wait_seconds = max_wait_seconds
         self._clock = clock
@@ -100,11 +104,14 @@ class WorkerPool:
         when its client has too many requests, its wait would be too long, or the queue is full.
         """
         if problem := self.why_unservable(requirement):
+            if problem.status_code == 503:
+                self.demand.refused(requirement)
             raise problem
         if 0 < standing.max_streams <= self.streams[standing.tenant]:
             outlook = self.outlook(requirement)
             raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()
+        self.demand.came(requirement, standing.audio_seconds, now)
         future: asyncio.Future[Lease] = asyncio.Future()
         ticket = Ticket(id, request_id, requirement, now, future, standing, about, on_move=on_move)
         self.tickets[ticket.id] = ticket
@@ -124,6 +131,7 @@ class WorkerPool:
         limits = self.max_queue, self._max_wait_seconds
         if refusal := who_must_go(self.queue, newcomer, self.outlook(newcomer.requirement), *limits):
             ticket, problem = refusal
+            self.demand.refused(ticket.requirement)
             if ticket is newcomer:
                 raise problem
             self.queue.remove(ticket)
@@ -131,7 +139,7 @@ class WorkerPool:
 
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""
-        if self._groups.serves(requirement):
+        if self._groups.serves(requirement) or self.prospects(requirement):
             return None
         return why_unservable(self.workers.values(), requirement)
 
@@ -278,6 +286,7 @@ class WorkerPool:
         """Forget a worker that is gone and holds no lease."""
         with self._health_changes(worker):
             self.workers.pop(worker.id, None)
+            self.demand.forget(worker)
             self._groups.forget(worker)
 
     def report_suspect(self, worker: Worker, reason: str) -> None:
@@ -292,8 +301,10 @@ class WorkerPool:
             if worker.failed(reason):
                 self._hold(worker)
 
-    def report_audio(self, worker: Worker) -> None:
-        """An attempt on the worker brought its first audio."""
+    def report_audio(self, worker: Worker, ticket: Ticket | None = None) -> None:
+        """An attempt on the worker brought its first audio, to the request of the ticket."""
+        if ticket is not None:
+            self.demand.heard(ticket, self._clock())
         on_trial = worker.on_trial
         worker.proved()
         if on_trial:
@@ -328,6 +339,8 @@ class WorkerPool:
         self._dispatch()
         for requirement in self.queue.requirements:
             self._grace.watch(requirement)
+        if worker.serving:
+            self.demand.served(worker, self._clock())
         if worker.serving != was_serving:
             self._positions.outlook_changed()
         for listener in self.on_health:

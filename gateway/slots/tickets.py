@@ -81,6 +81,8 @@ class Ticket:
     """Called when the request is to end; a relay notices by itself."""
     begun: bool = False
     """A clip that was begun before it was admitted: a client resumes it."""
+    heard: bool = False
+    """Its first audio came."""
     waiting: bool = False
     aside: bool = False
     """Out of line for a while, and about to come back to its place."""

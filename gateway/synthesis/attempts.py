@@ -138,7 +138,7 @@ class Attempts:
         except TimeoutError:
             if not waiting.expired():
                 raise
-            raise self._waited_too_long() from None
+            raise self._waited_too_long(ticket) from None
         finally:
             self._waiting = None
 
@@ -149,9 +149,10 @@ class Attempts:
             deadline = self._queued_at + self._settings.queue_timeout_seconds
         return deadline - time.monotonic()
 
-    def _waited_too_long(self) -> ApiError:
+    def _waited_too_long(self, ticket: Ticket) -> ApiError:
         if self._patience_until is not None:
             return ApiError(503, "worker_lost", "the worker failed and no other was free in time")
+        self._gateway.pool.demand.refused(ticket.requirement)
         return ApiError(503, "queue_timeout", "the request waited too long for a free worker")
 
     async def _use(self, ticket: Ticket, lease: Lease, work: Work) -> bool:
@@ -216,7 +217,7 @@ class Attempts:
         """So much audio came; 0 at the end of a clip."""
         now = time.monotonic()
         if self._silent is not None:
-            self._gateway.pool.report_audio(self._silent.worker)
+            self._gateway.pool.report_audio(self._silent.worker, self._silent.ticket)
             self._silent.worker.figures.first_audio(now - self._silent.granted_at)
             self._silent = None
         if self._patience_until is not None:

@@ -102,7 +102,7 @@ class Registry:
         for worker in self._pool.workers.values():
             if self._own_ids.get(worker.id) != own_id:
                 continue
-            if worker.url == registration.url:
+            if worker.url == registration.url and not _left_to(worker, registration):
                 return worker
             if worker.status is not None and worker.status.boot_id == boot_id:
                 return worker
@@ -185,6 +185,12 @@ class Registry:
         if timer := self._timers.get(worker.id):
             timer.cancel()
         self._timers[worker.id] = asyncio.get_running_loop().call_later(delay_seconds, action)
+
+
+def _left_to(worker: Worker, registration: Registration) -> bool:
+    """Whether the worker is gone, and another one has its address by now."""
+    gone = worker.health is Health.DOWN and worker.status is not None
+    return gone and worker.status.worker_id != registration.status.worker_id
 
 
 def _lease(worker_id: str) -> RegistrationLease:

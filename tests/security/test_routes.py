@@ -73,6 +73,9 @@ PUBLIC = {
 ADMIN = {
     ("DELETE", "/api/queue/{ticket}"),
     ("GET", "/api/events"),
+    ("GET", "/api/fleet"),
+    ("POST", "/api/fleet/orders"),
+    ("PUT", "/api/fleet"),
     ("GET", "/api/history"),
     ("GET", "/api/log"),
     ("GET", "/api/queue"),

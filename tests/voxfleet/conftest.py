@@ -37,11 +37,11 @@ def wait_until(condition: Callable[[], Any], what: str) -> Any:
 
 
 class Served:
-    """A running `voxfleet serve`, what it printed, and the processes it started."""
+    """A running `voxfleet serve`, or another command, what it printed, and the processes it started."""
 
-    def __init__(self, *options: str, **environment: str) -> None:
+    def __init__(self, *options: str, command: tuple[str, ...] = ("serve",), **environment: str) -> None:
         self.process = subprocess.Popen(
-            voxfleet("serve", *options),
+            voxfleet(*command, *options),
             cwd=ROOT,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
             stdin=subprocess.DEVNULL,
@@ -85,7 +85,7 @@ class Served:
     def children(self, kind: str = "") -> list[psutil.Process]:
         """Its child processes; `kind` is worker or gateway."""
         children = psutil.Process(self.process.pid).children()
-        return [child for child in children if not kind or kind in child.cmdline()]
+        return [child for child in children if not is_gone(child) and (not kind or kind in words_of(child))]
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -96,6 +96,14 @@ class Served:
                 self.process.kill()
         self._reader.join(timeout=30)
         self.process.stdout.close()
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; of one that has just ended, none."""
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
 
 
 def is_gone(process: psutil.Process) -> bool:
@@ -118,8 +126,8 @@ def serve() -> Iterator[Callable[..., Served]]:
     """Starts servers and ends whatever is left of them."""
     with contextlib.ExitStack() as ending:
 
-        def start(*options: str, **environment: str) -> Served:
-            served = Served(*options, **environment)
+        def start(*options: str, command: tuple[str, ...] = ("serve",), **environment: str) -> Served:
+            served = Served(*options, command=command, **environment)
             ending.callback(served.close)
             return served
 

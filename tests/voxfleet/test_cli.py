@@ -31,7 +31,14 @@ GROUPS = {
     "sessions": {
         "clean": {"--data-dir", "--retention-days", "--max-storage-gb", "--max-owner-gb", "--dry-run"}
     },
-    "fleet": {"plan": {"--json"}, "render": {"--to"}},
+    "fleet": {
+        "plan": {"--json", "--url", "--config"},
+        "up": {"--config", "--host", "--port"},
+        "status": {"--json", "--url", "--config"},
+        "scale": {"--url", "--config"},
+        "down": {"--url", "--config"},
+        "render": {"--to"},
+    },
 }
 
 

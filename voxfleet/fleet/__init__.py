@@ -3,6 +3,11 @@
 file.py        the fleet file, which becomes rules
 plan.py        what the rules ask for now, without any traffic
 commands.py    `voxfleet fleet ...`
+controller.py  the loop: look, decide, carry out
+place.py       where workers run; local.py is this machine
+up.py          a gateway and workers on this machine, from a fleet file
+desk.py        what is said to a gateway, and heard of it
+observation.py from totals of the gateway to a window
 rules.py       what operators ask for: kinds of workers, floors, budget, objective
 window.py      what was seen lately: requests for each model, workers of each kind
 demand.py      how much audio is, and soon will be, asked for; how many slots keep the objective

@@ -6,65 +6,178 @@ import json
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxfleet.options import fail
+from voxfleet.options import ConfigOption, fail
+
+if TYPE_CHECKING:
+    from voxfleet.fleet.desk import Counter
+    from voxfleet.fleet.file import FleetFile
 
 
 class Target(StrEnum):
     KUBERNETES = "kubernetes"
 
 
-fleet_app = typer.Typer(help="How many workers run.", no_args_is_help=True)
+fleet_app = typer.Typer(help="As many workers as are needed.", no_args_is_help=True)
+FileArgument = Annotated[Path, typer.Argument(help="The fleet file.")]
+UrlOption = Annotated[
+    str | None,
+    typer.Option(help="The gateway of the fleet. \\[default: this machine, with the port of serve]"),
+]
+_END_SECONDS = 120.0
+_POLL_SECONDS = 0.2
 
 
 @fleet_app.callback()
 def group() -> None:
-    """How many workers run."""
+    """As many workers as are needed."""
 
 
 @fleet_app.command()
 def plan(
-    file: Annotated[Path, typer.Argument(help="The fleet file.")],
+    file: FileArgument,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON per kind of workers.")
     ] = False,
+    url: UrlOption = None,
+    config: ConfigOption = None,
 ) -> None:
-    """Check a fleet file, and say what it asks for now. Starts nothing."""
-    from voxfleet.fleet.file import read_fleet_file
+    """Check a fleet file, and say what it asks for now, beside what runs. Starts nothing."""
     from voxfleet.fleet.plan import plan as plan_at
-    from voxfleet.settings import SettingsError
+
+    rules = _read(file).rules()
+    running = _running(url, config)
+    for kind in plan_at(rules, time.time()):
+        runs = running.pop(kind.kind, None)
+        if as_json:
+            typer.echo(json.dumps({**kind.describe(), "runs": runs}))
+            continue
+        now = f"{kind.starts} at least now"
+        if runs is not None:
+            now = f"{runs} run, {kind.starts} at least now"
+        typer.echo(
+            f"{kind.kind}  {kind.model}: {now}, at most {kind.most},"
+            f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
+        )
+    for kind, runs in running.items():
+        typer.echo(f"{kind}: {runs} run, and the file does not name it", err=as_json)
+
+
+@fleet_app.command()
+def up(
+    file: FileArgument,
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. \\[default: 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
+    ] = None,
+) -> None:
+    """Run a gateway here, and as many workers as are needed, until Ctrl-C or `voxfleet fleet down`."""
+    from voxfleet.devices import DeviceError
+    from voxfleet.fleet.up import up as up_until_stopped
+    from voxfleet.model_source import ModelMissingError
+    from voxfleet.ports import PortError
+    from voxfleet.settings import SettingsError, load_settings
 
     try:
-        rules = read_fleet_file(file).rules()
+        exit_code = up_until_stopped(_read(file), load_settings(config, host=host, port=port), config)
     except SettingsError as error:
         fail(error, 2)
-    for kind in plan_at(rules, time.time()):
-        if as_json:
-            typer.echo(json.dumps(kind.describe()))
-        else:
-            typer.echo(
-                f"{kind.kind}  {kind.model}: {kind.starts} now, at most {kind.most},"
-                f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
-            )
+    except (PortError, DeviceError, ModelMissingError) as error:
+        fail(error)
+    raise typer.Exit(exit_code)
+
+
+@fleet_app.command()
+def status(
+    file: FileArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what the gateway answers.")] = False,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Say how many workers of each kind run, and what was decided last."""
+    from voxfleet.fleet.desk import DeskError
+
+    kinds = _read(file).workers
+    try:
+        answer = _counter(url, config).fleet()
+    except DeskError as error:
+        fail(error)
+    if as_json:
+        typer.echo(json.dumps(answer))
+        return
+    for kind in answer["fleet"]["kinds"]:
+        by = "by need" if kind["scaled"] is None else f"{kind['scaled']} by order"
+        unknown = "" if kind["kind"] in kinds else "; the file does not name it"
+        typer.echo(
+            f"{kind['kind']}  {kind['model']}: {kind['serving']} serve, {kind['loading']} load,"
+            f" {kind['draining']} drain; {by}, from {kind['least']} to {kind['most']}{unknown}"
+        )
+    if answer["last"] is not None:
+        typer.echo(f"{answer['last']['kind']}: {answer['last']['message']}")
+
+
+@fleet_app.command()
+def scale(
+    file: FileArgument,
+    kind: Annotated[str, typer.Argument(help="A kind of workers of the file.")],
+    count: Annotated[str, typer.Argument(help="How many are to run, or auto: as many as are needed.")],
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Have so many workers of a kind, whatever is asked for; `auto` ends that."""
+    from gateway.operations.fleet import FleetOrders
+    from voxfleet.fleet.desk import DeskError
+
+    section = _read(file).workers.get(kind)
+    if section is None:
+        fail(f"{file}: there is no {kind!r} under workers", 2)
+    if count != "auto" and not (count.isdecimal() and int(count) <= section.most):
+        fail(f"COUNT is a number up to {section.most}, the most of {kind}, or auto", 2)
+    try:
+        counter = _counter(url, config)
+        counter.fleet()
+        counter.order(FleetOrders(workers={kind: None if count == "auto" else int(count)}))
+    except DeskError as error:
+        fail(error)
+
+
+@fleet_app.command()
+def down(file: FileArgument, url: UrlOption = None, config: ConfigOption = None) -> None:
+    """End the fleet that runs: requests get the time to finish that `voxfleet serve` gives them."""
+    from gateway.operations.fleet import FleetOrders
+    from voxfleet.fleet.desk import DeskError
+
+    _read(file)
+    try:
+        counter = _counter(url, config)
+        counter.fleet()
+        counter.order(FleetOrders(down=True))
+    except DeskError as error:
+        fail(error)
+    deadline = time.monotonic() + _END_SECONDS
+    while counter.is_there():
+        if time.monotonic() > deadline:
+            fail(f"the gateway still answers after {_END_SECONDS:g} s")
+        time.sleep(_POLL_SECONDS)
 
 
 @fleet_app.command()
 def render(
-    file: Annotated[Path, typer.Argument(help="The fleet file.")],
+    file: FileArgument,
     folder: Annotated[Path, typer.Argument(help="Where to write; all but its secrets is replaced.")],
     to: Annotated[Target, typer.Option(help="What the files are for.")],
 ) -> None:
     """Write what another scheduler runs a fleet by: manifests for `kubectl apply -k`."""
-    from voxfleet.fleet.file import read_fleet_file
     from voxfleet.fleet.kubernetes import RenderError
     from voxfleet.fleet.kubernetes import render as render_manifests
     from voxfleet.settings import SettingsError
 
     try:
-        missing = render_manifests(read_fleet_file(file), folder)
+        missing = render_manifests(_read(file), folder)
     except SettingsError as error:
         fail(error, 2)
     except RenderError as error:
@@ -72,3 +185,40 @@ def render(
     for path in missing:
         typer.echo(f"first write {path}", err=True)
     typer.echo(f"kubectl apply -k {folder}")
+
+
+def _read(file: Path) -> FleetFile:
+    from voxfleet.fleet.file import read_fleet_file
+    from voxfleet.settings import SettingsError
+
+    try:
+        return read_fleet_file(file)
+    except SettingsError as error:
+        fail(error, 2)
+
+
+def _counter(url: str | None, config: Path | None) -> Counter:
+    """Raises DeskError."""
+    from voxfleet.fleet.desk import Counter, admin_token
+    from voxfleet.settings import SettingsError, check_children, load_settings
+    from voxfleet.supervisor import url_of
+
+    try:
+        gateway, _ = check_children(config)
+        settings = load_settings(config)
+    except SettingsError as error:
+        fail(error, 2)
+    return Counter((url or url_of(settings.host, settings.port)).rstrip("/"), admin_token(gateway))
+
+
+def _running(url: str | None, config: Path | None) -> dict[str, Any]:
+    """Workers by kind of the fleet that runs; empty where none does."""
+    from voxfleet.fleet.desk import DeskError
+
+    try:
+        kinds = _counter(url, config).fleet()["fleet"]["kinds"]
+    except DeskError as error:
+        if url is not None:
+            fail(error)
+        return {}
+    return {kind["kind"]: kind["serving"] + kind["loading"] for kind in kinds}

@@ -26,7 +26,7 @@ FAST_SECONDS = 10.0
 SLOW_SECONDS = 120.0
 """Against which it is compared, and over which a steady rate is measured."""
 USE_SECONDS = 30.0
-"""Over which slots in use are averaged."""
+"""Over which slots in use are averaged, if workers do not drain sooner."""
 _RISE_DEVIATIONS = 5.0
 _SLOPE_DEVIATIONS = 2.0
 _NORMAL = NormalDist()
@@ -61,7 +61,7 @@ def estimate(
     rate, usual, soon_rate = _rates(samples, now, horizon_seconds)
     requests = sum(sample.requests for sample in samples)
     length = sum(sample.audio_seconds_asked for sample in samples) / requests if requests else 0.0
-    slots_now, slots_lately = _use(samples, now - settle_seconds)
+    slots_now, slots_lately = _use(samples, now - settle_seconds, min(USE_SECONDS, settle_seconds))
     hold_seconds = length / pace
     stays = math.exp(-horizon_seconds / hold_seconds) if hold_seconds > 0 else 0.0
     soon = slots_now * stays + soon_rate * hold_seconds * (1 - stays)
@@ -122,15 +122,17 @@ def _count(samples: Sequence[Sample], after: float, until: float) -> int:
     return total
 
 
-def _use(samples: Iterable[Sample], since: float) -> tuple[float, float]:
-    """Slots in use or waited for at the end, and the most of that since `since`; use is averaged."""
+def _use(samples: Iterable[Sample], since: float, over_seconds: float) -> tuple[float, float]:
+    """Slots in use or waited for at the end, and the most of that since `since`; use is averaged over some
+    seconds.
+    """
     last: deque[Sample] = deque()
     slot_seconds = seconds = now = most = 0.0
     for sample in samples:
         last.append(sample)
         slot_seconds += sample.used * sample.seconds
         seconds += sample.seconds
-        while sample.at - last[0].at >= USE_SECONDS:
+        while sample.at - last[0].at >= over_seconds:
             first = last.popleft()
             slot_seconds -= first.used * first.seconds
             seconds -= first.seconds

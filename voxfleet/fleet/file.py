@@ -35,6 +35,7 @@ class WorkersSection(_Section):
     """One kind of workers."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     slots: Annotated[int, Field(ge=1, le=1024)] = 4
     audio_seconds_per_second: Annotated[float, Field(gt=0, le=100_000)]
     """What one makes with all slots in use, until it is measured."""
@@ -125,7 +126,9 @@ class FleetFile(_Section):
 
     def rules(self) -> Rules:
         """For the autoscaler."""
-        kinds = tuple(WorkerKind(name, **kind.model_dump()) for name, kind in self.workers.items())
+        kinds = tuple(
+            WorkerKind(name, **kind.model_dump(exclude={"device"})) for name, kind in self.workers.items()
+        )
         budget = self.budget
         cost = float("inf") if budget.most_cost_per_hour is None else budget.most_cost_per_hour
         return Rules(

@@ -99,7 +99,8 @@ class Outlook:
             staffed(demand.slots_soon, min(_STARTING_LATE_SHARE * late_share, 0.5)) * pace,
             staffed(demand.slots_soon, late_share) * pace,
             staffed(demand.slots_lately, late_share) * pace,
-            demand.slots_lately > 0 or window.now - model.last_request_at < rules.idle_seconds,
+            max(demand.slots_lately, demand.slots_soon) > 0
+            or window.now - model.last_request_at < rules.idle_seconds,
         )
 
     @property

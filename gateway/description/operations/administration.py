@@ -35,6 +35,28 @@ TAG = Tag(
             access="admin",
             body={"pages": [{"id": "live", "enabled": True}]},
         ),
+        Operation(
+            "PUT",
+            "/api/fleet",
+            "Report workers that are started and stopped by need",
+            access="admin",
+            body={
+                "place": "local",
+                "objective_seconds": 1.0,
+                "kinds": [
+                    {"kind": "desk", "model": "synthetic", "least": 1, "most": 4, "serving": 1, "loading": 0}
+                ],
+                "said": [{"kind": "desk", "saying": "fleet_up_floor", "facts": {"count": 1, "least": 1}}],
+            },
+        ),
+        Operation("GET", "/api/fleet", "How many workers are to run, and why", access="admin"),
+        Operation(
+            "POST",
+            "/api/fleet/orders",
+            "Order a number of workers",
+            access="admin",
+            body={"workers": {"desk": 2}},
+        ),
         Operation("GET", "/api/settings/eta", "How waits are estimated", access="admin"),
         Operation(
             "PUT",

@@ -1,0 +1,222 @@
+"""The fleet's controller as the gateway knows it: what it last reported, and what it is asked for.
+
+The controller (`voxfleet fleet up`) starts and stops workers, wherever they run. It reports every second, and
+the answer holds all that it decides by. Operators read the report and leave orders here. An order stays until
+a report shows that it is carried out, so that neither a lost answer nor a second one does harm.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Callable
+from string import Formatter
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from gateway.operations.event_log import EventLog
+from gateway.operations.sayings import SAYINGS
+from gateway.slots.pool import WorkerPool
+from gateway.slots.requirement import Requirement
+from gateway.slots.worker import Worker
+
+FRESH_SECONDS = 10.0
+"""A controller that was silent for longer is taken to be gone."""
+FAILING_STARTS = 3
+"""In a row; then nobody waits for a kind of workers any more."""
+_MOST = 100_000
+_FAMILIES = ("fleet_up", "fleet_down")
+"""Kinds of lines in the event log; what cannot be done is of the kind "fleet"."""
+KindName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\z")]
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Fact = str | Annotated[int, Field(strict=True)] | float
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class KindReport(_Part):
+    """Workers of one kind."""
+
+    kind: KindName
+    model: Annotated[str, Field(max_length=200)]
+    """As the fleet file names it."""
+    announced: Annotated[str, Field(max_length=200)] | None = None
+    """The name that its workers give the model; None before one has loaded."""
+    least: Count
+    most: Count
+    serving: Count = 0
+    loading: Count = 0
+    draining: Count = 0
+    failed_starts: Count = 0
+    scaled: Count | None = None
+    """As many as were ordered; None: by need."""
+
+    def offers(self, requirement: Requirement, is_first: bool, workers: list[Worker]) -> bool:
+        """Whether a worker of it could serve the requirement, as far as is known."""
+        names = {self.announced} if self.announced else {self.model, self.model.rpartition("/")[2]}
+        if requirement.model is None and not is_first:
+            return False
+        if requirement.model is not None and requirement.model not in names:
+            return False
+        known = next((w for w in workers if w.model is not None and w.model.name == self.announced), None)
+        return known is None or known.offers(requirement)
+
+
+class Said(_Part):
+    """A decision, for the event log."""
+
+    kind: KindName
+    saying: Annotated[str, Field(pattern=r"^fleet_(up|down|budget|starts|no)[a-z_]{0,40}\z")]
+    facts: Annotated[dict[str, Fact], Field(max_length=8)]
+
+    @field_validator("saying")
+    @classmethod
+    def check_saying(cls, saying: str) -> str:
+        """It is one of the sayings."""
+        if saying not in SAYINGS:
+            raise ValueError("is no saying of the event log")
+        return saying
+
+    @model_validator(mode="after")
+    def check_facts(self) -> Said:
+        """All that it says is given, and nothing else."""
+        wanted = {name for _, name, _, _ in Formatter().parse(SAYINGS[self.saying]) if name}
+        if wanted != self.facts.keys():
+            raise ValueError(f"facts: {self.saying} has {', '.join(sorted(wanted))}")
+        return self
+
+
+class FleetReport(_Part):
+    """What the controller says."""
+
+    place: Annotated[str, Field(pattern=r"^[a-z]{1,20}\z")]
+    """Where its workers run."""
+    objective_seconds: Annotated[float, Field(gt=0, le=86_400)]
+    kinds: Annotated[list[KindReport], Field(min_length=1, max_length=32)]
+    said: Annotated[list[Said], Field(max_length=100)] = Field(default_factory=list)
+    """Since its last report."""
+
+
+class FleetOrders(_Part):
+    """What an operator wants."""
+
+    workers: Annotated[dict[KindName, Count | None], Field(max_length=32)] = Field(default_factory=dict)
+    """So many of a kind; null: by need."""
+    down: bool = False
+    """Ends the fleet."""
+
+
+class FleetDesk:
+    """Report and orders of one gateway."""
+
+    def __init__(self, pool: WorkerPool, log: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pool = pool
+        self._log = log
+        self._clock = clock
+        self._boot = secrets.token_hex(8)
+        self._report: FleetReport | None = None
+        self._heard_at = -math.inf
+        self._orders = FleetOrders()
+        self._last: dict[str, Any] | None = None
+        pool.prospects = self.may_start
+
+    @property
+    def report(self) -> FleetReport | None:
+        """The last one, of a controller that is there."""
+        return self._report if self._clock() - self._heard_at < FRESH_SECONDS else None
+
+    def may_start(self, requirement: Requirement) -> bool:
+        """Whether the controller starts a worker for it once it is asked for."""
+        report = self.report
+        if report is None:
+            return False
+        workers = list(self._pool.workers.values())
+        first = report.kinds[0].model
+        return any(
+            kind.most > 0
+            and kind.scaled != 0
+            and kind.failed_starts < FAILING_STARTS
+            and kind.offers(requirement, kind.model == first, workers)
+            for kind in report.kinds
+        )
+
+    def take(self, report: FleetReport) -> dict[str, Any]:
+        """A report came; the answer has all that the next decision depends on."""
+        self._report, self._heard_at = report, self._clock()
+        self._pool.demand.objective_seconds = report.objective_seconds
+        for said in report.said:
+            family = next((name for name in _FAMILIES if said.saying.startswith(name)), "fleet")
+            self._log.say(family, said.kind, said.saying, **said.facts)
+            self._last = {"kind": said.kind, "saying": said.saying, "facts": said.facts}
+            self._last["message"] = SAYINGS[said.saying].format(**said.facts)
+        scaled = {kind.kind: kind.scaled for kind in report.kinds}
+        open_orders = {k: n for k, n in self._orders.workers.items() if k in scaled and scaled[k] != n}
+        self._orders = FleetOrders(workers=open_orders, down=self._orders.down)
+        return {
+            "boot": self._boot,
+            "orders": self._orders.model_dump(),
+            "models": self._models(),
+            "workers": [_seen(worker) for worker in self._pool.workers.values()],
+        }
+
+    def order(self, orders: FleetOrders, who: str) -> None:
+        """Leave orders for the controller; those for other kinds stay."""
+        self._orders = FleetOrders(
+            workers={**self._orders.workers, **orders.workers}, down=self._orders.down or orders.down
+        )
+        for kind, count in orders.workers.items():
+            if count is None:
+                self._log.say("admin", kind, "order_by_need", who=who)
+            else:
+                self._log.say("admin", kind, "order_count", count=count, who=who)
+        if orders.down:
+            self._log.say("admin", "", "order_end", who=who)
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON; `fleet` is null where no controller reports."""
+        report = self.report
+        fleet = None if report is None else report.model_dump(mode="json", exclude={"said"})
+        return {"fleet": fleet, "orders": self._orders.model_dump(), "last": self._last}
+
+    def _models(self) -> dict[str, dict[str, Any]]:
+        """Totals and lines of each model, "" for requests that name none."""
+        pool, now = self._pool, self._pool.now()
+        waiting: dict[str, list[float]] = {}
+        for requirement in pool.queue.requirements:
+            since = [ticket.enqueued_at for ticket in pool.queue.lane(requirement)]
+            waiting.setdefault(requirement.model or "", []).extend(since)
+        models = {}
+        for name in pool.demand.models.keys() | waiting.keys():
+            demand, since = pool.demand.of(name), waiting.get(name, [])
+            models[name] = {
+                "requests": demand.requests,
+                "audio_seconds_asked": demand.audio_seconds_asked,
+                "first_audios": demand.first_audios,
+                "late": demand.late,
+                "refused": demand.refused,
+                "underruns": demand.underruns,
+                "waiting": len(since),
+                "longest_wait_seconds": max((now - at for at in since), default=0.0),
+                "last_request_seconds_ago": _ago(now, demand.last_request_at),
+                "last_served_seconds_ago": _ago(now, demand.last_served_at),
+            }
+        return models
+
+
+def _ago(now: float, at: float) -> float | None:
+    return None if math.isinf(at) else max(now - at, 0.0)
+
+
+def _seen(worker: Worker) -> dict[str, Any]:
+    return {
+        "id": worker.id,
+        "boot": worker.boot_id,
+        "state": worker.state,
+        "slots_used": worker.slots_used,
+        "model": worker.model.name if worker.model is not None else None,
+        "audio_seconds": worker.status.counters.audio_seconds if worker.status is not None else 0.0,
+    }

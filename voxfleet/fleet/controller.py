@@ -1,0 +1,204 @@
+"""The loop: once a second it looks, decides and carries out; an `Overseer` of the supervisor.
+
+    report -> gateway -> what was asked for, felt and ordered -> decide -> the place starts or stops workers
+
+A gateway that does not answer for a while changes nothing: nothing is decided without having looked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+
+from gateway.operations.fleet import FleetReport, KindReport, Said
+from voxfleet.fleet.autoscaler import decide
+from voxfleet.fleet.choice import WorkerNow, whom_to_drain
+from voxfleet.fleet.decision import Decision, Drain, Note, Reason, Start
+from voxfleet.fleet.desk import Desk, DeskError, Seen, WorkerSeen
+from voxfleet.fleet.observation import Observer
+from voxfleet.fleet.place import Member, Place, PlaceFull
+from voxfleet.fleet.rules import Rules
+from voxfleet.fleet.window import KindNow, Window
+
+logger = structlog.get_logger(__name__)
+
+TURN_SECONDS = 1.0
+_SAY_AGAIN_SECONDS = 300.0
+"""What cannot be done is said again after so long."""
+_MOST_SAID = 100
+
+
+class Controller:
+    """Keeps as many workers in a place as are needed."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        place: Place,
+        desk: Desk,
+        say: Callable[[str], None] = lambda message: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`say`: for whoever started it. `clock`: seconds since 1970."""
+        self._rules = rules
+        self._place = place
+        self._desk = desk
+        self._say = say
+        self._clock = clock
+        self._observer = Observer(rules)
+        self._scaled: dict[str, int] = {}
+        """By order of an operator."""
+        self._draining: set[str] = set()
+        self._said: list[Said] = []
+        self._notes: dict[tuple[str, str], float] = {}
+        """When what cannot be done was last said."""
+        self._window = Window(clock(), (), tuple(KindNow(kind.name) for kind in rules.kinds))
+        self._problem: str | None = None
+        self._answered = False
+        """A gateway that has just been started does not answer yet."""
+
+    async def run(self) -> None:
+        """Returns when an operator ends the fleet."""
+        await self._carry_out(decide(self._rules, self._window))  # what schedules ask for waits for nobody
+        while await self._safe_turn():  # noqa: ASYNC110 - it asks, and waits for nobody
+            await asyncio.sleep(TURN_SECONDS)
+
+    async def _safe_turn(self) -> bool:
+        """A defect here must not end workers that speak."""
+        try:
+            return await self.turn()
+        except Exception as error:
+            logger.exception("the controller failed, and tries again")
+            self._note_problem(f"the controller failed: {type(error).__name__}")
+            return True
+
+    async def turn(self) -> bool:
+        """Look, decide and carry out, once. False when the fleet is to end."""
+        said, self._said = self._said, []
+        try:
+            seen = await self._desk.exchange(self._report(said))
+        except DeskError as error:
+            self._said = [*said, *self._said][-_MOST_SAID:]
+            if self._answered:
+                self._note_problem(str(error))
+            return True
+        self._answered, self._problem = True, None
+        if seen.orders.down:
+            self._say("the fleet ends, by order")
+            return False
+        self._take_orders(seen)
+        self._stop_drained(seen)
+        failed = {kind.name: self._place.failed_starts(kind.name) for kind in self._rules.kinds}
+        self._window = self._observer.look(seen, self._place.members(), failed, self._clock())
+        await self._carry_out(decide(self._ordered_rules(), self._window), seen)
+        return True
+
+    def _report(self, said: list[Said]) -> FleetReport:
+        now = {kind.kind: kind for kind in self._window.kinds}
+        kinds = [
+            KindReport(
+                kind=kind.name,
+                model=kind.model,
+                announced=self._observer.announced.get(kind.name),
+                least=kind.least,
+                most=kind.most,
+                serving=now[kind.name].serving,
+                loading=now[kind.name].loading,
+                draining=now[kind.name].draining,
+                failed_starts=now[kind.name].failed_starts,
+                scaled=self._scaled.get(kind.name),
+            )
+            for kind in self._rules.kinds
+        ]
+        seconds = self._rules.objective.first_audio_seconds
+        return FleetReport(place=self._place.name, objective_seconds=seconds, kinds=kinds, said=said)
+
+    def _take_orders(self, seen: Seen) -> None:
+        for kind in self._rules.kinds:
+            if kind.name not in seen.orders.workers:
+                continue
+            count = seen.orders.workers[kind.name]
+            if count is None:
+                self._scaled.pop(kind.name, None)
+            else:
+                self._scaled[kind.name] = min(count, kind.most)
+
+    def _ordered_rules(self) -> Rules:
+        """As the file says, except for kinds of which a number was ordered."""
+        kinds = (
+            replace(kind, least=self._scaled[kind.name], most=self._scaled[kind.name])
+            if kind.name in self._scaled
+            else kind
+            for kind in self._rules.kinds
+        )
+        return replace(self._rules, kinds=tuple(kinds))
+
+    # ------------------------------------------------------------------------------------------- carried out
+
+    async def _carry_out(self, decision: Decision, seen: Seen | None = None) -> None:
+        for start in decision.starts:
+            self._start(start)
+        if decision.drain is not None and seen is not None:
+            await self._drain(decision.drain, seen)
+        for note in decision.notes:
+            self._tell_now_and_then(note)
+
+    def _start(self, start: Start) -> None:
+        started = 0
+        try:
+            for _ in range(start.count):
+                self._place.start(start.kind)
+                started += 1
+        except PlaceFull as error:
+            self._note_problem(str(error))
+        if started:
+            facts = {**start.reason.facts, "count": started}
+            self._tell(start.kind, Reason(start.reason.saying, facts))
+
+    async def _drain(self, drain: Drain, seen: Seen) -> None:
+        known = {worker.id: worker for worker in seen.workers}
+        running = [
+            _now(one, known[one.id]) for one in self._place.members() if one.id in known and not one.ending
+        ]
+        chosen = whom_to_drain(running, drain.kind)
+        if chosen is None:
+            return
+        try:
+            await self._desk.drain(chosen.id)
+        except DeskError as error:
+            self._note_problem(str(error))
+            return
+        self._draining.add(chosen.id)
+        self._tell(drain.kind, drain.reason)
+
+    def _stop_drained(self, seen: Seen) -> None:
+        """Those that have nothing left to say, or are gone from the gateway's sight."""
+        busy = {worker.id for worker in seen.workers if worker.slots_used}
+        for member in self._place.members():
+            if member.id in self._draining and member.id not in busy:
+                self._draining.discard(member.id)
+                self._place.stop(member.id)
+
+    def _tell_now_and_then(self, note: Note) -> None:
+        said, now = (note.kind, note.reason.saying), self._clock()
+        if now - self._notes.get(said, -math.inf) >= _SAY_AGAIN_SECONDS:
+            self._notes[said] = now
+            self._tell(note.kind, note.reason)
+
+    def _tell(self, kind: str, reason: Reason) -> None:
+        self._said.append(Said(kind=kind, saying=reason.saying, facts=dict(reason.facts)))
+        del self._said[:-_MOST_SAID]
+
+    def _note_problem(self, problem: str | None) -> None:
+        if problem is not None and problem != self._problem:
+            self._say(problem)
+        self._problem = problem
+
+
+def _now(member: Member, seen: WorkerSeen) -> WorkerNow:
+    return WorkerNow(member.id, member.kind, seen.serving, seen.slots_used, zone=member.zone)

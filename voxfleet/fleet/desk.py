@@ -1,0 +1,167 @@
+"""What is said to a gateway about the fleet, and what it answers: `/api/fleet`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from gateway.kept_secrets import ADMIN_TOKEN, read_secret
+from gateway.operations.fleet import FleetOrders, FleetReport
+from gateway.settings import GatewaySettings
+
+_PATH = "/api/fleet"
+_ANSWER_SECONDS = 5.0
+
+
+class DeskError(RuntimeError):
+    """The gateway did not answer as it should; worded for the user."""
+
+
+class ModelSeen(BaseModel):
+    """Totals of one model, see `gateway/slots/demand.py`, and its line."""
+
+    requests: int = 0
+    audio_seconds_asked: float = 0.0
+    first_audios: int = 0
+    late: int = 0
+    refused: int = 0
+    underruns: int = 0
+    waiting: int = 0
+    longest_wait_seconds: float = 0.0
+    last_request_seconds_ago: float | None = None
+    last_served_seconds_ago: float | None = None
+
+
+class WorkerSeen(BaseModel):
+    """One worker, as the gateway knows it."""
+
+    id: str
+    boot: str | None
+    state: str
+    slots_used: int
+    model: str | None
+    audio_seconds: float
+
+    @property
+    def serving(self) -> bool:
+        """Whether it takes requests."""
+        return self.state in ("IDLE", "BUSY")
+
+
+class Seen(BaseModel):
+    """All that a gateway knows."""
+
+    boot: str
+    """Of the process, whose totals begin at zero."""
+    orders: FleetOrders
+    models: dict[str, ModelSeen]
+    workers: list[WorkerSeen]
+
+
+@dataclass
+class Desk:
+    """The way of the controller to its gateway."""
+
+    http: httpx.AsyncClient
+    """With the address of the gateway, and `admin_headers`."""
+
+    async def exchange(self, report: FleetReport) -> Seen:
+        """Report, and hear what there is. Raises DeskError."""
+        answer = await self._send("PUT", _PATH, report.model_dump(mode="json"))
+        try:
+            return Seen.model_validate(answer.json())
+        except (ValidationError, ValueError) as error:
+            raise DeskError("the gateway answers like no gateway") from error
+
+    async def drain(self, worker: str) -> None:
+        """Have a worker take nothing new; what it streams moves to others as they have room. Raises
+        DeskError.
+        """
+        await self._send("POST", f"/api/workers/{worker}/drain?streams=move")
+
+    async def _send(self, method: str, path: str, json: Any = None) -> httpx.Response:
+        try:
+            answer = await self.http.request(method, path, json=json, timeout=_ANSWER_SECONDS)
+        except httpx.HTTPError as error:
+            raise DeskError(f"the gateway does not answer: {type(error).__name__}") from error
+        return _checked(answer)
+
+
+@dataclass
+class Counter:
+    """The way of an operator's command to the gateway."""
+
+    url: str
+    token: str = field(repr=False)
+
+    def fleet(self) -> dict[str, Any]:
+        """The report of the fleet that runs. Raises DeskError, also where none runs."""
+        answer = self._send("GET", _PATH)
+        if answer["fleet"] is None:
+            raise DeskError(f"no fleet reports to the gateway at {self.url}")
+        return answer
+
+    def order(self, orders: FleetOrders) -> None:
+        """Leave orders. Raises DeskError."""
+        self._send("POST", f"{_PATH}/orders", orders.model_dump())
+
+    def is_there(self) -> bool:
+        """Whether a gateway answers."""
+        try:
+            httpx.get(f"{self.url}/health", timeout=_ANSWER_SECONDS, trust_env=False)
+        except httpx.HTTPError:
+            return False
+        return True
+
+    def _send(self, method: str, path: str, json: Any = None) -> dict[str, Any]:
+        try:
+            answer = httpx.request(
+                method,
+                self.url + path,
+                json=json,
+                headers=admin_headers(self.token),
+                timeout=_ANSWER_SECONDS,
+                trust_env=False,
+            )
+        except httpx.HTTPError as error:
+            raise DeskError(f"no gateway answers at {self.url}: {type(error).__name__}") from error
+        return _checked(answer).json()
+
+
+def admin_headers(token: str) -> dict[str, str]:
+    """What opens the admin API."""
+    return {"X-Admin-Token": token}
+
+
+def admin_token(settings: GatewaySettings) -> str:
+    """Of the settings, else the one that the gateway keeps. Raises DeskError."""
+    if settings.admin_token is not None:
+        return settings.admin_token.get_secret_value()
+    file = settings.data_dir / ADMIN_TOKEN
+    return _kept(file)
+
+
+def _kept(file: Path) -> str:
+    try:
+        token = read_secret(file)
+    except (OSError, ValueError) as error:
+        raise DeskError(f"the admin token cannot be read: {error}") from error
+    if token is None:
+        raise DeskError(
+            f"no admin token: set VOXFLEET_ADMIN_TOKEN, or name the data_dir that has {file.name}"
+        )
+    return token
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.is_success:
+        return answer
+    try:
+        message = answer.json()["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        message = f"HTTP {answer.status_code}"
+    raise DeskError(f"the gateway refuses: {message}")

@@ -1,0 +1,141 @@
+"""This machine as a place for workers: child processes of the supervisor, on its CPU or its GPUs."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from voxfleet import ports
+from voxfleet.devices import Placement, place_workers
+from voxfleet.fleet.controller import Controller
+from voxfleet.fleet.file import WorkersSection
+from voxfleet.fleet.place import Member, PlaceFull
+from voxfleet.service import Health
+from voxfleet.supervisor import LOOPBACK, Supervisor, WorkerPlan
+
+
+@dataclass
+class _Child:
+    kind: str
+    port: int
+    gpu: str | None
+    healthy: bool = False
+    ending: bool = False
+
+
+class LocalPlace:
+    """Workers beside the gateway; see `Place`."""
+
+    name = "local"
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        kinds: Mapping[str, WorkersSection],
+        gpus: Sequence[str],
+        first_port: int,
+    ) -> None:
+        """`gpus`: as `CUDA_VISIBLE_DEVICES` names them."""
+        self._supervisor = supervisor
+        self._kinds = kinds
+        self._gpus = list(gpus)
+        self._first_port = first_port
+        self._children: dict[str, _Child] = {}
+        self._numbers = itertools.count(1)
+        self._failed: Counter[str] = Counter()
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def start(self, kind: str) -> str:
+        """On the GPU that has the fewest workers, where the kind uses GPUs. Raises PlaceFull."""
+        section = self._kinds[kind]
+        placement, gpu = self._placement(section)
+        child = _Child(kind, self._free_port(), gpu)
+        id = f"{kind}-{next(self._numbers)}"
+        self._children[id] = child
+        self._supervisor.add_worker(
+            WorkerPlan(id, child.port, section.model, placement, section.slots, dials_in=True)
+        )
+        return id
+
+    def stop(self, id: str) -> None:
+        """It ends within seconds."""
+        child = self._children[id]
+        if child.ending:
+            return
+        child.ending = True
+        task = asyncio.create_task(self._end(id))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def members(self) -> list[Member]:
+        """All child processes that are workers."""
+        return [Member(id, child.kind, child.ending) for id, child in self._children.items()]
+
+    def failed_starts(self, kind: str) -> int:
+        """In a row, over all of the kind."""
+        return self._failed[kind]
+
+    def on_health(self, id: str, health: Health) -> None:
+        """A worker answered."""
+        child = self._children.get(id)
+        if child is not None and health.healthy and not child.healthy:
+            child.healthy = True
+            self._failed[child.kind] = 0
+
+    def on_down(self, id: str, failed_starts: int) -> None:
+        """It is started again; of several that do not start, one goes on trying."""
+        child = self._children.get(id)
+        if child is None:
+            return
+        child.healthy = False
+        if not failed_starts:
+            return
+        self._failed[child.kind] += 1
+        trying = [one for one in self._children.values() if one.kind == child.kind and not one.healthy]
+        if len(trying) > 1:
+            self.stop(id)
+
+    async def _end(self, id: str) -> None:
+        await self._supervisor.remove_worker(id)
+        del self._children[id]
+
+    def _placement(self, section: WorkersSection) -> tuple[Placement, str | None]:
+        device = "cpu" if section.model == "synthetic" else section.device
+        if device != "cpu" and self._gpus:
+            used = Counter(child.gpu for child in self._children.values())
+            gpu = min(self._gpus, key=lambda name: used[name])
+            return place_workers(1, device, [gpu])[0], gpu
+        on_cpu = 1 + sum(child.gpu is None for child in self._children.values())
+        return place_workers(on_cpu, device, [])[0], None
+
+    def _free_port(self) -> int:
+        """One that no other worker has, not even one that is being started again."""
+        taken = {child.port for child in self._children.values()}
+        try:
+            free = ports.find_free(LOOPBACK, self._first_port, len(taken) + 1)
+        except ports.PortError as error:
+            raise PlaceFull(str(error)) from error
+        return next(port for port in free if port not in taken)
+
+
+class LocalOverseer:
+    """The controller of this machine's fleet, which hears of its workers from the supervisor."""
+
+    def __init__(self, place: LocalPlace, controller: Controller) -> None:
+        self._place = place
+        self._controller = controller
+
+    async def run(self) -> None:
+        """See `Controller.run`."""
+        await self._controller.run()
+
+    def on_health(self, worker: str, health: Health) -> None:
+        """See `LocalPlace`."""
+        self._place.on_health(worker, health)
+
+    def on_down(self, worker: str, failed_starts: int) -> None:
+        """See `LocalPlace`."""
+        self._place.on_down(worker, failed_starts)
