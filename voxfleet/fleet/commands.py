@@ -174,12 +174,9 @@ def render(
     """Write what another scheduler runs a fleet by: manifests for `kubectl apply -k`."""
     from voxfleet.fleet.kubernetes import RenderError
     from voxfleet.fleet.kubernetes import render as render_manifests
-    from voxfleet.settings import SettingsError
 
     try:
         missing = render_manifests(_read(file), folder)
-    except SettingsError as error:
-        fail(error, 2)
     except RenderError as error:
         fail(error)
     for path in missing:

@@ -99,9 +99,14 @@ class FleetFile(_Section):
 
     @model_validator(mode="after")
     def check_pods(self) -> Self:
-        """Resources are of workers that there are."""
-        for name in self.kubernetes.workers.keys() - self.workers.keys():
-            raise ValueError(f"kubernetes.workers: there is no {name!r} under workers")
+        """Resources are of workers that there are, and fit the device."""
+        for name, pod in self.kubernetes.workers.items():
+            if name not in self.workers:
+                raise ValueError(f"kubernetes.workers: there is no {name!r} under workers")
+            if self.workers[name].device == "cpu" and pod.gpus:
+                raise ValueError(f"kubernetes.workers.{name}.gpus: the device of {name} is cpu")
+            if self.workers[name].device == "cuda" and pod.gpus == 0:
+                raise ValueError(f"kubernetes.workers.{name}.gpus: the device of {name} is cuda")
         return self
 
     @model_validator(mode="after")

@@ -117,6 +117,8 @@ def _whole_patches(section: KubernetesSection, folder: Path) -> list[str]:
 def _write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:
     section, workers = fleet.kubernetes, fleet.workers[kind]
     pod = section.workers.get(kind, PodSection())
+    if pod.gpus is None:
+        pod = pod.model_copy(update={"gpus": int(workers.device == "cuda")})
     components = ["nvidia"] if pod.gpus else []
     patches = [_dump(folder / "deployment.yaml", _worker_patch(section, workers, pod))]
     if section.keda:

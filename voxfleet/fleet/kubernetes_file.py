@@ -33,8 +33,8 @@ class _Section(BaseModel):
 class PodSection(_Section):
     """What one worker of a kind asks its node for."""
 
-    gpus: Annotated[int, Field(ge=0, le=16)] = 0
-    """NVIDIA GPUs; 0: it computes on the CPU."""
+    gpus: Annotated[int, Field(ge=0, le=16)] | None = None
+    """NVIDIA GPUs; 0: it computes on the CPU. None: 1 where the kind's device is cuda, else 0."""
     cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """None: 2, with a GPU 4."""
     memory_gib: Annotated[float, Field(gt=0, le=65_536)] | None = None

@@ -182,6 +182,15 @@ def test_the_shortest_fleet_file_is_one_gateway_and_the_least_workers(tmp_path: 
     assert not kinds & {"ScaledObject", "ServiceMonitor", "Ingress", "HTTPRoute", "StatefulSet"}
 
 
+def test_a_kind_on_cuda_has_one_gpu_unless_another_number_is_given(tmp_path: Path) -> None:
+    kinds = {"one": {**GPU, "device": "cuda"}, "none": {**CPU, "device": "auto"}}
+    documents = rendered(tmp_path, workers=kinds)
+    limits = {kind: container(worker(documents, kind))["resources"]["limits"] for kind in kinds}
+    assert limits["one"]["nvidia.com/gpu"] == "1"
+    assert "nvidia.com/gpu" not in limits["none"]
+    assert container(worker(documents, "one"))["image"] == "voxfleet:cuda"
+
+
 def test_a_gateway_of_the_gateway_api_is_named(tmp_path: Path) -> None:
     section = {"expose": "gateway-api", "host": "tts.example.com", "gateway_api": "edge/shared"}
     (route,) = of_kind(rendered(tmp_path, workers={"cpu": CPU}, kubernetes=section), "HTTPRoute")
@@ -225,13 +234,16 @@ def test_the_command_says_what_comes_next(tmp_path: Path) -> None:
         ({"namespace": "Big"}, "namespace"),
         ({"image": "name with spaces"}, "image"),
         ({"trusted_proxies": "everywhere"}, "trusted_proxies"),
-        ({"workers": {"gpu": {}}}, "no 'gpu' under workers"),
+        ({"workers": {"tpu": {}}}, "no 'tpu' under workers"),
         ({"workers": {"cpu": {"gpus": -1}}}, "gpus"),
         ({"replicas": 3}, "replicas"),
+        ({"workers": {"cpu": {"gpus": 1}}}, "device of cpu is cpu"),
+        ({"workers": {"gpu": {"gpus": 0}}}, "device of gpu is cuda"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, section: dict[str, Any], message: str) -> None:
-    file = written(tmp_path, {"workers": {"cpu": CPU}, "kubernetes": section})
+    kinds = {"cpu": {**CPU, "device": "cpu"}, "gpu": {**GPU, "device": "cuda"}}
+    file = written(tmp_path, {"workers": kinds, "kubernetes": section})
     with pytest.raises(SettingsError, match=message):
         read_fleet_file(file)
 
