@@ -80,9 +80,9 @@ class SpeechOptions(BaseModel):
     model: Name | None = None
     """Which model speaks, where there are several."""
     sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None
-    """Samples per second of the answer; the model's own when None."""
+    """Samples per second of the answer; left out: the model's own."""
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
-    """Same seed, same request, same audio; drawn at random when None."""
+    """Same seed, same request, same audio; left out: drawn at random."""
     cfg_value: Annotated[float, Field(ge=0.1, le=10)] | None = None
     """Strength of classifier-free guidance: how closely text and voice are followed."""
     inference_timesteps: Annotated[int, Field(ge=2, le=100)] | None = None
@@ -92,9 +92,9 @@ class SpeechOptions(BaseModel):
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
     """Of the speech, whose pitch stays: at 2 it takes half the time."""
     language: Language | None = None
-    """Of the text: how its figures are read and where its sentences end. None: told from the text."""
+    """Of the text: how its figures are read and where its sentences end. Left out: told from the text."""
     priority: Literal["interactive", "default", "bulk"] | None = None
-    """Class in the queue; None: default for a clip, the highest that is allowed for a live session."""
+    """Class in the queue; left out: default for a clip, the highest allowed for a live session."""
     normalize: Literal["auto", "on", "off"] = "auto"
     """Put figures, signs and abbreviations into words; auto: where the model reads words alone."""
     lexicon: Annotated[dict[str, str], AfterValidator(_check_lexicon)] = Field(default_factory=dict)
@@ -109,7 +109,7 @@ class TtsRequest(SpeechOptions):
     text: Annotated[Text, Field(validation_alias=AliasChoices("text", "input"))]
     """What is said."""
     input_type: Literal["text", "ssml"] = "text"
-    """What `text` is: plain, or an SSML document (`gateway/text/ssml.py`)."""
+    """What `text` is: plain, or an SSML document."""
     format: AudioFormat = "wav"
     """Of the file."""
     bit_rate: Annotated[int, Field(ge=8000, le=256_000)] | None = None

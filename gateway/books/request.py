@@ -41,7 +41,7 @@ class NewBlock(_Body):
     text: Annotated[Line, Field(min_length=1)]
     """What is spoken."""
     voice: VoiceName | None = None
-    """Who speaks it; None: the book's voice."""
+    """Who speaks it; left out: the book's voice."""
     pause_ms: Annotated[int, Field(ge=0, le=LONGEST_PAUSE_MS)] = _USUAL_PAUSE_MS
     """Milliseconds of silence after it."""
     pronunciations: Annotated[dict[str, str], AfterValidator(_check_pronunciations)] = Field(
@@ -54,7 +54,7 @@ class Block(NewBlock):
     """One that is there already has an id."""
 
     id: Id | None = None
-    """None: a new one."""
+    """Left out: a new one."""
 
 
 class NewBook(_Body):
@@ -65,7 +65,7 @@ class NewBook(_Body):
     voice: VoiceName = "default"
     """Who speaks blocks that name nobody."""
     language: Language | None = None
-    """Of its text; None: told from each block."""
+    """Of its text; left out: told from each block."""
     blocks: list[NewBlock]
     """What is spoken, in this order."""
 
@@ -78,7 +78,7 @@ class BookChange(_Body):
     voice: VoiceName = ""
     """Who speaks blocks that name nobody."""
     language: Language | None = None
-    """Of its text; None: told from each block."""
+    """Of its text; left out: told from each block."""
 
 
 class BlocksChange(_Body):
@@ -94,14 +94,14 @@ class MakeRequest(_Body):
     """The body of `POST /api/books/{id}/make`."""
 
     blocks: list[Id] | None = None
-    """Ids; None: all that have no take of what they say now."""
+    """Ids; left out: all that have no take of what they say now."""
 
 
 class TakeRequest(_Body):
     """The body of `POST /api/books/{id}/blocks/{block}/takes`."""
 
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
-    """Of the take; None: one at random."""
+    """Of the take; left out: one at random."""
 
 
 class TakeChoice(_Body):
