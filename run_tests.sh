@@ -4,7 +4,8 @@
 #   ./run_tests.sh               everything
 #   ./run_tests.sh tests/engine  lint, and the Python tests under that path (pytest options work too)
 #
-# The page tests need Chromium, Node.js and npm (tests/pages/), the speech tests flite, the database tests PostgreSQL.
+# The page tests need Chromium, Node.js and npm (tests/pages/), the speech tests flite, the database tests PostgreSQL, those of
+# the alert rules promtool (Debian: prometheus).
 # Where apt-get and root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
 # SDKs of other services are tried too (tests/clients): they come from the indexes of Python and npm packages, at the
 # first run alone. TEST_CLIENTS=off leaves them out.
@@ -20,6 +21,7 @@ missing_packages() {
     has_chromium || echo chromium
     command -v node >/dev/null || echo nodejs
     command -v npm >/dev/null || echo npm
+    command -v promtool >/dev/null || echo prometheus
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || echo postgresql
 }
 

@@ -26,6 +26,7 @@ _RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
 
 _MAX_OUTCOMES = 100
 """Different ones that are counted each by itself: some are codes of workers."""
+_MAX_MODELS = 30
 
 
 class Metrics:
@@ -35,6 +36,7 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self._outcomes: set[str] = set()
         self._demand = pool.demand
+        self._models: set[str] = set()
         registry.register(_PoolCollector(pool))
         ProcessCollector(registry=registry)
         build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
@@ -135,6 +137,14 @@ class Metrics:
         self.job_bytes = Gauge(
             "voxfleet_job_bytes", "Disk space of all jobs, once a minute.", registry=registry
         )
+        kinds = ["objective", "model", "voice", "protocol", "tenant"]
+        self.objective_events = Counter(
+            "voxfleet_objective_events_total", "What counts for an objective; see docs/runbook.md.",
+            kinds, registry=registry,
+        )  # fmt: skip
+        self.objective_misses = Counter(
+            "voxfleet_objective_misses_total", "Those of them that missed it.", kinds, registry=registry
+        )
         self.encode_seconds = Histogram(
             "voxfleet_encode_seconds",
             "Time to encode a clip.",
@@ -154,6 +164,13 @@ class Metrics:
         """A player had nothing to play, so many times; `model` was asked for."""
         self.playback_underruns.inc(count)
         self._demand.underran(model, count)
+
+    def bounded_model(self, name: str) -> str:
+        """The name of a model as a label; "other" when workers have named too many."""
+        if name not in self._models and len(self._models) >= _MAX_MODELS:
+            return "other"
+        self._models.add(name)
+        return name
 
     def render(self) -> bytes:
         """The Prometheus text format."""

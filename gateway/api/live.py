@@ -146,7 +146,9 @@ class LiveConnection:
                 session.resume()
             case Stats():
                 sent_samples = session.timeline.samples
-                self._playback.take(command.model_dump(), session.sample_rate, sent_samples)
+                self._playback.take(
+                    command.model_dump(), self._hosted.kind, session.sample_rate, sent_samples
+                )
             case _:
                 session.stop()
 

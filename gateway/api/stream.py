@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -17,7 +18,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.client_socket import ClientSocket, serve_socket
 from gateway.errors import ApiError, internal_error
+from gateway.operations.objectives import Kind
 from gateway.operations.playback import PlaybackReports
+from gateway.requests import NATIVE
 from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener
 from gateway.streams.opening import Opening, read_opening
@@ -52,6 +55,8 @@ class StreamSession(Listener):
         self._announced = False
         self._playback: PlaybackReports | None = None
         self._model: str | None = None
+        self._kind: Kind
+        """Of what is asked for, and then of what is heard."""
         self._sample_rate = self._samples = 0
         """Of the audio: its rate, and how many its client was sent, those before a resumption included."""
         self._timestamps: Granularity = "none"
@@ -78,6 +83,8 @@ class StreamSession(Listener):
 
     async def _serve(self) -> Outcome:
         opening = await self._socket.first(self._read_opening())
+        request, tenant = opening.request, opening.standing.tenant
+        self._kind = Kind.of(model=request.model, voice=request.voice, protocol=NATIVE, tenant=tenant)
         self._samples_before = opening.clip.samples if opening.clip else None
         self._samples = self._samples_before or 0
         self._timestamps = opening.request.timestamps
@@ -119,6 +126,9 @@ class StreamSession(Listener):
 
     def started(self, worker_id: str, sample_rate: int) -> None:
         self._sample_rate = sample_rate
+        worker = self._gateway.pool.workers.get(worker_id)
+        if worker is not None and worker.model is not None:
+            self._kind = replace(self._kind, model=worker.model.name)
         message = {
             "type": "started",
             "request_id": self._socket.request_id,
@@ -163,7 +173,7 @@ class StreamSession(Listener):
                     self._playback = PlaybackReports(
                         self._gateway.metrics, resumed=resumed, model=self._model
                     )
-                self._playback.take(message, self._sample_rate, self._samples)
+                self._playback.take(message, self._kind, self._sample_rate, self._samples)
             if message == {"type": "cancel"}:
                 raise CancelledByClient
             problem = 'after the request only {"type": "cancel"} and {"type": "stats", ...} are understood'

@@ -13,6 +13,7 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.states import Outlet
 from gateway.live.witness import LiveWitness
+from gateway.operations.objectives import Kind
 from gateway.service import Gateway
 from gateway.slots.standing import Standing
 
@@ -29,6 +30,8 @@ class HostedSession:
         self.session = LiveSession(gateway.settings, outlet)
         self.witness = LiveWitness(None)
         self.speech: LiveSpeech | None = None
+        self.kind: Kind
+        """Of which kind its requests are, once it is open."""
         self._gateway = gateway
         self._request_id = request_id
         self._protocol = protocol
@@ -53,6 +56,9 @@ class HostedSession:
         )
         self.session.voice = self.speech
         self.session.tenant = standing.tenant
+        self.kind = Kind.of(
+            model=start.model, voice=start.voice, protocol=self._protocol, tenant=standing.tenant
+        )
 
     def _check_sessions(self, standing: Standing) -> None:
         """A session counts against `max_streams` while it rests, too."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.errors import from_validation
 from gateway.metrics import Metrics
+from gateway.operations.objectives import Kind, note, note_missed
 
 _MAX_UNDERRUNS = 100_000
 _MAX_SAMPLES = 1 << 40
@@ -62,8 +63,13 @@ class PlaybackReports:
         self._underruns = 0
         self._played_samples = 0
 
-    def take(self, message: dict[str, Any], sample_rate: int, sent_samples: int = _MAX_SAMPLES) -> None:
-        """Count what is new. `sent_samples`: nobody has played more than was sent. Raises ApiError: 422."""
+    def take(
+        self, message: dict[str, Any], kind: Kind, sample_rate: int, sent_samples: int = _MAX_SAMPLES
+    ) -> None:
+        """Count what is new of what is played. `sent_samples`: nobody has played more than was sent.
+
+        Raises ApiError: 422.
+        """
         try:
             report = PlaybackReport.model_validate(message)
         except ValidationError as error:
@@ -71,11 +77,13 @@ class PlaybackReports:
         metrics, now = self._metrics, self._clock()
         if self._counted_at is None and self._is_new:
             metrics.playback_clips.inc()
+            note(metrics, "underruns", kind, missed=False)
         elif self._counted_at is None:
             self._underruns, self._played_samples = report.underruns, report.played_samples
         if report.underruns > self._underruns:
             if not self._underruns:
                 metrics.playback_clips_with_underruns.inc()
+                note_missed(metrics, "underruns", kind)
             metrics.count_underruns(report.underruns - self._underruns, self._model)
             self._underruns = report.underruns
         played_samples = min(report.played_samples, sent_samples)

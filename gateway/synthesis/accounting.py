@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from gateway.operations.objectives import Kind, note_request
+
 if TYPE_CHECKING:
     from gateway.requests import TtsRequest
     from gateway.service import Gateway
@@ -29,13 +31,20 @@ class Account:
     generation_seconds: float
     """Since its first worker took it; 0 when none did."""
     migrations: int
-    protocol: str
+    kind: Kind
+    status: int | None = None
+    """Of its error, as HTTP has it; None for none."""
 
 
 def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     """One line of log and one count per request."""
     metrics = gateway.metrics
-    metrics.count_request(account.outcome, account.protocol)
+    metrics.count_request(account.outcome, account.kind.protocol)
+    note_request(
+        metrics, account.kind, outcome=account.outcome, status=account.status,
+        started=account.generation_seconds > 0, first_audio_seconds=account.first_audio_seconds,
+        promised_seconds=gateway.settings.objective_first_audio_seconds,
+    )  # fmt: skip
     metrics.audio_seconds.inc(account.audio_seconds)
     if account.first_audio_seconds is not None:
         metrics.first_audio_seconds.observe(account.first_audio_seconds)
@@ -46,7 +55,7 @@ def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     logger.info(
         "request",
         request_id=account.request_id,
-        protocol=account.protocol,
+        protocol=account.kind.protocol,
         outcome=account.outcome,
         voice=request.voice,
         characters=len(request.text),

@@ -20,6 +20,7 @@ from gateway.audio.delivery import Delivery
 from gateway.audio.formats import output_sample_rate
 from gateway.audio.output import Output
 from gateway.errors import ApiError
+from gateway.operations.objectives import Kind
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
 from gateway.slots.about import About
@@ -123,16 +124,16 @@ class Synthesis:
 
     async def run(self) -> Outcome:
         """Returns when the clip is complete. Raises ApiError."""
-        outcome = "client_gone"
+        outcome, status = "client_gone", None
         self._takes = self._new_takes()
         try:
             result = await self._run_in_time()
             outcome = result.finish_reason
         except ApiError as error:
-            outcome = error.code
+            outcome, status = error.code, error.status_code
             raise
         except Exception:
-            outcome = "internal_error"
+            outcome, status = "internal_error", 500
             raise
         finally:
             if self._times is not None:
@@ -140,7 +141,7 @@ class Synthesis:
             self._times = self._takes = None  # which refer to this
             if self._delivery is not None:
                 self._delivery.drop()
-            self._record(outcome)
+            self._record(outcome, status)
         return result
 
     async def _run_in_time(self) -> Outcome:
@@ -363,7 +364,14 @@ class Synthesis:
             migrations=self._attempts.migrations,
         )
 
-    def _record(self, outcome: str) -> None:
+    @property
+    def kind(self) -> Kind:
+        """Of which kind the request is, as far as it is known by now."""
+        model = self.clip.model.name if self.clip.model else self._request.model
+        tenant = self._standing.tenant
+        return Kind.of(model=model, voice=self._request.voice, protocol=self._protocol, tenant=tenant)
+
+    def _record(self, outcome: str, status: int | None) -> None:
         now, first_audio_at = time.monotonic(), self._attempts.hearing.first_audio_at
         account = Account(
             request_id=self._request_id,
@@ -373,7 +381,8 @@ class Synthesis:
             first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
             generation_seconds=0.0 if self._started_at is None else now - self._started_at,
             migrations=self._attempts.migrations,
-            protocol=self._protocol,
+            kind=self.kind,
+            status=status,
         )
         settle(self._gateway, self._request, account)
         self._witness.ended(outcome)

@@ -1,0 +1,84 @@
+"""What listeners are promised, and how often it is missed, for alerts that look at the rate of misses.
+
+    first_audio  of requests that were heard: the first audio came within `objective_first_audio_seconds`
+    lost         of requests that a worker took: they did not fail for a reason of the service's
+    refused      of requests that could have been served: there was room for them
+    underruns    of clips and live sessions whose player reported: it never had nothing to play
+
+Requests that their client ended, or that asked for what there is not, count for none of them. Two counters,
+all and the missed ones, make a rate over any window: missed / all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gateway.callers.identity import ADMINISTRATOR
+from gateway.metrics import Metrics
+from gateway.operations.overload import REFUSALS
+from gateway.voices.registry import is_id
+
+Objective = Literal["first_audio", "lost", "refused", "underruns"]
+OBJECTIVES: tuple[Objective, ...] = ("first_audio", "lost", "refused", "underruns")
+_CLIENTS = frozenset({"client_gone", "cancelled"})
+"""Outcomes of requests that their client ended."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of which kind a request is: labels with few values, whatever clients send."""
+
+    model: str
+    """Which spoke it; "" for none."""
+    voice: Literal["built_in", "custom"]
+    protocol: str
+    tenant: Literal["key", "administrator", "anonymous"]
+
+    @classmethod
+    def of(cls, *, model: str | None, voice: str, protocol: str, tenant: str) -> Kind:
+        """`voice`: a name or an id; `tenant`: whose request it is."""
+        if tenant == ADMINISTRATOR:
+            caller = "administrator"
+        else:
+            caller = "key" if tenant.startswith("key:") else "anonymous"
+        return cls(model or "", "custom" if is_id(voice) else "built_in", protocol, caller)
+
+
+def note(metrics: Metrics, objective: Objective, kind: Kind, *, missed: bool) -> None:
+    """One more that counts for an objective."""
+    metrics.objective_events.labels(*_labels(metrics, objective, kind)).inc()
+    if missed:
+        note_missed(metrics, objective, kind)
+
+
+def note_missed(metrics: Metrics, objective: Objective, kind: Kind) -> None:
+    """One that was counted already has missed it since."""
+    metrics.objective_misses.labels(*_labels(metrics, objective, kind)).inc()
+
+
+def _labels(metrics: Metrics, objective: Objective, kind: Kind) -> tuple[str, ...]:
+    return (objective, metrics.bounded_model(kind.model), kind.voice, kind.protocol, kind.tenant)
+
+
+def note_request(
+    metrics: Metrics,
+    kind: Kind,
+    *,
+    outcome: str,
+    status: int | None,
+    started: bool,
+    first_audio_seconds: float | None,
+    promised_seconds: float,
+) -> None:
+    """A request ended. `status`: that of its error, as HTTP has it, or None; `started`: a worker took it."""
+    if outcome in _CLIENTS:
+        return
+    if started:
+        failed = status is not None and status >= 500
+        note(metrics, "lost", kind, missed=failed)
+    no_room = not started and (outcome in REFUSALS or status == 503)
+    if started or no_room:
+        note(metrics, "refused", kind, missed=no_room)
+    if first_audio_seconds is not None:
+        note(metrics, "first_audio", kind, missed=first_audio_seconds > promised_seconds)

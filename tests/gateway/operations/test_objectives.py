@@ -1,0 +1,80 @@
+"""Which requests count for a promise, which of them miss it, and that labels stay few whatever is sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.metrics import Metrics
+from gateway.operations.objectives import OBJECTIVES, Kind, note, note_missed, note_request
+from tests.gateway.fleet import Fleet
+
+KIND = Kind("m", "built_in", "voxfleet", "anonymous")
+
+
+def counts(metrics: Metrics) -> dict[str, tuple[float, float]]:
+    """Objective -> how many count for it, and how many of them missed it."""
+    told: dict[str, dict[str, float]] = {name: {} for name in OBJECTIVES}
+    for family in metrics.registry.collect():
+        for sample in family.samples:
+            if sample.name.startswith("voxfleet_objective") and sample.name.endswith("_total"):
+                objective = sample.labels["objective"]
+                kind = "missed" if "misses" in sample.name else "all"
+                told[objective][kind] = told[objective].get(kind, 0) + sample.value
+    return {name: (each.get("all", 0), each.get("missed", 0)) for name, each in told.items() if each}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "started", "first_audio", "expected"),
+    [
+        ("stop", None, True, 0.4, {"lost": (1, 0), "refused": (1, 0), "first_audio": (1, 0)}),
+        ("stop", None, True, 1.5, {"lost": (1, 0), "refused": (1, 0), "first_audio": (1, 1)}),
+        ("worker_lost", 503, True, 0.4, {"lost": (1, 1), "refused": (1, 0), "first_audio": (1, 0)}),
+        ("internal_error", 500, True, None, {"lost": (1, 1), "refused": (1, 0)}),
+        ("queue_full", 429, False, None, {"refused": (1, 1)}),
+        ("no_worker", 503, False, None, {"refused": (1, 1)}),
+        ("too_many_streams", 429, False, None, {}),
+        ("unknown_voice", 404, False, None, {}),
+        ("client_gone", None, True, 0.4, {}),
+        ("cancelled", 499, True, 0.4, {}),
+    ],
+)
+async def test_what_counts_and_what_is_missed(
+    outcome: str,
+    status: int | None,
+    started: bool,
+    first_audio: float | None,
+    expected: dict[str, tuple[float, float]],
+) -> None:
+    metrics = Metrics(Fleet().pool)
+    note_request(
+        metrics, KIND, outcome=outcome, status=status, started=started, first_audio_seconds=first_audio,
+        promised_seconds=1.0,
+    )  # fmt: skip
+    assert counts(metrics) == expected
+
+
+async def test_a_clip_misses_later_what_it_counts_for_once() -> None:
+    metrics = Metrics(Fleet().pool)
+    note(metrics, "underruns", KIND, missed=False)
+    note_missed(metrics, "underruns", KIND)
+    assert counts(metrics) == {"underruns": (1, 1)}
+
+
+async def test_labels_are_few_whatever_is_sent() -> None:
+    metrics = Metrics(Fleet().pool)
+    for number in range(200):
+        kind = Kind.of(
+            model=f"m{number}", voice=f"voice {number}", protocol="voxfleet", tenant=f"10.0.0.{number}"
+        )
+        note(metrics, "lost", kind, missed=True)
+    note(metrics, "lost", Kind.of(model=None, voice="", protocol="voxfleet", tenant="key:a"), missed=False)
+    note(metrics, "lost", Kind.of(model="m0", voice="", protocol="voxfleet", tenant="admin"), missed=False)
+    series = [
+        sample.labels
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "voxfleet_objective_events_total"
+    ]
+    assert len({labels["model"] for labels in series}) <= 32
+    assert {labels["tenant"] for labels in series} == {"anonymous", "key", "administrator"}
+    assert {labels["voice"] for labels in series} == {"built_in"}

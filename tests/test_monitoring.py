@@ -1,0 +1,86 @@
+"""Alert rules, runbook and dashboard agree with the metrics; promtool and Grafana's own types judge them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from gateway.metrics import Metrics
+from tests.gateway.fleet import Fleet
+
+ROOT = Path(__file__).resolve().parents[1]
+MONITORING = ROOT / "deploy" / "monitoring"
+DASHBOARD = MONITORING / "grafana" / "voxfleet.json"
+METRIC = re.compile(r"\b((?:voxfleet|process)_[a-z_]+)\b")
+RULES = yaml.safe_load((MONITORING / "rules.yml").read_text())["groups"]
+ALERTS = [rule for group in RULES for rule in group["rules"] if "alert" in rule]
+
+
+def promtool(*arguments: str) -> None:
+    done = subprocess.run(
+        ["promtool", *arguments], cwd=MONITORING, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+async def known() -> set[str]:
+    """Names of all metrics, those of a family's samples included."""
+    names: set[str] = set()
+    for family in Metrics(Fleet().pool).registry.collect():
+        names |= {family.name, *(sample.name for sample in family.samples)}
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
+        names |= {family.name + suffix for suffix in suffixes.get(family.type, [])}
+    return names
+
+
+def queries() -> list[str]:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    return [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+def test_the_rules_do_what_their_tests_say() -> None:
+    promtool("check", "config", "prometheus.yml")
+    promtool("test", "rules", "rules.test.yml")
+
+
+def test_the_dashboard_is_one_that_grafana_reads(tmp_path: Path) -> None:
+    read = json.loads(DASHBOARD.read_text())
+    dashboard = Dashboard.from_json(read)
+    assert dashboard.title == "VoxFleet" and len(dashboard.panels or []) == len(read["panels"])
+    assert len({panel["id"] for panel in read["panels"]}) == len(read["panels"])
+    expressions = [query.replace("$__rate_interval", "5m") for query in queries()]
+    rules = [{"record": f"panel:{number}", "expr": each} for number, each in enumerate(expressions)]
+    file = tmp_path / "queries.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    promtool("check", "rules", str(file))
+
+
+async def test_every_metric_that_is_asked_for_exists(known: set[str]) -> None:
+    asked = [*queries(), *(rule["expr"] for group in RULES for rule in group["rules"])]
+    missing = {name for text in asked for name in METRIC.findall(text)} - known
+    assert missing == set()
+
+
+def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
+    text = (ROOT / "docs" / "runbook.md").read_text()
+    headings = set(re.findall(r"^## (\w+)$", text, re.MULTILINE))
+    assert headings == {rule["alert"] for rule in ALERTS}
+    for rule in ALERTS:
+        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
+        assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+def test_what_the_runbook_names_are_settings(known: set[str]) -> None:
+    from gateway.settings import GatewaySettings
+
+    text = (ROOT / "docs" / "runbook.md").read_text()
+    named = set(re.findall(r"`((?:session|min|anonymous|objective)_[a-z_]+)`", text))
+    assert named and named <= set(GatewaySettings.model_fields)
+    assert set(re.findall(r"`(voxfleet_[a-z_]+)`", text)) <= known
