@@ -1,8 +1,8 @@
 """`GET /api/events`: the admin page's live view, as server-sent events.
 
-Event "workers" carries what `GET /api/workers` answers, "queue" what `GET /api/queue` does; on every change,
-bundled over a fifth of a second, and once a second anyway. Event "log" brings new lines of the event log, at
-first the newest of this gateway.
+Event "workers" carries what `GET /api/workers` answers, "queue" what `GET /api/queue` does, "fleet" what `GET
+/api/fleet` does; on every change, bundled over a fifth of a second, and once a second anyway. Event "log"
+brings new lines of the event log, at first the newest of this gateway.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def _events(gateway: Gateway) -> AsyncIterator[str]:
             if lines:
                 yield _event("log", {"events": [line.describe() for line in lines]})
                 lines.clear()
-            yield _both(gateway.pool)
+            yield _event("fleet", gateway.operations.fleet.describe()) + _both(gateway.pool)
             await asyncio.sleep(_BUNDLE_SECONDS)
             try:
                 async with asyncio.timeout(_LONGEST_PAUSE_SECONDS - _BUNDLE_SECONDS):

@@ -52,7 +52,7 @@ SAYINGS = {
     "fleet_down": "a worker drains: at most {needed} of {running} were needed in the last {minutes} min",
     "fleet_down_idle": "the last worker drains: nobody asked for {model} in the last {minutes} min",
     "fleet_down_budget": "a worker drains: {running} run, and the budget allows {most}",
-    "fleet_budget": "{count} more workers are needed, and the budget does not allow them",
+    "fleet_budget": "{count} more workers are needed, and the limits of the fleet do not allow them",
     "fleet_starts_fail": "{failed} starts in a row failed; one at a time is tried",
     "order_count": "{count} workers, whatever is asked for" + _BY,
     "order_by_need": "as many workers as are needed" + _BY,

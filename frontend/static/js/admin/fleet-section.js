@@ -3,6 +3,7 @@
  */
 import { confirmed } from "../shared/confirm.js";
 import { byId, h } from "../shared/dom.js";
+import { FleetLines } from "./fleet-lines.js";
 import { KeyedList } from "./keyed-list.js";
 import { RequestList } from "./request-list.js";
 import { isOnlyServing } from "./serving.js";
@@ -13,6 +14,7 @@ import { WorkerCard } from "./worker-card.js";
 export class FleetSection {
   #command;
   #known = [];
+  #fleet = new FleetLines(byId("fleet"));
   #summary = new Summary(byId("summary"));
   #workers = new KeyedList(byId("workers"), ({ id }) => id, () => new WorkerCard((...steer) => this.#steer(...steer)));
   #queue;
@@ -25,12 +27,17 @@ export class FleetSection {
     this.#running = new RequestList("running", command);
   }
 
+  /** @param {object} answer of GET /api/fleet */
+  showFleet(answer) {
+    this.#fleet.show(answer);
+  }
+
   /** @param {object[]} workers of GET /api/workers */
   showWorkers(workers) {
     this.#known = workers;
     byId("workers").removeAttribute("aria-busy");
     this.#workers.show(workers);
-    if (workers.length === 0) byId("workers").append(noWorkers());
+    if (workers.length === 0) byId("workers").append(this.#fleet.runs ? noneNow() : noWorkers());
     this.#summary.showWorkers(workers);
   }
 
@@ -52,6 +59,10 @@ export class FleetSection {
     }
     await this.#command("POST", `/api/workers/${encodeURIComponent(id)}/${verb}`, t(`admin.said.${verb}`, { id }));
   }
+}
+
+function noneNow() {
+  return h("li", { class: "empty" }, h("span", { "data-i18n": "admin.fleetNone" }));
 }
 
 function noWorkers() {

@@ -1,9 +1,10 @@
 /**
  * The fleet as it changes: pushed by GET /api/events, polled every 2 s while that does not work.
  *
- * Events: "workers" and "queue" (detail: the JSON of /api/workers and /api/queue), "log" (new lines of the event
- * log as {events: [...]}; pushed only) and "mode" (detail: {mode: "live" | "polling" | "offline", error?}). The
- * server pushes at least every second, so a stream that is silent for longer than 5 s counts as broken.
+ * Events: "workers" and "queue" (detail: the JSON of /api/workers and /api/queue), "fleet" (that of /api/fleet) and
+ * "log" (new lines of the event log as {events: [...]}), both pushed only, and "mode" (detail: {mode: "live" |
+ * "polling" | "offline", error?}). The server pushes at least every second, so a stream that is silent for longer
+ * than 5 s counts as broken.
  */
 import { serverEvents } from "./server-events.js";
 
@@ -11,7 +12,7 @@ export const POLL_MS = 2000;
 export const SILENCE_MS = 5000;
 const POLLS_BETWEEN_STREAMS = 5;
 const KINDS = ["workers", "queue"];
-const PUSHED = [...KINDS, "log"];
+const PUSHED = [...KINDS, "fleet", "log"];
 
 const sleepMs = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 

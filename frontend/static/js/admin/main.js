@@ -58,6 +58,7 @@ class Admin {
 
   #listen() {
     const on = (type, action) => this.#feed.addEventListener(type, ({ detail }) => action(detail));
+    on("fleet", (answer) => this.#fleet.showFleet(answer));
     on("workers", ({ workers }) => this.#fleet.showWorkers(workers));
     on("queue", (answer) => this.#showQueue(answer));
     on("log", (answer) => this.#logged(answer));
