@@ -25,6 +25,8 @@ settle_seconds: 3
 idle_seconds: IDLE
 """
 
+pytestmark = pytest.mark.timeout(900)  # workers come and go for a minute, on a busy computer for more
+
 
 class Fleet:
     """A running fleet, and what operators do with it."""
