@@ -24,7 +24,7 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
-from voxfleet.fleet.commands import fleet_app
+from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
 
 app = typer.Typer(
@@ -271,7 +271,17 @@ def bench(
 
 
 @app.command()
-def doctor(config: ConfigOption = None) -> None:
+def doctor(
+    config: ConfigOption = None,
+    fleet: Annotated[
+        bool, typer.Option("--fleet", help="Look at a running service, not at this machine.")
+    ] = False,
+    url: Annotated[str | None, typer.Option(help="Its gateway, for --fleet.")] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="With --fleet: write a zip file for support, without secrets and texts."),
+    ] = None,
+) -> None:
     """Say what this machine has and what it lacks; fails when it cannot speak."""
     from voxfleet.doctor import Verdict, examine, render
     from voxfleet.settings import SettingsError, check_children, load_settings
@@ -283,7 +293,10 @@ def doctor(config: ConfigOption = None) -> None:
     except SettingsError as error:
         fail(error, 2)
     with console.status("looking around"):
-        findings = list(examine(settings, gateway.aligner))
+        if fleet:
+            findings = look_at_fleet(url, config, bundle)
+        else:
+            findings = list(examine(settings, gateway.aligner))
     console.print(render(findings))
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(1)

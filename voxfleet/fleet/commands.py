@@ -13,6 +13,7 @@ import typer
 from voxfleet.options import ConfigOption, fail
 
 if TYPE_CHECKING:
+    from voxfleet.doctor import Finding
     from voxfleet.fleet.desk import Counter
     from voxfleet.fleet.file import FleetFile
 
@@ -182,6 +183,24 @@ def render(
     for path in missing:
         typer.echo(f"first write {path}", err=True)
     typer.echo(f"kubectl apply -k {folder}")
+
+
+def look_at_fleet(url: str | None, config: Path | None, bundle: Path | None) -> list[Finding]:
+    """For `voxfleet doctor --fleet`: the findings, which are in `bundle` too where that is named."""
+    from voxfleet.fleet.checkup import judge, look
+    from voxfleet.fleet.desk import DeskError
+    from voxfleet.fleet.support import write_bundle
+    from voxfleet.settings import check_children
+
+    try:
+        counter = _counter(url, config)
+        seen = look(counter.url, counter.token)
+        findings = list(judge(seen))
+        if bundle is not None:
+            write_bundle(bundle, seen, findings, check_children(config)[0])
+    except (DeskError, OSError) as error:
+        fail(error)
+    return findings
 
 
 def _read(file: Path) -> FleetFile:

@@ -88,7 +88,7 @@ class Desk:
             answer = await self.http.request(method, path, json=json, timeout=_ANSWER_SECONDS)
         except httpx.HTTPError as error:
             raise DeskError(f"the gateway does not answer: {type(error).__name__}") from error
-        return _checked(answer)
+        return checked(answer)
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Counter:
             )
         except httpx.HTTPError as error:
             raise DeskError(f"no gateway answers at {self.url}: {type(error).__name__}") from error
-        return _checked(answer).json()
+        return checked(answer).json()
 
 
 def admin_headers(token: str) -> dict[str, str]:
@@ -157,7 +157,8 @@ def _kept(file: Path) -> str:
     return token
 
 
-def _checked(answer: httpx.Response) -> httpx.Response:
+def checked(answer: httpx.Response) -> httpx.Response:
+    """The answer. Raises DeskError with the gateway's words where it is none of success."""
     if answer.is_success:
         return answer
     try:

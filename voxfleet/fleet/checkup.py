@@ -1,0 +1,136 @@
+"""`voxfleet doctor --fleet`: what a running service has and what it lacks, asked of its gateway.
+
+`look` fetches what a gateway tells its operators, `judge` makes findings of it. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+from voxfleet import __version__
+from voxfleet.doctor import Finding, Verdict
+from voxfleet.fleet.desk import DeskError, admin_headers, checked
+
+PATHS = {
+    "version": "/version",
+    "workers": "/api/workers",
+    "queue": "/api/queue",
+    "storage": "/api/sessions/storage",
+    "fleet": "/api/fleet",
+    "log": "/api/log?limit=200",
+}
+_ANSWER_SECONDS = 10.0
+_CLOCK_SECONDS = 5.0
+_SERVING = ("IDLE", "BUSY")
+
+
+@dataclass
+class Look:
+    """What a gateway told: the answers by name of `PATHS`, its metrics, and how far its clock is ahead."""
+
+    url: str
+    answers: dict[str, Any] = field(default_factory=dict)
+    metrics: str = ""
+    clock_ahead_seconds: float = 0.0
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        return self.answers["workers"]["workers"]
+
+
+def look(url: str, token: str) -> Look:
+    """Ask the gateway at `url`. Raises DeskError."""
+    seen = Look(url)
+    try:
+        with httpx.Client(
+            base_url=url, headers=admin_headers(token), timeout=_ANSWER_SECONDS, trust_env=False
+        ) as client:
+            for name, path in PATHS.items():
+                answer = checked(client.get(path))
+                seen.answers[name] = answer.json()
+            seen.metrics = checked(client.get("/metrics")).text
+    except httpx.HTTPError as error:
+        raise DeskError(f"no gateway answers at {url}: {type(error).__name__}") from error
+    if told := answer.headers.get("date"):
+        seen.clock_ahead_seconds = parsedate_to_datetime(told).timestamp() - time.time()
+    return seen
+
+
+def judge(seen: Look) -> Iterator[Finding]:
+    """What is to be said of it, the most important first."""
+    yield _of_gateway(seen)
+    yield _of_workers(seen.workers)
+    yield from _of_each(seen.workers)
+    yield from _of_models(seen.workers)
+    yield _of_queue(seen)
+    yield _of_disk(seen.answers["storage"])
+    yield _of_clock(seen.clock_ahead_seconds)
+    if fleet := seen.answers["fleet"].get("fleet"):
+        kinds = ", ".join(f"{kind['kind']}: {kind['serving']} of {kind['wanted']}" for kind in fleet["kinds"])
+        yield Finding("Fleet", Verdict.OK, f"workers that serve, of those wanted: {kinds}")
+
+
+def _of_gateway(seen: Look) -> Finding:
+    version = seen.answers["version"]["version"]
+    if version != __version__:
+        return Finding("Gateway", Verdict.WARN, f"version {version} at {seen.url}, and this is {__version__}")
+    return Finding("Gateway", Verdict.OK, f"version {version} at {seen.url}")
+
+
+def _of_workers(workers: list[dict[str, Any]]) -> Finding:
+    serving = [worker for worker in workers if worker["health"] == "up" and worker["state"] in _SERVING]
+    told = f"{len(serving)} of {len(workers)} serve"
+    if serving:
+        return Finding("Workers", Verdict.OK, told)
+    loading = any(worker["state"] == "LOADING" for worker in workers)
+    return Finding("Workers", Verdict.WARN if loading else Verdict.FAIL, told)
+
+
+def _of_each(workers: list[dict[str, Any]]) -> Iterator[Finding]:
+    for worker in workers:
+        name = f"Worker {worker['id']}"
+        if worker["health"] != "up" or worker["state"] == "ERROR":
+            reason = worker.get("error") or worker.get("last_failure") or worker["health"]
+            yield Finding(name, Verdict.WARN, f"{worker['state']}: {reason}")
+        elif (pace := worker.get("rtf_p50")) and pace > 1:
+            yield Finding(name, Verdict.WARN, f"slower than speech: {pace:.2f} s of work a second of audio")
+
+
+def _of_models(workers: list[dict[str, Any]]) -> Iterator[Finding]:
+    revisions: dict[str, set[str]] = {}
+    for worker in workers:
+        if model := worker.get("model_info"):
+            revisions.setdefault(model["name"], set()).add(model["revision"])
+    for name, found in sorted(revisions.items()):
+        if len(found) > 1:
+            text = f"{len(found)} revisions of {name}: a stream cannot move between their workers"
+            yield Finding("Model", Verdict.WARN, text)
+        else:
+            yield Finding("Model", Verdict.OK, f"{name}, one revision")
+
+
+def _of_queue(seen: Look) -> Finding:
+    waiting = len(seen.answers["queue"]["queue"])
+    used = sum(worker["slots_used"] for worker in seen.workers)
+    total = sum(worker["slots_total"] or 0 for worker in seen.workers)
+    verdict = Verdict.WARN if waiting and used >= total else Verdict.OK
+    return Finding("Slots", verdict, f"{used} of {total} in use, {waiting} requests wait")
+
+
+def _of_disk(storage: dict[str, Any]) -> Finding:
+    free_gib, least = storage["free_bytes"] / 2**30, storage["limits"]["min_free_disk_gb"] or 0
+    verdict = Verdict.WARN if free_gib < 2 * least else Verdict.OK
+    return Finding("Disk", verdict, f"{free_gib:.1f} GiB free where recordings are kept")
+
+
+def _of_clock(ahead_seconds: float) -> Finding:
+    if abs(ahead_seconds) > _CLOCK_SECONDS:
+        text = f"the gateway's differs from this one's by {abs(ahead_seconds):.0f} s"
+        return Finding("Clock", Verdict.WARN, text)
+    return Finding("Clock", Verdict.OK, "the gateway's agrees with this one's")
