@@ -36,6 +36,7 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self._outcomes: set[str] = set()
         self._demand = pool.demand
+        self._workers = pool.workers
         self._models: set[str] = set()
         registry.register(_PoolCollector(pool))
         ProcessCollector(registry=registry)
@@ -166,10 +167,16 @@ class Metrics:
         self._demand.underran(model, count)
 
     def bounded_model(self, name: str) -> str:
-        """The name of a model as a label; "other" when workers have named too many."""
-        if name not in self._models and len(self._models) >= _MAX_MODELS:
-            return "other"
-        self._models.add(name)
+        """The name of a model as a label: "" for one that no worker has or had, since clients may name any;
+        "other" when workers have named too many.
+        """
+        if name not in self._models:
+            models = (worker.model for worker in self._workers.values())
+            if name not in {model.name for model in models if model is not None}:
+                return ""
+            if len(self._models) >= _MAX_MODELS:
+                return "other"
+            self._models.add(name)
         return name
 
     def render(self) -> bytes:

@@ -73,7 +73,9 @@ class LiveConnection:
             logger.exception("unhandled error", request_id=self._socket.request_id)
             outcome, problem = "internal_error", internal_error()
         finally:
-            self._hosted.settle(outcome)  # before the last word: who has heard it finds the recording whole
+            self._hosted.settle(
+                outcome, problem.status_code if problem else None
+            )  # before the last word: who has heard it finds the recording whole
         if problem is None:
             await self._socket.end(self._summary())
         else:

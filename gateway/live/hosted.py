@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import structlog
 
@@ -13,7 +14,7 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.states import Outlet
 from gateway.live.witness import LiveWitness
-from gateway.operations.objectives import Kind
+from gateway.operations.objectives import Kind, note_request
 from gateway.service import Gateway
 from gateway.slots.standing import Standing
 
@@ -76,14 +77,17 @@ class HostedSession:
         finally:
             self._gateway.live_sessions.discard(self.session)
 
-    def settle(self, outcome: str) -> None:
-        """One line and one count per session. The text is nobody's business."""
+    def settle(self, outcome: str, status: int | None = None) -> None:
+        """One line and one count per session; `status`: of the error that ended it. The text is nobody's
+        business.
+        """
         metrics, timeline = self._gateway.metrics, self.session.timeline
         metrics.live_sessions.labels(outcome, self._protocol).inc()
         self._gateway.operations.ended(outcome)
         self.witness.finish(outcome)
         if self.speech is None:
             return
+        self._note(outcome, status)
         metrics.live_utterances.inc(timeline.utterances)
         metrics.audio_seconds.inc(self.speech.audio_seconds)
         logger.info(
@@ -91,4 +95,13 @@ class HostedSession:
             utterances=timeline.utterances, cancellations=timeline.epoch,
             audio_seconds=round(self.speech.audio_seconds, 3),
             seconds=round(self.seconds, 3), migrations=self.speech.migrations,
+        )  # fmt: skip
+
+    def _note(self, outcome: str, status: int | None) -> None:
+        speech = self.speech
+        started = speech.model is not None
+        kind = replace(self.kind, voice=speech.voice_kind, model=speech.model or self.kind.model)
+        note_request(
+            self._gateway.metrics, kind, outcome=outcome, status=status, started=started,
+            first_audio_seconds=None, promised_seconds=self._gateway.settings.objective_first_audio_seconds,
         )  # fmt: skip

@@ -38,7 +38,7 @@ from gateway.streams.takes import Takes
 from gateway.synthesis.attempts import Attempts, as_api_error
 from gateway.synthesis.retakes import note_retake
 from gateway.timing.part import PartTimes
-from gateway.voices.resolution import Speaker
+from gateway.voices.resolution import Speaker, VoiceKind
 from gateway.workers.client import RequestRejected, WorkerRefused
 
 logger = structlog.get_logger(__name__)
@@ -92,6 +92,16 @@ class LiveSpeech:
         self._whole, self._hold, self._utterance = Interruption(), Interruption(), Interruption()
         self._sample_rate = 0
         self.audio_seconds = 0.0
+
+    @property
+    def model(self) -> str | None:
+        """Which speaks; None until a worker took the session."""
+        return self._model if self._sample_rate else None
+
+    @property
+    def voice_kind(self) -> VoiceKind:
+        """Of the voice, as far as it is known."""
+        return self._speaker.kind
 
     @property
     def migrations(self) -> int:

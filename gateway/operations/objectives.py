@@ -1,6 +1,7 @@
 """What listeners are promised, and how often it is missed, for alerts that look at the rate of misses.
 
-    first_audio  of requests that were heard: the first audio came within `objective_first_audio_seconds`
+    first_audio  of clips that were heard, bulk left out: the first audio came within
+                 `objective_first_audio_seconds`
     lost         of requests that a worker took: they did not fail for a reason of the service's
     refused      of requests that could have been served: there was room for them
     underruns    of clips and live sessions whose player reported: it never had nothing to play
@@ -18,6 +19,7 @@ from gateway.callers.identity import ADMINISTRATOR
 from gateway.metrics import Metrics
 from gateway.operations.overload import REFUSALS
 from gateway.voices.registry import is_id
+from gateway.voices.resolution import VoiceKind
 
 Objective = Literal["first_audio", "lost", "refused", "underruns"]
 OBJECTIVES: tuple[Objective, ...] = ("first_audio", "lost", "refused", "underruns")
@@ -31,7 +33,7 @@ class Kind:
 
     model: str
     """Which spoke it; "" for none."""
-    voice: Literal["built_in", "custom"]
+    voice: VoiceKind
     protocol: str
     tenant: Literal["key", "administrator", "anonymous"]
 

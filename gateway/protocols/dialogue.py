@@ -82,12 +82,12 @@ class Dialogue:
         try:
             self._hosted.open(self._start, caller)
         except ApiError as error:
-            self._hosted.settle(error.code)
+            self._hosted.settle(error.code, error.status_code)
             raise
 
     async def run(self) -> None:
         """Returns when `finish` was called and all is said, or after `cancel`. Raises ApiError."""
-        outcome = "client_gone"
+        outcome, status = "client_gone", None
         try:
             async with self._interruption:
                 if not self.cancelled:
@@ -96,14 +96,14 @@ class Dialogue:
         except _Cancelled:
             outcome = "cancelled"
         except ApiError as error:
-            outcome = error.code
+            outcome, status = error.code, error.status_code
             raise
         except Exception:
-            outcome = "internal_error"
+            outcome, status = "internal_error", 500
             logger.exception("unhandled error", request_id=self._request_id)
             raise internal_error() from None
         finally:
-            self._hosted.settle(outcome)
+            self._hosted.settle(outcome, status)
         if outcome == "stop" and self.has_text and not self._audible:
             self._be_silent()
 

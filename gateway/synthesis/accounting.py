@@ -34,6 +34,8 @@ class Account:
     kind: Kind
     status: int | None = None
     """Of its error, as HTTP has it; None for none."""
+    awaited: bool = True
+    """Somebody waits for its first audio: it is not bulk."""
 
 
 def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
@@ -42,7 +44,8 @@ def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     metrics.count_request(account.outcome, account.kind.protocol)
     note_request(
         metrics, account.kind, outcome=account.outcome, status=account.status,
-        started=account.generation_seconds > 0, first_audio_seconds=account.first_audio_seconds,
+        started=account.generation_seconds > 0,
+        first_audio_seconds=account.first_audio_seconds if account.awaited else None,
         promised_seconds=gateway.settings.objective_first_audio_seconds,
     )  # fmt: skip
     metrics.audio_seconds.inc(account.audio_seconds)

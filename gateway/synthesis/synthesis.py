@@ -25,7 +25,7 @@ from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
 from gateway.slots.about import About
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
+from gateway.slots.standing import Priority, Standing
 from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
 from gateway.streams.clip_times import ClipTimes, InOrder
@@ -369,7 +369,8 @@ class Synthesis:
         """Of which kind the request is, as far as it is known by now."""
         model = self.clip.model.name if self.clip.model else self._request.model
         tenant = self._standing.tenant
-        return Kind.of(model=model, voice=self._request.voice, protocol=self._protocol, tenant=tenant)
+        kind = Kind.of(model=model, voice=self._request.voice, protocol=self._protocol, tenant=tenant)
+        return replace(kind, voice=self._speaker.kind)
 
     def _record(self, outcome: str, status: int | None) -> None:
         now, first_audio_at = time.monotonic(), self._attempts.hearing.first_audio_at
@@ -383,6 +384,7 @@ class Synthesis:
             migrations=self._attempts.migrations,
             kind=self.kind,
             status=status,
+            awaited=self._standing.priority is not Priority.BULK,
         )
         settle(self._gateway, self._request, account)
         self._witness.ended(outcome)

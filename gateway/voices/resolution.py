@@ -11,7 +11,7 @@ What a speaker has encoded it keeps, so a clip goes on when its voice is deleted
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
+from typing import Any, Literal
 
 from gateway.database import Voice
 from gateway.requests import TtsRequest
@@ -30,8 +30,14 @@ def features_for(voice: Voice) -> frozenset[str]:
     return frozenset((REFERENCE, PROMPT) if voice.transcript else (REFERENCE,))
 
 
+VoiceKind = Literal["built_in", "custom", "recording"]
+"""A voice of the model, one that was kept, or a recording that came with the request."""
+
+
 class Speaker:
     """A voice that the workers have by name."""
+
+    kind: VoiceKind = "built_in"
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,6 +65,7 @@ class CustomSpeaker(Speaker):
         self.title = voice.name
         self._voice = voice
         self._latents = latents
+        self.kind = "recording" if isinstance(latents, PassingLatents) else "custom"
         self._made: dict[str, Conditioning] = {}
         """By revision of the model."""
 

@@ -6,7 +6,12 @@ import pytest
 
 from gateway.metrics import Metrics
 from gateway.operations.objectives import OBJECTIVES, Kind, note, note_missed, note_request
-from tests.gateway.fleet import Fleet
+from gateway.requests import TtsRequest
+from gateway.slots.standing import Priority, Standing
+from gateway.synthesis.synthesis import Synthesis
+from tests.gateway.fleet import Fleet, describe_model
+from tests.gateway.scripted_worker import Act, ScriptedWorker
+from tests.gateway.streams.test_relay import TEXT, Ear, gateway_of
 
 KIND = Kind("m", "built_in", "voxfleet", "anonymous")
 
@@ -60,21 +65,46 @@ async def test_a_clip_misses_later_what_it_counts_for_once() -> None:
     assert counts(metrics) == {"underruns": (1, 1)}
 
 
-async def test_labels_are_few_whatever_is_sent() -> None:
-    metrics = Metrics(Fleet().pool)
+def labels_of(metrics: Metrics) -> list[dict[str, str]]:
+    return [
+        sample.labels
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "voxfleet_objective_events_total"
+    ]
+
+
+async def test_clients_make_no_labels() -> None:
+    metrics = Metrics(Fleet(1).pool)
     for number in range(200):
         kind = Kind.of(
             model=f"m{number}", voice=f"voice {number}", protocol="voxfleet", tenant=f"10.0.0.{number}"
         )
         note(metrics, "lost", kind, missed=True)
     note(metrics, "lost", Kind.of(model=None, voice="", protocol="voxfleet", tenant="key:a"), missed=False)
-    note(metrics, "lost", Kind.of(model="m0", voice="", protocol="voxfleet", tenant="admin"), missed=False)
-    series = [
-        sample.labels
-        for family in metrics.registry.collect()
-        for sample in family.samples
-        if sample.name == "voxfleet_objective_events_total"
-    ]
-    assert len({labels["model"] for labels in series}) <= 32
-    assert {labels["tenant"] for labels in series} == {"anonymous", "key", "administrator"}
-    assert {labels["voice"] for labels in series} == {"built_in"}
+    note(metrics, "lost", Kind.of(model="alpha", voice="", protocol="voxfleet", tenant="admin"), missed=False)
+    told = {(labels["model"], labels["voice"], labels["tenant"]) for labels in labels_of(metrics)}
+    assert told == {
+        ("", "built_in", "anonymous"), ("", "built_in", "key"), ("alpha", "built_in", "administrator"),
+    }  # fmt: skip
+
+
+async def test_workers_make_few_labels_and_a_model_that_is_gone_keeps_its_own() -> None:
+    fleet = Fleet(1)
+    metrics, worker = Metrics(fleet.pool), fleet.workers[0]
+    for number in range(100):
+        worker.model = describe_model(f"m{number}")
+        note(metrics, "lost", Kind(f"m{number}", "built_in", "voxfleet", "key"), missed=False)
+    note(metrics, "lost", Kind("m0", "built_in", "voxfleet", "key"), missed=True)
+    models = {labels["model"] for labels in labels_of(metrics)}
+    assert len(models) == 31
+    assert {"m0", "other"} <= models
+
+
+async def test_a_bulk_clip_is_not_late() -> None:
+    async with gateway_of(ScriptedWorker([Act()]), objective_first_audio_seconds=1e-9) as gateway:
+        for priority, late in ((Priority.BULK, None), (Priority.DEFAULT, (1, 1))):
+            request, standing = TtsRequest(text=TEXT), Standing("key:shop", priority)
+            await Synthesis(gateway, request, "r1", Ear(), standing).run()
+            assert counts(gateway.metrics).get("first_audio") == late
+        assert {labels["tenant"] for labels in labels_of(gateway.metrics)} == {"key"}
