@@ -25,6 +25,11 @@ class Disk:
         """What `check` found out last."""
 
     @property
+    def reserved_bytes(self) -> int:
+        """What `check` leaves free."""
+        return self._min_free_bytes
+
+    @property
     def free_bytes(self) -> int:
         """What a process without privileges may still write. Raises OSError."""
         return _free(self._status())

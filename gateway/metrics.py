@@ -17,8 +17,10 @@ from prometheus_client import (
 )
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from gateway.disk import Disk
 from gateway.slots.pool import WorkerPool
 from gateway.version import VERSION
+from worker.protocol import WorkerState
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _RATIOS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.25, 1.5, 2, 5, 10)
@@ -32,13 +34,16 @@ _MAX_MODELS = 30
 class Metrics:
     """One registry per gateway; `render()` is what /metrics answers."""
 
-    def __init__(self, pool: WorkerPool) -> None:
+    def __init__(self, pool: WorkerPool, disk: Disk | None = None) -> None:
+        """`disk`: whose free space is told, if any."""
         self.registry = registry = CollectorRegistry()
         self._outcomes: set[str] = set()
         self._demand = pool.demand
         self._workers = pool.workers
         self._models: set[str] = set()
         registry.register(_PoolCollector(pool))
+        if disk is not None:
+            registry.register(_DiskCollector(disk))
         ProcessCollector(registry=registry)
         build = Gauge("voxfleet_build_info", "Version of the gateway.", ["version"], registry=registry)
         build.labels(VERSION).set(1)
@@ -184,6 +189,22 @@ class Metrics:
         return generate_latest(self.registry)
 
 
+class _DiskCollector:
+    """Free space where the data folder is, read when it is asked for; missing when there is no answer."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def collect(self) -> Iterator[Metric]:
+        reserve = self._disk.reserved_bytes
+        yield GaugeMetricFamily("voxfleet_disk_reserve_bytes", "That recordings leave free.", value=reserve)
+        try:
+            free = self._disk.free_bytes
+        except OSError:
+            return
+        yield GaugeMetricFamily("voxfleet_disk_free_bytes", "Free where data_dir is.", value=free)
+
+
 class _PoolCollector:
     """What the pool and its workers know, read when it is asked for: a worker that is forgotten has none."""
 
@@ -193,6 +214,7 @@ class _PoolCollector:
     def collect(self) -> Iterator[Metric]:
         workers = self._pool.workers.values()
         yield GaugeMetricFamily("voxfleet_queue_length", "Requests waiting.", value=len(self._pool.queue))
+        yield GaugeMetricFamily("voxfleet_queue_limit", "Requests that may wait.", value=self._pool.max_queue)
         running = sum(len(worker.leases) for worker in workers)
         yield GaugeMetricFamily("voxfleet_running_requests", "Requests that hold a slot.", value=running)
         tasks = len(asyncio.all_tasks())
@@ -206,7 +228,14 @@ class _PoolCollector:
         flaws = CounterMetricFamily(
             "voxfleet_worker_flaws", "Parts of texts that went wrong on a worker.", labels=["worker", "flaw"]
         )
+        lost = GaugeMetricFamily(
+            "voxfleet_worker_engine_lost",
+            "1 when the worker says that its engine does not work.",
+            labels=["worker"],
+        )
         for worker in workers:
+            is_lost = worker.status is not None and worker.status.state is WorkerState.ERROR
+            lost.add_metric([worker.id], float(is_lost))
             up.add_metric([worker.id], float(worker.serving))
             total.add_metric([worker.id], worker.slots_total)
             used.add_metric([worker.id], len(worker.leases))
@@ -214,7 +243,7 @@ class _PoolCollector:
                 failures.add_metric([worker.id, reason], count)
             for flaw, count in worker.figures.flaws.items():
                 flaws.add_metric([worker.id, flaw], count)
-        yield from (up, total, used, failures, flaws)
+        yield from (up, lost, total, used, failures, flaws)
         yield from _demand_of(self._pool)
 
 

@@ -76,7 +76,7 @@ class Gateway:
         self.callers = Callers(settings, _kept(settings.admin_token, settings, ADMIN_TOKEN))
         self.database = Database(settings.database)
         self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))
-        self.metrics = Metrics(self.pool)
+        self.metrics = Metrics(self.pool, self.disk)
         self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
         self._leaving: set[str] = set()

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from gateway.disk import Disk
 from gateway.metrics import Metrics
 from tests.gateway.fleet import Fleet
 
@@ -30,10 +31,10 @@ def promtool(*arguments: str) -> None:
 
 
 @pytest.fixture
-async def known() -> set[str]:
+async def known(tmp_path: Path) -> set[str]:
     """Names of all metrics, those of a family's samples included."""
     names: set[str] = set()
-    for family in Metrics(Fleet().pool).registry.collect():
+    for family in Metrics(Fleet().pool, Disk(tmp_path, 1)).registry.collect():
         names |= {family.name, *(sample.name for sample in family.samples)}
         suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
         names |= {family.name + suffix for suffix in suffixes.get(family.type, [])}
