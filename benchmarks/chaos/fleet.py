@@ -162,6 +162,10 @@ class ChaosFleet:
         running = (entry for entry in queue["running"] if entry["worker_id"] == f"w{index}")
         return Fault(time.perf_counter(), index, frozenset(entry["request_id"] for entry in running))
 
+    async def runs(self, index: int) -> bool:
+        """Whether a worker speaks for somebody."""
+        return bool((await self._fault(index)).request_ids)
+
     # ------------------------------------------------------------------------------------------------ waiting
 
     async def until_serving(self, gateway: int | None = None) -> None:
