@@ -151,6 +151,14 @@ class Metrics:
         self.objective_misses = Counter(
             "voxfleet_objective_misses_total", "Those of them that missed it.", kinds, registry=registry
         )
+        self.objective_budget = Gauge(
+            "voxfleet_objective_budget", "Share of events that may miss the objective, in 30 days.",
+            ["objective"], registry=registry,
+        )  # fmt: skip
+        self.objective_seconds = Gauge(
+            "voxfleet_objective_first_audio_seconds", "The first audio is promised within this time.",
+            registry=registry,
+        )  # fmt: skip
         self.encode_seconds = Histogram(
             "voxfleet_encode_seconds",
             "Time to encode a clip.",
@@ -251,7 +259,7 @@ _OF_MODELS = (
     ("requests", "Speech requests that were let in."),
     ("audio_seconds_asked", "Seconds of audio that they asked for, as estimated."),
     ("first_audios", "First audios of clips that somebody waited for."),
-    ("late", "Of these, later than the objective of the fleet, or 1 s."),
+    ("late", "Of these, later than the objective."),
     ("refused", "Requests refused for lack of capacity."),
     ("underruns", "Times that a player had nothing to play."),
 )

@@ -24,6 +24,7 @@ from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
 from gateway.lexicons import Lexicons
 from gateway.metrics import Metrics
 from gateway.operations import Operations
+from gateway.operations.objectives import promise
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings
 from gateway.slots.estimates import EtaTuning, ServiceTime
@@ -77,6 +78,8 @@ class Gateway:
         self.database = Database(settings.database)
         self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))
         self.metrics = Metrics(self.pool, self.disk)
+        promise(self.metrics, settings)
+        self.pool.demand.objective_seconds = settings.objective_first_audio_seconds
         self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
         self._leaving: set[str] = set()

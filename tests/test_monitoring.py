@@ -13,6 +13,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from gateway.disk import Disk
 from gateway.metrics import Metrics
+from scripts import prometheus_rule
 from tests.gateway.fleet import Fleet
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,6 +50,21 @@ def queries() -> list[str]:
 def test_the_rules_do_what_their_tests_say() -> None:
     promtool("check", "config", "prometheus.yml")
     promtool("test", "rules", "rules.test.yml")
+
+
+def test_every_alert_has_a_test_that_makes_it_fire() -> None:
+    tests = yaml.safe_load((MONITORING / "rules.test.yml").read_text())["tests"]
+    cases = [case for test in tests for case in test.get("alert_rule_test", [])]
+    fired = {
+        (case["alertname"], alert["exp_labels"]["severity"]) for case in cases for alert in case["exp_alerts"]
+    }
+    assert fired == {(rule["alert"], rule["labels"]["severity"]) for rule in ALERTS}
+
+
+def test_the_rules_of_the_prometheus_operator_are_the_same() -> None:
+    assert prometheus_rule.TARGET.read_text() == prometheus_rule.prometheus_rule()
+    manifest = yaml.safe_load(prometheus_rule.TARGET.read_text())
+    assert (manifest["kind"], manifest["spec"]["groups"]) == ("PrometheusRule", RULES)
 
 
 def test_the_dashboard_is_one_that_grafana_reads(tmp_path: Path) -> None:

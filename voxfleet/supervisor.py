@@ -18,6 +18,7 @@ import asyncio
 import os
 import secrets
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -64,6 +65,8 @@ class ServePlan:
     data_dir: Path | None = None
     """Where the gateway keeps the admin token that it makes; None where the settings name one."""
     shutdown_seconds: float = 5.0
+    gateway_environment: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the gateway that come from elsewhere."""
     policy: RestartPolicy = field(default_factory=RestartPolicy)
 
     @property
@@ -181,6 +184,7 @@ class Supervisor:
             "gateway", host=plan.host, port=plan.port, workers=workers, config=plan.config
         )
         environment = {SECRET_VARIABLE: secret, "VOXFLEET_SHUTDOWN_SECONDS": str(plan.shutdown_seconds)}
+        environment |= plan.gateway_environment
         return Service("gateway", command, environment, self._probe_gateway, self, plan.policy)
 
     def _probe_worker(self, port: int, secret: str) -> Probe:

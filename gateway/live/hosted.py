@@ -14,7 +14,7 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.states import Outlet
 from gateway.live.witness import LiveWitness
-from gateway.operations.objectives import Kind, note_request
+from gateway.operations.objectives import Kind, note, note_request
 from gateway.service import Gateway
 from gateway.slots.standing import Standing
 
@@ -56,6 +56,7 @@ class HostedSession:
             gateway, self.session, start, self._request_id, standing, self.witness, self._protocol
         )
         self.session.voice = self.speech
+        self.session.first_audio.heard = self._heard_first
         self.session.tenant = standing.tenant
         self.kind = Kind.of(
             model=start.model, voice=start.voice, protocol=self._protocol, tenant=standing.tenant
@@ -97,11 +98,19 @@ class HostedSession:
             seconds=round(self.seconds, 3), migrations=self.speech.migrations,
         )  # fmt: skip
 
-    def _note(self, outcome: str, status: int | None) -> None:
+    @property
+    def _kind_by_now(self) -> Kind:
         speech = self.speech
-        started = speech.model is not None
-        kind = replace(self.kind, voice=speech.voice_kind, model=speech.model or self.kind.model)
+        return replace(self.kind, voice=speech.voice_kind, model=speech.model or self.kind.model)
+
+    def _heard_first(self, seconds: float) -> None:
+        """The first audio of an utterance that the listener waited for."""
+        promised_seconds = self._gateway.settings.objective_first_audio_seconds
+        note(self._gateway.metrics, "first_audio", self._kind_by_now, missed=seconds > promised_seconds)
+
+    def _note(self, outcome: str, status: int | None) -> None:
+        started = self.speech.model is not None
         note_request(
-            self._gateway.metrics, kind, outcome=outcome, status=status, started=started,
+            self._gateway.metrics, self._kind_by_now, outcome=outcome, status=status, started=started,
             first_audio_seconds=None, promised_seconds=self._gateway.settings.objective_first_audio_seconds,
         )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.errors import ApiError
+from gateway.live.first_audio import FirstAudio
 from gateway.live.splitter import SentenceSplitter
 from gateway.live.states import Outlet, State, Voice
 from gateway.live.timeline import Timeline, Utterance
@@ -38,6 +39,7 @@ class LiveSession:
     ) -> None:
         self.timeline = Timeline()
         self.splitter = SentenceSplitter()
+        self.first_audio = FirstAudio(clock)
         self.sample_rate = 0
         """Of the audio that the client gets; known with the first slot."""
         self.tenant = ""
@@ -132,6 +134,7 @@ class LiveSession:
     def cancel(self, played_samples: int) -> None:
         """Barge-in: a new epoch begins, and nothing of the old one follows."""
         self._flush.clear()
+        self.first_audio.forget()
         dropped_samples = self._outlet.drop_audio()
         self._cutting = self.voice.cut()
         rest_characters = self.splitter.clear()
@@ -150,6 +153,7 @@ class LiveSession:
         if self.paused or self.stopping:
             return
         self.paused = True
+        self.first_audio.forget()
         self._limit.set(self._settings.live_pause_seconds, self._paused_too_long)
         self._ask(True)
 
@@ -229,6 +233,7 @@ class LiveSession:
         """Audio of the current utterance goes out: s16le samples."""
         samples = len(pcm) // 2
         self._outlet.audio(pcm)
+        self.first_audio.came()
         self.timeline.heard(samples)
         self._idle.touch(samples / self.sample_rate)
 
@@ -271,11 +276,14 @@ class LiveSession:
             self._outlet.tell({"type": kind, "epoch": self.timeline.epoch, **fields})
 
     def _add(self, sentences: list[str]) -> None:
+        silent = not self.timeline
         for sentence in sentences:
             self.timeline.add(sentence)
         if self.timeline:
             if not self.paused:
                 self._let_go = False
+                if silent:
+                    self.first_audio.awaited()
             self.voice.wake()
 
     def _ask(self, paused: bool) -> None:

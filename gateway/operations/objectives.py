@@ -1,13 +1,14 @@
 """What listeners are promised, and how often it is missed, for alerts that look at the rate of misses.
 
-    first_audio  of clips that were heard, bulk left out: the first audio came within
-                 `objective_first_audio_seconds`
+    first_audio  of clips that were heard, bulk left out, and of live utterances that came while nothing was
+                 said: the first audio came within `objective_first_audio_seconds`
     lost         of requests that a worker took: they did not fail for a reason of the service's
     refused      of requests that could have been served: there was room for them
     underruns    of clips and live sessions whose player reported: it never had nothing to play
 
 Requests that their client ended, or that asked for what there is not, count for none of them. Two counters,
-all and the missed ones, make a rate over any window: missed / all.
+all and the missed ones, make a rate over any window: missed / all. The share that may be missed, the budget,
+is a setting and a metric.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Literal
 from gateway.callers.identity import ADMINISTRATOR
 from gateway.metrics import Metrics
 from gateway.operations.overload import REFUSALS
+from gateway.settings import GatewaySettings
 from gateway.voices.registry import is_id
 from gateway.voices.resolution import VoiceKind
 
@@ -25,6 +27,13 @@ Objective = Literal["first_audio", "lost", "refused", "underruns"]
 OBJECTIVES: tuple[Objective, ...] = ("first_audio", "lost", "refused", "underruns")
 _CLIENTS = frozenset({"client_gone", "cancelled"})
 """Outcomes of requests that their client ended."""
+
+
+def promise(metrics: Metrics, settings: GatewaySettings) -> None:
+    """Say what is promised, for the rules that judge it."""
+    metrics.objective_seconds.set(settings.objective_first_audio_seconds)
+    for name in OBJECTIVES:
+        metrics.objective_budget.labels(name).set(getattr(settings, f"objective_{name}_budget"))
 
 
 @dataclass(frozen=True)

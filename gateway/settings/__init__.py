@@ -7,6 +7,7 @@ storage.py    What is kept, where, how much of it and for how long.
 speech.py     What may be asked for, and how it is spoken.
 live.py       Live sessions.
 streams.py    How long requests wait and last, and what follows a fault.
+objectives.py What listeners are promised, and how often that may be missed.
 kinds.py      Kinds of values that several settings have.
 
 Sources, the later wins: the `gateway:` section of a YAML file, files of secrets (`sockets/secret_files.py`),
@@ -29,6 +30,7 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 from gateway.settings.callers import CallerSettings
 from gateway.settings.listening import ListeningSettings
 from gateway.settings.live import LiveSettings
+from gateway.settings.objectives import ObjectiveSettings
 from gateway.settings.speech import SpeechSettings
 from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
@@ -46,6 +48,7 @@ class GatewaySettings(
     SpeechSettings,
     LiveSettings,
     StreamSettings,
+    ObjectiveSettings,
     BaseSettings,
 ):
     """Limits, deadlines and addresses of one gateway process."""

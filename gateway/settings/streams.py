@@ -30,8 +30,6 @@ class StreamSettings(BaseModel):
     """How often a part of a text that went wrong is spoken again; 0: never."""
     retry_ratio: Annotated[float, Field(ge=0, le=1)] = 0.2
     """Retries per request, over ten seconds, that the gateway affords on top of the loss of one worker."""
-    objective_first_audio_seconds: Seconds = 1.0
-    """What is promised: the first audio within this time of the request. Metrics and alerts go by it."""
     resume_secret: OptionalSecret = None
     """What resume tokens are sealed with; the same at all gateways. None: a secret that is made at the first
     start and kept in `data_dir`.

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gateway.settings import GatewaySettings
 from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
 from voxfleet.settings import SettingsError, problems_of, read_yaml
@@ -54,8 +55,26 @@ class WorkersSection(_Section):
 
 
 class ObjectiveSection(_Section):
+    """What listeners are promised: for the autoscaler, and for the metrics and alerts of the gateways."""
+
     first_audio_seconds: Seconds = 1.0
     attained: Annotated[float, Field(ge=0.5, le=0.9999)] = 0.995
+
+    def gateway_variables(self) -> dict[str, str]:
+        """The same as settings of a gateway, by the names that they have in its environment."""
+        return {
+            "VOXFLEET_OBJECTIVE_FIRST_AUDIO_SECONDS": f"{self.first_audio_seconds:g}",
+            "VOXFLEET_OBJECTIVE_FIRST_AUDIO_BUDGET": f"{1 - self.attained:g}",
+        }
+
+    def or_those_of(self, gateway: GatewaySettings) -> ObjectiveSection:
+        """With the gateway's settings for what the file does not say."""
+        settings = {
+            "first_audio_seconds": gateway.objective_first_audio_seconds,
+            "attained": 1 - gateway.objective_first_audio_budget,
+        }
+        said = self.model_dump(include=self.model_fields_set)
+        return ObjectiveSection(**{**settings, **said})
 
 
 class BudgetSection(_Section):

@@ -72,7 +72,7 @@ def _check_ours(folder: Path) -> None:
 
 def _write_whole(fleet: FleetFile, folder: Path) -> None:
     section = fleet.kubernetes
-    patches = _whole_patches(section, folder)
+    patches = _whole_patches(fleet, folder)
     whole = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -103,8 +103,9 @@ def _components(section: KubernetesSection) -> list[str]:
     ]
 
 
-def _whole_patches(section: KubernetesSection, folder: Path) -> list[str]:
-    patches = [_dump(folder / "gateway.yaml", _gateway_patch(section))]
+def _whole_patches(fleet: FleetFile, folder: Path) -> list[str]:
+    section = fleet.kubernetes
+    patches = [_dump(folder / "gateway.yaml", _gateway_patch(fleet))]
     if section.gateways.most > 1:
         patches.append(_dump(folder / "autoscaler.yaml", _autoscaler_patch(section)))
     if section.expose == "ingress":
@@ -160,8 +161,12 @@ def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: PodS
     return _pod_patch("voxfleet-worker", section.drain_seconds + SPARE_SECONDS, container)
 
 
-def _gateway_patch(section: KubernetesSection) -> dict[str, Any]:
-    variables = {"VOXFLEET_SHUTDOWN_SECONDS": section.drain_seconds}
+def _gateway_patch(fleet: FleetFile) -> dict[str, Any]:
+    section = fleet.kubernetes
+    variables = {
+        "VOXFLEET_SHUTDOWN_SECONDS": section.drain_seconds,
+        **fleet.objective.gateway_variables(),
+    }
     if section.host:
         variables |= {
             "VOXFLEET_ALLOWED_HOSTS": f"{section.host},*.svc,*.svc.cluster.local",

@@ -286,3 +286,48 @@ def test_a_gateway_that_ends_lets_speech_finish_and_ends_the_others(stage: Stage
     for other in (silent, paused):
         other.session.shut_down(reason)
         assert other.failure is reason
+
+
+def test_the_wait_for_an_utterance_is_measured_where_nothing_is_said_before_it(stage: Stage) -> None:
+    waits: list[float] = []
+    stage.session.first_audio.heard = waits.append
+    stage.session.append("This is the first sentence. Here is the second one. And")
+    stage.clock.advance(0.75)
+    stage.lease()
+    for _ in range(2):
+        stage.begin()
+        stage.speak()
+        stage.speak()
+        stage.clock.advance(1)
+        stage.finish()
+    assert waits == [0.75]  # the second was made while the first could be heard
+    stage.session.flush()
+    stage.clock.advance(0.25)
+    stage.begin()
+    stage.speak()
+    assert waits == [0.75, 0.25]
+
+
+def test_what_is_paused_or_cut_off_is_not_waited_for(stage: Stage) -> None:
+    waits: list[float] = []
+    stage.session.first_audio.heard = waits.append
+    stage.lease()
+    stage.session.append("One sentence. ")
+    stage.session.flush()
+    stage.session.pause()
+    stage.clock.advance(10)
+    stage.session.resume()
+    stage.begin()
+    stage.speak()
+    stage.finish()
+    stage.session.append("Another one. ")
+    stage.session.flush()
+    stage.begin()
+    stage.session.cancel(0)
+    stage.settle()
+    assert waits == []
+    stage.session.append("The last one. ")
+    stage.session.flush()
+    stage.begin()
+    stage.speak()
+    assert waits == [0.0]

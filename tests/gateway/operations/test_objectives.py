@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gateway.callers.identity import Caller
+from gateway.live.hosted import HostedSession
+from gateway.live.messages import Start
 from gateway.metrics import Metrics
-from gateway.operations.objectives import OBJECTIVES, Kind, note, note_missed, note_request
+from gateway.operations.objectives import OBJECTIVES, Kind, note, note_missed, note_request, promise
 from gateway.requests import TtsRequest
+from gateway.settings import GatewaySettings
 from gateway.slots.standing import Priority, Standing
 from gateway.synthesis.synthesis import Synthesis
+from gateway.timing.part import PartTimes
 from tests.gateway.fleet import Fleet, describe_model
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.streams.test_relay import TEXT, Ear, gateway_of
@@ -107,4 +114,40 @@ async def test_a_bulk_clip_is_not_late() -> None:
             request, standing = TtsRequest(text=TEXT), Standing("key:shop", priority)
             await Synthesis(gateway, request, "r1", Ear(), standing).run()
             assert counts(gateway.metrics).get("first_audio") == late
+        assert {labels["tenant"] for labels in labels_of(gateway.metrics)} == {"key"}
+
+
+async def test_what_is_promised_is_told_as_metrics() -> None:
+    metrics = Metrics(Fleet().pool)
+    promise(metrics, GatewaySettings(objective_first_audio_seconds=0.4, objective_lost_budget=0.25))
+    value = metrics.registry.get_sample_value
+    assert value("voxfleet_objective_first_audio_seconds") == 0.4
+    assert value("voxfleet_objective_budget", {"objective": "lost"}) == 0.25
+    assert all(value("voxfleet_objective_budget", {"objective": name}) for name in OBJECTIVES)
+
+
+class Outlet:
+    """A live client that hears and says nothing."""
+
+    def tell(self, message: dict[str, Any]) -> None: ...
+
+    def audio(self, pcm: bytes) -> None: ...
+
+    def timed(self, index: int, epoch: int, part: PartTimes) -> None: ...
+
+    def drop_audio(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(("promised_seconds", "missed"), [(1e-9, 1), (600.0, 0)])
+async def test_the_first_audio_of_a_live_utterance_counts(promised_seconds: float, missed: int) -> None:
+    async with gateway_of(ScriptedWorker([Act()]), objective_first_audio_seconds=promised_seconds) as gateway:
+        assert gateway.pool.demand.objective_seconds == promised_seconds
+        hosted = HostedSession(gateway, Outlet(), "r1", "voxfleet")
+        hosted.open(Start(type="start", seed=7), Caller("key:shop", Priority.DEFAULT))
+        hosted.session.append(TEXT)
+        hosted.session.stop()
+        await hosted.run()
+        hosted.settle("stop")
+        assert counts(gateway.metrics)["first_audio"] == (1, missed)
         assert {labels["tenant"] for labels in labels_of(gateway.metrics)} == {"key"}

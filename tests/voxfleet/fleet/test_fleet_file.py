@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gateway.settings import GatewaySettings
 from tests.voxfleet.conftest import ROOT
 from voxfleet.cli import app
 from voxfleet.fleet.file import read_fleet_file
@@ -120,3 +121,16 @@ def test_the_file_of_the_documents_is_a_good_one(tmp_path: Path) -> None:
     document = (ROOT / "docs" / "fleet.md").read_text()
     example = document.split("```yaml\n")[1].split("```")[0]
     assert [kind.name for kind in read_fleet_file(written(example, tmp_path)).rules().kinds] == ["gpu", "cpu"]
+
+
+def test_the_objective_is_the_files_and_for_the_rest_the_gateways(tmp_path: Path) -> None:
+    gateway = GatewaySettings(objective_first_audio_seconds=2, objective_first_audio_budget=0.2)
+    said = read_fleet_file(written(f"workers: {{gpu: {GPU}}}\nobjective: {{attained: 0.98}}", tmp_path))
+    objective = said.objective.or_those_of(gateway)
+    assert (objective.first_audio_seconds, objective.attained) == (2, 0.98)
+    told = {
+        name.removeprefix("VOXFLEET_").lower(): value for name, value in objective.gateway_variables().items()
+    }
+    again = GatewaySettings(**told)
+    assert again.objective_first_audio_seconds == 2
+    assert again.objective_first_audio_budget == pytest.approx(0.02)

@@ -1,8 +1,8 @@
 """The manifests in deploy/kubernetes: kubectl renders them, Kubernetes' schemas accept them, and they agree
 with each other, with the settings and with the Dockerfile.
 
-kubernetes-validate has the schemas of Kubernetes itself. Of ScaledObject, ServiceMonitor and HTTPRoute, which
-operators bring, only what they refer to is checked here.
+kubernetes-validate has the schemas of Kubernetes itself. Of ScaledObject, ServiceMonitor, PrometheusRule and
+HTTPRoute, which operators bring, only what they refer to is checked here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from voxfleet.cli import app
 from worker.settings import WorkerSettings
 
 KUBERNETES_VERSIONS = ("1.29", "1.31", "1.33", "1.35", "1.37")
-OPERATORS_KINDS = {"ScaledObject", "ServiceMonitor", "HTTPRoute"}
+OPERATORS_KINDS = {"ScaledObject", "ServiceMonitor", "PrometheusRule", "HTTPRoute"}
 COMMANDS = typer.main.get_command(app).commands
 SETTINGS = {
     "gateway": {f"VOXFLEET_{name}".upper() for name in GatewaySettings.model_fields},

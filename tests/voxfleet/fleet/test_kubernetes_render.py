@@ -30,11 +30,13 @@ from voxfleet.fleet.file import read_fleet_file
 from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.settings import SettingsError
 
+OPERATORS_KINDS = ("ScaledObject", "ServiceMonitor", "PrometheusRule")
 FIELDS = {"metadata.name": "pod", "status.podIP": "10.1.2.3"}
 GPU = {"model": "openbmb/VoxCPM2", "slots": 32, "audio_seconds_per_second": 300, "loading_seconds": 400}
 CPU = {"model": "bundled", "audio_seconds_per_second": 6}
 FLEET: dict[str, Any] = {
     "workers": {"gpu": {**GPU, "least": 2, "most": 80}, "cpu": CPU},
+    "objective": {"first_audio_seconds": 0.5, "attained": 0.98},
     "budget": {"most_workers": 10},
     "floors": [
         {"workers": "gpu", "least": 4, "from": "20:00", "until": "08:30", "days": ["mon", "sun"]},
@@ -66,7 +68,7 @@ def worker(documents: list[Document], kind: str) -> Document:
 
 
 def test_kubernetes_accepts_what_is_rendered(whole: tuple[Path, list[Document]]) -> None:
-    checked = [item for item in whole[1] if item["kind"] not in ("ScaledObject", "ServiceMonitor")]
+    checked = [item for item in whole[1] if item["kind"] not in OPERATORS_KINDS]
     for document in checked:
         kubernetes_validate.validate(document, "1.37", strict=True)
     assert len(checked) > 15
@@ -87,6 +89,12 @@ def test_each_kind_of_workers_has_its_model_slots_and_resources(whole: tuple[Pat
         "requests": {"cpu": "2000m", "memory": "2048Mi"},
         "limits": {"cpu": "2000m", "memory": "4096Mi"},
     }
+
+
+def test_gateways_promise_what_the_fleet_file_says(whole: tuple[Path, list[Document]]) -> None:
+    told = variables(named(whole[1], "Deployment", "voxfleet-gateway")["spec"]["template"], FIELDS)
+    assert told["VOXFLEET_OBJECTIVE_FIRST_AUDIO_SECONDS"] == "0.5"
+    assert told["VOXFLEET_OBJECTIVE_FIRST_AUDIO_BUDGET"] == "0.02"
 
 
 def test_a_start_may_take_three_times_the_loading_time(whole: tuple[Path, list[Document]]) -> None:
