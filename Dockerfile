@@ -41,6 +41,7 @@ COPY LICENSE pyproject.toml ./
 COPY engine engine
 COPY models models
 COPY sockets sockets
+COPY telemetry telemetry
 COPY worker worker
 COPY gateway gateway
 COPY voxfleet voxfleet

@@ -101,6 +101,10 @@ class LLMEngine:
             self.scheduler.resume(sequence)
         return sequence is not None
 
+    def computing_seconds(self, sequence: Sequence) -> float | None:
+        """Since the first step of a sequence began; None before."""
+        return None if sequence.prefill_at is None else self._clock() - sequence.prefill_at
+
     def has_unfinished(self) -> bool:
         """Whether `step` has anything to do; paused sequences are nothing to do."""
         return len(self.scheduler) > 0
@@ -116,6 +120,9 @@ class LLMEngine:
             return []
         self.step_count += 1
         began = self._clock()
+        for scheduled in batch:
+            if scheduled.sequence.prefill_at is None:
+                scheduled.sequence.prefill_at = began
         try:
             results = self.runner.run(batch)
             _check_results(batch, results)

@@ -50,6 +50,7 @@ class Sequence:
             its first, in seconds of the engine's clock, later by as long as it was paused; see
             `engine.playback`.
         paused_at: when it was paused, None while it is not.
+        prefill_at: when its first step began, in seconds of the engine's clock.
     """
 
     request_id: str
@@ -71,6 +72,7 @@ class Sequence:
     served_at: float = 0.0
     first_token_at: float | None = None
     paused_at: float | None = None
+    prefill_at: float | None = None
 
     def __post_init__(self) -> None:
         self.token_ids = list(self.token_ids)

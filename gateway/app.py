@@ -80,6 +80,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         check_sender=lambda connection: check_sender(connection, gateway),
         error_shape_of=error_shape_of,
         body_limits=_body_limits(settings),
+        traced=gateway.tracing.on,
     )
     if settings.allowed_origins:
         _allow_pages(app, settings.allowed_origins)

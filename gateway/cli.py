@@ -26,6 +26,7 @@ from gateway.service import Gateway
 from gateway.settings import GatewaySettings, load_settings
 from gateway.timing.aligner import open_aligner
 from gateway.timing.whisper import AlignerMissingError
+from telemetry.process import TelemetryMissingError, check_installed
 
 logger = structlog.get_logger(__name__)
 
@@ -135,6 +136,11 @@ def run(
         read_file(settings.lexicon_file)
     except ValueError as error:
         print(f"voxfleet gateway: {error}", file=sys.stderr)
+        return 2
+    try:
+        check_installed(settings)
+    except TelemetryMissingError as error:
+        print(f"voxfleet gateway: otlp_endpoint: {error}", file=sys.stderr)
         return 2
     return serve(settings)
 

@@ -10,6 +10,7 @@ import sys
 import structlog
 
 from sockets.untrusted import PrintableFormatter, escape_controls
+from telemetry.log_sinks import SinkHandler, tell_sinks
 
 
 def configure_logging(level: str) -> None:
@@ -27,6 +28,7 @@ def configure_logging(level: str) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             escape_controls,
+            tell_sinks,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
@@ -34,4 +36,4 @@ def configure_logging(level: str) -> None:
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PrintableFormatter("%(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.basicConfig(level=logging.WARNING, handlers=[handler, SinkHandler()])

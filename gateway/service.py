@@ -39,6 +39,7 @@ from gateway.voices.service import Voices
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.registration import Registry
 from gateway.workers.roster import Roster
+from telemetry import Telemetry
 
 _MARKING_THREADS = 2
 _LAST_WORDS_SECONDS = 1.0
@@ -79,6 +80,8 @@ class Gateway:
         self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))
         self.metrics = Metrics(self.pool, self.disk)
         promise(self.metrics, settings)
+        self.telemetry = Telemetry(settings, "voxfleet-gateway", self.metrics.registry.collect)
+        self.tracing = self.telemetry.tracing
         self.pool.demand.objective_seconds = settings.objective_first_audio_seconds
         self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
@@ -102,6 +105,12 @@ class Gateway:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Open the database, and watch the workers for as long as the block lasts. Raises DatabaseError."""
+        async with self.telemetry.running():
+            async with self._working():
+                yield
+
+    @asynccontextmanager
+    async def _working(self) -> AsyncIterator[None]:
         await self.database.open()
         try:
             self.voices.start()

@@ -151,6 +151,8 @@ class SpeechOutput:
     """Of the whole speech with its last patch; of the speech so far where one is found before, once."""
     silent: bool = False
     """Nobody hears the patch."""
+    computing_seconds: float | None = None
+    """With the first patch of this attempt: since its first step began, where that is known."""
 
     @classmethod
     def ending(

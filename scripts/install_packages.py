@@ -216,8 +216,9 @@ def main() -> int:
         installer.install_torch(device)
         say("Installing the other packages")
         installer.locked("test.txt" if "test" in extras else "base.txt")
-        if "align" in extras:
-            installer.locked("align.txt")
+        for extra in ("align", "otel"):
+            if extra in extras:
+                installer.locked(f"{extra}.txt")
         if not arguments.packages_only:
             installer.pip("--quiet", "--no-deps", "--no-build-isolation", "-e", ".")
         if "flash" in extras:  # built on the machine, for its PyTorch: no file to lock

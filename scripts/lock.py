@@ -5,7 +5,7 @@
 
     locks/base.txt    what VoxFleet needs, for Linux and macOS, x86_64 and aarch64
     locks/test.txt    that and the extra `test`
-    locks/align.txt   what the extra `align` adds to the first
+    locks/align.txt   what the extra `align` adds to the first; locks/otel.txt the same of `otel`
     locks/torch.txt   PyTorch: the package index's builds, and the CPU builds of PyTorch's own index
     locks/cuda.txt    the CUDA libraries of the package index's build
     locks/uv.txt      uv, which finds the build of PyTorch for an old driver
@@ -32,8 +32,9 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu/torch/"
 INDEX_SECONDS = 10
 CUDA_NAMES = ("nvidia-", "cuda-", "triton")
 CLIENTS = ROOT / "tests" / "clients"
+LOCKED_EXTRAS = ("align", "otel")
 PRODUCT = ("-c", "constraints.txt", "pyproject.toml")
-PRODUCT_LOCKS = tuple(LOCKS / name for name in ("test.txt", "align.txt", "cuda.txt"))
+PRODUCT_LOCKS = tuple(LOCKS / name for name in ("test.txt", "align.txt", "otel.txt", "cuda.txt"))
 HEAD = "# Made by scripts/lock.py; docs/dependencies.md says when. Do not edit.\n"
 
 
@@ -91,7 +92,7 @@ def write(file: Path, found: list[str]) -> None:
 def main() -> None:
     LOCKS.mkdir(exist_ok=True)
     everything, base = compile_lock(*PRODUCT, "--extra", "test"), compile_lock(*PRODUCT)
-    align = compile_lock(*PRODUCT, "--extra", "align")
+    extras = {name: compile_lock(*PRODUCT, "--extra", name) for name in LOCKED_EXTRAS}
     clients = compile_lock(str(CLIENTS / "requirements.txt"), known=(CLIENTS / "lock.txt",))
     cuda = {name: block for name, block in base.items() if name.startswith(CUDA_NAMES)}
     apart = {*cuda, "torch"} - {"triton"}
@@ -99,7 +100,8 @@ def main() -> None:
     write(CLIENTS / "lock.txt", list(clients.values()))
     write(LOCKS / "torch.txt", [torch_block(base["torch"])])
     write(LOCKS / "cuda.txt", list(cuda.values()))
-    write(LOCKS / "align.txt", [block for name, block in align.items() if name not in base])
+    for extra, found in extras.items():
+        write(LOCKS / f"{extra}.txt", [block for name, block in found.items() if name not in base])
     write(LOCKS / "base.txt", [block for name, block in base.items() if name not in {*apart, "triton"}])
     write(LOCKS / "test.txt", [block for name, block in everything.items() if name not in apart])
 

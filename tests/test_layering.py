@@ -1,7 +1,7 @@
 """Imports run one way: gateway -> worker.protocol and models.sentences, worker -> models -> engine.
 
-Gateway and worker write to sockets through `sockets`. Inside the gateway each room imports only rooms that
-stand before it, and no modules of a package import each other in a circle.
+Gateway and worker write to sockets through `sockets`, and tell `telemetry` what they do. Inside the gateway
+each room imports only rooms that stand before it, and no modules of a package import each other in a circle.
 
 Only voxfleet, which starts everything, may know them all.
 """
@@ -18,14 +18,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("engine", "models", "sockets", "worker", "gateway", "voxfleet")
+PACKAGES = ("engine", "models", "sockets", "telemetry", "worker", "gateway", "voxfleet")
 
 ALLOWED = {
     "engine": {"engine"},
     "models": {"models", "engine"},
     "sockets": {"sockets"},
-    "worker": {"worker", "models", "engine", "sockets"},
-    "gateway": {"gateway", "worker.protocol", "models.sentences", "sockets"},
+    "telemetry": {"telemetry"},
+    "worker": {"worker", "models", "engine", "sockets", "telemetry"},
+    "gateway": {"gateway", "worker.protocol", "models.sentences", "sockets", "telemetry"},
     "voxfleet": set(PACKAGES),
 }
 GATEWAY_ROOMS = (
@@ -84,9 +85,10 @@ MAY_NOT_IMPORT = {
     "worker/protocol.py": {"torch", "numpy", "engine", "models", "fastapi"},
 }
 LIGHT_IMPORTS = {
-    "gateway.app": ("torch", "engine", "models.speech", "models.voxcpm"),
+    "gateway.app": ("torch", "engine", "models.speech", "models.voxcpm", "opentelemetry.sdk"),
     "worker.protocol": ("torch", "engine", "models", "numpy", "fastapi"),
     "voxfleet.cli": ("torch", "engine", "models", "gateway", "worker", "fastapi"),
+    "telemetry": ("torch", "numpy", "fastapi", "prometheus_client", "opentelemetry"),
     "engine.scheduler": ("torch", "models"),
     "models.speech": ("torch",),
     "gateway.text": ("torch", "numpy", "fastapi", "wetext", "kaldifst"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, Literal
 
 import structlog
@@ -17,6 +18,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from engine.errors import EngineError, RequestError
+from telemetry import Telemetry
 from worker.audio_cache import AudioCache
 from worker.audio_input import decode_audio
 from worker.auth import STRANGER, SharedSecretMiddleware
@@ -24,6 +26,7 @@ from worker.connection import Connection
 from worker.conversion import from_array
 from worker.engines import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
+from worker.figures import families
 from worker.lifecycle import Worker
 from worker.protocol import (
     GENERATE_PATH,
@@ -46,14 +49,17 @@ def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_en
     """The application of one worker; its `state.worker` loads when it starts up and closes when it ends."""
     worker = Worker(settings, engine_factory)
     registrar = Registrar(worker, settings)
+    telemetry = Telemetry(settings, "voxfleet-worker", partial(families, worker))
+    worker.tracing = telemetry.tracing
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        worker.start()
-        registrar.start()
-        yield
-        await registrar.close()
-        await worker.close()
+        async with telemetry.running():
+            worker.start()
+            registrar.start()
+            yield
+            await registrar.close()
+            await worker.close()
 
     app = FastAPI(title="VoxFleet worker", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.worker = worker

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from telemetry.process import TelemetryMissingError, check_installed
 from worker.log import configure_logging
 from worker.server import serve
 from worker.settings import SettingsError, load_settings
@@ -46,6 +47,11 @@ def run(
         )
     except SettingsError as error:
         print(f"voxfleet worker: {error}", file=sys.stderr)
+        return 2
+    try:
+        check_installed(settings)
+    except TelemetryMissingError as error:
+        print(f"voxfleet worker: otlp_endpoint: {error}", file=sys.stderr)
         return 2
     configure_logging(settings.log_format, settings.log_level)
     try:

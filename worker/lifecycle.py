@@ -21,6 +21,7 @@ import structlog
 
 from engine.loop import EngineLoop
 from models.speech import SpeechEngine
+from telemetry import Tracing
 from worker.engines import EngineFactory, RefusedError
 from worker.errors import WorkerError
 from worker.memory import device_memory_bytes, resident_memory_bytes
@@ -87,6 +88,8 @@ class Worker:
         self.worker_id = settings.worker_id or f"worker-{settings.port}"
         self.boot_id = secrets.token_hex(8)
         self.counters = Counters()
+        self.tracing = Tracing()
+        """Where spans of requests begin; `worker.app` puts another one here where telemetry is on."""
         self.turns = Turns(settings.slots, _call_later, _call_soon)
         self.on_state_change: list[Callable[[], None]] = []
         """Called on the event loop when the worker begins or ceases to drain."""
@@ -174,6 +177,7 @@ class Worker:
             device_memory_bytes=None if serving is None else device_memory_bytes(str(device)),
             counters=self.counters,
             supervised=self.settings.supervised,
+            traced=self.tracing.on,
             loading=self._loading if state is WorkerState.LOADING else None,
             error=self.error,
         )

@@ -14,6 +14,7 @@ from typing import Literal
 import structlog
 
 from sockets.untrusted import escape_controls
+from telemetry.log_sinks import SinkHandler
 
 
 def configure_logging(
@@ -45,7 +46,7 @@ def configure_logging(
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[remove_meta, *render])
     )
-    logging.basicConfig(handlers=[handler], level=log_level.upper(), force=True)
+    logging.basicConfig(handlers=[handler, SinkHandler()], level=log_level.upper(), force=True)
     for name in ("uvicorn", "httpx"):  # httpx would tell of every registration, once a second
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)

@@ -16,7 +16,8 @@ cancel is obeyed as ever. Neither is confirmed when the request ended first.
 
 Every accepted request ends with exactly one frame marked last: AUDIO, or FINAL when no patch goes with the
 end (cancelled, failed). When it failed, an `ErrorMessage` directly before FINAL says why. The connection then
-takes the next request. Standard library and pydantic only: the gateway imports no other module of ours.
+takes the next request. Standard library, pydantic and what is as light only: the gateway imports no other
+module of the worker.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from pydantic import (
     ValidationError,
 )
 
+from telemetry.traceparent import TRACEPARENT_PATTERN
 from worker.bounds import (
     MAX_ANSWER_BYTES,
     MAX_STATUS_BYTES,
@@ -237,6 +239,8 @@ class StartRequest(BaseModel):
     """
     claim: SlotClaim | None = None
     """Said by a gateway that talks about slots (`worker.slot_messages`)."""
+    traceparent: Annotated[str, Field(pattern=rf"^{TRACEPARENT_PATTERN}\z", strict=True)] | None = None
+    """The span of the gateway that the request is a part of. Said to a worker that is `traced`."""
     watch: bool | None = None
     """Tell flaws of the speech, and silent patches. Said where the model is `WATCHED`."""
 

@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from sockets.guesses import check_secret
 from sockets.secret_files import secret_files
+from telemetry import TelemetrySettings
 from worker.bounds import MAX_SLOTS
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
 
@@ -35,7 +36,7 @@ class SettingsError(ValueError):
     """A setting that cannot be used; the message names it and quotes no value."""
 
 
-class WorkerSettings(BaseSettings):
+class WorkerSettings(TelemetrySettings, BaseSettings):
     """One worker process: where it listens, what it serves, and its limits."""
 
     model_config = SettingsConfigDict(env_prefix="VOXFLEET_WORKER_", extra="forbid")

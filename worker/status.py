@@ -126,6 +126,8 @@ class WorkerStatus(BaseModel):
     counters: Counters = Field(default_factory=Counters)
     supervised: bool = False
     """Somebody starts it again when it ends."""
+    traced: bool = False
+    """It tells traces, and wants to hear to which one a request belongs."""
     loading: LoadingProgress | None = None
     error: Words | None = None
 

@@ -34,6 +34,7 @@ from worker.protocol import (
     StartRequest,
     encode_frame,
 )
+from worker.tracing import RequestTrace
 
 logger = structlog.get_logger(__name__)
 
@@ -58,6 +59,7 @@ class RequestStream:
         self._early_pauses: list[bool] = []
         """What the peer asked for before the engine had the request: True to pause, False to resume."""
         self._next_index = 0
+        self._trace = RequestTrace(worker, start)
         self._log = logger.bind(request_id=start.request_id, attempt=start.attempt)
         self.ended = False
         """The last message is on its way: the connection may take the next request."""
@@ -89,6 +91,7 @@ class RequestStream:
             await self._serve()
             await self._flush()
         finally:
+            self._trace.end()
             self._silence.stop()
             self._outbox.drop()
 
@@ -116,6 +119,7 @@ class RequestStream:
             raise
         self._next_index = request.resume_patches
         self._worker.counters.requests += 1
+        self._trace.accepted(self._next_index)
         self._log.info("accepted", characters=len(request.text), resumed_patches=self._next_index)
         if self._cancelled:
             self._outputs.cancel()
@@ -144,6 +148,7 @@ class RequestStream:
 
     def _refuse(self, error: Exception) -> None:
         _, detail = status_and_detail(error)
+        self._trace.end(detail.code)
         self._log.info("refused", code=detail.code, param=detail.param)
         self.ended = True
         self._put(self._error_message(error))
@@ -166,6 +171,7 @@ class RequestStream:
             self._worker.counters.cancelled += 1
         self._silence.stop()
         self._put_output(ending, serving)
+        self._trace.finished(ending.finish_reason, self._next_index)
         self.ended = True
         self._log.info("finished", reason=ending.finish_reason, patches=self._next_index, lost=self.peer_lost)
 
@@ -204,6 +210,7 @@ class RequestStream:
         except ProtocolError as error:
             raise EngineError(f"the engine's output does not fit a frame: {error}") from error
         if frame.kind is FrameKind.AUDIO:
+            self._trace.patch(output)
             self._next_index = output.index + 1
             self._worker.counters.patches += 1
             self._worker.counters.audio_seconds += frame.samples / serving.engine.info.sample_rate

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from gateway.api.permissions import require_metrics
 from gateway.errors import ApiError
@@ -37,8 +38,11 @@ async def ready(gateway: GatewayDep) -> dict[str, Any]:
 
 
 @router.get("/metrics", response_class=Response, dependencies=[Depends(require_metrics)])
-async def metrics(gateway: GatewayDep) -> Response:
-    """Prometheus text format."""
+async def metrics(request: Request, gateway: GatewayDep) -> Response:
+    """Prometheus text format; where traces are told, OpenMetrics for who takes it, with exemplars."""
+    if gateway.tracing.on and "application/openmetrics-text" in request.headers.get("accept", ""):
+        families = openmetrics.generate_latest(gateway.metrics.registry)
+        return Response(families, headers={"Content-Type": openmetrics.CONTENT_TYPE_LATEST})
     return Response(gateway.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

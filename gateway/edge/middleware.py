@@ -24,6 +24,8 @@ from gateway.edge.memory import LargeBytes
 from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
+from telemetry import TraceContext
+from telemetry.spans import INCOMING
 
 logger = structlog.get_logger(__name__)
 
@@ -83,12 +85,13 @@ class EdgeMiddleware:
         check_sender: Callable[[HTTPConnection], None],
         error_shape_of: Callable[[Scope], ErrorShape | None] = lambda scope: None,
         body_limits: Mapping[str, BodyLimit] = MappingProxyType({}),
+        traced: bool = False,
     ) -> None:
         """`check_sender` raises ApiError for a head whose sender may not send a body.
         `error_shape_of`: the shape of errors for a request, where it is not the one of `gateway.errors`.
 
         `body_limits`: of certain paths, or of all below /two/names/; elsewhere `max_body_bytes` and
-        `body_timeout_seconds` hold.
+        `body_timeout_seconds` hold. `traced`: a client may say which trace its request belongs to.
         """
         self._app = app
         self._metrics = metrics
@@ -99,12 +102,16 @@ class EdgeMiddleware:
         self._body_limit = BodyLimit(settings.max_body_bytes, settings.body_timeout_seconds)
         self._body_limits = body_limits
         self._large = LargeBytes()
+        self._traced = traced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        request_id = request_id_of(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        request_id = request_id_of(headers)
+        if self._traced:
+            INCOMING.set(TraceContext.parse(headers.get("traceparent", "")))
         scope.setdefault("state", {})["request_id"] = request_id
         if (shape := self._error_shape_of(scope)) is not None:
             scope["state"][ERROR_SHAPE] = shape

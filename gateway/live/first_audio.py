@@ -16,18 +16,19 @@ class FirstAudio:
         self.heard: Callable[[float], None] = lambda seconds: None
         """Told the seconds."""
         self._clock = clock
-        self._since: float | None = None
+        self.since: float | None = None
+        """When it was complete; None when nobody waits."""
 
     def awaited(self) -> None:
         """There is something to say, where there was nothing."""
-        self._since = self._clock()
+        self.since = self._clock()
 
     def came(self) -> None:
         """Audio goes out."""
-        if self._since is not None:
-            seconds, self._since = self._clock() - self._since, None
+        if self.since is not None:
+            seconds, self.since = self._clock() - self.since, None
             self.heard(seconds)
 
     def forget(self) -> None:
         """The client does not wait any more."""
-        self._since = None
+        self.since = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -23,7 +24,9 @@ from gateway.live.continuity import take_over
 from gateway.live.messages import Start
 from gateway.live.session import LiveSession
 from gateway.live.timeline import Utterance
+from gateway.live.tracing import UtteranceSpans
 from gateway.live.witness import CUT_OFF, LiveWitness
+from gateway.operations.objectives import Kind
 from gateway.requests import NATIVE, random_seed
 from gateway.service import Gateway
 from gateway.slots.about import About
@@ -90,6 +93,7 @@ class LiveSpeech:
         self._at_work = AtWork(session.confirmed)
         self._changed = asyncio.Event()
         self._whole, self._hold, self._utterance = Interruption(), Interruption(), Interruption()
+        self._spans = UtteranceSpans(gateway, request_id, protocol)
         self._sample_rate = 0
         self.audio_seconds = 0.0
 
@@ -129,7 +133,11 @@ class LiveSpeech:
                 await self._order.all_told()
             if session.farewell is not None:
                 raise session.farewell
+        except ApiError as error:
+            self._end_span(error.code, error.status_code)
+            raise
         finally:
+            self._end_span("client_gone")
             self._order.drop()
             if self._delivery is not None:
                 self._delivery.drop()
@@ -183,6 +191,7 @@ class LiveSpeech:
         """Drop the utterance that is spoken."""
         if self._clip is not None:
             self._witness.ended(CUT_OFF)
+            self._end_span(CUT_OFF)
         self._order.drop()
         if self._delivery is not None:
             self._delivery.drop()
@@ -291,7 +300,7 @@ class LiveSpeech:
         self._clip = Clip(request, self.seed, self._settings.max_audio_seconds, number=utterance.index)
         self._clip.say_with(self._lexicon)
         self._gateway.retry_budget.add_request()
-        self._attempts.renew()
+        self._attempts.renew(self._spans.begin(self.migrations, self._session.first_audio.since))
         if self._ticket is not None:
             self._ticket.excluded = frozenset()
         self._session.began(utterance)
@@ -301,6 +310,14 @@ class LiveSpeech:
             self._times = ClipTimes(self._clip, self._gateway.aligner, self._order, tell)
         return self._clip
 
+    def _end_span(self, outcome: str, status: int | None = None) -> None:
+        kind = Kind.of(
+            model=self._model, voice=self._start.voice, protocol=self._protocol, tenant=self._standing.tenant
+        )
+        audio_seconds = self._clip.audio_seconds if self._clip else 0.0
+        kind = replace(kind, voice=self._speaker.kind)
+        self._spans.end(outcome, kind, self._attempts, audio_seconds, status)
+
     async def _end(self, clip: Clip, finish_reason: str) -> None:
         if clip.samples:
             self._delivery.take(b"", last=True)
@@ -309,6 +326,7 @@ class LiveSpeech:
             return
         if self._times is not None:
             self._times.end()
+        self._end_span(finish_reason)
         self._clip, self._before, self._times = None, clip, None
         self._session.spoke(finish_reason)
         self._witness.ended(finish_reason)
@@ -323,17 +341,19 @@ class LiveSpeech:
             output = Output(model_rate, self._sample_rate, speed=self._start.speed, watermark=watermark)
             self._delivery = Delivery(output, self._hand_out, model_rate, self._gateway.marker)
         while clip.finish_reason is None and not self._session.paused:
-            await relay(
-                clip,
-                lease,
-                client,
-                self._settings,
-                on_start=lambda: self._speaking(clip, worker.id),
-                takes=self._takes(clip),
-                may_leave=lambda: self._gateway.may_leave(worker, ticket),
-                opened=self._at_work.opened,
-                keep=True,
-            )
+            with self._attempts.attempt(lease) as span:
+                await relay(
+                    clip,
+                    lease,
+                    client,
+                    self._settings,
+                    on_start=lambda: self._speaking(clip, worker.id),
+                    takes=self._takes(clip),
+                    may_leave=lambda: self._gateway.may_leave(worker, ticket),
+                    opened=self._at_work.opened,
+                    keep=True,
+                    span=span,
+                )
             self._at_work.part_ended()
             await self._delivery.drained()
 

@@ -85,9 +85,10 @@ async def finished_clip(
     began_at = time.monotonic()
     pcm = b"".join(collector.chunks)
     noted = gateway.settings.provenance_note
-    file = await asyncio.to_thread(
-        encode_clip, pcm, outcome.sample_rate, order.format, noted=noted, bit_rate=order.bit_rate
-    )
+    with synthesis.span.child("encode", format=order.format):
+        file = await asyncio.to_thread(
+            encode_clip, pcm, outcome.sample_rate, order.format, noted=noted, bit_rate=order.bit_rate
+        )
     gateway.metrics.encode_seconds.labels(order.format).observe(time.monotonic() - began_at)
     return outcome, file, facts
 

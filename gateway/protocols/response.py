@@ -82,6 +82,7 @@ class SpeechResponse(Response, Listener):
         )
         self._encoder: Encoder | None = None
         self._encode_seconds = 0.0
+        self._encode_began: float | None = None
         self._sample_rate = 0
         self._send: Send | None = None
         self._begun = False
@@ -150,12 +151,18 @@ class SpeechResponse(Response, Listener):
     async def _finish(self, outcome: Outcome) -> None:
         await self._send_piece(await self._encoded(self._encoder.finish))
         self._metrics.encode_seconds.labels(self._order.format).observe(self._encode_seconds)
+        if self._encode_began is not None:
+            span = self._synthesis.span.child("encode", self._encode_began, format=self._order.format)
+            span.set(working_seconds=round(self._encode_seconds, 4))
+            span.end()
         await self._write(self._framing.end(outcome, len(self._order.text)))
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _encoded(self, work: Any, *arguments: bytes) -> bytes:
         if self._order.format in _UNCOMPRESSED:
             return work(*arguments)
+        if self._encode_began is None:
+            self._encode_began = time.monotonic()
         began_at = time.perf_counter()
         data = await asyncio.to_thread(work, *arguments)
         self._encode_seconds += time.perf_counter() - began_at

@@ -8,6 +8,7 @@ speech.py     What may be asked for, and how it is spoken.
 live.py       Live sessions.
 streams.py    How long requests wait and last, and what follows a fault.
 objectives.py What listeners are promised, and how often that may be missed.
+`telemetry/settings.py` has those of OpenTelemetry, which workers have too.
 kinds.py      Kinds of values that several settings have.
 
 Sources, the later wins: the `gateway:` section of a YAML file, files of secrets (`sockets/secret_files.py`),
@@ -36,6 +37,7 @@ from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
 from gateway.settings.workers import FleetSettings
 from sockets.secret_files import secret_files
+from telemetry.settings import TelemetrySettings
 
 logger = structlog.get_logger(__name__)
 
@@ -49,6 +51,7 @@ class GatewaySettings(
     LiveSettings,
     StreamSettings,
     ObjectiveSettings,
+    TelemetrySettings,
     BaseSettings,
 ):
     """Limits, deadlines and addresses of one gateway process."""

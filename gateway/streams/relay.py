@@ -19,6 +19,7 @@ from gateway.streams.clip import Clip
 from gateway.streams.start import start_request
 from gateway.streams.takes import Takes
 from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
+from telemetry import NO_SPAN, Span
 from worker.protocol import Frame, FrameKind, ModelDescription
 
 _ENDINGS = ("stop", "length", "runaway")
@@ -42,6 +43,7 @@ async def relay(
     may_leave: Callable[[], bool] = lambda: False,
     opened: Callable[[FrameStream], None] = lambda stream: None,
     keep: bool = False,
+    span: Span = NO_SPAN,
 ) -> None:
     """One attempt on the leased worker: returns when the present part of the clip is complete, or has to be
     spoken again.
@@ -49,8 +51,8 @@ async def relay(
     `on_start` is called once the worker took the request; `takes` gets each patch of PCM, and may have the
     part spoken again. `may_leave` is called when the worker is being emptied: whether
     there is room elsewhere. `opened` gets the stream, with which the attempt can be paused. `keep`: the slot
-    is used again when this part is complete. Raises StreamBroken, StreamMoved, `ticket.ended_by`, and what
-    `WorkerClient.generate` raises.
+    is used again when this part is complete. `span`: what the worker does is a part of it. Raises
+    StreamBroken, StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises.
     """
     if lease.worker.model is not None:
         clip.begin(lease.worker.model)
@@ -61,6 +63,8 @@ async def relay(
     start.claim = lease.claim(keep or not clip.is_last_part or takes.may_repeat)
     if clip.is_watched:
         start.watch = True
+    if lease.worker.status is not None and lease.worker.status.traced:
+        start.traceparent = span.traceparent
     with contextlib.suppress(_TakeCut):
         async with client.generate(start) as stream:
             lease.worker.accepted()

@@ -4,5 +4,6 @@ synthesis.py   one clip
 attempts.py    one worker after the other until a piece of speech is done
 retakes.py     what is told of a part that was spoken again
 accounting.py  what is counted and logged at the end
+tracing.py     what a trace tells of it
 preview.py     how a voice sounds
 """

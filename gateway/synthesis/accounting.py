@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from gateway.operations.objectives import Kind, note_request
+from gateway.synthesis.tracing import end_span
+from telemetry import NO_SPAN, Span
 
 if TYPE_CHECKING:
     from gateway.requests import TtsRequest
@@ -36,11 +38,19 @@ class Account:
     """Of its error, as HTTP has it; None for none."""
     awaited: bool = True
     """Somebody waits for its first audio: it is not bulk."""
+    span: Span = NO_SPAN
+    """What is told of it; ended here."""
 
 
 def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     """One line of log and one count per request."""
     metrics = gateway.metrics
+    end_span(
+        gateway, account.span, account.kind, request_id=account.request_id, outcome=account.outcome,
+        status=account.status, first_audio_seconds=account.first_audio_seconds,
+        audio_seconds=account.audio_seconds, migrations=account.migrations,
+    )  # fmt: skip
+    exemplar = account.span.exemplar
     metrics.count_request(account.outcome, account.kind.protocol)
     note_request(
         metrics, account.kind, outcome=account.outcome, status=account.status,
@@ -50,8 +60,8 @@ def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
     )  # fmt: skip
     metrics.audio_seconds.inc(account.audio_seconds)
     if account.first_audio_seconds is not None:
-        metrics.first_audio_seconds.observe(account.first_audio_seconds)
-        metrics.request_seconds.observe(account.seconds)
+        metrics.first_audio_seconds.observe(account.first_audio_seconds, exemplar)
+        metrics.request_seconds.observe(account.seconds, exemplar)
         metrics.real_time_factor.observe(account.generation_seconds / account.audio_seconds)
     gateway.operations.ended(account.outcome, account.first_audio_seconds)
     first_audio_seconds = account.first_audio_seconds

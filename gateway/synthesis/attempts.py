@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import structlog
@@ -27,6 +29,7 @@ from gateway.streams.failover import Failover
 from gateway.streams.listener import Hearing
 from gateway.streams.relay import StreamMoved
 from gateway.workers.client import RequestRejected, StreamBroken, WorkerRefused, WorkerUnreachable
+from telemetry import NO_SPAN, Span
 
 logger = structlog.get_logger(__name__)
 
@@ -73,16 +76,19 @@ class Attempts:
         self._migrations_before = 0
         self._failover = self._new_failover()
         self.hearing = Hearing()
+        self.span = NO_SPAN
+        """Of the speech that is tried."""
 
     @property
     def migrations(self) -> int:
         """How often speech moved to another worker."""
         return self._migrations_before + self._failover.migrations
 
-    def renew(self) -> None:
-        """Other speech begins: what failed so far is not held against it."""
+    def renew(self, span: Span = NO_SPAN) -> None:
+        """Other speech begins, with a span of its own: what failed so far is not held against it."""
         self.forgive()
         self.hearing = Hearing()
+        self.span = span
         self.queue_again()
 
     def forgive(self) -> None:
@@ -127,6 +133,7 @@ class Attempts:
         """Wait for a slot and use it. False when its worker failed: then the ticket is queued again."""
         if ticket.ended_by is not None:  # while nobody listened: its worker was failing
             raise ticket.ended_by
+        queue = self.span.child("queue")
         try:
             async with asyncio.timeout(None) as waiting:
                 self._waiting = waiting
@@ -134,6 +141,7 @@ class Attempts:
                 async with self._gateway.pool.lease(ticket) as lease:
                     self._waiting = None
                     waiting.reschedule(None)
+                    queue.end()
                     return await self._use(ticket, lease, work)
         except TimeoutError:
             if not waiting.expired():
@@ -141,6 +149,25 @@ class Attempts:
             raise self._waited_too_long(ticket) from None
         finally:
             self._waiting = None
+            queue.end("no_slot")  # unless it got one
+
+    @contextmanager
+    def attempt(self, lease: Lease) -> Iterator[Span]:
+        """The use of a slot, as a span; the worker's own are parts of it."""
+        span = self.span.child("attempt", worker=lease.worker.id, epoch=lease.epoch)
+        try:
+            yield span
+        except StreamMoved:
+            span.set(moved=True)
+            raise
+        except StreamBroken as error:
+            span.end(error.reason)
+            raise
+        except (WorkerUnreachable, WorkerRefused) as error:
+            span.end("unreachable" if isinstance(error, WorkerUnreachable) else "refused")
+            raise
+        finally:
+            span.end()
 
     def _wait_seconds(self) -> float:
         """Until the request is given up for lack of a slot."""
@@ -206,6 +233,8 @@ class Attempts:
     def _interrupted(self, worker: Worker) -> None:
         """The stream broke off. The client has its lead to play before it hears a pause."""
         self._metrics.migrations.inc()
+        self.span.event("migration", worker=worker.id)
+        self.span.keep()
         worker.figures.migrations += 1
         if self._patience_until is None:
             now = time.monotonic()
@@ -224,6 +253,8 @@ class Attempts:
             self._patience_until = None
             self._resumed(now)
         if audio_seconds:
+            if self.hearing.first_audio_at is None:
+                self.span.event("first audio")
             self.hearing.take(audio_seconds, now)
 
     def _resumed(self, now: float) -> None:

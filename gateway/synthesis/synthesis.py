@@ -36,11 +36,14 @@ from gateway.streams.takes import HeldTakes, Takes
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.retakes import note_retake
+from gateway.synthesis.tracing import begin_span
 from gateway.text import Lexicon
 from gateway.timing.listening import confidence_in
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
+from telemetry import NO_SPAN
+from telemetry.spans import CURRENT
 
 __all__ = ["Listener", "Outcome", "Synthesis"]
 
@@ -104,6 +107,8 @@ class Synthesis:
         self._started_at: float | None = None
         """When the first worker took the request."""
         self._attempts = Attempts(gateway, request_id)
+        self.span = NO_SPAN
+        """What is told of the request, from its beginning on."""
         self._whole = whole
         self._takes: Takes | None = None
         self._delivery: Delivery | None = None
@@ -126,6 +131,8 @@ class Synthesis:
         """Returns when the clip is complete. Raises ApiError."""
         outcome, status = "client_gone", None
         self._takes = self._new_takes()
+        span = self.span = self._attempts.span = begin_span(self._gateway, self._protocol, self._began_at)
+        current = CURRENT.set(span) if self._gateway.tracing.on else None
         try:
             result = await self._run_in_time()
             outcome = result.finish_reason
@@ -142,6 +149,8 @@ class Synthesis:
             if self._delivery is not None:
                 self._delivery.drop()
             self._record(outcome, status)
+            if current is not None:
+                CURRENT.reset(current)
         return result
 
     async def _run_in_time(self) -> Outcome:
@@ -260,15 +269,17 @@ class Synthesis:
         try:
             self.clip.conditioning = await self._speaker.conditioning(worker, client)
             while self.clip.finish_reason is None:
-                await relay(
-                    self.clip,
-                    lease,
-                    client,
-                    self._settings,
-                    on_start=lambda: self._start(lease),
-                    takes=self._takes,
-                    may_leave=lambda: self._gateway.may_leave(worker, ticket),
-                )
+                with self._attempts.attempt(lease) as span:
+                    await relay(
+                        self.clip,
+                        lease,
+                        client,
+                        self._settings,
+                        on_start=lambda: self._start(lease),
+                        takes=self._takes,
+                        may_leave=lambda: self._gateway.may_leave(worker, ticket),
+                        span=span,
+                    )
                 self._attempts.forgive()
                 if flaw := await self._takes.settle():
                     worker.figures.flaws[flaw] += 1
@@ -309,7 +320,7 @@ class Synthesis:
         self._speed = self.clip.speed
         if self._started_at is None:
             self._started_at = time.monotonic()
-            self._metrics.queue_seconds.observe(self._started_at - self._began_at)
+            self._metrics.queue_seconds.observe(self._started_at - self._began_at, self.span.exemplar)
             self._open_output(lease.worker.id)
         if self._times is not None:
             self._times.speaking()
@@ -385,6 +396,7 @@ class Synthesis:
             kind=self.kind,
             status=status,
             awaited=self._standing.priority is not Priority.BULK,
+            span=self.span,
         )
         settle(self._gateway, self._request, account)
         self._witness.ended(outcome)

@@ -249,6 +249,7 @@ class VoxCPMEngine:
                 output.error,
                 patch.flaw,
                 patch.silent,
+                self._llm.computing_seconds(sequence) if sequence.num_new_tokens == 1 else None,
             )
         error = output.error or (result.output if result is not None else None)
         return SpeechOutput.ending(

@@ -12,7 +12,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
     path
-    for room in ("engine", "models", "sockets", "worker", "gateway", "voxfleet", "scripts", "benchmarks")
+    for room in (
+        *(
+            "engine",
+            "models",
+            "sockets",
+            "telemetry",
+            "worker",
+            "gateway",
+            "voxfleet",
+            "scripts",
+            "benchmarks",
+        ),
+    )
     for path in sorted((ROOT / room).rglob("*.py"))
 ]
 PAGES = sorted((ROOT / "frontend").glob("*.html"))

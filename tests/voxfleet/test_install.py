@@ -125,10 +125,13 @@ def locked(name: str) -> dict[str, set[str]]:
 def test_the_lock_files_hold_every_dependency_in_the_version_of_the_constraints() -> None:
     """When this fails: python scripts/lock.py, see docs/dependencies.md."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    held = locked("test.txt") | locked("torch.txt") | locked("uv.txt") | locked("align.txt")
+    held = {}
+    for file in ("test.txt", "torch.txt", "uv.txt", "align.txt", "otel.txt"):
+        held |= locked(file)
     base = locked("base.txt") | locked("torch.txt")
     extras = project["optional-dependencies"]
-    for needed, file in ((project["dependencies"], base), (extras["test"], held), (extras["align"], held)):
+    needs = [(project["dependencies"], base), *((extras[name], held) for name in ("test", "align", "otel"))]
+    for needed, file in needs:
         names = {re.match(r"[A-Za-z0-9_-]+", line)[0].lower().replace("_", "-") for line in needed}
         assert not names - set(file), "not locked"
     for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():

@@ -1,0 +1,35 @@
+"""The figures of a worker as families of metrics, for telemetry: it has no /metrics of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from worker.lifecycle import Worker
+from worker.protocol import WorkerState
+
+_TOTALS = (
+    ("requests", "Requests that were taken."),
+    ("patches", "Patches of audio that were made."),
+    ("audio_seconds", "Seconds of audio that were made."),
+    ("errors", "Requests that failed."),
+    ("cancelled", "Requests that were given up."),
+)
+
+
+def families(worker: Worker) -> Iterator[Metric]:
+    """As they are now."""
+    status = worker.status()
+    for name, told in _TOTALS:
+        total = getattr(status.counters, name)
+        yield CounterMetricFamily(f"voxfleet_worker_process_{name}", told, value=total)
+    yield GaugeMetricFamily("voxfleet_worker_process_slots", "Slots.", value=status.slots_total)
+    used = status.slots_used
+    yield GaugeMetricFamily("voxfleet_worker_process_slots_used", "Slots in use.", value=used)
+    memory = status.memory_bytes
+    yield GaugeMetricFamily("voxfleet_worker_process_memory_bytes", "Memory of the process.", value=memory)
+    serving = status.state in (WorkerState.IDLE, WorkerState.BUSY)
+    yield GaugeMetricFamily(
+        "voxfleet_worker_process_serving", "1 when it takes requests.", value=float(serving)
+    )
