@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.voxcpm.download import is_repository
+from models.download import is_repository
 
 
 class ModelMissingError(RuntimeError):

@@ -19,8 +19,8 @@ from gateway.audio.formats import note_sound_file
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.audio.watermark import Watermark
 from gateway.text import normalise
+from models.config_fields import ConfigError
 from models.speech import WORDS_ONLY
-from models.voxcpm.config_fields import ConfigError
 from voxfleet.devices import DeviceError, ensure_present
 from voxfleet.model_source import ModelMissingError, check_model
 

@@ -1,9 +1,9 @@
-"""Rotary position embedding with the LongRoPE frequency factors (arXiv:2402.13753), rotate-half layout.
+"""Rotary position embedding, rotate-half layout, plain or scaled for long texts (LongRoPE, YaRN).
 
-The angle of position p and frequency i is `p / factor[i] * base ** (-2i / head_dim)`, and both halves of a
-head share it. No table is kept: a step computes the few rows it needs and shares them between all its layers,
-so no memory depends on the longest position. Frequencies stay fp32 whatever dtype the model is cast to; a
-model cast to bf16 would otherwise place position 300 at 300 or 302.
+The angle of position p and frequency i is `p / factor[i] * inverse[i]`, and both halves of a head share it.
+No table is kept: a step computes the few rows it needs and shares them between all its layers, so no memory
+depends on the longest position. Frequencies stay fp32 whatever dtype the model is cast to; a model cast to
+bf16 would otherwise place position 300 at 300 or 302.
 
     cos, sin = rope.cos_sin(positions)                  # once per step
     q, k = apply_rotary(q, cos, sin), apply_rotary(k, cos, sin)
@@ -18,8 +18,57 @@ import torch
 from torch import Tensor, nn
 
 
-class LongRope(nn.Module):
-    """Cosines and sines of LongRoPE.
+def base_frequencies(head_dim: int, base: float) -> Tensor:
+    """`base ** (-2i / head_dim)`, fp32 [head_dim / 2], on the CPU.
+
+    Raises:
+        ValueError: an odd `head_dim`.
+    """
+    if head_dim % 2:
+        raise ValueError(f"head_dim must be even, got {head_dim}")
+    exponent = torch.arange(0, head_dim, 2, dtype=torch.float32, device="cpu") / head_dim
+    return 1.0 / base**exponent
+
+
+class Rotary(nn.Module):
+    """Cosines and sines of positions.
+
+    Args:
+        inverse: angle per position of each frequency, fp32 [head_dim / 2], on the CPU.
+        factor: divides positions, frequency by frequency; None: by 1.
+        scale: of cosines and sines.
+    """
+
+    def __init__(self, inverse: Tensor, factor: Sequence[float] | None = None, scale: float = 1.0) -> None:
+        super().__init__()
+        self.head_dim, self.scale = 2 * len(inverse), scale
+        divisors = torch.ones_like(inverse)
+        if factor is not None:
+            divisors = torch.tensor(factor, dtype=torch.float32, device="cpu")
+        signed = torch.full_like(inverse, scale)
+        rows = ((1.0 / divisors,) * 2, (inverse, inverse), (-signed, signed))
+        self._rows = torch.stack([torch.cat(row) for row in rows])
+        """[3, head_dim] fp32: reciprocal factors, inverse frequencies, scale with the sign of rotate-half."""
+        self.frequencies: Tensor
+        self.register_buffer("frequencies", self._rows.clone(), persistent=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rotary:
+        super()._apply(fn, recurse)
+        self.frequencies = self._rows.to(self.frequencies.device)
+        return self
+
+    def cos_sin(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and signed sines of `positions` [T] (any integer dtype), each fp32 [T, 1, head_dim].
+
+        The first half of the sines is negated, the form that `apply_rotary` takes.
+        """
+        reciprocal, inverse, signed_scale = self.frequencies
+        angles = (positions[:, None, None] * reciprocal).mul_(inverse)
+        return angles.cos().mul_(self.scale), angles.sin().mul_(signed_scale)
+
+
+class LongRope(Rotary):
+    """LongRoPE (arXiv:2402.13753).
 
     Args:
         head_dim: size of one attention head, even.
@@ -41,44 +90,53 @@ class LongRope(nn.Module):
         short_factor: Sequence[float],
         long_factor: Sequence[float],
     ) -> None:
-        super().__init__()
-        if head_dim % 2:
-            raise ValueError(f"head_dim must be even, got {head_dim}")
+        inverse = base_frequencies(head_dim, base)
         for name, factor in (("short_factor", short_factor), ("long_factor", long_factor)):
             if len(factor) != head_dim // 2:
                 raise ValueError(
                     f"{name} has {len(factor)} values, head_dim {head_dim} needs {head_dim // 2}"
                 )
-        self.head_dim = head_dim
-        self.base = base
-        self.factor = tuple(long_factor if max_position > original_max_position else short_factor)
-        self.scale = math.sqrt(
-            1 + math.log(max_position / original_max_position) / math.log(original_max_position)
-        )
-        self.frequencies: Tensor
-        self.register_buffer("frequencies", self._build(torch.device("cpu")), persistent=False)
+        factor = long_factor if max_position > original_max_position else short_factor
+        longer = math.log(max_position / original_max_position) / math.log(original_max_position)
+        super().__init__(inverse, factor, math.sqrt(1 + longer))
 
-    def _build(self, device: torch.device) -> Tensor:
-        """[3, head_dim] fp32: reciprocal factors, inverse frequencies, scale with the sign of rotate-half."""
-        factor = torch.tensor(self.factor, dtype=torch.float32, device="cpu")
-        exponent = torch.arange(0, self.head_dim, 2, dtype=torch.float32, device="cpu") / self.head_dim
-        scale = torch.full_like(factor, self.scale)
-        rows = ((1.0 / factor, 1.0 / factor), (1.0 / self.base**exponent,) * 2, (-scale, scale))
-        return torch.stack([torch.cat(row) for row in rows]).to(device)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> LongRope:
-        super()._apply(fn, recurse)
-        self.frequencies = self._build(self.frequencies.device)
-        return self
+class YarnRope(Rotary):
+    """YaRN (arXiv:2309.00071, sections 3.2 to 3.4): low frequencies are slowed down, high ones stay.
 
-    def cos_sin(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and signed sines of `positions` [T] (any integer dtype), each fp32 [T, 1, head_dim].
+    Args:
+        head_dim, base: as of `LongRope`.
+        factor: how many times the length the model was trained for.
+        original_max_position: that length.
+        beta_fast, beta_slow: a frequency with more turns than the one within that length stays, one with fewer
+            than the other is slowed down by `factor`; between them the two are mixed.
+        attention_factor: of cosines and sines; None: 0.1 ln(factor) + 1.
+    """
 
-        The first half of the sines is negated, the form that `apply_rotary` takes.
-        """
-        reciprocal, inverse, signed_scale = self.frequencies
-        angles = (positions[:, None, None] * reciprocal).mul_(inverse)
-        return angles.cos().mul_(self.scale), angles.sin().mul_(signed_scale)
+    def __init__(
+        self,
+        head_dim: int,
+        base: float,
+        factor: float,
+        original_max_position: int,
+        beta_fast: float = 32.0,
+        beta_slow: float = 1.0,
+        attention_factor: float | None = None,
+    ) -> None:
+        inverse = base_frequencies(head_dim, base)
+
+        def index_of(turns: float) -> float:
+            """The frequency that turns so often within the original length."""
+            return head_dim * math.log(original_max_position / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+        low = max(math.floor(index_of(beta_fast)), 0)
+        high = min(math.ceil(index_of(beta_slow)), head_dim - 1)
+        steps = torch.arange(head_dim // 2, dtype=torch.float32, device="cpu") - low
+        slowed = (steps / max(high - low, 0.001)).clamp(0, 1)
+        stays = 1 - slowed
+        scale = 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
+        chosen = scale if attention_factor is None else attention_factor
+        super().__init__(inverse / factor * slowed + inverse * stays, scale=chosen)
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -21,13 +21,13 @@ import torch
 import xxhash
 
 from engine.weights import find_checkpoint, load_into, load_state
+from models.config_fields import ConfigError
+from models.download import fetch, is_repository
+from models.transformer.packed import pack_model
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.config_fields import ConfigError
-from models.voxcpm.download import fetch, is_repository
 from models.voxcpm.fused import served
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.packed_layer import pack_model
 from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.tokenizer import TextTokenizer
 

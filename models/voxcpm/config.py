@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.voxcpm.config_fields import ConfigError, build, section
+from engine.layers.rotary import LongRope
+from models.config_fields import ConfigError, build, section
 
 ARCHITECTURES = ("voxcpm", "voxcpm2")
 
@@ -73,6 +74,24 @@ class TransformerConfig:
     @property
     def head_dim(self) -> int:
         return self.kv_channels or self.hidden_size // self.num_attention_heads
+
+    @property
+    def qk_norm(self) -> bool:
+        return False
+
+    def rotary(self) -> LongRope | None:
+        """See `models.transformer.stack.StackShape`."""
+        if self.no_rope:
+            return None
+        scaling = self.rope_scaling
+        return LongRope(
+            head_dim=self.head_dim,
+            base=self.rope_theta,
+            max_position=self.max_position_embeddings,
+            original_max_position=scaling.original_max_position_embeddings,
+            short_factor=scaling.short_factor,
+            long_factor=scaling.long_factor,
+        )
 
     @property
     def embedding_scale(self) -> float:

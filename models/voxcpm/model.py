@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.transformer.stack import Attention, CosSin, Transformer, bidirectional_attention
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
-from models.voxcpm.transformer import Attention, CosSin, Transformer, bidirectional_attention
 
 
 class LocalEncoder(nn.Module):

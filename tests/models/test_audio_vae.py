@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from models.config_fields import ConfigError
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm, receptive_field_frames
 from models.voxcpm.config import AudioVAEConfig
-from models.voxcpm.config_fields import ConfigError
 from models.voxcpm.streaming_vae import StreamingDecoder
 
 SHAPES = {

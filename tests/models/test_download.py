@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from models.voxcpm.config_fields import ConfigError
-from models.voxcpm.download import fetch, is_repository
+from models.config_fields import ConfigError
+from models.download import fetch, is_repository
 
 NAME = "someone/Voice"
 

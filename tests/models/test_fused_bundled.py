@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import models.voxcpm
+from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm import fused as fused_package
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.fused import served
 from models.voxcpm.fused.linear import FusedLinear
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 Models = tuple[VoxCPMModel, VoxCPMModel]
 

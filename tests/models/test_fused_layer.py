@@ -11,9 +11,9 @@ from torch import Tensor
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.kv_cache.pool import KVPool
+from models.transformer.fused import FusedLayer, fuse_layers
+from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig
-from models.voxcpm.fused.layer import FusedLayer, fuse_layers
-from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 ANY = range(1 << 20)
 Limits = tuple[int, tuple[range, ...]]

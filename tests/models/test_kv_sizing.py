@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from engine.errors import EngineError
+from engine.kv_cache.sizing import FREE_SHARE, GIB, bounded_blocks, budget_bytes
 from models.voxcpm import kv_sizing
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.kv_sizing import GIB, bounded_blocks, budget_bytes, default_blocks
+from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.options import EngineOptions
 
 BLOCK_BYTES = 589_824
@@ -45,6 +46,6 @@ def test_the_device_is_asked_on_cuda_alone(checkpoint: Checkpoint, monkeypatch: 
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (80 * GIB, 80 * GIB))
     assert default_blocks(*arguments, torch.device("cuda"), torch.bfloat16) == wanted
     block_bytes = 2 * 5 * 16 * 2 * 32 * 2
-    free = reserve + int(100 * block_bytes / kv_sizing.FREE_SHARE) + 1
+    free = reserve + int(100 * block_bytes / FREE_SHARE) + 1
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 80 * GIB))
     assert default_blocks(*arguments, torch.device("cuda"), torch.bfloat16) == 100

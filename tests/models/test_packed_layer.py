@@ -8,9 +8,9 @@ import dataclasses
 import pytest
 import torch
 
+from models.transformer.packed import PackedLayer, pack_model
+from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.packed_layer import PackedLayer, pack_model
-from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 
 @pytest.mark.parametrize("keep", [None, slice(-2, None), slice(0, 1)])

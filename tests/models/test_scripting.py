@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.layers.packed import packing_available
 from engine.scripting import scripted
-from models.voxcpm import packed_layer
+from models.transformer import packed as packed_layer
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.streaming_vae import StreamingDecoder

@@ -18,14 +18,14 @@ from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import row_attention
 from engine.layers.rotary import apply_rotary
+from models.transformer.fused import fuse_layers
+from models.transformer.stack import CosSin, Transformer, bidirectional_attention
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
 from models.voxcpm.flow_matching import FlowSolver, guide
 from models.voxcpm.fused.flow import FusedEncoder, FusedFlow
 from models.voxcpm.fused.flow_kernels import Placement, Step, flow_step
-from models.voxcpm.fused.layer import fuse_layers
 from models.voxcpm.fused.linear import fuse_linears
 from models.voxcpm.model import LocalDiT, LocalEncoder
-from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
 CFG_VALUE, STEP_SIZE = 2.0, 0.1
 CONTEXT, ROOM, BLOCK_SIZE = 300, 4096, 16

@@ -19,9 +19,9 @@ import torch
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack, seconds
 from engine.kernels.halved_linear import paying_rows
+from models.transformer.fused import fuse_layers
+from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig
-from models.voxcpm.fused.layer import fuse_layers
-from models.voxcpm.transformer import Transformer, bidirectional_attention
 
 HEAD_DIM, KV_HEADS, LENGTH = 128, 2, 11
 ROWS = {

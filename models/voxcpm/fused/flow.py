@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from models.transformer.stack import CosSin, Transformer, bidirectional_attention
 from models.voxcpm.flow_matching import SolverSchedule
 from models.voxcpm.fused.flow_kernels import Placement, Step, flow_step, place_patches
 from models.voxcpm.model import LocalDiT, LocalEncoder
-from models.voxcpm.transformer import CosSin, Transformer, bidirectional_attention
 
 
 class FusedFlow:

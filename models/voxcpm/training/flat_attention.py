@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.voxcpm.transformer import Attention, bidirectional_attention
+from models.transformer.stack import Attention, bidirectional_attention
 
 
 def flat_attention(boundaries: Tensor, longest: int) -> Attention:

@@ -29,7 +29,7 @@ from engine.kernels.split_linear import fits as fits_few_rows
 from engine.kernels.split_linear import partial_linear, split_linear
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
-from models.voxcpm.transformer import (
+from models.transformer.stack import (
     Attention,
     CosSin,
     Transformer,
@@ -80,6 +80,7 @@ class FusedLayer(nn.Module):
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
+        self.head_norms = (attention.q_norm, attention.k_norm) if attention.qk_norm else None
         self.input_layernorm = FusedRMSNorm(layer.input_layernorm)
         self.post_attention_layernorm = FusedRMSNorm(layer.post_attention_layernorm)
         self.qkv, self.output = attention.qkv_proj.weight, attention.o_proj.weight
@@ -119,6 +120,8 @@ class FusedLayer(nn.Module):
 
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
+        if self.head_norms is not None:
+            qkv = self._with_head_norms(qkv, *self.head_norms)
         if attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim):
             return row_attention(qkv, self.num_heads, self.num_kv_heads, rope, keep)
         rotates = isinstance(attention, PagedAttention) and attention.rotates
@@ -133,6 +136,12 @@ class FusedLayer(nn.Module):
         if rotates:
             return attention(self.layer, q, k, v, rope).flatten(-2)
         return attention(self.layer, q, k, v).flatten(-2)
+
+    def _with_head_norms(self, qkv: Tensor, q_norm: RMSNorm, k_norm: RMSNorm) -> Tensor:
+        """Queries and keys of qkv [..., C] normalised head by head."""
+        heads = qkv.unflatten(-1, (-1, self.head_dim))
+        q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
+        return torch.cat([q_norm(q), k_norm(k), v], dim=-2).flatten(-2)
 
     def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:
         rows = x.view(-1, x.shape[-1])

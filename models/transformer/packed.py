@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from engine.layers.norm import RMSNorm
 from engine.layers.packed import pack_layers, packed_product, packed_sum, packing_available
 from engine.scripting import scripted
-from models.voxcpm.transformer import (
+from models.transformer.stack import (
     Attention,
     CosSin,
     Transformer,
@@ -40,7 +40,9 @@ class PackedLayer(nn.Module):
         attention_floor, qkv = _fold(layer.input_layernorm, attention.qkv_proj.weight)
         mlp_floor, gate_up = _fold(layer.post_attention_layernorm, layer.mlp.gate_up_proj.weight)
         self.before = [attention_floor, _pack(qkv)]
-        """What `queries_keys_values` takes."""
+        """What `queries_keys_values` takes; behind them, where queries and keys have norms, `_head_norms`."""
+        if attention.qk_norm:
+            self.before.extend(_head_norms(attention.q_norm, attention.k_norm, self.heads))
         self.after = [
             _pack(attention.o_proj.weight), mlp_floor, _pack(gate_up), _pack(layer.mlp.down_proj.weight)
         ]  # fmt: skip
@@ -86,6 +88,8 @@ def queries_keys_values(
     product = packed_product(normal, weights[1], None)
     parts = product.unflatten(-1, [-1, head_dim])
     qk, v = parts.split([num_heads + num_kv_heads, num_kv_heads], dim=-2)
+    if len(weights) > 2:
+        qk = torch.div(qk, torch.linalg.vector_norm(qk, 2.0, [-1], True).hypot_(weights[2])).mul_(weights[3])
     if rope is not None:
         qk = torch.addcmul(qk * rope[0], qk.roll(head_dim // 2, -1), rope[1])
     q, k = qk.split([num_heads, num_kv_heads], dim=-2)
@@ -117,9 +121,10 @@ def run_rows(
 
     before, after: the weights of all layers, those of `PackedLayer`.
     """
-    count = len(before) // 2
+    count = len(after) // 4
+    each = len(before) // count
     for i in range(count):
-        q, k, v = queries_keys_values(x, rope, heads, before[2 * i : 2 * i + 2])
+        q, k, v = queries_keys_values(x, rope, heads, before[each * i : each * i + each])
         if i == count - 1 and end - begin < x.shape[1]:
             q, x = q[:, begin:end], x[:, begin:end].contiguous()
         x = finish(x, bidirectional_attention(i, q, k, v), after[4 * i : 4 * i + 4])
@@ -148,6 +153,14 @@ def _fold(norm: RMSNorm, weight: Tensor) -> tuple[Tensor, Tensor]:
     return torch.tensor(math.sqrt(size * norm.eps)), weight.detach() * (
         norm.weight.detach() * math.sqrt(size)
     )
+
+
+def _head_norms(q_norm: RMSNorm, k_norm: RMSNorm, heads: tuple[int, int, int]) -> list[Tensor]:
+    """The floor of `_fold` and the factors of all heads of queries and keys, [Hq + Hkv, D]."""
+    num_heads, num_kv_heads, size = heads
+    weights = [q_norm.weight] * num_heads + [k_norm.weight] * num_kv_heads
+    factors = torch.stack([weight.detach() for weight in weights]) * math.sqrt(size)
+    return [torch.tensor(math.sqrt(size * q_norm.eps)), factors.contiguous()]
 
 
 def _pack(weight: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from models.voxcpm.config_fields import ConfigError
+from models.config_fields import ConfigError
 
 PATTERNS = ["*.json", "*.safetensors", "*.bin", "*.pth", "voices/*"]
 REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")

@@ -1,8 +1,8 @@
-"""The MiniCPM-4 transformer stack that all four parts of VoxCPM are made of.
+"""The transformer stack of every model here: the Llama layout, where wanted with norms of queries and keys.
 
-The same module serves the causal language models (flat tokens, paged KV cache) and the small
-bidirectional transformers of the local encoder and the DiT (rows of a few tokens). What differs is
-the attention callable that the caller passes in:
+The same module serves causal language models (flat tokens, paged KV cache) and the small bidirectional
+transformers of VoxCPM's local encoder and DiT (rows of a few tokens). What differs is the attention callable
+that the caller passes in:
 
     hidden = stack(embeds, stack.cos_sin(positions), attention)
     # attention(layer, q[..., Hq, D], k[..., Hkv, D], v[..., Hkv, D]) -> [..., Hq, D]
@@ -11,6 +11,7 @@ the attention callable that the caller passes in:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -19,12 +20,39 @@ from torch import Tensor, nn
 from engine.layers.embedding import embedding
 from engine.layers.linear import MergedLinear
 from engine.layers.norm import RMSNorm
-from engine.layers.rotary import LongRope, apply_rotary
-from models.voxcpm.config import TransformerConfig
+from engine.layers.rotary import Rotary, apply_rotary
 
 Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 CosSin = tuple[Tensor, Tensor]
 Run = Callable[[Tensor, CosSin | None, Attention, slice | None], Tensor]
+
+
+class StackShape(Protocol):
+    """What a family's configuration says of one stack.
+
+    vocab_size: 0 for a stack without a token embedding. residual_scale: factor of what each half of a layer
+    adds. qk_norm: whether queries and keys are normalised, head by head, before they are rotated.
+    """
+
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    vocab_size: int
+    rms_norm_eps: float
+
+    @property
+    def head_dim(self) -> int: ...
+
+    @property
+    def residual_scale(self) -> float: ...
+
+    @property
+    def qk_norm(self) -> bool: ...
+
+    def rotary(self) -> Rotary | None:
+        """The rotary embedding; None for a stack without one."""
 
 
 def bidirectional_attention(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -36,7 +64,7 @@ def bidirectional_attention(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tens
 
 
 class SelfAttention(nn.Module):
-    def __init__(self, config: TransformerConfig, layer: int) -> None:
+    def __init__(self, config: StackShape, layer: int) -> None:
         super().__init__()
         self.layer = layer
         self.num_heads, self.num_kv_heads = config.num_attention_heads, config.num_key_value_heads
@@ -46,11 +74,18 @@ class SelfAttention(nn.Module):
             config.hidden_size, {"q_proj": q_size, "k_proj": kv_size, "v_proj": kv_size}
         )
         self.o_proj = nn.Linear(q_size, config.hidden_size, bias=False)
+        if config.qk_norm:
+            self.q_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
+            self.k_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
+        self.qk_norm = config.qk_norm
 
     def forward(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         heads = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
         rotated = self.num_heads + self.num_kv_heads
         qk, v = heads[..., :rotated, :], heads[..., rotated:, :]
+        if self.qk_norm:
+            q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
+            qk = torch.cat([self.q_norm(q), self.k_norm(k)], dim=-2)
         if rope is not None:
             qk = apply_rotary(qk, *rope)
         q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
@@ -60,7 +95,7 @@ class SelfAttention(nn.Module):
 
 
 class GatedMLP(nn.Module):
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: StackShape) -> None:
         super().__init__()
         size = config.intermediate_size
         self.gate_up_proj = MergedLinear(config.hidden_size, {"gate_proj": size, "up_proj": size})
@@ -72,7 +107,7 @@ class GatedMLP(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    def __init__(self, config: TransformerConfig, layer: int) -> None:
+    def __init__(self, config: StackShape, layer: int) -> None:
         super().__init__()
         self.self_attn = SelfAttention(config, layer)
         self.mlp = GatedMLP(config)
@@ -98,7 +133,7 @@ class Transformer(nn.Module):
     run: Run | None = None
     """Takes the place of `forward` where there is a faster form of it."""
 
-    def __init__(self, config: TransformerConfig, first_layer: int = 0) -> None:
+    def __init__(self, config: StackShape, first_layer: int = 0) -> None:
         super().__init__()
         self.config = config
         if config.vocab_size:
@@ -107,7 +142,7 @@ class Transformer(nn.Module):
             TransformerLayer(config, first_layer + i) for i in range(config.num_hidden_layers)
         )
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.rope = None if config.no_rope else _rope(config)
+        self.rope = config.rotary()
 
     def cos_sin(self, positions: Tensor) -> CosSin | None:
         """Rotary factors of `positions` [T], or None for a stack without rotary embedding."""
@@ -124,15 +159,3 @@ class Transformer(nn.Module):
         for layer in body:
             x = layer(x, rope, attention)
         return self.norm(last(x, rope, attention, keep))
-
-
-def _rope(config: TransformerConfig) -> LongRope:
-    scaling = config.rope_scaling
-    return LongRope(
-        head_dim=config.head_dim,
-        base=config.rope_theta,
-        max_position=config.max_position_embeddings,
-        original_max_position=scaling.original_max_position_embeddings,
-        short_factor=scaling.short_factor,
-        long_factor=scaling.long_factor,
-    )

@@ -1,0 +1,4 @@
+"""The transformer that all families are made of, in the form that suits each device.
+
+stack.py: its definition, for any device. packed.py: for inference on a CPU. fused.py: for inference on CUDA.
+"""
