@@ -1,4 +1,4 @@
-"""A device: made current while something is launched on it, and asked whether it still computes.
+"""A device: chosen, made current while something is launched on it, and asked whether it still computes.
 
     with on_device(device):
         kernel[grid](...)              # on `device`, whichever the thread's current device is outside
@@ -35,3 +35,18 @@ def check_device(device: torch.device) -> None:
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise DeviceLostError(f"the device {device} computes no more: {reason}") from error
+
+
+def select_device(device: str) -> torch.device:
+    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one."""
+    if device == "auto":
+        device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    chosen = torch.device(device)
+    if chosen.type == "cuda" and chosen.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return chosen
+
+
+def default_dtype(device: torch.device) -> torch.dtype:
+    """Of transformers: fp32 on a CPU, bf16 elsewhere."""
+    return torch.float32 if device.type == "cpu" else torch.bfloat16

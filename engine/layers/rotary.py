@@ -108,8 +108,8 @@ class YarnRope(Rotary):
         head_dim, base: as of `LongRope`.
         factor: how many times the length the model was trained for.
         original_max_position: that length.
-        beta_fast, beta_slow: a frequency with more turns than the one within that length stays, one with fewer
-            than the other is slowed down by `factor`; between them the two are mixed.
+        beta_fast, beta_slow: turns within that length; a frequency with more than the one stays, one with
+            fewer than the other is slowed down by `factor`, and between them the two are mixed.
         attention_factor: of cosines and sines; None: 0.1 ln(factor) + 1.
     """
 

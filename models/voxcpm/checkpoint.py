@@ -20,6 +20,7 @@ from typing import Any
 import torch
 import xxhash
 
+from engine.devices import default_dtype, select_device
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
@@ -97,21 +98,6 @@ def resolve_model(model: str, progress: Progress | None = None) -> Path:
     if progress:
         progress("download", 0.0)
     return fetch(model)
-
-
-def select_device(device: str) -> torch.device:
-    """ "auto" is the first CUDA device, else the CPU. A CUDA device without an index is the current one."""
-    if device == "auto":
-        device = "cuda:0" if torch.cuda.is_available() else "cpu"
-    chosen = torch.device(device)
-    if chosen.type == "cuda" and chosen.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return chosen
-
-
-def default_dtype(device: torch.device) -> torch.dtype:
-    """Of the language models and the DiT."""
-    return torch.float32 if device.type == "cpu" else torch.bfloat16
 
 
 def read_config(directory: Path) -> VoxCPMConfig:

@@ -21,6 +21,7 @@ import torch
 
 from engine.attention.selection import build_backend
 from engine.config import EngineConfig
+from engine.devices import default_dtype, select_device
 from engine.errors import EngineError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
@@ -40,11 +41,9 @@ from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import (
     Checkpoint,
     Progress,
-    default_dtype,
     load_checkpoint,
     read_config,
     resolve_model,
-    select_device,
 )
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.kv_sizing import default_blocks

@@ -1,0 +1,186 @@
+"""A text model as a Python object, for scripts with all their prompts and for those with one at a time.
+
+    with LLM("path/to/Qwen3-0.6B") as llm:
+        answers = llm.generate(["Once upon a time"], SamplingParams(temperature=0.6))
+        answers[0]["text"]
+        answers = llm.chat([{"role": "user", "content": "Hello!"}])
+        async for output in llm.stream("Once upon a time"): ...
+
+Steps belong to who calls them, until the first stream gives the engine a thread of its own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypedDict
+
+from tqdm import tqdm
+
+from engine.errors import EngineError, RequestError
+from engine.loop import EngineLoop
+from models.llm.checkpoint import load_text_checkpoint
+from models.llm.engine import TextEngine, TextOptions, TextOutput, TextRequest
+from models.llm.sampling_params import SamplingParams
+
+Prompt = str | list[int]
+Messages = Sequence[Mapping[str, Any]]
+
+
+class Completion(TypedDict):
+    """One answer. logprobs: of each token its own and the likeliest ones', where they were asked for."""
+
+    text: str
+    token_ids: list[int]
+    finish_reason: str
+    logprobs: list[tuple[float | None, tuple[tuple[int, float], ...]]]
+
+
+class LLM:
+    """A loaded model. Use as a context manager or call `close`.
+
+    enforce_eager is there for scripts that say it: steps are not recorded here yet, so it changes nothing.
+    max_model_len: positions of one sequence; None takes the model's own. Raises RequestError for more than
+    one GPU, ConfigError or engine.errors.WeightError naming what is wrong with the checkpoint.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        tensor_parallel_size: int = 1,
+        enforce_eager: bool = False,
+        max_model_len: int | None = None,
+        gpu_memory_utilization: float = 0.9,
+        device: str = "auto",
+        **options: Any,
+    ) -> None:
+        if tensor_parallel_size != 1:
+            raise RequestError(
+                f"tensor_parallel_size must be 1, got {tensor_parallel_size}", "tensor_parallel_size"
+            )
+        chosen = TextOptions(
+            max_model_len=max_model_len, gpu_memory_utilization=gpu_memory_utilization, **options
+        )
+        self._engine = TextEngine(load_text_checkpoint(model, device), chosen)
+        self._loop: EngineLoop | None = None
+
+    @property
+    def tokenizer(self) -> Any:
+        """The checkpoint's `models.llm.tokenizer.TextTokenizer`, None where it has none."""
+        return self._engine.tokenizer
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        use_tqdm: bool = True,
+    ) -> list[Completion]:
+        """Answers in the order of the prompts, which are texts or token ids.
+
+        sampling_params: for all, or one each. Raises RequestError before anything is computed, EngineError
+        when an answer fails.
+        """
+        params = sampling_params or SamplingParams()
+        each = [params] * len(prompts) if isinstance(params, SamplingParams) else list(params)
+        if len(each) != len(prompts):
+            raise RequestError(
+                f"there are {len(prompts)} prompts and {len(each)} sampling_params", "sampling_params"
+            )
+        engine = self._stepped_here()
+        requests = [TextRequest(uuid.uuid4().hex, *pair) for pair in zip(prompts, each, strict=True)]
+        outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
+        for prepared in [engine.prepare(request) for request in requests]:
+            engine.add(prepared)
+        with tqdm(total=len(prompts), desc="Generating", disable=not use_tqdm) as bar:
+            while engine.has_unfinished():
+                for output in engine.step():
+                    outputs[output.request_id].append(output)
+                    bar.update(output.finish_reason is not None)
+        return [_completion(found) for found in outputs.values()]
+
+    def chat(
+        self,
+        messages: Messages | Sequence[Messages],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        use_tqdm: bool = True,
+        **options: Any,
+    ) -> list[Completion]:
+        """Answers to one conversation or several; `options` as of `TextTokenizer.chat_text`."""
+        if self.tokenizer is None:
+            raise RequestError("this model has no tokenizer", "messages", "unsupported")
+        several = [messages] if messages and isinstance(messages[0], Mapping) else messages
+        texts = [self.tokenizer.chat_text(conversation, **options) for conversation in several]
+        return self.generate(texts, sampling_params, use_tqdm)
+
+    def add_request(self, prompt: Prompt, sampling_params: SamplingParams | None = None) -> str:
+        """Queue a prompt for `step`; returns the name of the request. Raises RequestError."""
+        request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
+        self._stepped_here().add_request(request)
+        return request.request_id
+
+    def step(self) -> list[TextOutput]:
+        """One token for every request that runs."""
+        return self._stepped_here().step()
+
+    def is_finished(self) -> bool:
+        """Whether `step` has nothing to do."""
+        return not self._engine.has_unfinished()
+
+    def cancel(self, request_id: str) -> bool:
+        """Drop a request of `add_request`; False when there is none of this name."""
+        return self._stepped_here().cancel(request_id)
+
+    async def stream(
+        self, prompt: Prompt, sampling_params: SamplingParams | None = None
+    ) -> AsyncIterator[TextOutput]:
+        """The answer while it is generated; leaving the iteration cancels the request.
+
+        From the first call on a thread owns the engine, and many streams share its steps. Raises
+        RequestError, EngineError.
+        """
+        if self._loop is None:
+            if self._engine.has_unfinished():
+                raise EngineError("requests of add_request are unfinished; `step` them to their end first")
+            self._loop = EngineLoop(self._engine, name="llm")
+            self._loop.start()
+        request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())
+        stream = self._loop.submit(request)
+        try:
+            async for output in stream:
+                if output.finish_reason == "error":
+                    raise EngineError(output.error or "generation failed")
+                yield output
+        finally:
+            stream.cancel()
+
+    def close(self) -> None:
+        """Stop the engine; open streams raise EngineError."""
+        if self._loop is not None:
+            self._loop.close()
+        self._engine.close()
+
+    def __enter__(self) -> LLM:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _stepped_here(self) -> TextEngine:
+        if self._loop is not None:
+            raise EngineError("a stream has given the engine to a thread of its own; use `stream`")
+        return self._engine
+
+
+def _completion(outputs: list[TextOutput]) -> Completion:
+    last = outputs[-1]
+    if last.finish_reason == "error":
+        raise EngineError(last.error or "generation failed")
+    return Completion(
+        text="".join(output.text for output in outputs),
+        token_ids=[output.token for output in outputs if output.token is not None],
+        finish_reason=last.finish_reason or "length",
+        logprobs=[(output.logprob, output.top) for output in outputs if output.logprob is not None],
+    )

@@ -1,0 +1,98 @@
+"""A checkpoint of a text model on disk, in the released layout, and its loading.
+
+config.json  model.safetensors (or shards)  tokenizer.json  tokenizer_config.json?  generation_config.json?
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.devices import default_dtype, select_device
+from engine.weights import load_into, load_state
+from models.config_fields import ConfigError
+from models.download import fetch, is_repository
+from models.llm.families import TextConfig, family_of
+from models.llm.tokenizer import TextTokenizer
+from models.transformer.packed import pack_model
+
+TIED_HEAD = "lm_head.weight"
+"""In some files although it is the embedding."""
+
+
+@dataclass
+class TextCheckpoint:
+    """Everything read from disk, on its device and ready to run."""
+
+    name: str
+    config: TextConfig
+    model: Any
+    """A `models.llm.families.TextModel`."""
+    tokenizer: TextTokenizer | None
+    """None where the directory has no tokenizer.json: such a model takes and gives token ids alone."""
+    device: torch.device
+    dtype: torch.dtype
+    generation: dict[str, Any] = field(default_factory=dict)
+    """`generation_config.json`."""
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Tokens that end an answer."""
+        ends = self.generation.get("eos_token_id", [])
+        found = list(ends) if isinstance(ends, list) else [ends]
+        if self.tokenizer is not None and self.tokenizer.end_id is not None:
+            found.append(self.tokenizer.end_id)
+        return tuple(dict.fromkeys(found))
+
+
+def load_text_checkpoint(
+    model: str, device: str = "auto", dtype: torch.dtype | None = None
+) -> TextCheckpoint:
+    """Load a directory or a repository id of a hub.
+
+    dtype: fp32 on a CPU, bf16 on CUDA unless given. Raises ConfigError or engine.errors.WeightError naming
+    what is wrong.
+    """
+    directory = Path(model)
+    if not directory.is_dir():
+        if not is_repository(model):
+            raise ConfigError(f"{model!r} is neither a directory nor a repository id like Qwen/Qwen3-0.6B")
+        directory = fetch(model)
+    target = select_device(device)
+    dtype = dtype or default_dtype(target)
+    data = _read_json(directory / "config.json")
+    family = family_of(data)
+    config = family.read_config(data)
+    with torch.device("meta"):
+        network = family.build(config)
+    ignored = (TIED_HEAD,) if config.tie_word_embeddings else ()
+    load_into(network, load_state(directory), dtype=dtype, device=target, ignore=ignored)
+    network.to(target).eval().requires_grad_(False)
+    if target.type == "cpu":
+        pack_model(network)
+    has_tokenizer = (directory / "tokenizer.json").is_file()
+    return TextCheckpoint(
+        name=directory.resolve().name,
+        config=config,
+        model=network,
+        tokenizer=TextTokenizer.from_directory(directory) if has_tokenizer else None,
+        device=target,
+        dtype=dtype,
+        generation=_read_json(directory / "generation_config.json", optional=True),
+    )
+
+
+def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:
+    if optional and not path.is_file():
+        return {}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} does not hold a JSON object")
+    return data

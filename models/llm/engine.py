@@ -1,0 +1,239 @@
+"""A text model behind the engine: requests in, tokens and certain text out, step by step.
+
+engine = TextEngine(load_text_checkpoint("path"), TextOptions(max_num_seqs=8))
+engine.add_request(TextRequest("a", "Once upon a time", SamplingParams(max_tokens=16)))
+while engine.has_unfinished():
+    for output in engine.step(): ...
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.config import EngineConfig
+from engine.errors import RequestError
+from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
+from engine.kv_cache.sizing import GIB, bounded_blocks
+from engine.llm_engine import LLMEngine, SequenceOutput
+from engine.sequence import Sequence
+from engine.threads import StepThreads
+from models.llm.checkpoint import TextCheckpoint
+from models.llm.logits import AnswerLogits
+from models.llm.runner import TextRunner
+from models.llm.sampler import Answer, Sampled
+from models.llm.sampling_params import SamplingParams
+from models.llm.stop_strings import StopStrings
+from models.llm.tokenizer import TextStream
+
+CPU_CACHE_BYTES = 4 * GIB
+"""Of keys and values, at most, where nobody says how many blocks there are to be."""
+SEED_BITS = 63
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Sizes of one engine. max_model_len: None takes the model's, kv_blocks: None as many as there is room
+    for.
+
+    gpu_memory_utilization: share of a GPU's memory that weights and cache may take together. threads: of a
+    CPU; None takes what `engine.cpus.thread_limit` finds for one engine.
+    """
+
+    max_num_seqs: int = 64
+    max_model_len: int | None = None
+    block_size: int = 16
+    kv_blocks: int | None = None
+    max_num_batched_tokens: int = 8192
+    gpu_memory_utilization: float = 0.9
+    enable_prefix_caching: bool = True
+    attention_backend: str = "auto"
+    threads: int | None = None
+
+
+@dataclass
+class TextRequest:
+    """A prompt, as text or as token ids. resume_ids: tokens of the answer that were generated elsewhere."""
+
+    request_id: str
+    prompt: str | list[int]
+    params: SamplingParams = field(default_factory=SamplingParams)
+    resume_ids: list[int] = field(default_factory=list)
+
+
+@dataclass
+class TextOutput:
+    """What a step did for a request. Exactly the last output of a request has a `finish_reason`.
+
+    token: None when the request failed. text: what is certain now; a token may have none, while a character
+    is not whole or a stop string may have begun. logprob, top: see `models.llm.sampler.Sampled`.
+    """
+
+    request_id: str
+    token: int | None
+    text: str = ""
+    finish_reason: str | None = None
+    error: str | None = None
+    logprob: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass
+class TextState:
+    """Payload of a sequence: its answer for the sampler, its text for who reads it."""
+
+    answer: Answer
+    end_ids: frozenset[int]
+    stream: TextStream | None
+    stops: StopStrings
+
+
+class TextEngine:
+    """The engine of one text model, an `engine.loop.SteppingEngine`."""
+
+    def __init__(self, checkpoint: TextCheckpoint, options: TextOptions | None = None) -> None:
+        self.checkpoint, self.options = checkpoint, options or TextOptions()
+        config, options = checkpoint.config, self.options
+        self.tokenizer = checkpoint.tokenizer
+        on_cpu = checkpoint.device.type == "cpu"
+        self.step_threads = StepThreads(options.threads) if on_cpu else None
+        self.max_model_len = min(
+            options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
+        )
+        blocks = options.kv_blocks or self._blocks()
+        self.max_model_len = min(self.max_model_len, blocks * options.block_size)
+        runner = TextRunner(
+            checkpoint.model,
+            checkpoint.device,
+            checkpoint.dtype,
+            num_blocks=blocks,
+            block_size=options.block_size,
+            max_model_len=self.max_model_len,
+            attention_backend=options.attention_backend,
+        )
+        self._llm = LLMEngine(
+            runner,
+            EngineConfig(
+                num_blocks=blocks,
+                block_size=options.block_size,
+                max_model_len=self.max_model_len,
+                max_num_seqs=options.max_num_seqs,
+                max_num_batched_tokens=max(options.max_num_batched_tokens, options.max_num_seqs),
+                enable_prefix_caching=options.enable_prefix_caching,
+            ),
+        )
+
+    def prepare(self, request: TextRequest) -> Sequence:
+        """The request as a sequence. Raises RequestError naming the field."""
+        params, prompt = request.params, self._token_ids(request.prompt)
+        if params.stop and self.tokenizer is None:
+            raise RequestError("this model has no tokenizer, so no stop strings", "stop", "unsupported")
+        own_ends = () if params.ignore_eos else self.checkpoint.end_ids
+        ends = (*own_ends, *params.stop_token_ids)
+        rules = AnswerLogits(params, prompt, ends, self.checkpoint.config.vocab_size)
+        seed = secrets.randbits(SEED_BITS) if params.seed is None else params.seed
+        state = TextState(
+            Answer(params, seed, rules),
+            frozenset(ends),
+            self.tokenizer.stream() if self.tokenizer else None,
+            StopStrings(params.stop),
+        )
+        for token in request.resume_ids:
+            state.answer.index += 1
+            rules.add(token)
+            self._text(state, token)
+        tokens = [*prompt, *request.resume_ids]
+        room = self.max_model_len - len(tokens) + 1
+        if room < 1:
+            problem = f"a prompt of {len(tokens)} tokens, max_model_len is {self.max_model_len}"
+            raise RequestError(problem, "prompt", "too_long")
+        return Sequence(
+            request.request_id,
+            tokens,
+            min(params.max_tokens - len(request.resume_ids), room),
+            payload=state,
+            num_resumed_tokens=len(request.resume_ids),
+        )
+
+    def add(self, prepared: Sequence) -> None:
+        self._llm.add(prepared)
+
+    def add_request(self, request: TextRequest) -> None:
+        self.add(self.prepare(request))
+
+    def cancel(self, request_id: str) -> bool:
+        return self._llm.cancel(request_id)
+
+    def pause(self, request_id: str) -> bool:
+        return self._llm.pause(request_id)
+
+    def resume(self, request_id: str) -> bool:
+        return self._llm.resume(request_id)
+
+    def has_unfinished(self) -> bool:
+        return self._llm.has_unfinished()
+
+    def step(self) -> list[TextOutput]:
+        """Advance every running request by at most one token."""
+        with self.step_threads.step() if self.step_threads else nullcontext():
+            return [self._output(output) for output in self._llm.step()]
+
+    def close(self) -> None:
+        """Ends the thread beside that of the steps; tensors free themselves."""
+        if self.step_threads:
+            self.step_threads.close()
+
+    def _token_ids(self, prompt: str | list[int]) -> list[int]:
+        if isinstance(prompt, str):
+            if self.tokenizer is None:
+                raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
+            return self.tokenizer.encode(prompt)
+        vocab_size = self.checkpoint.config.vocab_size
+        strange = next((token for token in prompt if not 0 <= token < vocab_size), None)
+        if strange is not None:
+            raise RequestError(f"prompt has token {strange}, the model has {vocab_size}", "prompt")
+        return list(prompt)
+
+    def _output(self, output: SequenceOutput) -> TextOutput:
+        sequence, result = output.sequence, output.result
+        if result is None:
+            return TextOutput(
+                sequence.request_id, None, "", output.finish_reason or "error", error=output.error
+            )
+        state, sampled, reason = sequence.payload, result.output, output.finish_reason
+        assert isinstance(sampled, Sampled)
+        # The token that ends an answer is no part of its text.
+        text, stopped = ("", False) if reason == "stop" else self._text(state, sampled.token)
+        if stopped:
+            self._llm.cancel(sequence.request_id)
+        elif reason is not None and state.stream is not None:
+            more, stopped = state.stops.add(state.stream.rest())
+            text += more + state.stops.rest()
+        reason = "stop" if stopped else reason
+        return TextOutput(
+            sequence.request_id, sampled.token, text, reason, logprob=sampled.logprob, top=sampled.top
+        )
+
+    def _text(self, state: TextState, token: int) -> tuple[str, bool]:
+        return state.stops.add(state.stream.add(token)) if state.stream else ("", False)
+
+    def _blocks(self) -> int:
+        """As many blocks as there is room for, up to every sequence of full length. Raises EngineError."""
+        config, options, device = self.checkpoint.config, self.options, self.checkpoint.device
+        budget = CPU_CACHE_BYTES
+        if device.type == "cuda":
+            free, total = torch.cuda.mem_get_info(device)
+            budget = int(total * options.gpu_memory_utilization) - (total - free)
+        block_bytes = bytes_per_block(
+            config.num_hidden_layers,
+            options.block_size,
+            config.num_key_value_heads,
+            config.head_dim,
+            self.checkpoint.dtype,
+        )
+        wanted = blocks_for_sequences(options.max_num_seqs, self.max_model_len, options.block_size)
+        least = blocks_for_sequences(1, self.max_model_len, options.block_size)
+        return bounded_blocks(wanted, least, max(0, budget), block_bytes)

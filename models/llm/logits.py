@@ -1,0 +1,87 @@
+"""What changes the logits of an answer before a token is drawn: penalties, biases, tokens that are barred."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from engine.errors import RequestError
+from models.llm.sampling_params import SamplingParams
+
+
+class AnswerLogits:
+    """The rules of one answer, which learn its tokens as they come.
+
+    Args:
+        end_ids: tokens that end this answer, forbidden before `params.min_tokens`.
+        prompt: its tokens. vocab_size: tokens that have logits.
+
+    Raises:
+        RequestError: a token id that the model does not have.
+    """
+
+    def __init__(
+        self, params: SamplingParams, prompt: Sequence[int], end_ids: Sequence[int], vocab_size: int
+    ) -> None:
+        for name, ids in (
+            ("logit_bias", params.logit_bias),
+            ("stop_token_ids", params.stop_token_ids),
+            ("bad_words", [token for word in params.bad_words for token in word]),
+        ):
+            strange = [token for token in ids if not 0 <= token < vocab_size]
+            if strange:
+                raise RequestError(f"{name} has {strange[0]}, the model has {vocab_size} tokens", name)
+        self._params = params
+        self._ends = [token for token in end_ids if 0 <= token < vocab_size]
+        repeats = params.repetition_penalty != 1.0
+        self._seen = set(prompt) if repeats else set[int]()
+        self._counts: Counter[int] = Counter()
+        self._answer: list[int] = []
+
+    @property
+    def changes(self) -> bool:
+        """Whether `apply` does anything now."""
+        params = self._params
+        return bool(
+            params.logit_bias
+            or params.bad_words
+            or self._seen
+            or (self._counts and (params.presence_penalty or params.frequency_penalty))
+            or len(self._answer) < params.min_tokens
+        )
+
+    def add(self, token: int) -> None:
+        """The answer goes on with `token`."""
+        self._answer.append(token)
+        self._counts[token] += 1
+        if self._params.repetition_penalty != 1.0:
+            self._seen.add(token)
+
+    def apply(self, logits: Tensor) -> None:
+        """Changes `logits` fp32 [V] in place."""
+        params, device = self._params, logits.device
+        if self._seen:
+            seen = torch.tensor(sorted(self._seen), device=device)
+            found, penalty = logits[seen], params.repetition_penalty
+            logits[seen] = torch.where(found > 0, found / penalty, found * penalty)
+        if self._counts and (params.presence_penalty or params.frequency_penalty):
+            ids = torch.tensor(list(self._counts), device=device)
+            counts = torch.tensor(list(self._counts.values()), device=device, dtype=logits.dtype)
+            logits[ids] -= params.presence_penalty + params.frequency_penalty * counts
+        if params.logit_bias:
+            ids = torch.tensor(list(params.logit_bias), device=device)
+            logits[ids] += torch.tensor(list(params.logit_bias.values()), device=device, dtype=logits.dtype)
+        barred = self._barred()
+        if barred:
+            logits[torch.tensor(barred, device=device)] = -torch.inf
+
+    def _barred(self) -> list[int]:
+        """Tokens that may not come next."""
+        barred = list(self._ends) if len(self._answer) < self._params.min_tokens else []
+        for *before, last in self._params.bad_words:
+            if not before or self._answer[-len(before) :] == before:
+                barred.append(last)
+        return barred

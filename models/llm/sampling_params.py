@@ -1,0 +1,90 @@
+"""How the tokens of an answer are chosen, and when it ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from engine.errors import RequestError
+
+MOST_TOP_LOGPROBS = 20
+MOST_STOP_STRINGS = 16
+MOST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """The defaults sample from the model's own distribution.
+
+    Attributes:
+        temperature: divides logits; 0 takes the likeliest token.
+        max_tokens: of the answer, at most. min_tokens: before this many it does not end.
+        top_k: only the likeliest so many; 0 for all. top_p: only the likeliest that together reach this
+        share.
+        min_p: only those at least this likely, relative to the likeliest.
+        repetition_penalty: divides the positive logits of tokens that occur in prompt or answer, multiplies
+            the negative ones (arXiv:1909.05858). presence_penalty, frequency_penalty: subtracted from logits
+            of tokens of the answer, once and for each time.
+        logit_bias: token id -> what is added to its logit.
+        bad_words: token ids in a row that never come, each a tuple.
+        seed: same seed, same prompt, same answer, whatever runs beside it; None draws one.
+        stop: strings that end the answer and are no part of it. stop_token_ids: tokens that do so.
+        ignore_eos: the model's own end tokens do not end the answer.
+        logprobs: how many likeliest tokens to tell of each position; None tells nothing.
+
+    Raises:
+        RequestError: naming the field that is out of range.
+    """
+
+    temperature: float = 1.0
+    max_tokens: int = 64
+    ignore_eos: bool = False
+    min_tokens: int = 0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: dict[int, float] = field(default_factory=dict)
+    bad_words: tuple[tuple[int, ...], ...] = ()
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    logprobs: int | None = None
+
+    def __post_init__(self) -> None:
+        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        object.__setattr__(self, "stop", stop)
+        object.__setattr__(self, "stop_token_ids", tuple(self.stop_token_ids))
+        object.__setattr__(self, "bad_words", tuple(map(tuple, self.bad_words)))
+        for name, low, high in (
+            ("temperature", 0, math.inf),
+            ("max_tokens", 1, math.inf),
+            ("min_tokens", 0, self.max_tokens),
+            ("top_k", 0, math.inf),
+            ("min_p", 0, 1),
+            ("presence_penalty", -2, 2),
+            ("frequency_penalty", -2, 2),
+            ("logprobs", 0, MOST_TOP_LOGPROBS),
+            ("seed", 0, MOST_SEED),
+        ):
+            self._check(name, low, high)
+        for name, high in (("top_p", 1), ("repetition_penalty", math.inf)):
+            self._check(name, math.nextafter(0, 1), high)
+        if len(stop) > MOST_STOP_STRINGS or not all(stop):
+            raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
+        if not all(self.bad_words):
+            raise RequestError("bad_words has one without tokens", "bad_words")
+
+    def _check(self, name: str, low: float, high: float) -> None:
+        value = getattr(self, name)
+        if value is None:
+            return
+        if not low <= value <= high or value == math.inf:
+            bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+            raise RequestError(f"{name} must be {bounds}, got {value}", name, "out_of_range")
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0

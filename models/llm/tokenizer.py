@@ -1,0 +1,111 @@
+"""Text and chats to tokens, and tokens back to text, as a checkpoint's files say.
+
+Chats are laid out by the checkpoint's own template (Jinja, in a sandbox: a template is a program that came
+with the weights).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
+
+from engine.errors import RequestError
+from models.config_fields import ConfigError
+
+
+class TextTokenizer:
+    """A `tokenizer.json`, special tokens of `tokenizer_config.json`, and a chat template if there is one."""
+
+    def __init__(self, tokenizer: Tokenizer, settings: Mapping[str, Any], template: str | None) -> None:
+        self._tokenizer = tokenizer
+        self._special = {
+            name: value["content"] if isinstance(value, dict) else value
+            for name in ("bos_token", "eos_token", "pad_token")
+            if (value := settings.get(name))
+        }
+        end = self._special.get("eos_token")
+        self.end_id: int | None = None if end is None else tokenizer.token_to_id(end)
+        self.chat_template = template
+        self._environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+        self._environment.filters["tojson"] = _to_json
+        self._environment.globals["raise_exception"] = _raise_template_error
+        self._environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+
+    @classmethod
+    def from_directory(cls, directory: Path) -> TextTokenizer:
+        """Raises ConfigError for files that cannot be read."""
+        try:
+            tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+            path = directory / "tokenizer_config.json"
+            settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        except Exception as error:  # the library raises plain Exception
+            raise ConfigError(f"the tokenizer in {directory} cannot be read: {error}") from error
+        file = directory / "chat_template.jinja"
+        template = file.read_text(encoding="utf-8") if file.is_file() else settings.get("chat_template")
+        return cls(tokenizer, settings, template)
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text).ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Without special tokens."""
+        return self._tokenizer.decode(list(token_ids))
+
+    def token(self, token_id: int) -> str:
+        """One token as text, for lists of likely ones; special tokens by their names."""
+        return self._tokenizer.decode([token_id], skip_special_tokens=False)
+
+    def stream(self) -> TextStream:
+        return TextStream(self._tokenizer)
+
+    def chat_text(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> str:
+        """A conversation as the model was trained to read it, up to where its answer begins.
+
+        options: what the template takes, such as `enable_thinking` and `tools`. Raises RequestError where
+        there is no template, or it refuses the messages.
+        """
+        if self.chat_template is None:
+            raise RequestError("this model has no chat template", "messages", "unsupported")
+        try:
+            template = self._environment.from_string(self.chat_template)
+            values = {"add_generation_prompt": True, **self._special, **options}
+            return template.render(messages=[dict(message) for message in messages], **values)
+        except (TemplateError, TypeError, ValueError, AttributeError) as error:
+            raise RequestError(f"the chat template refuses the messages: {error}", "messages") from error
+
+
+class TextStream:
+    """The text of one answer, token by token; characters come when all of their bytes have."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer, self._stream = tokenizer, DecodeStream(skip_special_tokens=True)
+        self._held: list[int] = []
+
+    def add(self, token_id: int) -> str:
+        """What is certain now that was not before."""
+        text = self._stream.step(self._tokenizer, token_id)
+        self._held = [] if text else [*self._held, token_id]
+        return text or ""
+
+    def rest(self) -> str:
+        """Of the tokens that made no whole character, at the end of the answer."""
+        held, self._held = self._held, []
+        return self._tokenizer.decode(held)
+
+
+def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
+
+
+def _raise_template_error(message: str) -> None:
+    raise TemplateError(message)

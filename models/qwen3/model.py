@@ -1,0 +1,34 @@
+"""The Qwen3 network: the shared transformer between a token embedding and a head that may be its transpose.
+
+Module names follow the released checkpoints, so weights load by name.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.qwen3.config import Qwen3Config
+from models.transformer.stack import Attention, Transformer
+
+
+class Qwen3(nn.Module):
+    """A causal language model, `models.llm.families.TextModel`. T: positions of a flat batch, V: tokens."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Transformer(config)
+        if not config.tie_word_embeddings:
+            self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+
+    def forward(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
+        """token_ids and positions int64 [T] -> hidden states [T, hidden_size], after the final norm."""
+        rope = self.model.cos_sin(positions)
+        return self.model(self.model.embed_tokens(token_ids), rope, attention)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """hidden [N, hidden_size] -> [N, V]."""
+        if self.config.tie_word_embeddings:
+            return F.linear(hidden, self.model.embed_tokens.weight)
+        return self.lm_head(hidden)

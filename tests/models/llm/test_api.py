@@ -1,0 +1,126 @@
+"""`LLM` as scripts use it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import EngineError, RequestError
+from models.config_fields import ConfigError
+from models.llm import LLM, SamplingParams
+from models.llm.api import Completion
+
+SCRIPT = """
+from models.llm import LLM, SamplingParams
+
+llm = LLM({path!r}, enforce_eager=True, tensor_parallel_size=1, max_model_len=256)
+params = SamplingParams(temperature=0.6, max_tokens=12)
+outputs = llm.generate(["introduce yourself", "list all prime numbers within 100"], params)
+for prompt, output in zip(range(2), outputs):
+    found.append((output["text"], output["token_ids"]))
+llm.close()
+"""
+
+
+def test_a_script_for_nano_vllm_runs_with_its_import_changed(checkpoint_directory: Path) -> None:
+    found: list[tuple[str, list[int]]] = []
+    exec(SCRIPT.format(path=str(checkpoint_directory)), {"found": found})
+    assert len(found) == 2
+    assert all(0 < len(ids) <= 12 for _, ids in found)
+
+
+def test_answers_come_in_the_order_of_the_prompts_each_by_its_params(llm: LLM) -> None:
+    params = [SamplingParams(temperature=0, max_tokens=n, ignore_eos=True) for n in (9, 1, 5)]
+    answers = llm.generate(["one", "two", "three"], params, use_tqdm=False)
+    assert [len(answer["token_ids"]) for answer in answers] == [9, 1, 5]
+    assert {answer["finish_reason"] for answer in answers} == {"length"}
+    again = llm.generate(["two", "three", "one"], [params[1], params[2], params[0]], use_tqdm=False)
+    assert again == [answers[1], answers[2], answers[0]]
+
+
+def test_stop_tokens_and_stop_strings_end_an_answer(llm: LLM) -> None:
+    letters = dict.fromkeys(range(94), 50.0)  # printable ASCII
+
+    def answer(**more: Any) -> Completion:
+        params = SamplingParams(seed=1, max_tokens=20, ignore_eos=True, logit_bias=letters, **more)
+        return llm.generate(["abc"], params, use_tqdm=False)[0]
+
+    free = answer()
+    ids, text = free["token_ids"], free["text"]
+    assert text == llm.tokenizer.decode(ids)
+    token = next(token for i, token in enumerate(ids) if i > 3 and token not in ids[:i])
+    at = ids.index(token)
+    ended = answer(stop_token_ids=(token,))
+    assert ended["token_ids"] == ids[: at + 1]
+    assert (ended["finish_reason"], ended["text"]) == ("stop", text[:at])
+    assert len(answer(stop_token_ids=(token,), min_tokens=at + 1)["token_ids"]) > at + 1
+    stopped = answer(stop=text[10:12])
+    assert (stopped["finish_reason"], stopped["text"]) == ("stop", text[: text.index(text[10:12])])
+    assert len(stopped["token_ids"]) == text.index(text[10:12]) + 2
+
+
+def test_requests_one_by_one(llm: LLM) -> None:
+    first = llm.add_request("hello", SamplingParams(max_tokens=3, ignore_eos=True))
+    second = llm.add_request("hello", SamplingParams(max_tokens=50, ignore_eos=True))
+    outputs = []
+    while not llm.is_finished():
+        outputs += llm.step()
+        if any(output.finish_reason for output in outputs) and llm.cancel(second):
+            break
+    assert [output.request_id for output in outputs].count(first) == 3
+    assert llm.is_finished()
+
+
+def test_a_stream_tells_tokens_as_they_come_and_can_be_left(llm: LLM) -> None:
+    params = SamplingParams(temperature=0, max_tokens=12, ignore_eos=True)
+    whole = llm.generate(["hello"], params, use_tqdm=False)[0]
+
+    async def read() -> None:
+        outputs = [output async for output in llm.stream("hello", params)]
+        assert [output.token for output in outputs] == whole["token_ids"]
+        assert "".join(output.text for output in outputs) == whole["text"]
+        endless = llm.stream("hello", SamplingParams(max_tokens=400, ignore_eos=True))
+        await anext(endless)
+        await endless.aclose()
+        both = await asyncio.gather(*(collect(llm, params) for _ in range(2)))
+        assert both == [whole["token_ids"]] * 2
+
+    asyncio.run(read())
+    with pytest.raises(EngineError, match="thread of its own"):
+        llm.generate(["hello"], use_tqdm=False)
+
+
+async def collect(llm: LLM, params: SamplingParams) -> list[int]:
+    return [output.token async for output in llm.stream("hello", params)]
+
+
+def test_a_conversation(llm: LLM) -> None:
+    params = SamplingParams(temperature=0, max_tokens=4)
+    messages = [{"role": "user", "content": "Hi"}]
+    one = llm.chat(messages, params, use_tqdm=False)
+    assert llm.chat([messages, messages], params, use_tqdm=False) == one * 2
+
+
+def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="tensor_parallel_size must be 1, got 2"):
+        LLM(str(checkpoint_directory), tensor_parallel_size=2)
+    with pytest.raises(RequestError, match="2 prompts and 1 sampling_params"):
+        llm.generate(["a", "b"], [SamplingParams()], use_tqdm=False)
+    with pytest.raises(RequestError, match="max_model_len"):
+        llm.generate([[1] * 600], use_tqdm=False)
+    assert llm.is_finished()
+    with pytest.raises(ConfigError, match="neither a directory nor a repository"):
+        LLM("/nowhere/at/all")
+    (tmp_path / "config.json").write_text('{"architectures": ["MambaForCausalLM"]}')
+    with pytest.raises(ConfigError, match="MambaForCausalLM: not supported, only Qwen3ForCausalLM"):
+        LLM(str(tmp_path))
+
+
+def test_an_answer_is_no_longer_than_the_model_can_be(checkpoint_directory: Path) -> None:
+    with LLM(str(checkpoint_directory), device="cpu", max_model_len=20) as llm:
+        answer = llm.generate([[1] * 15], SamplingParams(max_tokens=100, ignore_eos=True), use_tqdm=False)[0]
+    assert len(answer["token_ids"]) == 6
+    assert answer["finish_reason"] == "length"

@@ -1,0 +1,92 @@
+"""From tokens to text and back: stop strings, characters of several bytes, chats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import RequestError
+from models.llm.stop_strings import StopStrings
+from models.llm.tokenizer import TextTokenizer
+from tests.models.llm.checkpoints import write_tokenizer
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> TextTokenizer:
+    write_tokenizer(tmp_path)
+    return TextTokenizer.from_directory(tmp_path)
+
+
+def spoken(stops: list[str], pieces: list[str]) -> tuple[str, bool]:
+    watcher, said = StopStrings(stops), ""
+    for piece in pieces:
+        text, stopped = watcher.add(piece)
+        said += text
+        if stopped:
+            return said, True
+    return said + watcher.rest(), False
+
+
+@pytest.mark.parametrize(
+    ("stops", "pieces", "expected"),
+    [
+        ([], ["one", " two"], ("one two", False)),
+        (["END"], ["one E", "N", "D two"], ("one ", True)),
+        (["END"], ["one E", "N", "X"], ("one ENX", False)),
+        (["aab"], ["a", "a", "a", "b", "c"], ("a", True)),
+        (["\n\n", "stop"], ["a\n", "b sto", "p it"], ("a\nb ", True)),
+        (["END"], ["the EN"], ("the EN", False)),
+        (["b", "abc"], ["a", "b", "c"], ("a", True)),
+    ],
+)
+def test_stop_strings(stops: list[str], pieces: list[str], expected: tuple[str, bool]) -> None:
+    assert spoken(stops, pieces) == expected
+
+
+def test_nobody_sees_a_part_of_a_stop_string() -> None:
+    watcher = StopStrings(["</answer>"])
+    assert watcher.add("yes</ans") == ("yes", False)
+    assert watcher.add("wer>") == ("", True)
+
+
+def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
+    text, stream = "h\u00e9llo \u4eca\u5929 \U0001f600", tokenizer.stream()
+    ids = tokenizer.encode(text)
+    assert len(ids) > len(text)
+    pieces = [stream.add(token) for token in ids]
+    assert "".join(pieces) == text == tokenizer.decode(ids)
+    assert not any("\ufffd" in piece for piece in pieces)
+
+
+def test_a_chat_is_laid_out_by_the_template_of_the_checkpoint(tokenizer: TextTokenizer) -> None:
+    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+    text = tokenizer.chat_text(messages, enable_thinking=False)
+    assert text == (
+        "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    )
+    assert not tokenizer.chat_text(messages, add_generation_prompt=False).endswith("assistant\n")
+    assert tokenizer.token(tokenizer.end_id) == "<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ raise_exception('no system') }}",
+        "{{ messages.__class__.__mro__[1].__subclasses__() }}",
+        "{% for m in messages %}{{ m.role + 1 }}{% endfor %}",
+    ],
+)
+def test_a_template_that_refuses_or_attacks_is_an_error_of_the_request(
+    tokenizer: TextTokenizer, template: str
+) -> None:
+    tokenizer.chat_template = template
+    with pytest.raises(RequestError, match="chat template refuses"):
+        tokenizer.chat_text([{"role": "user", "content": "Hi"}])
+
+
+def test_a_model_without_a_template_says_so(tokenizer: TextTokenizer) -> None:
+    tokenizer.chat_template = None
+    with pytest.raises(RequestError, match="no chat template"):
+        tokenizer.chat_text([])
