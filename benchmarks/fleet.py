@@ -15,9 +15,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any, Self
 
 from benchmarks.http_client import ADMIN_TOKEN, get
@@ -106,8 +106,15 @@ class Fleet:
     """Workers of the synthetic model and a gateway in front of them, for as long as the block lasts."""
 
     def __init__(
-        self, *, workers: int = 3, slots: int = 20, step_ms: float = 40.0, **gateway_settings: Any
+        self,
+        *,
+        workers: int = 3,
+        slots: int = 20,
+        step_ms: float = 40.0,
+        worker_settings: Mapping[str, Any] = MappingProxyType({}),
+        **gateway_settings: Any,
     ) -> None:
+        self._worker_settings = {f"worker_{name}": value for name, value in worker_settings.items()}
         self._slots = slots
         self._step_ms = step_ms
         self.settings = {"log_level": "error", **gateway_settings}
@@ -143,7 +150,8 @@ class Fleet:
 
     def _worker(self, port: int) -> Process:
         options = ("--slots", str(self._slots), "--step-ms", str(self._step_ms))
-        return Process("worker", "--model", "synthetic", "--device", "cpu", *options, port=port)
+        words = ("worker", "--model", "synthetic", "--device", "cpu", *options)
+        return Process(*words, port=port, **self._worker_settings)
 
     def restart_worker(self, index: int) -> None:
         """Kill a worker and start another at the same address, without waiting for it."""

@@ -31,6 +31,7 @@ from benchmarks.gateway.latency import chunk_latency, first_audio
 from benchmarks.gateway.leaks import leaving, memory, soak
 from benchmarks.gateway.overload import overload, tenants
 from benchmarks.gateway.queue import deep_queue, large_fleet
+from benchmarks.gateway.telemetry import telemetry_cost
 
 RESULTS = Path(__file__).parents[1] / "results" / "gateway_load.json"
 Measured = dict[str, Any]
@@ -91,6 +92,11 @@ SCENARIOS: dict[str, Scenario] = {
         deep_queue,
         {"depth": 2000},
         {"enqueue_ms_p99": ("at most", 0.5), "cost_ratio": ("at most", 1.5)},
+    ),
+    "telemetry": Scenario(
+        telemetry_cost,
+        {"streams": 6, "patches": 8, "seconds": 1.0, "rounds": 1, "step_ms": 20.0},
+        {"cost_share": ("at most", 0.03)},
     ),
     "fleet": Scenario(
         large_fleet, {"workers": 300, "streams": 4000, "waiting": 200}, {"decision_ms_p99": ("at most", 0.2)}

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import fleet
 from benchmarks.gateway.gateways import jain
 from benchmarks.gateway.load import SCENARIOS, judge, run_scenario
+from telemetry.process import is_installed
 from tests import forks
 
 
@@ -88,3 +89,11 @@ def test_a_goal_is_met_or_not(figure: float, met: bool) -> None:
     goals = SCENARIOS["latency"].goals
     verdict = judge({"added_ms_p50": figure, "added_ms_p99": 0.0}, goals)
     assert verdict["added_ms_p50"]["met"] is met
+
+
+@pytest.mark.skipif(not is_installed(), reason="needs the extra otel")
+@pytest.mark.timeout(300)
+async def test_what_is_told_by_telemetry_reaches_its_receiver() -> None:
+    result = await measured("telemetry")
+    assert result["received_bytes"] > 0
+    assert set(result["cpu_ms_per_audio_second"]) == {"off", "on", "everything"}

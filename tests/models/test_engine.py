@@ -40,6 +40,7 @@ def test_a_mixed_batch_gives_each_request_what_it_gets_alone(make_engine: Engine
         assert_close(latents(together[item.request_id]), latents(alone), 1e-5)
         assert_close(audio(together[item.request_id]), audio(alone), 1e-4)
         assert [o.index for o in alone] == list(range(len(alone)))
+        assert [o.computing_seconds is not None for o in alone] == [True, *[False] * (len(alone) - 1)]
 
 
 def test_chunked_prefill_gives_what_one_prefill_gives(make_engine: Engines) -> None:
