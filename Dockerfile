@@ -1,5 +1,6 @@
 # VoxFleet for the CPU:   docker build -t voxfleet:cpu .
 # For NVIDIA GPUs:        docker build -t voxfleet:cuda --build-arg DEVICE=cuda .
+# With extras:            docker build -t voxfleet:cpu --build-arg EXTRAS=otel .
 # TORCH_INDEX is a mirror of PyTorch's index of CPU builds. Where none can be reached, the image for the CPU carries
 # PyTorch's CUDA libraries unused, several GB.
 # Run it:                 docker run --init -p 8006:8006 voxfleet:cpu
@@ -9,6 +10,7 @@ ARG PYTHON_VERSION=3.12
 FROM python:${PYTHON_VERSION}-slim-bookworm AS packages
 ARG DEVICE=cpu
 ARG TORCH_INDEX=
+ARG EXTRAS=
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 RUN python -m venv /opt/voxfleet
 ENV PATH=/opt/voxfleet/bin:$PATH
@@ -17,7 +19,7 @@ COPY constraints.txt ./
 COPY locks locks
 COPY scripts scripts
 RUN VOXFLEET_TORCH_INDEX=$TORCH_INDEX python scripts/install_packages.py \
-        --venv /opt/voxfleet --device "$DEVICE" --packages-only
+        --venv /opt/voxfleet --device "$DEVICE" --extras "$EXTRAS" --packages-only
 
 FROM python:${PYTHON_VERSION}-slim-bookworm
 ARG DEVICE=cpu

@@ -42,7 +42,7 @@ class TelemetrySettings(BaseModel):
         "logs",
     )
     """What is sent; a comma-separated string is split."""
-    otlp_metrics_seconds: Annotated[float, Field(ge=1, le=3600)] = 15.0
+    otlp_metrics_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """Between two times that metrics are sent."""
     trace_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     """Of the traces that begin here, the share that is kept. Those whose client keeps them, those with an

@@ -1,13 +1,15 @@
 """What traces, metrics and logs by OpenTelemetry cost a gateway: CPU seconds per second of audio.
 
-Three gateways stand before the same workers: one without telemetry, one with it as it comes, and one that
-keeps every trace. Each in turn serves all streams for a while, clip after clip, in the other order each
-round; the others rest meanwhile. The receiver takes everything and keeps nothing.
+Gateways with and without telemetry stand before the same workers, and serve as many streams each at the same
+time, clip after clip: whatever else the machine does disturbs both alike. Telemetry is as it comes in some
+rounds, and keeps every trace in others. The receiver takes everything and keeps nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -15,6 +17,7 @@ from benchmarks.fleet import Fleet, Process, free_port, until_ready
 from benchmarks.speech_clients import PATCH_SECONDS, listen, text_of
 
 EVERYTHING = {"trace_share": 1, "trace_most_per_second": 10_000}
+WORKERS = 3
 WARM_UP_SECONDS = 2.0
 _TICK_SECONDS = 0.01
 """Of the clock that counts CPU time."""
@@ -46,69 +49,81 @@ class Receiver:
 
 
 async def telemetry_cost(
-    *, streams: int = 128, patches: int = 30, seconds: float = 20.0, rounds: int = 4, step_ms: float = 160.0
+    *, streams: int = 128, patches: int = 30, seconds: float = 20.0, rounds: int = 5, step_ms: float = 160.0
 ) -> dict[str, Any]:
-    """CPU milliseconds of the gateway per second of audio in each mode, and how much more than without."""
-    workers = 3
-    costs: dict[str, list[float]] = {"off": [], "on": [], "everything": []}
+    """How much more CPU time a gateway takes with telemetry than without, by seconds of audio."""
+    costs: dict[str, list[list[float]]] = {"default": [], "everything": []}
     async with Receiver() as receiver:
-        shown = {"otlp_endpoint": receiver.url}
-        fleet = Fleet(
-            workers=workers, slots=streams // workers + 2, step_ms=step_ms, log_level="info",
-            worker_settings=shown,
-        )  # fmt: skip
+        told = {"otlp_endpoint": receiver.url}
+        slots = 2 * streams // WORKERS + 2
+        fleet = Fleet(workers=WORKERS, slots=slots, step_ms=step_ms, worker_settings=told, log_level="info")
         async with fleet:
-            urls = ",".join(worker.url for worker in fleet.workers)
-            others = {"on": shown, "everything": {**shown, **EVERYTHING}}
-            gateways = {"off": fleet.gateway}
-            try:
-                for mode, settings in others.items():
-                    options = {**fleet.settings, **settings}
-                    gateways[mode] = Process("gateway", "--workers", urls, port=free_port(), **options)
-                    await until_ready(gateways[mode], fleet.workers)
-                for number in range(rounds):
-                    order = list(gateways) if number % 2 == 0 else list(reversed(gateways))
-                    for mode in order:
-                        costs[mode].append(await _cost(gateways[mode], streams, patches, seconds))
-            finally:
-                for mode in others.keys() & gateways.keys():
-                    gateways[mode].kill()
-    ratios = {
-        mode: [with_it / without for with_it, without in zip(costs[mode], costs["off"], strict=True)]
-        for mode in others
-    }
+            for mode, settings in (("default", told), ("everything", {**told, **EVERYTHING})):
+                for _ in range(rounds):
+                    costs[mode].append(await _round(fleet, settings, streams, patches, seconds))
+    shares = {mode: [with_it / without - 1 for without, with_it in found] for mode, found in costs.items()}
     return {
         "streams": streams,
-        "cost_share": round(median(ratios["on"]) - 1, 4),
-        "cost_share_of_everything": round(median(ratios["everything"]) - 1, 4),
-        "cost_share_rounds": [round(ratio - 1, 4) for ratio in ratios["on"]],
-        "cpu_ms_per_audio_second": {mode: round(1000 * median(found), 3) for mode, found in costs.items()},
+        "cost_share": _share(costs["default"]),
+        "cost_share_of_everything": _share(costs["everything"]),
+        "cost_share_rounds": {mode: [round(share, 4) for share in found] for mode, found in shares.items()},
+        "cpu_ms_per_audio_second": {
+            mode: [round(1000 * median(each), 3) for each in zip(*found, strict=True)]
+            for mode, found in costs.items()
+        },
         "received_bytes": receiver.bytes,
     }
 
 
-async def _cost(gateway: Process, streams: int, patches: int, seconds: float) -> float:
-    """CPU seconds of the gateway per second of audio, while all streams run."""
-    heard = 0
+def _share(costs: list[list[float]]) -> float:
+    """How much more all rounds together cost with telemetry."""
+    without, with_it = map(sum, zip(*costs, strict=True))
+    return round(with_it / without - 1, 4)
 
-    async def listen_on(number: int) -> None:
-        nonlocal heard
-        seed = number
+
+async def _round(
+    fleet: Fleet, settings: dict[str, Any], streams: int, patches: int, seconds: float
+) -> list[float]:
+    """CPU seconds per second of audio: of a new gateway without telemetry, of a new one with `settings`."""
+    urls = ",".join(worker.url for worker in fleet.workers)
+    gateways: list[Process] = []
+    try:
+        for more in ({}, settings):
+            options = {**fleet.settings, **more}
+            gateways.append(Process("gateway", "--workers", urls, port=free_port(), **options))
+        for gateway in gateways:
+            await until_ready(gateway, fleet.workers)
+        return await _costs(gateways, streams, patches, seconds)
+    finally:
+        for gateway in gateways:
+            gateway.kill()
+
+
+async def _costs(gateways: Sequence[Process], streams: int, patches: int, seconds: float) -> list[float]:
+    """CPU seconds of each gateway per second of audio, while all streams of all of them run."""
+    heard = dict.fromkeys((gateway.port for gateway in gateways), 0)
+
+    async def listen_on(port: int, number: int) -> None:
         await asyncio.sleep(number / streams * WARM_UP_SECONDS)  # clips begin at all times, not at once
-        while True:
-            clip = await listen(gateway.port, {"text": text_of(patches), "seed": seed})
+        for seed in itertools.count(number, streams):
+            clip = await listen(port, {"text": text_of(patches), "seed": seed})
             if clip.last["type"] != "done":
                 raise RuntimeError(f"a stream failed: {clip.last}")
-            heard += len(clip.arrivals)
-            seed += streams
+            heard[port] += len(clip.arrivals)
 
     async with asyncio.TaskGroup() as group:
-        listeners = [group.create_task(listen_on(number)) for number in range(streams)]
+        listeners = [
+            group.create_task(listen_on(port, number)) for number in range(streams) for port in heard
+        ]
         await asyncio.sleep(WARM_UP_SECONDS + patches * PATCH_SECONDS)
-        cpu_before, heard = gateway.cpu_seconds(), 0
+        cpu_before, heard_before = [gateway.cpu_seconds() for gateway in gateways], dict(heard)
         await asyncio.sleep(seconds)
-        cpu, chunks = max(gateway.cpu_seconds() - cpu_before, _TICK_SECONDS), max(1, heard)
+        cpu = [
+            max(gateway.cpu_seconds() - before, _TICK_SECONDS)
+            for gateway, before in zip(gateways, cpu_before, strict=True)
+        ]
+        chunks = [max(1, count - heard_before[port]) for port, count in heard.items()]
         for listener in listeners:
             listener.cancel()
     await asyncio.sleep(1.0)  # workers let go of what was cut
-    return cpu / (chunks * PATCH_SECONDS)
+    return [spent / (count * PATCH_SECONDS) for spent, count in zip(cpu, chunks, strict=True)]

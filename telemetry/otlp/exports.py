@@ -36,6 +36,8 @@ from telemetry.spans import Tracing
 logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 5.0
+_BATCH_SECONDS = 5.0
+"""Between two batches of spans, or of log events: each costs a millisecond or two, however small it is."""
 _LAST_SECONDS = 2.0
 
 
@@ -64,14 +66,18 @@ class Exports:
         self._metrics: OTLPMetricExporter | None = None
         self.tracing = Tracing()
         if "traces" in settings.otlp_signals:
-            self._spans = BatchSpanProcessor(OTLPSpanExporter(**self._options("traces")))
+            self._spans = BatchSpanProcessor(
+                OTLPSpanExporter(**self._options("traces")), schedule_delay_millis=1000 * _BATCH_SECONDS
+            )
             self.tracing = OtlpTracing(settings, self._resource, self._spans.on_end)
         if "metrics" in settings.otlp_signals:
             self._metrics = OTLPMetricExporter(**self._options("metrics"))
         if "logs" in settings.otlp_signals:
             self._logs = LoggerProvider(self._resource, shutdown_on_exit=False)
             exporter = OTLPLogExporter(**self._options("logs"))
-            self._logs.add_log_record_processor(BatchLogRecordProcessor(exporter))
+            self._logs.add_log_record_processor(
+                BatchLogRecordProcessor(exporter, schedule_delay_millis=1000 * _BATCH_SECONDS)
+            )
 
     def _options(self, signal: str) -> dict[str, Any]:
         settings = self._settings

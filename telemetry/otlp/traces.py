@@ -3,17 +3,20 @@
 Kept are traces that whoever asked keeps, a share of the others, and all with an error, a slow first audio or
 a worker that failed. A bound holds for all of them together, since clients may say what they like. A worker
 decides by the same rules; it is told with the request when the trace is kept so far.
+
+Until then a span is a few plain values. The SDK's, which take ten times as long to make, are made of those
+that are kept.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 
-from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON, TraceIdRatioBased
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from telemetry.settings import TelemetrySettings
@@ -22,10 +25,14 @@ from telemetry.traceparent import TraceContext
 
 MOST_SPANS = 200
 """Of one request; a clip that moves for ever must not fill the memory."""
+MOST_EVENTS = 64
+"""Of one span."""
+_LONGEST = 256
+"""Characters of an attribute."""
 _BURST_SECONDS = 10.0
-_LOW_BITS = 2**64 - 1
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
-_PREFIX = "voxfleet."
+_SCOPE = InstrumentationScope("voxfleet")
+_UNSET = Status(StatusCode.UNSET)
 
 
 class Allowance:
@@ -51,109 +58,110 @@ class Allowance:
 class _Request:
     """All spans of a request in this process. `kept` is None as long as nobody knows."""
 
-    __slots__ = ("allowance", "ended", "kept", "over", "spans", "take")
+    __slots__ = ("_allowance", "_over", "_take", "ended", "kept", "spans", "trace_id")
 
-    def __init__(self, take: Callable[[ReadableSpan], None], allowance: Allowance, kept: bool) -> None:
-        self.take = take
-        self.allowance = allowance
-        self.ended: list[ReadableSpan] = []
+    def __init__(self, trace_id: int, take: Callable[[LiveSpan], None], allowance: Allowance) -> None:
+        self.trace_id = trace_id
+        self._take = take
+        self._allowance = allowance
+        self.ended: list[LiveSpan] = []
         self.spans = 1
-        self.kept = (kept and allowance.take()) or None
-        self.over = False
+        self.kept: bool | None = None
+        self._over = False
 
     def keep(self) -> None:
         """Decide for it, unless there are too many."""
         if self.kept is None:
-            self.kept = self.allowance.take()
+            self.kept = self._allowance.take()
 
-    def end(self, span: ReadableSpan) -> None:
+    def end(self, span: LiveSpan) -> None:
         """One of its spans has ended; after the outermost, what ends later goes the same way."""
-        if not self.over:
+        if not self._over:
             self.ended.append(span)
         elif self.kept:
-            self.take(span)
+            self._take(span)
 
     def finish(self) -> None:
         """The outermost has."""
-        self.over = True
+        self._over = True
         if self.kept:
             for span in self.ended:
-                self.take(span)
+                self._take(span)
         self.ended.clear()
 
 
 class LiveSpan(Span):
-    """A span that is measured."""
+    """A span that is measured. Times are those of `time.monotonic()`."""
 
-    __slots__ = ("_context", "_ended", "_outermost", "_request", "_span", "_tracer")
+    __slots__ = ("attributes", "began", "ended", "error", "events", "id", "name", "parent_id", "request")
 
     def __init__(
         self,
-        tracer: trace.Tracer,
         request: _Request,
         name: str,
-        context: trace.Context | None,
+        parent_id: int | None,
         began: float | None,
         attributes: dict[str, Attribute],
-        outermost: bool = False,
     ) -> None:
-        self._tracer = tracer
-        self._request = request
-        self._outermost = outermost
-        self._ended = False
-        kind = SpanKind.SERVER if outermost else SpanKind.INTERNAL
-        self._span = tracer.start_span(
-            name, context, kind, _named(attributes), start_time=None if began is None else _wall_clock(began)
-        )
-        self._context: trace.Context | None = None
+        self.request = request
+        self.name = name
+        self.id = _new_id(64)
+        self.parent_id = parent_id
+        self.began = time.monotonic() if began is None else began
+        self.ended: float | None = None
+        self.attributes = attributes
+        self.events: list[tuple[float, str, dict[str, Attribute]]] = []
+        self.error = ""
 
     @property
     def traceparent(self) -> str | None:
-        context = self._span.get_span_context()
-        return str(TraceContext(context.trace_id, context.span_id, bool(self._request.kept)))
+        return str(TraceContext(self.request.trace_id, self.id, bool(self.request.kept)))
 
     @property
     def exemplar(self) -> dict[str, str] | None:
-        if not self._request.kept:
+        if not self.request.kept:
             return None
-        context = self._span.get_span_context()
-        return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
+        return {"trace_id": f"{self.request.trace_id:032x}", "span_id": f"{self.id:016x}"}
 
     @property
     def ids(self) -> tuple[int, int] | None:
-        context = self._span.get_span_context()
-        return context.trace_id, context.span_id
+        return self.request.trace_id, self.id
 
     def child(self, name: str, began: float | None = None, **attributes: Attribute) -> Span:
-        if self._request.spans >= MOST_SPANS:
+        if self.request.spans >= MOST_SPANS:
             return NO_SPAN
-        self._request.spans += 1
-        if self._context is None:
-            self._context = trace.set_span_in_context(self._span)
-        return LiveSpan(self._tracer, self._request, name, self._context, began, attributes)
+        self.request.spans += 1
+        return LiveSpan(self.request, name, self.id, began, attributes)
 
     def event(self, name: str, **attributes: Attribute) -> None:
-        self._span.add_event(name, _named(attributes))
+        if len(self.events) < MOST_EVENTS:
+            self.events.append((time.monotonic(), name, attributes))
 
     def set(self, **attributes: Attribute) -> None:
-        self._span.set_attributes(_named(attributes))
+        self.attributes |= attributes
 
     def keep(self) -> None:
-        self._request.keep()
+        self.request.keep()
 
     def end(self, error: str = "", slow: bool = False, at: float | None = None) -> None:
-        if self._ended:
+        if self.ended is not None:
             return
-        self._ended = True
-        if error:
-            self._span.set_status(Status(StatusCode.ERROR, error))
-            self._span.set_attribute("error.type", error)
+        self.ended = time.monotonic() if at is None else at
+        self.error = error
         if error or slow:
-            self._request.keep()
-        self._span.end(None if at is None else _wall_clock(at))
-        self._request.end(self._span)
-        if self._outermost:
-            self._request.finish()
+            self.request.keep()
+        self.request.end(self)
+
+
+class _Outermost(LiveSpan):
+    """The first of a request; its parent is somebody else's."""
+
+    __slots__ = ()
+
+    def end(self, error: str = "", slow: bool = False, at: float | None = None) -> None:
+        if self.ended is None:
+            super().end(error, slow, at)
+            self.request.finish()
 
 
 class OtlpTracing(Tracing):
@@ -164,13 +172,9 @@ class OtlpTracing(Tracing):
     def __init__(
         self, settings: TelemetrySettings, resource: Resource, take: Callable[[ReadableSpan], None]
     ) -> None:
-        limits = SpanLimits(max_attributes=32, max_events=64, max_attribute_length=256)
-        provider = TracerProvider(
-            sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False, span_limits=limits
-        )
-        self._tracer = provider.get_tracer("voxfleet")
-        self._take = take
-        self._bound = TraceIdRatioBased.get_bound_for_rate(settings.trace_share)
+        self._resource = resource
+        self._hand_on = take
+        self._share = settings.trace_share
         self._allowance = Allowance(settings.trace_most_per_second)
 
     def begin(
@@ -180,21 +184,46 @@ class OtlpTracing(Tracing):
         began: float | None = None,
         **attributes: Attribute,
     ) -> Span:
-        context = None if parent is None else _remote(parent)
-        request = _Request(self._take, self._allowance, parent is not None and parent.sampled)
-        span = LiveSpan(self._tracer, request, name, context, began, attributes, outermost=True)
-        if parent is None and span.ids[0] & _LOW_BITS < self._bound:
+        trace_id = _new_id(128) if parent is None else parent.trace_id
+        request = _Request(trace_id, self._take, self._allowance)
+        if random.random() < self._share if parent is None else parent.sampled:
             request.keep()
-        return span
+        return _Outermost(request, name, None if parent is None else parent.span_id, began, attributes)
+
+    def _take(self, span: LiveSpan) -> None:
+        trace_id, outermost = span.request.trace_id, isinstance(span, _Outermost)
+        parent = None
+        if span.parent_id is not None:
+            parent = SpanContext(trace_id, span.parent_id, is_remote=outermost, trace_flags=_SAMPLED)
+        attributes = _named(span.attributes)
+        if span.error:
+            attributes["error.type"] = span.error
+        made = ReadableSpan(
+            span.name,
+            SpanContext(trace_id, span.id, is_remote=False, trace_flags=_SAMPLED),
+            parent,
+            self._resource,
+            attributes,
+            [Event(name, _named(told), _wall_clock(at)) for at, name, told in span.events],
+            kind=SpanKind.SERVER if outermost else SpanKind.INTERNAL,
+            status=Status(StatusCode.ERROR, span.error) if span.error else _UNSET,
+            start_time=_wall_clock(span.began),
+            end_time=_wall_clock(span.ended),
+            instrumentation_scope=_SCOPE,
+        )
+        self._hand_on(made)
 
 
-def _remote(parent: TraceContext) -> trace.Context:
-    context = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=_SAMPLED)
-    return trace.set_span_in_context(trace.NonRecordingSpan(context))
+def _new_id(bits: int) -> int:
+    """Random, and not the zero that stands for none."""
+    return random.getrandbits(bits) or 1
 
 
 def _named(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    return {_PREFIX + name: value for name, value in attributes.items()}
+    return {
+        f"voxfleet.{name}": value[:_LONGEST] if isinstance(value, str) else value
+        for name, value in attributes.items()
+    }
 
 
 def _wall_clock(monotonic: float) -> int:
