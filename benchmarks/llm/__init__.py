@@ -1,0 +1,1 @@
+"""Qwen3 side by side with others: `python -m benchmarks.llm`."""

@@ -1,0 +1,77 @@
+"""What is compared: each takes token ids and generates a fixed number of tokens for every stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+Prompts = list[list[int]]
+
+
+class System(Protocol):
+    def generate(self, prompts: Prompts, counts: list[int]) -> None:
+        """So many new tokens for each prompt, whatever they are."""
+
+
+class Ours:
+    def __init__(self, directory: Path, device: str) -> None:
+        from models.llm import LLM, SamplingParams
+
+        self._params = SamplingParams
+        self._llm = LLM(str(directory), device=device, max_model_len=4096, max_num_seqs=256)
+
+    def generate(self, prompts: Prompts, counts: list[int]) -> None:
+        params = [self._params(temperature=0.6, ignore_eos=True, max_tokens=n) for n in counts]
+        self._llm.generate(prompts, params, use_tqdm=False)
+
+
+class Transformers:
+    """One batch of prompts of one length; fp32 on a CPU as ours is."""
+
+    def __init__(self, directory: Path, device: str) -> None:
+        from transformers import AutoModelForCausalLM
+
+        dtype = torch.float32 if device == "cpu" else torch.bfloat16
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype)
+        self._model = model.to(device).eval()
+
+    def generate(self, prompts: Prompts, counts: list[int]) -> None:
+        ids = torch.tensor(prompts, device=self._model.device)
+        (count,) = set(counts)
+        self._model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=count,
+            min_new_tokens=count,
+            do_sample=True,
+            temperature=0.6,
+            pad_token_id=0,
+        )
+
+
+class NanoVLLM:
+    """From its source: `--nano-vllm DIR`, the folder that holds `nanovllm/`."""
+
+    source: Path | None = None
+
+    def __init__(self, directory: Path, device: str) -> None:
+        sys.path.insert(0, str(self.source))
+        from nanovllm import LLM, SamplingParams
+
+        self._params = SamplingParams
+        self._llm = LLM(str(directory), enforce_eager=False, max_model_len=4096)
+
+    def generate(self, prompts: Prompts, counts: list[int]) -> None:
+        params = [self._params(temperature=0.6, ignore_eos=True, max_tokens=n) for n in counts]
+        self._llm.generate(prompts, params, use_tqdm=False)
+
+
+SYSTEMS: dict[str, Callable[[Path, str], System]] = {
+    "ours": Ours,
+    "transformers": Transformers,
+    "nano-vllm": NanoVLLM,
+}
