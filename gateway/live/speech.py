@@ -43,6 +43,7 @@ from gateway.synthesis.retakes import note_retake
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker, VoiceKind
 from gateway.workers.client import RequestRejected, WorkerRefused
+from telemetry import NO_SPAN
 
 logger = structlog.get_logger(__name__)
 
@@ -317,6 +318,7 @@ class LiveSpeech:
         audio_seconds = self._clip.audio_seconds if self._clip else 0.0
         kind = replace(kind, voice=self._speaker.kind)
         self._spans.end(outcome, kind, self._attempts, audio_seconds, status)
+        self._attempts.span = NO_SPAN  # a slot that is waited for later is the next utterance's
 
     async def _end(self, clip: Clip, finish_reason: str) -> None:
         if clip.samples:

@@ -146,10 +146,11 @@ class Attempts:
         except TimeoutError:
             if not waiting.expired():
                 raise
+            queue.end("no_slot")
             raise self._waited_too_long(ticket) from None
         finally:
             self._waiting = None
-            queue.end("no_slot")  # unless it got one
+            queue.end()
 
     @contextmanager
     def attempt(self, lease: Lease) -> Iterator[Span]:

@@ -21,6 +21,7 @@ TOKEN = "correct-horse-battery-staple"
 FILE = """
 workers:
   desk: {model: synthetic, slots: 2, audio_seconds_per_second: 3, loading_seconds: 2, least: LEAST, most: 3}
+objective: {first_audio_seconds: 0.75}
 settle_seconds: 3
 idle_seconds: IDLE
 """
@@ -56,6 +57,10 @@ class Fleet:
         kind = self.kind()
         return bool(kind) and (kind["serving"], kind["loading"], kind["draining"]) == (count, 0, 0)
 
+    def metrics(self) -> str:
+        headers = {"X-Admin-Token": TOKEN}
+        return httpx.get(f"{self.url}/metrics", headers=headers, timeout=30, trust_env=False).text
+
     def sayings(self) -> list[str]:
         answer = httpx.get(
             f"{self.url}/api/log?limit=500", headers={"X-Admin-Token": TOKEN}, timeout=30, trust_env=False
@@ -85,6 +90,7 @@ def up(
 def test_workers_come_with_the_load_and_go_with_it(up: Callable[..., Fleet]) -> None:
     fleet = up(least=1)
     wait_until(lambda: fleet.serves(1), "the least of workers serves")
+    assert "voxfleet_objective_first_audio_seconds 0.75" in fleet.metrics().splitlines()
     enough = threading.Event()
 
     def listen() -> set[int]:
