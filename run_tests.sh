@@ -4,7 +4,7 @@
 #   ./run_tests.sh               everything
 #   ./run_tests.sh tests/engine  lint, and the Python tests under that path (pytest options work too)
 #
-# The page tests need Chromium, Node.js and npm (tests/pages/), the speech tests flite, the database tests PostgreSQL, those of
+# The page tests need Chromium, Node.js and npm (tests/pages/), where they are there Firefox and PulseAudio, the speech tests flite, the database tests PostgreSQL, those of
 # the alert rules promtool (Debian: prometheus).
 # Where apt-get and root are at hand they are installed; elsewhere they are named here and the tests that need them fail.
 # SDKs of other services are tried too (tests/clients): they come from the indexes of Python and npm packages, at the
@@ -42,6 +42,15 @@ install_packages() {
     fi
 }
 
+# Not every distribution has it; its tests are skipped where it is not there.
+install_firefox() {
+    if command -v firefox-esr >/dev/null && command -v pulseaudio >/dev/null; then return; fi
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends firefox-esr pulseaudio \
+            </dev/null >/dev/null || echo "==> Firefox could not be installed; its tests are skipped" >&2
+    fi
+}
+
 failed=()
 check() {
     local name=$1
@@ -52,6 +61,7 @@ check() {
 
 VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 install_packages
+install_firefox
 
 check "ruff" .venv/bin/ruff check .
 check "audit of the lock files" .venv/bin/python scripts/audit.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -82,9 +83,48 @@ def lighthouse(port: int, url: str, form_factor: str, *categories: str) -> dict[
     return found
 
 
-def _node(script: str, *arguments: str) -> str:
+@contextlib.contextmanager
+def silent_sound() -> Iterator[dict[str, str]]:
+    """A PulseAudio of its own that plays into nothing; what programs need in their environment to find it.
+
+    Firefox plays nothing on a computer without a sound device.
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        socket = Path(folder) / "socket"
+        modules = ("module-null-sink", f"module-native-protocol-unix socket={socket} auth-anonymous=1")
+        command = ["pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1"]
+        command += [f"--load={module}" for module in modules]
+        places = {"HOME": folder, "XDG_RUNTIME_DIR": folder}
+        with subprocess.Popen(command, env=os.environ | places, stderr=subprocess.DEVNULL) as process:
+            try:
+                deadline = time.monotonic() + START_SECONDS
+                while not socket.exists():
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        raise RuntimeError("PulseAudio does not start")
+                    time.sleep(0.1)
+                yield {"PULSE_SERVER": f"unix:{socket}"}
+            finally:
+                process.terminate()
+
+
+def firefox_paths(firefox: str, *arguments: str) -> dict[str, Any]:
+    """By path through the pages: what went `wrong`, and what the page `said`; see `firefox.mjs`."""
+    with silent_sound() as places:
+        answer = _node("firefox.mjs", firefox, *arguments, environment=places)
+    found: dict[str, Any] = json.loads(answer.splitlines()[-1])
+    return found
+
+
+def _node(script: str, *arguments: str, environment: dict[str, str] | None = None) -> str:
     command = ["node", str(installed() / script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+        check=False,
+        env=os.environ | (environment or {}),
+    )
     if done.returncode:
         raise RuntimeError(f"{script} failed: {done.stderr[-2000:]}")
     return done.stdout
