@@ -4,8 +4,8 @@
     python -m benchmarks.llm --device cuda --bench --peer nano-vllm --nano-vllm DIR --json FILE
 
 Each system lives in a process of its own, one after the other, as often as `--rounds` says, so that a noisy
-machine disturbs all. Milliseconds a token: of prompts of 128 tokens, the time of `--tokens` new ones less that
-of one, over their number; the best of the rounds. With 256 prompts as nano-vllm's own bench.py has them
+machine disturbs all. Milliseconds a token: of prompts of 128 tokens, the time of `--tokens` new ones less
+that of one, over their number; the best of the rounds. With 256 prompts as nano-vllm's own bench.py has them
 (`--bench`): new tokens a second, prompts included.
 """
 

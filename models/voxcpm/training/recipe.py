@@ -19,12 +19,12 @@ HEAD_DIM = 64
 MOST_POSITIONS = 1024
 DEFAULT_VOICE = "heart"
 TEACHER_WEIGHTS = {
-    "heart": 0.51,
-    "joe": 0.21,
-    "stranger of heart": 0.14,
-    "stranger of joe": 0.10,
-    "slt": 0.02,
-    "rms": 0.02,
+    "heart": 0.42,
+    "joe": 0.22,
+    "stranger of heart": 0.19,
+    "stranger of joe": 0.15,
+    "slt": 0.01,
+    "rms": 0.01,
 }
 """Share of utterances by speaker; a stranger is a speaker made from a teacher (see synthesis.py)."""
 VALIDATION_SPEAKERS = (

@@ -170,6 +170,8 @@ HELD_OUT_SOURCES = {
     "dialogue": _other_dialogue_paragraphs,
 }
 MOST_SENTENCES = {"wordnet": 50_000, "bible": 8_000}
+REPEATED = {"dialogue": 6, "fortunes": 2}
+"""How often the sentences stand in the list that are most like what listeners ask for; the rest is dry."""
 HELD_OUT_COUNTS = {"alice": 30, "devil": 110, "dialogue": 160}
 
 
@@ -223,7 +225,7 @@ def training_sentences(found: dict[str, list[str]], held_out: Iterable[str]) -> 
     kept = []
     for name, sentences in found.items():
         fit = [s for s in sentences if not shingles(s) & barred]
-        kept += rng.sample(fit, min(len(fit), MOST_SENTENCES.get(name, len(fit))))
+        kept += rng.sample(fit, min(len(fit), MOST_SENTENCES.get(name, len(fit)))) * REPEATED.get(name, 1)
     rng.shuffle(kept)
     return kept
 
