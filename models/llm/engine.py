@@ -36,9 +36,9 @@ SEED_BITS = 63
 
 @dataclass(frozen=True)
 class TextOptions:
-    """Sizes of one engine. max_model_len: None takes the model's, kv_blocks: None as many as there is room
-    for.
+    """Sizes of one engine. max_model_len: None takes the model's, or less where there is room for less.
 
+    kv_blocks: None takes as many as there is room for, up to `max_num_seqs` sequences of full length.
     gpu_memory_utilization: share of a GPU's memory that weights and cache may take together. threads: of a
     CPU; None takes what `engine.cpus.thread_limit` finds for one engine.
     """
@@ -235,5 +235,5 @@ class TextEngine:
             self.checkpoint.dtype,
         )
         wanted = blocks_for_sequences(options.max_num_seqs, self.max_model_len, options.block_size)
-        least = blocks_for_sequences(1, self.max_model_len, options.block_size)
+        least = blocks_for_sequences(1, options.max_model_len or options.block_size, options.block_size)
         return bounded_blocks(wanted, least, max(0, budget), block_bytes)

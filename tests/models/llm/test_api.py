@@ -119,6 +119,21 @@ def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tm
         LLM(str(tmp_path))
 
 
+def test_a_model_longer_than_memory_is_served_as_long_as_it_fits(
+    checkpoint_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from models.llm import engine
+
+    monkeypatch.setattr(engine, "CPU_CACHE_BYTES", 64 * 1024)
+    with LLM(str(checkpoint_directory), device="cpu") as llm:
+        longest = llm._engine.max_model_len
+        assert 16 <= longest < 512
+        answer = llm.generate([[1, 2]], SamplingParams(max_tokens=1000, ignore_eos=True), use_tqdm=False)[0]
+        assert len(answer["token_ids"]) == longest - 1
+    with pytest.raises(EngineError, match="lower max_model_len"):
+        LLM(str(checkpoint_directory), device="cpu", max_model_len=512)
+
+
 def test_an_answer_is_no_longer_than_the_model_can_be(checkpoint_directory: Path) -> None:
     with LLM(str(checkpoint_directory), device="cpu", max_model_len=20) as llm:
         answer = llm.generate([[1] * 15], SamplingParams(max_tokens=100, ignore_eos=True), use_tqdm=False)[0]
