@@ -101,6 +101,7 @@ def chaos_figures() -> list[str]:
 def gateway_figures() -> list[str]:
     found = {name: row["measured"] for name, row in results("gateway_load")["scenarios"].items()}
     several = found["gateways"]
+    told = found["telemetry"]
     spread, step, first = found["latency_spread"], found["latency"], found["first_audio"]
     return [
         f"steps spread: p50 {spread['added_ms_p50']:.1f} ms, p99 {spread['added_ms_p99']:.1f} ms; "
@@ -108,6 +109,7 @@ def gateway_figures() -> list[str]:
         f"| p50 {first['added_ms_p50']:.1f} ms, p99 {first['added_ms_p99']:.1f} ms; on a faster day",
         f"| {found['overload']['goodput_share']:.0%} | 95 %".replace("%", " %", 1),
         f"| {several['jain_index']:.2f}; {several['used_share']:.0%}".replace("%", " %"),
+        f"| {told['cost_share']:.1%}; {told['cost_share_of_everything']:.1%}".replace("%", " %"),
         f"| {found['leaving']['queued_ms_p99']:.0f} ms; {found['leaving']['streaming_ms_p99']:.0f} ms |",
         f"| {found['memory']['websocket_kib']} KiB; {found['memory']['http_kib']} KiB |",
         f"| {found['queue']['enqueue_ms_p99']:.2f} ms; {found['queue']['cost_ratio']:.2f} x |",
