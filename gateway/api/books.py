@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from gateway.api.file_response import RangedFileResponse, disposition
 from gateway.api.jobs import checked_format
 from gateway.api.permissions import is_admin, owner_of, refuse_cross_site
-from gateway.api.word_files import beside, words_response
+from gateway.api.word_files import beside, check_form, words_response
 from gateway.audio.formats import content_type_of, output_sample_rate
 from gateway.audio.note import note_headers
 from gateway.books import Books
@@ -27,6 +27,7 @@ from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.result import ResultFormat, result_pieces, samples_of
 from gateway.jobs.service import Jobs, disk_full
+from gateway.jobs.words import JobWords
 from gateway.service import GatewayDep
 from gateway.settings import GatewaySettings
 
@@ -196,6 +197,19 @@ async def get_take(
     pieces = result_pieces(pcm, found.audio_bytes // 2, found.sample_rate, wanted, (), noted=noted)
     headers = _headers(found.id, wanted.format, found.sample_rate, noted)
     return StreamingResponse(beside(pieces, jobs.encoders), headers=headers)
+
+
+@router.get("/{id}/blocks/{block}/takes/{take}/words.{form}", response_class=StreamingResponse)
+async def get_take_words(
+    take: str, form: str, block: OwnBlock, gateway: GatewayDep, books: BooksDep, jobs: JobsDep
+) -> Response:
+    """When the words of a take are said: `words.srt`, `words.vtt` or `words.json`."""
+    check_form(form)
+    found = await _take_of(books, block, take)
+    if found.state != "complete":
+        raise not_ready()
+    told = JobWords(jobs.files(found.id).words, found.timestamps)
+    return await words_response(told, found.id, form, noted=gateway.settings.provenance_note)
 
 
 @router.get("/{id}/export", response_class=StreamingResponse)

@@ -83,6 +83,7 @@ def test_an_epub_becomes_an_audiobook_of_two_voices(browser: Browser, fleet: Ser
         page.get_by_role("button", name="Hear: The Storm").click()
         expect(page.locator(".block[data-now] .block-text")).to_have_text("The Storm")
         expect(page.locator("#reader")).to_be_visible()
+        expect(page.locator("#reader .word.heard")).to_have_text(["The", "Storm"])
         assert watched.complaints == []
 
 

@@ -10,7 +10,7 @@ import { characterCount, estimateSeconds } from "../../frontend/static/js/studio
 import { Subtitles } from "../../frontend/static/js/shared/subtitles.js";
 import { drawSeed } from "../../frontend/static/js/studio/parameters.js";
 import { wordAt } from "../../frontend/static/js/shared/lit-words.js";
-import { timedWords } from "../../frontend/static/js/studio/spoken-text.js";
+import { timedWords } from "../../frontend/static/js/shared/lit-words.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
 import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";
 

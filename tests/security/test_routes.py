@@ -98,6 +98,7 @@ OWNED = {
     ("GET", "/api/books"),
     ("GET", "/api/books/{id}"),
     ("GET", "/api/books/{id}/blocks/{block}/takes/{take}/audio"),
+    ("GET", "/api/books/{id}/blocks/{block}/takes/{take}/words.{form}"),
     ("GET", "/api/books/{id}/export"),
     ("PATCH", "/api/books/{id}"),
     ("POST", "/api/books"),

@@ -68,6 +68,12 @@ TAG = Tag(
             "Hear a take",
             parameters={**_TAKE, "format": "wav"},
         ),
+        Operation(
+            "GET",
+            "/api/books/{id}/blocks/{block}/takes/{take}/words.{form}",
+            "When the words of a take are said",
+            parameters={**_TAKE, "form": "json"},
+        ),
         Operation("GET", "/api/books/{id}/export", "Export a book", parameters={**_ID, "format": "mp3"}),
         Operation(
             "POST",

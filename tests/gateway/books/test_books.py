@@ -161,6 +161,11 @@ async def test_a_block_is_made_again_and_one_of_its_takes_is_chosen(tmp_path: Pa
         pcm = await http.get(audio, params={"format": "pcm"})
         assert pcm.content == pcm_of("They walked.", 7)
         assert (await http.get(audio, params={"format": "mp3"})).headers["Content-Type"] == "audio/mpeg"
+        words = f"{audio.removesuffix('audio')}words"
+        told = (await http.get(f"{words}.json")).json()
+        assert [word["text"] for word in told["words"]] == ["They", "walked."]
+        assert (await http.get(f"{words}.srt")).text.startswith("1\n00:00:00,")
+        check_error(await http.get(f"{words}.exe"), 404)
         check_error(await http.get(audio, params={"format": "exe"}), 422)
         check_error(await http.get(audio, params={"format": "m4b"}), 422)
         check_error(await http.post(f"{reader.path}{reader.block(2)}/takes"), 422)

@@ -54,7 +54,7 @@ class Editor {
     this.list = new BlockList(byId("blocks"), this.book, this.#voices);
     this.tools = new BlockTools(this.book, this.#voices);
     this.reader = new Reader(this.book, fleet.books);
-    new ReaderBar(byId("reader"), this.book, this.reader);
+    new ReaderBar(byId("reader"), this.book, fleet.books, this.reader);
     this.#listen();
     this.#draw();
     this.#warn();

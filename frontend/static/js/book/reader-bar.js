@@ -1,7 +1,8 @@
 /** The bar of the player at the foot of the page. */
-import { h, icon, setIcon, setText } from "../shared/dom.js";
+import { h, icon, setIcon } from "../shared/dom.js";
 import { integer } from "../shared/format.js";
 import { indexOf } from "./blocks.js";
+import { ReaderWords } from "./reader-words.js";
 import { setLabel, setMessage } from "./words.js";
 
 const SPEEDS = [0.75, 1, 1.25, 1.5, 2];
@@ -10,13 +11,15 @@ export class ReaderBar {
   #element;
   #book;
   #play = h("button", { class: "button-play", id: "play", type: "button" }, icon("pause"));
-  #text = h("p", { class: "reader-text", dir: "auto" });
+  #text = h("p", { class: "reader-text", dir: "auto", tabindex: 0 });
+  #words;
   #place = h("span", { class: "reader-place" });
 
-  /** @param {HTMLElement} element @param {import("./manuscript.js").Manuscript} manuscript @param {import("./reader.js").Reader} reader */
-  constructor(element, manuscript, reader) {
+  /** @param {HTMLElement} element @param {import("./manuscript.js").Manuscript} manuscript @param {object} books of a client @param {import("./reader.js").Reader} reader */
+  constructor(element, manuscript, books, reader) {
     this.#element = element;
     this.#book = manuscript;
+    this.#words = new ReaderWords(this.#text, books, reader);
     const button = (drawing, key, act) => h("button", { class: "button-icon", type: "button", "data-i18n-label": key, onclick: act }, icon(drawing));
     const speed = h("select", { id: "speed", "data-i18n-label": "reader.speed" }, SPEEDS.map((one) => h("option", { value: one, selected: one === 1 }, `${one}×`)));
     speed.addEventListener("change", () => (reader.speed = Number(speed.value)));
@@ -34,12 +37,12 @@ export class ReaderBar {
 
   #show({ key, playing }) {
     this.#element.hidden = key === null;
-    if (key === null) return;
-    const { blocks } = this.#book;
+    const { id, blocks } = this.#book;
     const place = indexOf(blocks, key);
+    this.#words.show(id, blocks[place]?.text ?? "");
+    if (key === null) return;
     setIcon(this.#play, playing ? "pause" : "play");
     setLabel(this.#play, playing ? "stage.pause" : "stage.play");
-    setText(this.#text, blocks[place]?.text ?? "");
     setMessage(this.#place, "reader.place", { place: integer(place + 1), count: integer(blocks.length) });
   }
 }

@@ -16,9 +16,11 @@ export class Reader extends EventTarget {
   #pause = null;
   #asked = 0;
   #single = false;
+  #loaded = null;
   #turn = new SoundTurn(() => this.pause());
-  /** The block that is heard. */
+  /** The block that is heard, and the take of it. @type {{block: string, take: string} | null} */
   key = null;
+  clip = null;
 
   constructor(manuscript, books) {
     super();
@@ -32,6 +34,18 @@ export class Reader extends EventTarget {
     return this.#pause !== null || (!this.#audio.paused && !this.#audio.ended);
   }
 
+  /** Of the take that is heard; 0 while it is on its way. */
+  get seconds() {
+    return this.#loaded === this.clip?.take ? this.#audio.currentTime : 0;
+  }
+
+  /** @param {number} seconds of the take that is heard */
+  seek(seconds) {
+    if (this.#loaded !== this.clip?.take) return;
+    this.#audio.currentTime = seconds;
+    if (!this.playing) this.#audio.play().catch(() => null); // a pause came first
+  }
+
   set speed(speed) {
     this.#audio.defaultPlaybackRate = this.#audio.playbackRate = speed;
   }
@@ -43,18 +57,20 @@ export class Reader extends EventTarget {
     const clip = this.#clipAt(key, take);
     if (!clip) {
       if (!single && this.#fromHere(key, 1)) return;
-      this.key = null;
+      this.key = this.clip = null;
       this.#tell();
       this.dispatchEvent(new Event("nothing"));
       return;
     }
     this.key = key;
+    this.clip = clip;
     this.#tell();
     try {
       const url = await this.#fetched(clip);
       if (asked !== this.#asked) return;
       const speed = this.#audio.defaultPlaybackRate;
       this.#audio.src = url;
+      this.#loaded = clip.take;
       this.#audio.playbackRate = speed;
       await this.#audio.play();
       const next = !single && this.#neighbour(key, 1);
@@ -84,7 +100,7 @@ export class Reader extends EventTarget {
 
   stop() {
     this.#halt();
-    this.key = null;
+    this.key = this.clip = null;
     this.#tell();
   }
 

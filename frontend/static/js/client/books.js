@@ -89,6 +89,11 @@ export class Books {
     return this.#blob(`${takePath(id, block, take)}/audio?format=${format}`);
   }
 
+  /** @returns {Promise<object>} when its words are said: {source, text, words, cues} */
+  takeWords(id, block, take) {
+    return this.#json(`${takePath(id, block, take)}/words.json`);
+  }
+
   /** @param {"m4b" | "mp3" | "wav" | "srt" | "vtt"} format @returns {Promise<Blob>} */
   export(id, format) {
     return this.#blob(`${bookPath(id)}/export?format=${encodeURIComponent(format)}`);

@@ -2,7 +2,7 @@
 export default {
   "docs.skip": "跳到内容",
   "docs.title": "接口",
-  "docs.about": "每个接口都附有可运行的示例。",
+  "docs.about": "每个接口都附有可运行的示例。接口说明为英文。",
   "docs.search": "搜索接口",
   "docs.contents": "目录",
   "docs.clients": "客户端",

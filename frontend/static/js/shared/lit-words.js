@@ -24,6 +24,12 @@ export function wordAt(words, seconds) {
   return low;
 }
 
+/** The words of a clip with their places in its text and audio. @param {object[]} parts of Subtitles */
+export function timedWords(parts) {
+  const words = parts.flatMap((part) => part.words);
+  return words.map(({ start, end, start_seconds: from, end_seconds: to }) => ({ start, end, from, to }));
+}
+
 export class LitWords extends EventTarget {
   #box;
   #words = [];

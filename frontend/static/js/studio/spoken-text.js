@@ -2,13 +2,7 @@
  * The text of the clip on the stage, below its waveform: words light up while they are heard, a click goes there.
  * It is there once the times of words are known. Event "seek" (detail: seconds).
  */
-import { LitWords } from "../shared/lit-words.js";
-
-/** The words of a clip with their places in its text and audio. @param {object[]} parts of Subtitles */
-export function timedWords(parts) {
-  const words = parts.flatMap((part) => part.words);
-  return words.map(({ start, end, start_seconds: from, end_seconds: to }) => ({ start, end, from, to }));
-}
+import { LitWords, timedWords } from "../shared/lit-words.js";
 
 export class SpokenText extends EventTarget {
   #box;
