@@ -130,6 +130,22 @@ def _record_some(url: str) -> None:
             httpx.post(f"{url}/tts", json={"text": text, "record": True}, timeout=120).raise_for_status()
 
 
+def book(page: Page, url: str) -> None:
+    """A book of two voices while it is read aloud."""
+    voices = {voice["name"]: voice["id"] for voice in httpx.get(f"{url}/api/voices").json()["voices"]}
+    blocks: list[dict[str, str]] = [{"kind": "chapter", "text": "The Harbour"}, {"text": TEXT}]
+    blocks += [
+        {"text": "“An old song, of coming home at last,”", "voice": voices["Ada"]},
+        {"text": "said Ada."},
+    ]
+    made = httpx.post(f"{url}/api/books", json={"title": "The Harbour", "blocks": blocks}).json()
+    page.goto(f"{url}/book/{made['id']}")
+    page.click("#make")
+    expect(page.locator("#progress-words")).to_have_text("all spoken", timeout=60_000)
+    page.locator(".block [data-do=play]").nth(1).click()
+    expect(page.locator("#reader .word.heard", has_text="boats")).to_be_visible(timeout=60_000)
+
+
 def admin(page: Page, url: str) -> None:
     """Workers at work, once the sparklines have some history."""
     page.goto(f"{url}{ADMIN_PAGE}")
@@ -141,6 +157,7 @@ SCENES = {
     "studio": Scene(studio),
     "new-voice": Scene(new_voice),
     "live": Scene(live),
+    "book": Scene(book),
     "sessions": Scene(sessions),
     "session": Scene(session),
     "admin": Scene(admin, busy=True),
