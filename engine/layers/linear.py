@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 class MergedLinear(nn.Linear):
@@ -34,3 +35,18 @@ class MergedLinear(nn.Linear):
         for name, size in parts.items():
             self.slices[name] = slice(start, start + size)
             start += size
+
+
+class TiedLinear(nn.Module):
+    """A head whose weight is that of an embedding, its owner: x [..., H] -> [..., num_embeddings]."""
+
+    def __init__(self, table: nn.Embedding) -> None:
+        super().__init__()
+        self._owner = (table,)  # a module's attribute would give the weight a second name
+
+    @property
+    def weight(self) -> Tensor:
+        return self._owner[0].weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight)

@@ -15,6 +15,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from engine.layers.linear import TiedLinear
 from engine.layers.norm import RMSNorm
 from engine.scripting import scripted
 from engine.threads import OneThreadLinear
@@ -84,6 +85,8 @@ def pack_layers(module: nn.Module) -> None:
             packed = packed_linear(child.weight, child.bias)
             if packed is None and _fits(child.weight):
                 packed = OneThreadLinear(child)
+        elif isinstance(child, TiedLinear):
+            packed = packed_linear(child.weight, None)  # a copy: the embedding needs the plain one
         elif isinstance(child, RMSNorm) and _fits(child.weight):
             packed = PackedRMSNorm(child)
         else:

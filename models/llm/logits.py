@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine.errors import RequestError
+from engine.staging import upload
 from models.llm.sampling_params import SamplingParams
 
 
@@ -64,19 +66,19 @@ class AnswerLogits:
         """Changes `logits` fp32 [V] in place."""
         params, device = self._params, logits.device
         if self._seen:
-            seen = torch.tensor(sorted(self._seen), device=device)
+            seen = upload(np.array(sorted(self._seen)), device)
             found, penalty = logits[seen], params.repetition_penalty
             logits[seen] = torch.where(found > 0, found / penalty, found * penalty)
         if self._counts and (params.presence_penalty or params.frequency_penalty):
-            ids = torch.tensor(list(self._counts), device=device)
-            counts = torch.tensor(list(self._counts.values()), device=device, dtype=logits.dtype)
+            ids = upload(np.array(list(self._counts)), device)
+            counts = upload(np.array(list(self._counts.values()), np.float32), device)
             logits[ids] -= params.presence_penalty + params.frequency_penalty * counts
         if params.logit_bias:
-            ids = torch.tensor(list(params.logit_bias), device=device)
-            logits[ids] += torch.tensor(list(params.logit_bias.values()), device=device, dtype=logits.dtype)
+            ids = upload(np.array(list(params.logit_bias)), device)
+            logits[ids] += upload(np.array(list(params.logit_bias.values()), np.float32), device)
         barred = self._barred()
         if barred:
-            logits[torch.tensor(barred, device=device)] = -torch.inf
+            logits[upload(np.array(barred), device)] = -torch.inf
 
     def _barred(self) -> list[int]:
         """Tokens that may not come next."""

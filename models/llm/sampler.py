@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.staging import upload
 from models.keyed_random import keyed_generator
 from models.llm.logits import AnswerLogits
 from models.llm.sampling_params import SamplingParams
@@ -52,7 +53,7 @@ def sample(logits: Tensor, answers: Sequence[Answer]) -> list[Sampled]:
     tokens = logits.argmax(-1)
     drawing = [i for i, answer in enumerate(answers) if not answer.params.greedy]
     if drawing:
-        rows = torch.tensor(drawing, device=logits.device)
+        rows = upload(np.array(drawing), logits.device)
         tokens[rows] = _draw(logits[rows], [answers[i] for i in drawing])
     chosen = tokens.tolist()
     return [
@@ -64,25 +65,25 @@ def sample(logits: Tensor, answers: Sequence[Answer]) -> list[Sampled]:
 def filtered(logits: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     """Probabilities fp32 [N, V] after temperature and filters, logits fp32 [N, V]."""
     device = logits.device
-    temperature = torch.tensor([p.temperature for p in params], device=device)[:, None]
+    temperature = _column([p.temperature for p in params], device)
     logits = logits / temperature
     top_k = [p.top_k for p in params]
     if any(top_k):
         size = logits.shape[-1]
-        counts = torch.tensor([min(k, size) if k else size for k in top_k], device=device)
+        counts = upload(np.array([min(k, size) if k else size for k in top_k]), device)
         largest = logits.topk(max(min(k, size) for k in top_k), dim=-1).values
         least = largest.gather(1, (counts.clamp(max=largest.shape[1]) - 1)[:, None])
         least = torch.where((counts < size)[:, None], least, -torch.inf)
         logits = logits.masked_fill(logits < least, -torch.inf)
     if any(p.top_p < 1 for p in params):
-        shares = torch.tensor([p.top_p for p in params], device=device)[:, None]
+        shares = _column([p.top_p for p in params], device)
         values, order = logits.sort(dim=-1)
         rest = values.softmax(-1).cumsum(-1) <= 1 - shares
         rest[:, -1] = False
         logits = logits.masked_fill(rest.scatter(1, order, rest), -torch.inf)
     probabilities = logits.softmax(-1)
     if any(p.min_p for p in params):
-        share = torch.tensor([p.min_p for p in params], device=device)[:, None]
+        share = _column([p.min_p for p in params], device)
         least = share * probabilities.amax(-1, keepdim=True)
         probabilities = probabilities.masked_fill(probabilities < least, 0.0)
     return probabilities
@@ -92,8 +93,13 @@ def _draw(logits: Tensor, answers: Sequence[Answer]) -> Tensor:
     """Token ids [N]: where a uniform number falls among the sums of the probabilities."""
     sums = filtered(logits, [answer.params for answer in answers]).double().cumsum(-1)
     uniform = [keyed_generator(answer.seed, answer.index).random() for answer in answers]
-    points = torch.from_numpy(np.array(uniform)).to(logits.device)[:, None] * sums[:, -1:]
+    points = upload(np.array(uniform), logits.device)[:, None] * sums[:, -1:]
     return torch.searchsorted(sums, points, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
+
+
+def _column(values: Sequence[float], device: torch.device) -> Tensor:
+    """fp32 [N, 1]."""
+    return upload(np.array(values, np.float32), device)[:, None]
 
 
 _Told = tuple[Tensor, int]

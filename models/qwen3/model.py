@@ -6,8 +6,8 @@ Module names follow the released checkpoints, so weights load by name.
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from engine.layers.linear import TiedLinear
 from models.qwen3.config import Qwen3Config
 from models.transformer.stack import Attention, Transformer
 
@@ -19,7 +19,9 @@ class Qwen3(nn.Module):
         super().__init__()
         self.config = config
         self.model = Transformer(config)
-        if not config.tie_word_embeddings:
+        if config.tie_word_embeddings:
+            self.lm_head: nn.Module = TiedLinear(self.model.embed_tokens)
+        else:
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
     def forward(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
@@ -29,6 +31,4 @@ class Qwen3(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden [N, hidden_size] -> [N, V]."""
-        if self.config.tie_word_embeddings:
-            return F.linear(hidden, self.model.embed_tokens.weight)
         return self.lm_head(hidden)
