@@ -26,6 +26,7 @@ from models.llm.sampling_params import SamplingParams
 
 Prompt = str | list[int]
 Messages = Sequence[Mapping[str, Any]]
+_UNFINISHED = "requests of add_request are unfinished; `step` them to their end first"
 
 
 class Completion(TypedDict):
@@ -88,15 +89,21 @@ class LLM:
                 f"there are {len(prompts)} prompts and {len(each)} sampling_params", "sampling_params"
             )
         engine = self._stepped_here()
+        if engine.has_unfinished():
+            raise EngineError(_UNFINISHED)
         requests = [TextRequest(uuid.uuid4().hex, *pair) for pair in zip(prompts, each, strict=True)]
         outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
         for prepared in [engine.prepare(request) for request in requests]:
             engine.add(prepared)
-        with tqdm(total=len(prompts), desc="Generating", disable=not use_tqdm) as bar:
-            while engine.has_unfinished():
-                for output in engine.step():
-                    outputs[output.request_id].append(output)
-                    bar.update(output.finish_reason is not None)
+        try:
+            with tqdm(total=len(prompts), desc="Generating", disable=not use_tqdm) as bar:
+                while engine.has_unfinished():
+                    for output in engine.step():
+                        outputs[output.request_id].append(output)
+                        bar.update(output.finish_reason is not None)
+        finally:
+            for request_id in outputs:  # an interrupted call leaves nothing behind
+                engine.cancel(request_id)
         return [_completion(found) for found in outputs.values()]
 
     def chat(
@@ -141,7 +148,7 @@ class LLM:
         """
         if self._loop is None:
             if self._engine.has_unfinished():
-                raise EngineError("requests of add_request are unfinished; `step` them to their end first")
+                raise EngineError(_UNFINISHED)
             self._loop = EngineLoop(self._engine, name="llm")
             self._loop.start()
         request = TextRequest(uuid.uuid4().hex, prompt, sampling_params or SamplingParams())

@@ -203,8 +203,8 @@ class TextEngine:
             return TextOutput(
                 sequence.request_id, None, "", output.finish_reason or "error", error=output.error
             )
-        state, sampled, reason = sequence.payload, result.output, output.finish_reason
-        assert isinstance(sampled, Sampled)
+        state, reason = sequence.payload, output.finish_reason
+        sampled: Sampled = result.output
         # The token that ends an answer is no part of its text.
         text, stopped = ("", False) if reason == "stop" else self._text(state, sampled.token)
         if stopped:

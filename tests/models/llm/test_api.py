@@ -74,6 +74,22 @@ def test_requests_one_by_one(llm: LLM) -> None:
     assert llm.is_finished()
 
 
+def test_generate_leaves_nothing_behind_and_takes_over_nothing(
+    llm: LLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> list[Any]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(llm._engine, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            llm.generate(["one", "two"], use_tqdm=False)
+    assert llm.is_finished()
+    llm.add_request("hello", SamplingParams(max_tokens=3))
+    with pytest.raises(EngineError, match="add_request are unfinished"):
+        llm.generate(["one"], use_tqdm=False)
+
+
 def test_a_stream_tells_tokens_as_they_come_and_can_be_left(llm: LLM) -> None:
     params = SamplingParams(temperature=0, max_tokens=12, ignore_eos=True)
     whole = llm.generate(["hello"], params, use_tqdm=False)[0]
