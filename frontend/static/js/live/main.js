@@ -61,6 +61,7 @@ class Live {
   #frame = null;
 
   async open() {
+    const loaded = this.#load(); // asked first: it takes longest
     followKeyboard();
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
     const ready = new FleetStatus(status);
@@ -71,7 +72,7 @@ class Live {
     this.#bind();
     this.#lamp.show();
     this.#showKept();
-    await this.#load();
+    await loaded;
   }
 
   #bind() {
@@ -121,7 +122,7 @@ class Live {
   async #load(chosen = this.#voices.voice?.id ?? this.#saved.voice) {
     if (!this.#voices.voice) this.#voices.showLoading();
     try {
-      const [config, voices] = await Promise.all([pageConfig({ renew: true }), fleet.voices()]);
+      const [config, voices] = await Promise.all([pageConfig(), fleet.voices()]);
       this.#config = config;
       this.#setParameters(config);
       this.#offerRecording(config.record_sessions);

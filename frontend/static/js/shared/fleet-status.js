@@ -5,7 +5,7 @@
  * Event "ready" tells that it can, after it could not.
  */
 import { h } from "./dom.js";
-import { fleet } from "./fleet.js";
+import { fleet, forgetConfig } from "./fleet.js";
 import { setLabel, setMessage, t } from "./i18n.js";
 
 const INTERVAL_MS = 5000;
@@ -64,7 +64,9 @@ export class FleetStatus extends EventTarget {
     const [key, values] = loading ? ["fleet.loading", stage] : [`fleet.${state}`, {}];
     setMessage(this.#words, key, values);
     setLabel(this.lamp, key, values, "title"); // where the bar is too narrow for the words
-    if (state === "ready" && ["waiting", "down"].includes(before)) this.dispatchEvent(new Event("ready"));
+    if (state !== "ready" || !["waiting", "down"].includes(before)) return;
+    forgetConfig(); // it says what the fleet speaks with
+    this.dispatchEvent(new Event("ready"));
   }
 }
 

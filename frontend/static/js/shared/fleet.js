@@ -22,6 +22,7 @@ export function setApiKey(key, remember) {
   localStorage.removeItem(KEY);
   sessionStorage.removeItem(KEY);
   if (key) (remember ? localStorage : sessionStorage).setItem(KEY, key);
+  forgetConfig();
   window.dispatchEvent(new Event("apikey"));
 }
 
@@ -29,12 +30,17 @@ export const fleet = new VoxFleet({ apiKey });
 
 let config = null;
 
-/** GET /api/config, asked once by all parts of a page; `renew` asks again. @throws {ApiError} */
-export function pageConfig({ renew = false } = {}) {
-  if (renew) config = null;
-  config ??= fleet.config().catch((error) => {
-    config = null;
-    throw error;
-  });
+/** GET /api/config, asked once by all parts of a page. @throws {ApiError} */
+export function pageConfig() {
+  if (config === null) {
+    const asked = fleet.config();
+    config = asked;
+    asked.catch(() => config === asked && forgetConfig());
+  }
   return config;
+}
+
+/** The answer may be another one now: the next part of the page that needs it asks again. */
+export function forgetConfig() {
+  config = null;
 }

@@ -62,6 +62,7 @@ class Studio {
   );
 
   async open() {
+    const loaded = this.#load(); // asked first: it takes longest
     const status = mountNav(byId("nav"), { onHelp: () => byId("help").showModal() });
     const lamp = new FleetStatus(status);
     lamp.addEventListener("ready", () => this.#load());
@@ -73,7 +74,7 @@ class Studio {
     this.#settingsChanged();
     this.#history.load();
     this.#output.load().then(() => this.#speaker.setOutput(this.#output.device));
-    await this.#load();
+    await loaded;
   }
 
   /** What the gateway knows of the model; again when the first worker has come up. */
@@ -171,7 +172,7 @@ class Studio {
 
   async #loadConfig() {
     try {
-      this.#config = await pageConfig({ renew: true });
+      this.#config = await pageConfig();
     } catch (error) {
       this.#showProblem(error, () => this.#load());
       return;
