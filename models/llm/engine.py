@@ -9,7 +9,6 @@ while engine.has_unfinished():
 from __future__ import annotations
 
 import secrets
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -19,8 +18,8 @@ from engine.errors import RequestError
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
 from engine.kv_cache.sizing import GIB, bounded_blocks
 from engine.llm_engine import LLMEngine, SequenceOutput
+from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
-from engine.threads import StepThreads
 from models.llm.checkpoint import TextCheckpoint
 from models.llm.logits import AnswerLogits
 from models.llm.runner import TextRunner
@@ -91,15 +90,13 @@ class TextState:
     stops: StopStrings
 
 
-class TextEngine:
-    """The engine of one text model, an `engine.loop.SteppingEngine`."""
+class TextEngine(ModelEngine[TextRequest, TextOutput]):
+    """The engine of one text model."""
 
     def __init__(self, checkpoint: TextCheckpoint, options: TextOptions | None = None) -> None:
         self.checkpoint, self.options = checkpoint, options or TextOptions()
         config, options = checkpoint.config, self.options
         self.tokenizer = checkpoint.tokenizer
-        on_cpu = checkpoint.device.type == "cpu"
-        self.step_threads = StepThreads(options.threads) if on_cpu else None
         self.max_model_len = min(
             options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
         )
@@ -114,20 +111,17 @@ class TextEngine:
             max_model_len=self.max_model_len,
             attention_backend=options.attention_backend,
         )
-        self._llm = LLMEngine(
-            runner,
-            EngineConfig(
-                num_blocks=blocks,
-                block_size=options.block_size,
-                max_model_len=self.max_model_len,
-                max_num_seqs=options.max_num_seqs,
-                max_num_batched_tokens=max(options.max_num_batched_tokens, options.max_num_seqs),
-                enable_prefix_caching=options.enable_prefix_caching,
-            ),
+        engine_config = EngineConfig(
+            num_blocks=blocks,
+            block_size=options.block_size,
+            max_model_len=self.max_model_len,
+            max_num_seqs=options.max_num_seqs,
+            max_num_batched_tokens=max(options.max_num_batched_tokens, options.max_num_seqs),
+            enable_prefix_caching=options.enable_prefix_caching,
         )
+        super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, options.threads))
 
     def prepare(self, request: TextRequest) -> Sequence:
-        """The request as a sequence. Raises RequestError naming the field."""
         params, prompt = request.params, self._token_ids(request.prompt)
         if params.stop and self.tokenizer is None:
             raise RequestError("this model has no tokenizer, so no stop strings", "stop", "unsupported")
@@ -157,34 +151,6 @@ class TextEngine:
             payload=state,
             num_resumed_tokens=len(request.resume_ids),
         )
-
-    def add(self, prepared: Sequence) -> None:
-        self._llm.add(prepared)
-
-    def add_request(self, request: TextRequest) -> None:
-        self.add(self.prepare(request))
-
-    def cancel(self, request_id: str) -> bool:
-        return self._llm.cancel(request_id)
-
-    def pause(self, request_id: str) -> bool:
-        return self._llm.pause(request_id)
-
-    def resume(self, request_id: str) -> bool:
-        return self._llm.resume(request_id)
-
-    def has_unfinished(self) -> bool:
-        return self._llm.has_unfinished()
-
-    def step(self) -> list[TextOutput]:
-        """Advance every running request by at most one token."""
-        with self.step_threads.step() if self.step_threads else nullcontext():
-            return [self._output(output) for output in self._llm.step()]
-
-    def close(self) -> None:
-        """Ends the thread beside that of the steps; tensors free themselves."""
-        if self.step_threads:
-            self.step_threads.close()
 
     def _token_ids(self, prompt: str | list[int]) -> list[int]:
         if isinstance(prompt, str):

@@ -12,7 +12,6 @@ What a `SpeechRequest` asks for becomes a sequence (`sequence_builder.py`), whic
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -24,8 +23,8 @@ from engine.config import EngineConfig
 from engine.devices import default_dtype, select_device
 from engine.errors import EngineError
 from engine.llm_engine import LLMEngine, SequenceOutput
+from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
-from engine.threads import StepThreads
 from models.speech import (
     DEFAULT_VOICE,
     WATCH_FITTED,
@@ -65,7 +64,7 @@ _VOICES_TOLD, _CHARACTERS_TOLD = 100, 200
 """What is announced of voices at most: a worker's status has bounds."""
 
 
-class VoxCPMEngine:
+class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
     """See `models.speech.SpeechEngine`, whose methods these are."""
 
     def __init__(
@@ -81,8 +80,7 @@ class VoxCPMEngine:
         self.max_model_len = self.options.max_model_len or self.config.max_length
         if self.options.kv_blocks is not None:
             self.max_model_len = min(self.max_model_len, self.options.kv_blocks * self.options.block_size)
-        on_cpu = checkpoint.device.type == "cpu"
-        self.step_threads = StepThreads(self.options.threads) if on_cpu else None
+        threads = threads_on(checkpoint.device, self.options.threads)
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)
@@ -107,59 +105,29 @@ class VoxCPMEngine:
             max_model_len=self.max_model_len,
             attention_backend=self.options.attention_backend,
             noise=noise,
-            threads=None if self._wants_programs else self.step_threads,
+            threads=None if self._wants_programs else threads,
         )
-        self._llm = LLMEngine(
-            self._runner,
-            EngineConfig(
-                max_num_seqs=self.options.max_num_seqs,
-                max_num_batched_tokens=self.options.batched_tokens(checkpoint.device.type),
-                max_prefill_tokens=self.options.max_prefill_tokens,
-                prefill_tokens_per_decode=PREFILL_TOKENS_PER_DECODE,
-                max_decodes=self.options.max_decodes,
-                max_step_seconds=self.options.max_step_seconds,
-                block_size=self.options.block_size,
-                num_blocks=num_blocks,
-                max_model_len=self.max_model_len,
-                enable_prefix_caching=self.options.enable_prefix_caching,
-                look_ahead=self._wants_programs or on_cpu,
-            ),
+        engine_config = EngineConfig(
+            max_num_seqs=self.options.max_num_seqs,
+            max_num_batched_tokens=self.options.batched_tokens(checkpoint.device.type),
+            max_prefill_tokens=self.options.max_prefill_tokens,
+            prefill_tokens_per_decode=PREFILL_TOKENS_PER_DECODE,
+            max_decodes=self.options.max_decodes,
+            max_step_seconds=self.options.max_step_seconds,
+            block_size=self.options.block_size,
+            num_blocks=num_blocks,
+            max_model_len=self.max_model_len,
+            enable_prefix_caching=self.options.enable_prefix_caching,
+            look_ahead=self._wants_programs or checkpoint.device.type == "cpu",
         )
+        super().__init__(LLMEngine(self._runner, engine_config), threads)
         self._prepare_programs(progress)
 
     def prepare(self, request: SpeechRequest) -> Sequence:
-        """The request as a sequence. Raises RequestError, naming the field, for one that can't be served."""
         return self._sequences.build(request)
-
-    def add(self, prepared: Sequence) -> None:
-        self._llm.add(prepared)
-
-    def add_request(self, request: SpeechRequest) -> None:
-        self.add(self.prepare(request))
-
-    def cancel(self, request_id: str) -> bool:
-        return self._llm.cancel(request_id)
-
-    def pause(self, request_id: str) -> bool:
-        return self._llm.pause(request_id)
-
-    def resume(self, request_id: str) -> bool:
-        return self._llm.resume(request_id)
-
-    def step(self) -> list[SpeechOutput]:
-        with self.step_threads.step() if self.step_threads else nullcontext():
-            return [self._output(output) for output in self._llm.step()]
-
-    def has_unfinished(self) -> bool:
-        return self._llm.has_unfinished()
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         return self._encoder.encode(samples, sample_rate, role)
-
-    def close(self) -> None:
-        """Ends the thread beside that of the steps; tensors free themselves."""
-        if self.step_threads:
-            self.step_threads.close()
 
     @property
     def _wants_programs(self) -> bool:
