@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from engine.devices import default_dtype, select_device
+from engine.layers.packed import weight_dtype
 from engine.weights import load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
@@ -50,11 +51,12 @@ class TextCheckpoint:
 
 
 def load_text_checkpoint(
-    model: str, device: str = "auto", dtype: torch.dtype | None = None
+    model: str, device: str = "auto", dtype: torch.dtype | None = None, cpu_weights: str = "auto"
 ) -> TextCheckpoint:
     """Load a directory or a repository id of a hub.
 
-    dtype: fp32 on a CPU, bf16 on CUDA unless given. Raises ConfigError or engine.errors.WeightError naming
+    dtype: fp32 on a CPU, bf16 on CUDA unless given. cpu_weights: in which precision a CPU keeps its weights,
+    see `engine.layers.packed.weight_dtype`. Raises ConfigError or engine.errors.WeightError naming
     what is wrong.
     """
     directory = Path(model)
@@ -73,7 +75,7 @@ def load_text_checkpoint(
     load_into(network, load_state(directory), dtype=dtype, device=target, ignore=ignored)
     network.to(target).eval().requires_grad_(False)
     if target.type == "cpu":
-        pack_model(network)
+        pack_model(network, weight_dtype(cpu_weights, config.torch_dtype))
     has_tokenizer = (directory / "tokenizer.json").is_file()
     return TextCheckpoint(
         name=directory.resolve().name,

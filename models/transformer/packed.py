@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.norm import RMSNorm
-from engine.layers.packed import pack_layers, packed_product, packed_sum, packing_available
+from engine.layers.packed import pack, pack_layers, packed_product, packed_sum, packing_available
 from engine.scripting import scripted
 from models.transformer.stack import (
     Attention,
@@ -29,9 +29,9 @@ from models.transformer.stack import (
 
 
 class PackedLayer(nn.Module):
-    """Takes the place of a `TransformerLayer` whose residual scale is 1; fp32 on the CPU."""
+    """Takes the place of a `TransformerLayer` whose residual scale is 1; on a CPU, weights in `dtype`."""
 
-    def __init__(self, layer: TransformerLayer) -> None:
+    def __init__(self, layer: TransformerLayer, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         attention = layer.self_attn
         self.layer = attention.layer
@@ -39,13 +39,12 @@ class PackedLayer(nn.Module):
         """Query heads, key and value heads, and their size."""
         attention_floor, qkv = _fold(layer.input_layernorm, attention.qkv_proj.weight)
         mlp_floor, gate_up = _fold(layer.post_attention_layernorm, layer.mlp.gate_up_proj.weight)
-        self.before = [attention_floor, _pack(qkv)]
+        self.before = [attention_floor, pack(qkv, dtype)]
         """What `queries_keys_values` takes; behind them, where queries and keys have norms, `_head_norms`."""
         if attention.qk_norm:
             self.before.extend(_head_norms(attention.q_norm, attention.k_norm, self.heads))
-        self.after = [
-            _pack(attention.o_proj.weight), mlp_floor, _pack(gate_up), _pack(layer.mlp.down_proj.weight)
-        ]  # fmt: skip
+        output, down = (pack(linear.weight, dtype) for linear in (attention.o_proj, layer.mlp.down_proj))
+        self.after = [output, mlp_floor, pack(gate_up, dtype), down]
         """What `finish` takes."""
 
     def forward(
@@ -131,12 +130,15 @@ def run_rows(
     return x
 
 
-def pack_model(model: nn.Module) -> None:
-    """Pack the layers of every transformer below `model`, and its other linear layers, where that applies."""
+def pack_model(model: nn.Module, dtype: torch.dtype = torch.float32) -> None:
+    """Pack the layers of every transformer below `model`, and its other linear layers, where that applies.
+
+    dtype: of the packed weights, see `engine.layers.packed.weight_dtype`; the model itself is fp32.
+    """
     stacks = [module for module in model.modules() if isinstance(module, Transformer) and _fits(module)]
     for stack in stacks:
-        stack.layers = nn.ModuleList(PackedLayer(layer) for layer in stack.layers)
-    pack_layers(model)
+        stack.layers = nn.ModuleList(PackedLayer(layer, dtype) for layer in stack.layers)
+    pack_layers(model, dtype)
     for stack in stacks:
         stack.run = PackedStack(stack)
 
@@ -161,7 +163,3 @@ def _head_norms(q_norm: RMSNorm, k_norm: RMSNorm, heads: tuple[int, int, int]) -
     weights = [q_norm.weight] * num_heads + [k_norm.weight] * num_kv_heads
     factors = torch.stack([weight.detach() for weight in weights]) * math.sqrt(size)
     return [torch.tensor(math.sqrt(size * q_norm.eps)), factors.contiguous()]
-
-
-def _pack(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)

@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 import torch
 
+from engine.layers.packed import weight_dtype
 from models.transformer.packed import PackedLayer, pack_model
 from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.checkpoint import Checkpoint
@@ -28,6 +29,39 @@ def test_a_packed_stack_equals_the_plain_one(checkpoint: Checkpoint, keep: slice
     expected = plain(x, rope, bidirectional_attention, keep)
     actual = packed[0](x, rope, bidirectional_attention, keep)
     assert torch.allclose(actual, expected, atol=1e-5)
+
+
+@torch.inference_mode()
+def test_weights_in_bf16_cost_a_stack_no_more_than_their_rounding(checkpoint: Checkpoint) -> None:
+    torch.manual_seed(1)
+    config = dataclasses.replace(checkpoint.config.dit_transformer(), hidden_size=256, intermediate_size=512)
+    plain = Transformer(config).eval()
+    halved = copy.deepcopy(torch.nn.ModuleList([plain]))
+    pack_model(halved, torch.bfloat16)
+    x, rope = torch.randn(3, 7, 256), plain.cos_sin(torch.arange(7))
+    expected = plain(x, rope, bidirectional_attention)
+    actual = halved[0](x, rope, bidirectional_attention)
+    rounded = copy.deepcopy(plain).bfloat16()
+    halved_rope = tuple(factor.bfloat16() for factor in rope)
+    cost = rounded(x.bfloat16(), halved_rope, bidirectional_attention).float() - expected
+    assert actual.dtype == torch.float32 and not torch.equal(actual, expected)
+    assert (actual - expected).square().mean() < cost.square().mean()
+
+
+@pytest.mark.parametrize("wanted", ["auto", "float32", "bfloat16"])
+def test_weights_are_halved_where_checkpoint_and_processor_have_bf16(
+    wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for capable in (False, True):
+        monkeypatch.setattr("engine.layers.packed.multiplies_bf16", lambda capable=capable: capable)
+        for stored in ("float32", "bfloat16"):
+            halved = wanted == "bfloat16" or (wanted == "auto" and capable and stored == "bfloat16")
+            assert weight_dtype(wanted, stored) is (torch.bfloat16 if halved else torch.float32)
+
+
+def test_another_precision_of_weights_is_refused() -> None:
+    with pytest.raises(ValueError, match="cpu_weights must be one of auto, float32, bfloat16, got 'int8'"):
+        weight_dtype("int8", "bfloat16")
 
 
 def test_a_stack_with_scaled_residuals_is_left_as_it_is(checkpoint: Checkpoint) -> None:
