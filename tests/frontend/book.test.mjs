@@ -46,6 +46,13 @@ describe("blocks", () => {
     assert.ok(cast[0].pause_ms < cast[1].pause_ms);
   });
 
+  test("quotes that are blocks already are found by the words around them", () => {
+    const [line, other] = list("“Yes,” said Anna. “At last.”", "“No,” said Tom.");
+    const cast = blocks.withVoice([line, other], new Set([line.key, other.key]), "walter", { quotedOnly: true });
+    assert.deepEqual(texts(blocks.found(cast, { words: "anna", quotedOnly: true })), ["“Yes,”", "“At last.”"]);
+    assert.deepEqual(texts(blocks.found(cast, { words: "anna", quotedOnly: false })), ["said Anna."]);
+  });
+
   test("states of blocks", () => {
     const [block] = list("Hello.");
     const kept = { ...block, takes: [{ state: "ready" }], take: "t", stale: false };

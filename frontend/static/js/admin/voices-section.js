@@ -4,6 +4,7 @@
 import { confirmed } from "../shared/confirm.js";
 import { h, icon } from "../shared/dom.js";
 import { latency } from "../shared/format.js";
+import { voiceName } from "../voices/voice-name.js";
 import { Section } from "./section.js";
 import { setLabel, t } from "./words.js";
 
@@ -36,8 +37,8 @@ export class VoicesSection extends Section {
   }
 
   #row(voice) {
-    const { id, name, kind, usable } = voice;
-    const shown = name || id;
+    const { id, kind, usable } = voice;
+    const shown = voiceName(voice);
     const remove = h(
       "button",
       { class: "button-icon", type: "button", onclick: () => this.#delete(voice) },
@@ -53,11 +54,12 @@ export class VoicesSection extends Section {
     );
   }
 
-  async #delete({ id, name }) {
-    const sure = { title: t("admin.deleteVoice", { name: name || id }), text: t("admin.deleteVoiceText"), verb: t("admin.delete") };
+  async #delete(voice) {
+    const name = voiceName(voice);
+    const sure = { title: t("admin.deleteVoice", { name }), text: t("admin.deleteVoiceText"), verb: t("admin.delete") };
     if (!(await confirmed(sure))) return;
-    if (await this.send("DELETE", `/api/voices/${encodeURIComponent(id)}`)) {
-      this.page.say(t("admin.voiceDeleted", { name: name || id }));
+    if (await this.send("DELETE", `/api/voices/${encodeURIComponent(voice.id)}`)) {
+      this.page.say(t("admin.voiceDeleted", { name }));
       await this.load();
     }
   }

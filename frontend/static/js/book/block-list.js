@@ -2,9 +2,10 @@
  * The list of blocks: shows what the manuscript has, edits texts in place, selects and moves.
  *
  * Enter splits a block, Backspace at its beginning joins it with the one before, arrows lead from one to the next,
- * Alt with an arrow moves it. Events: "do" (detail: {action, key}), "selection", "open" (detail: key or null).
+ * Alt with an arrow moves it, as an arrow alone does on its grip. Events: "do" (detail: {action, key}), "selection", "open" (detail: key or null).
  */
 import { indexOf, insertedAfter, joined, movedBefore, split, stepped, without } from "./blocks.js";
+import { BlockDrag } from "./block-drag.js";
 import { BlockView, caretIn, putCaret } from "./block-view.js";
 
 export class BlockList extends EventTarget {
@@ -13,7 +14,6 @@ export class BlockList extends EventTarget {
   #voices;
   #views = new Map();
   #reachable = null;
-  #dragged = null;
   #last = null;
   #shift = false;
   /** Keys of the blocks that are selected. */
@@ -35,7 +35,7 @@ export class BlockList extends EventTarget {
     list.addEventListener("keydown", (event) => this.#key(event));
     list.addEventListener("focusin", ({ target }) => this.#reach(this.#keyOf(target)));
     list.addEventListener("focusout", ({ target }) => this.#left(target));
-    this.#listenToDrags();
+    new BlockDrag(list, { begins: (key) => this.#with(key), ends: (keys, before) => manuscript.change(movedBefore(manuscript.blocks, keys, before)) });
   }
 
   #keyOf(element) {
@@ -174,12 +174,14 @@ export class BlockList extends EventTarget {
     this.#shift = event.shiftKey;
     if (!key || target.closest(".block-tools")) return;
     if (target.matches(".block-text")) this.caret = { key, at: caretIn(target) };
-    if (event.altKey && (name === "ArrowUp" || name === "ArrowDown")) {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[name];
+    if (!by) return;
+    if (event.altKey || target.matches(".block-grip")) {
       event.preventDefault();
-      this.step(key, name === "ArrowUp" ? -1 : 1);
+      this.step(key, by);
       target.focus();
-    } else if (name === "ArrowUp" || name === "ArrowDown") {
-      this.#walk(event, key, name === "ArrowUp" ? -1 : 1);
+    } else {
+      this.#walk(event, key, by);
     }
   }
 
@@ -211,39 +213,6 @@ export class BlockList extends EventTarget {
   addAfter(key, block) {
     this.#book.change(insertedAfter(this.#book.blocks, key, [block]));
     this.view(block.key).text.focus();
-  }
-
-  #listenToDrags() {
-    const over = ({ target, clientY }) => {
-      const row = target.closest?.("[data-key]");
-      if (!row) return null;
-      const { top, height } = row.getBoundingClientRect();
-      return clientY < top + height / 2 ? row : row.nextElementSibling;
-    };
-    const mark = (row) => {
-      this.#list.querySelector("[data-drop]")?.removeAttribute("data-drop");
-      row?.setAttribute("data-drop", "");
-    };
-    this.#list.addEventListener("dragstart", (event) => {
-      if (!event.target.matches?.(".block-grip")) return;
-      this.#dragged = this.#with(this.#keyOf(event.target));
-      event.dataTransfer.effectAllowed = "move";
-      event.dataTransfer.setDragImage(event.target.closest(".block"), 20, 20);
-    });
-    this.#list.addEventListener("dragover", (event) => {
-      if (!this.#dragged) return;
-      event.preventDefault();
-      mark(over(event));
-    });
-    this.#list.addEventListener("drop", (event) => {
-      if (!this.#dragged) return;
-      event.preventDefault();
-      this.#book.change(movedBefore(this.#book.blocks, this.#dragged, over(event)?.dataset.key ?? null));
-    });
-    this.#list.addEventListener("dragend", () => {
-      this.#dragged = null;
-      mark(null);
-    });
   }
 
   // -------------------------------------------------------------------------------------------------- hearing

@@ -6,6 +6,7 @@
 import { h, icon } from "../shared/dom.js";
 import { clock } from "../shared/format.js";
 import { indexOf, withFields } from "./blocks.js";
+import { VoiceMenu } from "./voices.js";
 import { setLabel, setMessage } from "./words.js";
 
 const MOST_PAUSE_SECONDS = 10;
@@ -45,8 +46,9 @@ export class BlockTools extends EventTarget {
   }
 
   #fields(block) {
-    const voice = h("select", { "data-field": "voice", onchange: ({ target }) => this.#set(block, { voice: target.value || null }) });
-    this.#voices.fill(voice, block.voice, this.#book.book.voice);
+    const voice = new VoiceMenu(this.#voices, { "data-field": "voice", "data-i18n-label": "book.voice", described: true });
+    voice.select.addEventListener("change", () => this.#set(block, { voice: voice.value }));
+    voice.show(block.voice, this.#book.book.voice);
     const kind = h("select", { "data-field": "kind", onchange: ({ target }) => this.#set(block, { kind: target.value }) }, [
       h("option", { value: "paragraph", "data-i18n": "block.paragraph" }),
       h("option", { value: "chapter", "data-i18n": "block.chapter" }),
@@ -57,7 +59,7 @@ export class BlockTools extends EventTarget {
       const seconds = Math.min(MOST_PAUSE_SECONDS, Math.max(0, Number(pause.value) || 0));
       this.#set(block, { pause_ms: Math.round(1000 * seconds) });
     });
-    return h("div", { class: "tool-fields" }, field("book.voice", voice), field("block.kind", kind), field("block.pause", pause));
+    return h("div", { class: "tool-fields" }, h("div", { class: "stacked" }, h("span", { class: "label", "data-i18n": "book.voice" }), voice.element), field("block.kind", kind), field("block.pause", pause));
   }
 
   #said(block) {

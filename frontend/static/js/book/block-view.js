@@ -15,6 +15,7 @@ export class BlockView {
   #shown = {};
   #text = h("p", { class: "block-text", role: "textbox", "aria-multiline": "true", dir: "auto", spellcheck: "true", contenteditable: CAN_PLAIN ? "plaintext-only" : "true" });
   #select = h("input", { type: "checkbox", class: "block-select" });
+  #grip = h("button", { class: "block-grip", type: "button" }, icon("grip"));
   #dot = h("i", { class: "voice-dot" });
   #voice = h("span", { class: "block-voice-name" });
   #said = h("span", { class: "block-said" });
@@ -22,12 +23,11 @@ export class BlockView {
   #more = h("button", { class: "button-icon", type: "button", "data-do": "more", "aria-expanded": "false" }, icon("more"));
 
   constructor() {
-    const grip = h("span", { class: "block-grip", draggable: "true", "data-i18n-title": "block.drag" }, icon("grip"));
     setLabel(this.#text, "block.text");
     this.element = h(
       "li",
       { class: "block" },
-      h("span", { class: "block-mark" }, this.#select, grip),
+      h("span", { class: "block-mark" }, this.#grip, this.#select),
       this.#text,
       h("span", { class: "block-foot" }, h("span", { class: "block-voice" }, this.#dot, this.#voice), this.#said),
       h("span", { class: "block-buttons" }, this.#play, this.#more),
@@ -45,7 +45,7 @@ export class BlockView {
 
   /** Whether the Tab key stops at it: thousands of stops would be too many. */
   reach(reachable) {
-    for (const element of [this.#select, this.#text, this.#play, this.#more]) element.tabIndex = reachable ? 0 : -1;
+    for (const element of [this.#grip, this.#select, this.#text, this.#play, this.#more]) element.tabIndex = reachable ? 0 : -1;
   }
 
   /** @param {object} block @param {object | undefined} kept of the service @param {{voice: string, voices: object, selected: boolean}} around */
@@ -64,6 +64,7 @@ export class BlockView {
     });
     this.#once("name", block.text.slice(0, EXCERPT), (text) => {
       setLabel(this.#select, "block.select", { text });
+      setLabel(this.#grip, "block.move", { text });
       setLabel(this.#more, "block.more", { text });
     });
     this.#showState(stateOf(block, kept), kept);

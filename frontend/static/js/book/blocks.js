@@ -82,18 +82,20 @@ export function stepped(blocks, keys, by) {
   return by < 0 ? list : list.reverse();
 }
 
-/** The text in pieces: what is quoted, and what stands around it. @returns {{text: string, quoted: boolean}[]} */
-export function pieces(text) {
-  const found = [];
+/** All of the text in parts: what is quoted, and what stands around it. @returns {{text: string, quoted: boolean}[]} */
+export function parts(text) {
+  const all = [];
   let shown = 0;
-  const add = (piece, quoted) => piece.trim() && found.push({ text: piece.trim(), quoted });
-  for (const match of text.matchAll(QUOTED)) {
-    add(text.slice(shown, match.index), false);
-    add(match[0], true);
-    shown = match.index + match[0].length;
+  for (const { 0: quote, index } of text.matchAll(QUOTED)) {
+    all.push({ text: text.slice(shown, index), quoted: false }, { text: quote, quoted: true });
+    shown = index + quote.length;
   }
-  add(text.slice(shown), false);
-  return mergedSigns(found);
+  return [...all, { text: text.slice(shown), quoted: false }].filter(({ text: part }) => part);
+}
+
+/** The parts without the spaces between them. @returns {{text: string, quoted: boolean}[]} */
+export function pieces(text) {
+  return mergedSigns(parts(text).map((part) => ({ ...part, text: part.text.trim() })).filter(({ text: part }) => part));
 }
 
 /** Signs that stand alone between quotes belong to what is before them. */
@@ -107,15 +109,30 @@ function mergedSigns(found) {
 }
 
 /**
- * Blocks that hold words, in any case; all of them where there are no words to look for.
+ * Blocks that hold words, in any case; all of them where there are no words to look for. Of a paragraph whose quotes
+ * have become blocks, the quotes are found by the words around them.
  * @param {{words: string, quotedOnly: boolean}} wanted @returns {object[]}
  */
 export function found(blocks, { words, quotedOnly }) {
   const asked = words.trim().toLowerCase();
+  const around = quotedOnly ? paragraphs(blocks) : new Map();
   return blocks.filter((block) => {
-    if (!hasWords(block) || !block.text.toLowerCase().includes(asked)) return false;
+    if (!hasWords(block) || !(around.get(block) ?? block.text).toLowerCase().includes(asked)) return false;
     return !quotedOnly || pieces(block.text).some(({ quoted }) => quoted);
   });
+}
+
+/** The whole text of the paragraph that each block is of: a breath alone does not end one. @returns {Map<object, string>} */
+function paragraphs(blocks) {
+  const texts = new Map();
+  let begin = 0;
+  blocks.forEach(({ pause_ms: pause }, place) => {
+    if (pause === QUOTE_PAUSE_MS && place < blocks.length - 1) return;
+    const paragraph = blocks.slice(begin, place + 1);
+    for (const block of paragraph) texts.set(block, paragraph.map(({ text }) => text).join(" "));
+    begin = place + 1;
+  });
+  return texts;
 }
 
 /** The list with a voice for blocks, or for what is quoted in them, which becomes blocks of its own. @param {Set<string>} keys */
@@ -140,6 +157,11 @@ export function stateOf(block, kept) {
   if (states.has("queued")) return "queued";
   if (kept?.take) return isStale(block, kept) ? "stale" : "ready";
   return states.has("failed") ? "failed" : "none";
+}
+
+/** Whether a take of a block is on its way. */
+export function isPending(block, kept) {
+  return ["making", "queued"].includes(stateOf(block, kept));
 }
 
 /** Whether the chosen take says something else than the block does now. */

@@ -27,7 +27,7 @@ const REFRESH_MS_PER_BLOCK = 2;
 class Editor {
   #id = decodeURIComponent(location.pathname.split("/")[2]);
   #voices = new Voices();
-  #undo = new UndoBar(byId("undo"));
+  #undo = new UndoBar(byId("undo"), { closes: true });
   #refresh = null;
 
   async open() {
@@ -69,15 +69,14 @@ class Editor {
     book.addEventListener("saving", ({ detail }) => setMessage(byId("saving"), `book.${detail}`));
     book.addEventListener("problem", ({ detail }) => this.#fail(detail, () => this.#do(() => book.save())));
     for (const part of [list, this.tools]) part.addEventListener("do", ({ detail }) => this.#act(detail));
-    list.addEventListener("open", ({ detail }) => this.#showTools(detail));
+    list.addEventListener("open", ({ detail }) => this.#openTools(detail));
     list.addEventListener("selection", () => this.#showBulk());
     reader.addEventListener("move", ({ detail }) => list.light(detail.key, { follow: detail.playing }));
-    reader.addEventListener("nothing", () => this.#say("reader.nothing"));
     reader.addEventListener("problem", ({ detail }) => this.#fail(detail));
     byId("title").addEventListener("change", ({ target }) => target.value.trim() && this.#do(() => book.update({ title: target.value.trim() })));
     byId("voice").addEventListener("change", ({ target }) => this.#do(() => book.update({ voice: target.value })));
     byId("make").addEventListener("click", () => (this.head.busy ? this.#do(() => book.act((books, id) => books.stop(id))) : this.#make()));
-    byId("hear").addEventListener("click", () => reader.play(list.open ?? book.blocks[0]?.key));
+    byId("hear").addEventListener("click", () => this.#hear(list.open ?? book.blocks[0]?.key));
     byId("append").addEventListener("click", () => list.addAfter(book.blocks.at(-1)?.key, draft({})));
     byId("append").hidden = false;
     byId("export").addEventListener("click", () => this.#export());
@@ -107,6 +106,11 @@ class Editor {
   #showTyped() {
     this.head.show();
     this.list.update();
+  }
+
+  #openTools(key) {
+    this.#showTools(key);
+    this.list.view(key)?.element.scrollIntoView({ block: "nearest" });
   }
 
   #showTools(key) {
@@ -190,6 +194,12 @@ class Editor {
     );
   }
 
+  /** From a block on. What is not made yet is made first: the reader waits for it. */
+  async #hear(key) {
+    if (!this.reader.reaches(key)) await this.#make();
+    this.reader.play(key);
+  }
+
   #idOf(key) {
     return this.book.blocks[indexOf(this.book.blocks, key)].id;
   }
@@ -199,7 +209,7 @@ class Editor {
     const { book, list, reader } = this;
     const actions = {
       play: () => (reader.key === key && reader.playing ? reader.pause() : reader.play(key, { single: true })),
-      from: () => reader.play(key),
+      from: () => this.#hear(key),
       take: () => reader.play(key, { single: true, take }),
       make: () => this.#make([key]),
       again: () => this.#do(() => book.act((books, id) => books.addTake(id, this.#idOf(key)))),
@@ -238,7 +248,10 @@ class Editor {
 
   async #giveSelected() {
     const voice = await askVoice(this.#voices, this.book.book.voice);
-    if (voice !== undefined) this.#give({ keys: this.list.selected, voice });
+    if (voice === undefined) return;
+    const keys = this.list.selected;
+    this.list.clearSelection(); // what is selected next gets a voice of its own
+    this.#give({ keys, voice });
   }
 
   async #cast() {

@@ -1,21 +1,23 @@
 /** The head of a book: title, voice, what is made of it and how long the rest takes. */
-import { byId, h, setText } from "../shared/dom.js";
+import { byId, h, icon, setText } from "../shared/dom.js";
 import { duration, integer } from "../shared/format.js";
 import { clearMessage } from "../shared/i18n.js";
 import { estimateSeconds } from "../studio/estimate.js";
 import { counted } from "./blocks.js";
-import { tint } from "./voices.js";
+import { VoiceMenu } from "./voices.js";
 import { setMessage, t } from "./words.js";
 
 export class Head {
   #book;
-  #voices;
+  #voice;
   #chapters = "";
   #speech = { blocks: null, seconds: 0 };
 
   constructor(manuscript, voices) {
     this.#book = manuscript;
-    this.#voices = voices;
+    this.#voice = new VoiceMenu(voices, { id: "voice", "data-i18n-label": "book.voice" });
+    byId("voice-place").append(this.#voice.element);
+    byId("cast").prepend(icon("speaker"));
     for (const id of ["hear", "export", "make"]) byId(id).disabled = false;
   }
 
@@ -38,8 +40,7 @@ export class Head {
     setText(byId("heading"), book.title);
     clearMessage(byId("heading"));
     document.title = `${book.title} · VoxFleet`;
-    this.#voices.fill(byId("voice"), book.voice);
-    tint(byId("voice-dot"), book.voice);
+    this.#voice.show(book.voice);
     const counts = counted(blocks, kept);
     this.#showFacts(blocks);
     this.#showProgress(counts, blocks.length, book.progress);
@@ -60,6 +61,7 @@ export class Head {
     const ready = counts.ready + counts.silent;
     byId("progress").max = Math.max(1, count);
     byId("progress").value = ready;
+    byId("book").toggleAttribute("data-spoken", ready >= count && !this.busy);
     const done = () => (ready >= count ? t("book.allReady") : t("book.ready", { ready: integer(ready), count: integer(count) }));
     const words = () => [done(), this.busy && left !== null && t("book.left", { time: duration(Math.max(1, left)) }), counts.failed > 0 && t("book.wrong", { count: integer(counts.failed) })].filter(Boolean).join(" · ");
     setMessage(byId("progress-words"), "text.plain", { text: words });

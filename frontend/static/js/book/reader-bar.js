@@ -35,7 +35,7 @@ export class ReaderBar {
     reader.addEventListener("move", ({ detail }) => this.#show(detail));
   }
 
-  #show({ key, playing }) {
+  #show({ key, playing, waiting }) {
     this.#element.hidden = key === null;
     const { id, blocks } = this.#book;
     const place = indexOf(blocks, key);
@@ -43,6 +43,6 @@ export class ReaderBar {
     if (key === null) return;
     setIcon(this.#play, playing ? "pause" : "play");
     setLabel(this.#play, playing ? "stage.pause" : "stage.play");
-    setMessage(this.#place, "reader.place", { place: integer(place + 1), count: integer(blocks.length) });
+    setMessage(this.#place, waiting ? "reader.waits" : "reader.place", { place: integer(place + 1), count: integer(blocks.length) });
   }
 }

@@ -25,7 +25,7 @@ export class ReaderWords {
   /** @param {string} id of the book @param {string} text of the block that is heard */
   show(id, text) {
     const { clip } = this.#reader;
-    if (clip?.take !== this.#take) {
+    if (!clip || clip.take !== this.#take) {
       this.#take = clip?.take ?? null;
       setText(this.#element, text);
       this.#element.scrollTop = 0;

@@ -2,9 +2,10 @@
 import { h } from "../shared/dom.js";
 import { integer } from "../shared/format.js";
 import { setMessage } from "./words.js";
-import { found } from "./blocks.js";
-import { tint } from "./voices.js";
+import { found, parts } from "./blocks.js";
+import { VoiceMenu } from "./voices.js";
 
+const EXCERPT = 120;
 const FORMATS = ["m4b", "mp3", "wav", "srt", "vtt"];
 
 /** Shows a sheet until it is closed. @returns {Promise<string>} the value of the button */
@@ -25,45 +26,56 @@ function foot(...buttons) {
   return h("div", { class: "sheet-foot" }, h("button", { class: "button", value: "", formnovalidate: true, "data-i18n": "dialog.cancel" }), ...buttons);
 }
 
+/** A menu with another voice than the book's chosen. */
 function voiceField(voices, own) {
-  const dot = h("i", { class: "voice-dot" });
-  const select = h("select", { id: "sheet-voice" });
-  voices.fill(select, null, own);
-  const follow = () => tint(dot, select.value || own);
-  select.addEventListener("change", follow);
-  follow();
-  return { select, field: h("label", { class: "stacked" }, h("span", { class: "label", "data-i18n": "book.voice" }), h("span", { class: "book-voice" }, dot, select)) };
+  const menu = new VoiceMenu(voices, { id: "sheet-voice", described: true });
+  menu.show(voices.ids.find((id) => id !== own) ?? null, own);
+  return { menu, field: h("div", { class: "stacked" }, h("label", { class: "label", for: "sheet-voice", "data-i18n": "book.voice" }), menu.element) };
 }
 
 /** @returns {Promise<string | null | undefined>} id of a voice; null: the book's; undefined: none was chosen */
 export async function askVoice(voices, own) {
-  const { select, field } = voiceField(voices, own);
+  const { menu, field } = voiceField(voices, own);
   const give = h("button", { class: "button button-primary", value: "give", "data-i18n": "bulk.voice" });
-  return (await shown("voice-sheet", "bulk.voice", field, foot(give))) === "give" ? select.value || null : undefined;
+  return (await shown("voice-sheet", "bulk.voice", field, foot(give))) === "give" ? menu.value : undefined;
 }
 
 /** @returns {Promise<{keys: Set<string>, voice: string | null, quotedOnly: boolean} | null>} */
 export async function askCast(blocks, voices, own) {
-  const { select, field } = voiceField(voices, own);
+  const { menu, field } = voiceField(voices, own);
   const what = h("select", { id: "cast-what" }, [h("option", { value: "quoted", "data-i18n": "cast.quoted" }), h("option", { value: "whole", "data-i18n": "cast.whole" })]);
   const words = h("input", { type: "search", id: "cast-words", autocomplete: "off" });
+  const spare = h("input", { type: "checkbox", id: "cast-spare", checked: true });
+  const spareWords = h("span");
+  const spareField = h("label", { class: "check" }, spare, spareWords);
   const count = h("p", { class: "quiet", role: "status" });
   const sample = h("ul", { class: "cast-sample" });
   const give = h("button", { class: "button button-primary", value: "give", "data-i18n": "cast.give" });
-  const wanted = () => ({ words: words.value, quotedOnly: what.value === "quoted" });
+  const quotedOnly = () => what.value === "quoted";
+  const hits = () => found(blocks, { words: words.value, quotedOnly: quotedOnly() });
+  const wanted = () => hits().filter(({ voice }) => voice === null || !spare.checked);
   const look = () => {
-    const hits = found(blocks, wanted());
-    setMessage(count, "cast.found", { count: integer(hits.length) });
-    sample.replaceChildren(...hits.slice(0, 3).map(({ text }) => h("li", { dir: "auto" }, text.slice(0, 120))));
-    give.disabled = hits.length === 0;
+    const given = hits().filter(({ voice }) => voice !== null).length;
+    spareField.hidden = given === 0;
+    setMessage(spareWords, "cast.spare", { count: integer(given) });
+    const shownHits = wanted();
+    setMessage(count, "cast.found", { count: integer(shownHits.length) });
+    sample.replaceChildren(...shownHits.slice(0, 3).map(({ text }) => h("li", { dir: "auto" }, excerpt(text, quotedOnly()))));
+    give.disabled = shownHits.length === 0;
   };
-  for (const input of [what, words]) input.addEventListener("input", look);
+  for (const input of [what, words, spare]) input.addEventListener("input", look);
   look();
   const named = (key, input) => h("label", { class: "stacked" }, h("span", { class: "label", "data-i18n": key }), input);
   const about = h("p", { class: "quiet", "data-i18n": "cast.about" });
-  const answer = await shown("cast-sheet", "cast.title", about, named("cast.what", what), named("cast.words", words), count, sample, field, foot(give));
+  const answer = await shown("cast-sheet", "cast.title", about, named("cast.what", what), named("cast.words", words), spareField, count, sample, field, foot(give));
   if (answer !== "give") return null;
-  return { keys: new Set(found(blocks, wanted()).map(({ key }) => key)), voice: select.value || null, quotedOnly: wanted().quotedOnly };
+  return { keys: new Set(wanted().map(({ key }) => key)), voice: menu.value, quotedOnly: quotedOnly() };
+}
+
+/** The beginning of a text, with what is given a voice marked. */
+function excerpt(text, quotedOnly) {
+  const begins = parts(text.slice(0, EXCERPT));
+  return begins.map(({ text: part, quoted }) => (quoted || !quotedOnly ? h("b", {}, part) : part));
 }
 
 /** @param {number} missing blocks that are not made @returns {Promise<string>} a format, "make", or "" */

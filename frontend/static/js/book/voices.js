@@ -1,34 +1,95 @@
 /** The voices that a book can have: their names, hues and menus. */
 import { h } from "../shared/dom.js";
+import { Preview } from "../voices/preview.js";
 import { figureHue } from "../voices/voice-figure.js";
-import "../voices/messages.js";
-import { setMessage, t } from "./words.js";
+import { voiceName } from "../voices/voice-name.js";
+import { setMessage } from "./words.js";
 
 export class Voices {
   #voices = [];
+  #preview = new Preview();
 
   /** @param {object[]} voices of GET /api/voices */
   show(voices) {
     this.#voices = voices.filter(({ usable = true }) => usable);
   }
 
-  /** A voice that is gone keeps its id as a name. */
-  name(id) {
-    const voice = this.#voices.find((one) => one.id === id);
-    if (id === "default" && voice?.kind !== "custom") return t("voices.default");
-    return voice?.name || id;
+  get ids() {
+    return this.#voices.map(({ id }) => id);
   }
 
-  /**
-   * Offers all voices in a menu.
-   * @param {HTMLSelectElement} select @param {string | null} chosen @param {string} [own] the book's voice, where it is a choice
-   */
-  fill(select, chosen, own) {
-    const ids = new Set([...this.#voices.map(({ id }) => id), chosen].filter(Boolean));
-    const option = (id) => setMessage(h("option", { value: id }), "text.plain", { text: () => this.name(id) });
-    const asBook = own === undefined ? [] : [setMessage(h("option", { value: "" }), "book.ownVoice", { name: () => this.name(own) })];
-    select.replaceChildren(...asBook, ...[...ids].map(option));
-    select.value = chosen ?? "";
+  /** A voice that is gone keeps its id as a name. */
+  name(id) {
+    return voiceName(this.#of(id) ?? { id });
+  }
+
+  /** What the service says of it, in some words; empty where it says nothing. */
+  about(id) {
+    return this.#of(id)?.description ?? "";
+  }
+
+  /** A button that plays it; none where that cannot be. @returns {HTMLElement[]} */
+  hear(id) {
+    const voice = this.#of(id);
+    this.#preview.keep(voice ? [voice] : []);
+    return voice?.preview_url ? [this.#preview.button(voice)] : [];
+  }
+
+  #of(id) {
+    return this.#voices.find((one) => one.id === id);
+  }
+}
+
+/** A menu of voices, with the hue of the one that is chosen and a button that plays it. */
+export class VoiceMenu {
+  #voices;
+  #described;
+  #own;
+  #shown = "";
+  #dot = h("i", { class: "voice-dot" });
+  #hear = h("span", { class: "voice-hear" });
+  select;
+  element;
+
+  /** @param {Voices} voices @param {{described?: boolean} & Record<string, string>} attributes of the menu; `described`: with what is said of each */
+  constructor(voices, { described = false, ...attributes }) {
+    this.#voices = voices;
+    this.#described = described;
+    this.select = h("select", attributes);
+    this.select.addEventListener("change", () => this.#follow());
+    this.element = h("span", { class: "book-voice" }, this.#dot, this.select, this.#hear);
+  }
+
+  /** Id of the chosen voice; null: the book's. */
+  get value() {
+    return this.select.value || null;
+  }
+
+  /** @param {string | null} chosen @param {string} [own] the book's voice, where it is a choice */
+  show(chosen, own) {
+    const ids = [...new Set([...this.#voices.ids, chosen].filter(Boolean))];
+    const state = JSON.stringify([ids, own]);
+    if (state !== this.#shown) {
+      const asBook = own === undefined ? [] : [setMessage(h("option", { value: "" }), "book.ownVoice", { name: () => this.#voices.name(own) })];
+      this.select.replaceChildren(...asBook, ...ids.map((id) => this.#option(id)));
+      this.#shown = state;
+      this.#own = own;
+    }
+    this.select.value = chosen ?? "";
+    this.#follow();
+  }
+
+  #option(id) {
+    const about = this.#described && this.#voices.about(id);
+    return setMessage(h("option", { value: id }), "text.plain", { text: () => (about ? `${this.#voices.name(id)} · ${about}` : this.#voices.name(id)) });
+  }
+
+  #follow() {
+    const id = this.value ?? this.#own;
+    if (this.#hear.dataset.voice === id) return;
+    this.#hear.dataset.voice = id;
+    tint(this.#dot, id);
+    this.#hear.replaceChildren(...this.#voices.hear(id));
   }
 }
 

@@ -53,7 +53,7 @@ export default {
   "block.make": "Make: {text}",
   "block.more": "Voice, pause and takes: {text}",
   "block.select": "Select: {text}",
-  "block.drag": "Drag to move",
+  "block.move": "Move with the arrow keys, or drag: {text}",
   "block.state.silent": "nothing to say",
   "block.state.making": "being made",
   "block.state.queued": "waiting",
@@ -101,6 +101,7 @@ export default {
   "cast.whole": "Whole paragraphs",
   "cast.words": "In paragraphs with these words (a name, for example)",
   "cast.found": ({ count: blocks }) => `Found in ${count(blocks, "paragraph")}.`,
+  "cast.spare": ({ count: blocks }) => `Leave the ${count(blocks, "part")} that ${Number(blocks) === 1 ? "has" : "have"} a voice already`,
   "cast.give": "Give the voice",
 
   "export.title": "Take it with you",
@@ -119,5 +120,5 @@ export default {
   "reader.speed": "Speed",
   "reader.close": "Close the player",
   "reader.place": "{place} of {count}",
-  "reader.nothing": "Nothing of it is made yet.",
+  "reader.waits": "{place} of {count} · being made",
 };

@@ -51,7 +51,7 @@ export default {
   "block.make": "生成：{text}",
   "block.more": "音色、停顿和版本：{text}",
   "block.select": "选择：{text}",
-  "block.drag": "拖动以移动",
+  "block.move": "用方向键或拖动来移动：{text}",
   "block.state.silent": "没有可朗读的内容",
   "block.state.making": "正在生成",
   "block.state.queued": "等待中",
@@ -99,6 +99,7 @@ export default {
   "cast.whole": "整个段落",
   "cast.words": "在含有这些词语的段落中（例如人名）",
   "cast.found": "在 {count} 段中找到。",
+  "cast.spare": "保留已有声音的 {count} 段",
   "cast.give": "分配音色",
 
   "export.title": "带走它",
@@ -117,5 +118,5 @@ export default {
   "reader.speed": "速度",
   "reader.close": "关闭播放器",
   "reader.place": "{place} / {count}",
-  "reader.nothing": "还没有生成任何内容。",
+  "reader.waits": "{place} / {count} · 正在生成",
 };

@@ -9,6 +9,7 @@ import { fleet } from "../shared/fleet.js";
 import { mountNav } from "../shared/nav.js";
 import { showProblem } from "../shared/problem-notice.js";
 import { save } from "../shared/save.js";
+import { voiceName } from "../voices/voice-name.js";
 import { titleOf } from "./facts.js";
 import { Jobs } from "./jobs.js";
 import { RowPlayer } from "./row-player.js";
@@ -84,7 +85,7 @@ class Sessions {
   /** Voices of one's own have names that their ids do not tell. */
   async #loadVoices() {
     try {
-      for (const { id, name } of await fleet.voices()) this.#voices.set(id, name);
+      for (const voice of await fleet.voices()) this.#voices.set(voice.id, voiceName(voice));
     } catch {
       return; // the list of recordings tells what is wrong
     }

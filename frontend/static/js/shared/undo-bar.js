@@ -2,7 +2,7 @@
  * What was just deleted, and the button that brings it back. It stays until something else is deleted.
  */
 import { h, icon } from "./dom.js";
-import { setMessage } from "./i18n.js";
+import { setLabel, setMessage } from "./i18n.js";
 
 export class UndoBar {
   #element;
@@ -10,10 +10,11 @@ export class UndoBar {
   #button = h("button", { class: "button", type: "button" }, icon("back"), h("span", { "data-i18n": "undo.undo" }));
   #undo = null;
 
-  /** @param {HTMLElement} element hidden while there is nothing to bring back */
-  constructor(element) {
+  /** @param {HTMLElement} element hidden while there is nothing to bring back @param {{closes?: boolean}} how with a button that hides it */
+  constructor(element, { closes = false } = {}) {
     this.#element = element;
-    element.append(this.#words, this.#button);
+    const close = closes && setLabel(h("button", { class: "button-icon", type: "button", onclick: () => (element.hidden = true) }, icon("close")), "dialog.close");
+    element.append(this.#words, this.#button, close || "");
     this.#button.addEventListener("click", () => this.#press());
   }
 

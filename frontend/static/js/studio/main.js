@@ -14,6 +14,7 @@ import { Remembered } from "../shared/storage.js";
 import { WakeLock } from "../shared/wake-lock.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoiceList } from "../voices/voice-list.js";
+import { voiceName } from "../voices/voice-name.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { CodePanel } from "./code-panel.js";
 import { Composer } from "./composer.js";
@@ -255,9 +256,9 @@ class Studio {
   }
 
   async #keep(utterance, outcome) {
-    const name = this.#voices.voices.find(({ id }) => id === utterance.request.voice)?.name;
+    const voice = this.#voices.voices.find(({ id }) => id === utterance.request.voice);
     const { workerId: worker_id, sessionId: session_id } = utterance;
-    const id = await this.#history.keep(utterance, { ...outcome, worker_id, session_id }, name);
+    const id = await this.#history.keep(utterance, { ...outcome, worker_id, session_id }, voice && voiceName(voice));
     if (utterance === this.#speaker.utterance) this.#history.shows(id);
   }
 

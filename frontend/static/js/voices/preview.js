@@ -5,6 +5,7 @@ import { h, icon, setIcon } from "../shared/dom.js";
 import { fleet } from "../shared/fleet.js";
 import { setLabel } from "../shared/i18n.js";
 import { SoundTurn } from "../shared/tabs.js";
+import { voiceName } from "./voice-name.js";
 
 export class Preview {
   #audio = new Audio();
@@ -25,7 +26,7 @@ export class Preview {
    */
   button(voice) {
     const button = h("button", { class: "button-icon voice-preview", type: "button" }, icon("play"));
-    const name = voice.name || voice.id;
+    const name = voiceName(voice);
     setLabel(button, "voices.preview", { name });
     if (voice.kind === "custom") {
       setLabel(button, voice.preview === "recording" ? "voices.hearRecording" : "voices.hearSample", { name }, "title");

@@ -13,6 +13,7 @@ import "./messages.js";
 import { Preview } from "./preview.js";
 import { voiceFigure } from "./voice-figure.js";
 import { VoiceFilter } from "./voice-filter.js";
+import { isDefault, voiceName } from "./voice-name.js";
 
 export class VoicePicker extends EventTarget {
   #list;
@@ -138,7 +139,7 @@ export class VoicePicker extends EventTarget {
   }
 
   #buttons(voice) {
-    const name = voice.name || voice.id;
+    const name = voiceName(voice);
     const buttons = [];
     if (voice.preview_url) buttons.push(this.#preview.button(voice));
     if (this.#mine(voice)) {
@@ -151,18 +152,12 @@ export class VoicePicker extends EventTarget {
   }
 }
 
-/** The model's own voice is the one that pages know to name. */
-const isDefault = ({ id, kind }) => id === "default" && kind === "built-in";
 /** What the gateway says of it where the model says nothing. */
 const UNTOLD = "The model's own voice";
 
 function title(voice) {
-  const { name, id, kind, language } = voice;
-  const element = h("span", { class: "voice-name", "data-language": language || null });
-  if (isDefault(voice)) return setMessage(element, "voices.default");
-  element.textContent = name || id;
-  if (kind === "built-in") element.classList.add("voice-own-name");
-  return element;
+  const element = h("span", { class: "voice-name", "data-language": voice.language || null });
+  return setMessage(element, "text.plain", { text: () => voiceName(voice) });
 }
 
 function about(voice) {
