@@ -18,7 +18,7 @@ from typing import Any
 
 from models.config_fields import ConfigError
 
-PATTERNS = ["*.json", "*.safetensors", "*.bin", "*.pth", "voices/*"]
+PATTERNS = ["*.json", "*.jinja", "*.safetensors", "*.bin", "*.pth", "voices/*"]
 REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 VERIFIED = ".voxfleet-verified"
 _CHUNK_BYTES = 1 << 20

@@ -76,6 +76,7 @@ class ModelInfo:
     """The longest prompt that the model continues well; None: any that leaves room for the speech."""
     default_cfg_value: float = 2.0
     default_inference_timesteps: int = 10
+    kind: str = "speech"
 
     @property
     def patch_seconds(self) -> float:

@@ -119,6 +119,8 @@ def _add_encode_route(app: FastAPI, worker: Worker) -> None:
     @app.post("/encode")
     async def encode(request: Request, role: Literal["reference", "prompt"] = "reference") -> EncodeResponse:
         engine = worker.serving().engine
+        if not hasattr(engine, "encode_audio"):
+            raise WorkerError(ErrorCode.NOT_FOUND, "this worker serves a text model, which hears nothing")
         data = await _read_body(request, worker.settings.max_audio_bytes)
         key = await asyncio.to_thread(cache.key, data, role)
         async with one_at_a_time:

@@ -17,6 +17,8 @@ MAX_STATUS_BYTES = 1 << 16
 MAX_ANSWER_BYTES = 1 << 16
 """No message of a worker in words is larger; frames of audio have `MAX_FRAME_BYTES`."""
 MAX_VOICES = 1000
+MAX_TOKENS = 1 << 20
+"""Of a prompt, and of an answer."""
 _MAX_WORDS = 1000
 _MAX_RATE = 384_000
 
@@ -39,6 +41,7 @@ Label = Annotated[str, Field(max_length=64), AfterValidator(_in_one_line)]
 Words = Annotated[str, BeforeValidator(cut)]
 """For people to read."""
 Code = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}\z")]
+TokenId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Slots = Annotated[int, Field(ge=0, le=MAX_SLOTS)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Step = Annotated[int, Field(ge=0, le=2**64 - 1)]

@@ -2,7 +2,7 @@
 
 Reading never stops while a request is open, so that a cancel, a broken message or the peer's leaving is
 noticed at once. A message that is not of the protocol is answered with an `ErrorMessage` and close code 1008;
-a `StartRequest` with a wrong field is refused and the socket stays open for the next one.
+a `Start` with a wrong field is refused and the socket stays open for the next one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from worker.protocol import (
     PauseRequest,
     ProtocolError,
     ResumeRequest,
-    StartRequest,
+    Start,
     decode_client_message,
 )
 from worker.streams import RequestStream
@@ -92,7 +92,7 @@ class Connection:
         except InvalidFieldError as error:
             await self._send_error(error)
             return
-        if isinstance(message, StartRequest):
+        if isinstance(message, Start):
             await self._start(message)
         elif self._stream is None:
             return
@@ -101,7 +101,7 @@ class Connection:
         elif isinstance(message, PauseRequest | ResumeRequest):
             self._stream.set_paused(isinstance(message, PauseRequest))
 
-    async def _start(self, message: StartRequest) -> None:
+    async def _start(self, message: Start) -> None:
         if self._stream is not None and self._running is not None:
             if not self._stream.ended:
                 raise ProtocolError("a request is open on this connection already")

@@ -1,4 +1,4 @@
-"""Between the wire and the engine: `StartRequest` to `SpeechRequest`, `SpeechOutput` to `Frame`.
+"""Between the wire and a speech engine: `StartRequest` to `SpeechRequest`, `SpeechOutput` to `Frame`.
 
 In the engine a request is called by its id and attempt, "r1.2": a second attempt may arrive while the engine
 has not yet let go of the first.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from engine.errors import RequestError
-from models.speech import ModelInfo, SpeechOutput, SpeechRequest
-from worker.protocol import Frame, FrameKind, Latents, StartRequest
+from models.speech import FinishReason, ModelInfo, SpeechEngine, SpeechOutput, SpeechRequest
+from worker.protocol import Counters, Frame, FrameKind, Latents, StartRequest
 
 LATENT_FIELDS = ("prompt_latents", "reference_latents", "resume_latents")
+_SHORT_TEXT_CHARACTERS = 150
+"""As many take 0.1 ms to tokenise; a thread takes half of that for nothing, and in a burst waits its turn."""
 _PLAIN_FIELDS = (
     "text",
     "language",
@@ -25,6 +27,51 @@ _PLAIN_FIELDS = (
     "min_seconds",
     "max_seconds",
 )
+
+
+class SpeechKind:
+    """A `worker.kinds.ModelKind`."""
+
+    start = StartRequest
+    gathers = False
+
+    def __init__(self, engine: SpeechEngine) -> None:
+        self._info = engine.info
+
+    def is_quick(self, start: StartRequest) -> bool:
+        """Short text without audio to check."""
+        with_audio = any(getattr(start, name) is not None for name in LATENT_FIELDS)
+        return not with_audio and len(start.text) <= _SHORT_TEXT_CHARACTERS
+
+    def request(self, start: StartRequest) -> SpeechRequest:
+        """Raises RequestError."""
+        return to_speech_request(start, self._info)
+
+    def begun(self, request: SpeechRequest) -> int:
+        """Patches that were made before."""
+        return request.resume_patches
+
+    def accepted(self, request: SpeechRequest) -> dict[str, int]:
+        """The rate of its audio."""
+        return {"sample_rate": self._info.sample_rate}
+
+    def size(self, request: SpeechRequest) -> dict[str, int]:
+        """For the log."""
+        return {"characters": len(request.text)}
+
+    def ending(self, request_id: str, index: int, reason: FinishReason) -> SpeechOutput:
+        """Of a request that got no last patch."""
+        return SpeechOutput.ending(request_id, index, reason)
+
+    def frame(self, outputs: list[SpeechOutput], start: StartRequest, index: int, step: int) -> Frame:
+        """Of one output: each patch is a frame."""
+        return to_frame(outputs[0], start, step)
+
+    def count(self, frame: Frame, counters: Counters) -> None:
+        """A frame goes out."""
+        if frame.kind is FrameKind.AUDIO:
+            counters.patches += 1
+            counters.audio_seconds += frame.samples / self._info.sample_rate
 
 
 def to_speech_request(start: StartRequest, info: ModelInfo) -> SpeechRequest:

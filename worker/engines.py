@@ -1,25 +1,30 @@
-"""Makes the engine that a worker serves; a model is imported only for a worker that serves it."""
+"""Makes the engine that a worker serves; a model is imported only for a worker that serves it.
+
+A family of speech models is a function here, of text models a line in `models/llm/families.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from engine.cpus import bound_shape_caches, give_way_while_waiting, thread_limit
-from models.speech import SpeechEngine
 from worker.settings import WorkerSettings
 from worker.synthetic import SyntheticEngine
 
 ReportProgress = Callable[[str, float], None]
 """Called with the stage of loading and how much of it is done, 0 to 1."""
-EngineFactory = Callable[[WorkerSettings, ReportProgress], SpeechEngine]
-"""Runs in the loading thread, for as long as it takes; what it raises is the worker's error."""
+EngineFactory = Callable[[WorkerSettings, ReportProgress], Any]
+"""Makes a `models.speech.SpeechEngine` or a `models.llm.engine.TextEngine`. Runs in the loading thread, for
+as long as it takes; what it raises is the worker's error.
+"""
 
 
 class RefusedError(RuntimeError):
     """What the settings ask for is not to be had here; the message is all there is to say."""
 
 
-def load_engine(settings: WorkerSettings, report: ReportProgress) -> SpeechEngine:
+def load_engine(settings: WorkerSettings, report: ReportProgress) -> Any:
     """The engine of `settings.model`. Raises RefusedError before anything is loaded."""
     if settings.model == "synthetic":
         return SyntheticEngine(step_ms=settings.step_ms, slots=settings.slots)
@@ -28,21 +33,30 @@ def load_engine(settings: WorkerSettings, report: ReportProgress) -> SpeechEngin
     bound_shape_caches()
     import torch
 
-    from models.voxcpm.engine import load_engine as load_voxcpm
-    from models.voxcpm.options import OptionsError
+    from models.llm.loading import is_text_model
 
     kind, _, index = settings.device.partition(":")
     if kind == "cuda" and int(index or 0) >= (count := torch.cuda.device_count()):
         raise RefusedError(f"device {settings.device}: PyTorch sees {count} CUDA devices here")
     threads = thread_limit(settings.workers_on_machine)
+    report("config", 0.0)
+    load = _load_text if settings.model != "bundled" and is_text_model(settings.model) else _load_speech
+    return load(settings, report, threads)
+
+
+def _load_speech(settings: WorkerSettings, report: ReportProgress, threads: int) -> Any:
+    from models.voxcpm.engine import load_engine as load
+    from models.voxcpm.options import OptionsError
+
+    options = settings.engine_options()
     try:
-        return load_voxcpm(
-            settings.model,
-            settings.device,
-            settings.slots,
-            report,
-            threads=threads,
-            **settings.engine_options(),
-        )
+        return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)
     except OptionsError as error:
         raise RefusedError(str(error)) from error
+
+
+def _load_text(settings: WorkerSettings, report: ReportProgress, threads: int) -> Any:
+    from models.llm.loading import load_engine as load
+
+    options = settings.text_options()
+    return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)

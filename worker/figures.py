@@ -13,6 +13,7 @@ _TOTALS = (
     ("requests", "Requests that were taken."),
     ("patches", "Patches of audio that were made."),
     ("audio_seconds", "Seconds of audio that were made."),
+    ("tokens", "Tokens of text that were written."),
     ("errors", "Requests that failed."),
     ("cancelled", "Requests that were given up."),
 )

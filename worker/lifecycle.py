@@ -16,20 +16,22 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
+from pydantic import TypeAdapter
 
 from engine.loop import EngineLoop
-from models.speech import SpeechEngine
 from telemetry import Tracing
 from worker.engines import EngineFactory, RefusedError
 from worker.errors import WorkerError
+from worker.kinds import ModelKind, kind_of
 from worker.memory import device_memory_bytes, resident_memory_bytes
 from worker.protocol import (
+    AnyModel,
     Counters,
     ErrorCode,
     LoadingProgress,
-    ModelDescription,
     SlotClaim,
     WorkerState,
     WorkerStatus,
@@ -38,6 +40,8 @@ from worker.settings import WorkerSettings
 from worker.turns import Hold, NoSlotError, Turns
 
 logger = structlog.get_logger(__name__)
+
+_description: TypeAdapter[AnyModel] = TypeAdapter(AnyModel)
 
 
 def _call_later(delay_seconds: float, callback: Callable[[], None]) -> object:
@@ -52,9 +56,11 @@ def _call_soon(callback: Callable[[], None]) -> object:
 class Serving:
     """A loaded engine and the thread that steps it."""
 
-    engine: SpeechEngine
+    engine: Any
+    """A speech engine or a text engine."""
+    kind: ModelKind
     loop: EngineLoop
-    model: ModelDescription
+    model: AnyModel
 
 
 class Slot:
@@ -269,7 +275,7 @@ class Worker:
         started_at = time.monotonic()
         try:
             engine = self._engine_factory(self.settings, self._report)
-            model = ModelDescription.model_validate(engine.info.to_dict())
+            model = _description.validate_python(engine.info.to_dict())
             loop = EngineLoop(engine)
             loop.start()
         except RefusedError as error:
@@ -282,6 +288,6 @@ class Worker:
             return
         gc.collect()
         gc.freeze()  # hundreds of thousands of objects stay; to look through them would hold up all audio
-        self._serving = Serving(engine, loop, model)
+        self._serving = Serving(engine, kind_of(engine), loop, model)
         seconds = round(time.monotonic() - started_at, 2)
         logger.info("ready", model=engine.info.name, revision=engine.info.revision, seconds=seconds)

@@ -1,23 +1,27 @@
 """The one contract between gateway and worker: every message and every frame that crosses the wire.
 
 HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/slots` is about who may use slots
-(`worker.slot_messages`), and `WS /ws/generate` carries speech. There the gateway sends `StartRequest` as text
-and may send `CancelRequest`, `PauseRequest` and `ResumeRequest` later; the worker answers `Accepted` or
-`ErrorMessage` as text and then binary frames, each a header, latents and PCM. For a clip of two patches:
+(`worker.slot_messages`), and `WS /ws/generate` carries speech and text. There the gateway sends
+`StartRequest` or `StartTextRequest` as text and may send `CancelRequest`, `PauseRequest` and `ResumeRequest`
+later; the worker answers `Accepted` or `ErrorMessage` as text and then binary frames, each a header, latents
+and PCM, or tokens and text. For a clip of two patches:
 
     -> {"type":"start","request_id":"r1","attempt":1,"text":"Hi.","seed":7}
     <- {"type":"accepted",...}
     <- AUDIO sequence=0
     <- AUDIO sequence=1, last, finish_reason="stop"
 
+A TEXT frame holds one token or several, and its sequence is the number of the first. Its text is what became
+certain with them: a part of a character, or what may be the beginning of a stop string, comes later.
+
 A pause takes effect between two patches: `Paused` follows the last patch before it, `Resumed` precedes the
 next one. In between the request keeps its slot and heartbeats go on, of an engine that may stand still; a
 cancel is obeyed as ever. Neither is confirmed when the request ended first.
 
-Every accepted request ends with exactly one frame marked last: AUDIO, or FINAL when no patch goes with the
-end (cancelled, failed). When it failed, an `ErrorMessage` directly before FINAL says why. The connection then
-takes the next request. Standard library, pydantic and what is as light only: the gateway imports no other
-module of the worker.
+Every accepted request ends with exactly one frame marked last: AUDIO or TEXT, or FINAL when nothing goes with
+the end (cancelled, failed). When it failed, an `ErrorMessage` directly before FINAL says why. The connection
+then takes the next request. Standard library, pydantic and what is as light only: the gateway imports no
+other module of the worker.
 """
 
 from __future__ import annotations
@@ -25,23 +29,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictFloat,
-    StrictInt,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from telemetry.traceparent import TRACEPARENT_PATTERN
 from worker.bounds import (
     MAX_ANSWER_BYTES,
     MAX_STATUS_BYTES,
+    MAX_TOKENS,
     Code,
+    Count,
     Id,
-    Label,
     Name,
     SampleRate,
     Seconds,
@@ -54,10 +50,10 @@ from worker.frames import (
     HEADER_BYTES,
     MAX_FRAME_BYTES,
     PROTOCOL_VERSION,
-    REQUEST_ID_PATTERN,
     Frame,
     FrameKind,
     ProtocolError,
+    TokenFacts,
     decode_frame,
     encode_frame,
 )
@@ -78,15 +74,27 @@ from worker.slot_messages import (
     decode_gateways_slot_message,
     decode_workers_slot_message,
 )
+from worker.start_messages import (
+    MOST_STOP_CHARACTERS,
+    MOST_STOP_STRINGS,
+    ChatMessage,
+    Sampling,
+    Start,
+    StartRequest,
+    StartTextRequest,
+    Unsigned32,
+)
 from worker.status import (
     REGISTRATION_LEASE_SECONDS,
     REGISTRATION_PATH,
     REGISTRATION_SECONDS,
+    AnyModel,
     Counters,
     LoadingProgress,
     ModelDescription,
     Registration,
     RegistrationLease,
+    TextModelDescription,
     VoiceDescription,
     WorkerState,
     WorkerStatus,
@@ -108,7 +116,10 @@ __all__ = [
     "MAX_REQUEST_BYTES",
     "MAX_SLOT_MESSAGE_BYTES",
     "MAX_STATUS_BYTES",
+    "MAX_TOKENS",
     "MOST_GATEWAYS",
+    "MOST_STOP_CHARACTERS",
+    "MOST_STOP_STRINGS",
     "PROTOCOL_VERSION",
     "REGISTRATION_LEASE_SECONDS",
     "REGISTRATION_PATH",
@@ -116,7 +127,9 @@ __all__ = [
     "SLOTS_PATH",
     "WATCHED",
     "Accepted",
+    "AnyModel",
     "CancelRequest",
+    "ChatMessage",
     "ClientMessage",
     "Counters",
     "EncodeResponse",
@@ -139,10 +152,15 @@ __all__ = [
     "RegistrationLease",
     "ResumeRequest",
     "Resumed",
+    "Sampling",
     "ServerMessage",
     "SlotClaim",
     "Standing",
+    "Start",
     "StartRequest",
+    "StartTextRequest",
+    "TextModelDescription",
+    "TokenFacts",
     "VoiceDescription",
     "Waiting",
     "WorkerState",
@@ -204,47 +222,6 @@ class EncodeResponse(BaseModel):
     """Of the model whose latents they are."""
 
 
-RequestId = Annotated[str, Field(pattern=rf"^{REQUEST_ID_PATTERN}\z", strict=True)]
-Unsigned32 = Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)]
-
-
-class StartRequest(BaseModel):
-    """Opens a request. With `resume_latents` of n patches, the first AUDIO frame has sequence n.
-
-    `attempt` counts the workers tried; every frame repeats it, which fences off a worker given up before.
-    """
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    type: Literal["start"] = "start"
-    request_id: RequestId
-    attempt: Unsigned32 = 1
-    text: str
-    language: Label | None = None
-    """Code of the language of the text. Said where the model has the feature "language", if it is known."""
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
-    voice: str = "default"
-    prompt_text: str | None = None
-    prompt_latents: Latents | None = None
-    reference_latents: Latents | None = None
-    cfg_value: StrictFloat | None = None
-    inference_timesteps: StrictInt | None = None
-    temperature: StrictFloat | None = None
-    min_seconds: StrictFloat | None = None
-    max_seconds: StrictFloat | None = None
-    resume_latents: Latents | None = None
-    resume_silence: tuple[Unsigned32, Unsigned32, Unsigned32] | None = None
-    """Of the patches of `resume_latents`: how many were silent, how many at the end were silent, and how many
-    there were audible. Not said where all are audible.
-    """
-    claim: SlotClaim | None = None
-    """Said by a gateway that talks about slots (`worker.slot_messages`)."""
-    traceparent: Annotated[str, Field(pattern=rf"^{TRACEPARENT_PATTERN}\z", strict=True)] | None = None
-    """The span of the gateway that the request is a part of. Said to a worker that is `traced`."""
-    watch: bool | None = None
-    """Tell flaws of the speech, and silent patches. Said where the model is `WATCHED`."""
-
-
 class CancelRequest(BaseModel):
     """Ends the open request with FINAL, finish reason "cancelled". Does nothing when no request is open."""
 
@@ -278,7 +255,10 @@ class Accepted(BaseModel):
     worker_id: Id
     boot_id: Id
     model_revision: Name
-    sample_rate: SampleRate
+    sample_rate: SampleRate | None = None
+    """Of speech."""
+    prompt_tokens: Count | None = None
+    """Of what goes in, for text."""
 
 
 class Paused(BaseModel):
@@ -317,7 +297,7 @@ class InvalidFieldError(ProtocolError):
         self.param = param
 
 
-ClientMessage = StartRequest | CancelRequest | PauseRequest | ResumeRequest
+ClientMessage = StartRequest | StartTextRequest | CancelRequest | PauseRequest | ResumeRequest
 ServerMessage = Accepted | ErrorMessage | Paused | Resumed
 _CONFIG = ConfigDict(cache_strings="keys")
 """Ids and texts are new in each message: pydantic would keep 16,384 of them for nothing."""

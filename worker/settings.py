@@ -58,7 +58,9 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """Where gateways reach this worker. Empty: "http://", the host and the port."""
 
     model: str = "bundled"
-    """"bundled", "synthetic", a directory, or a repository id of the Hugging Face hub."""
+    """"bundled", "synthetic", a directory, or a repository id of the Hugging Face hub: a speech model or a
+    text model, as its `config.json` says.
+    """
     device: str = "auto"
     """"cpu", "cuda", "cuda:1" for the second GPU and so on, or "auto"."""
     slots: Annotated[int, Field(ge=1, le=MAX_SLOTS)] = 4
@@ -88,6 +90,11 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """Streams in one step; the others are ahead of their listeners and wait. None: all."""
     max_step_seconds: Seconds | None = None
     """Time for the streams of a step; those that are ahead of their listeners wait. None: no limit."""
+
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Text models: share of a GPU's memory that weights and cache may take together."""
+    text_gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
+    """Text models: tokens that follow each other more closely leave in one frame."""
 
     heartbeat_seconds: Seconds = HEARTBEAT_SECONDS
     max_request_bytes: Bytes = MAX_REQUEST_BYTES
@@ -169,6 +176,13 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
         )  # fmt: skip
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
         return {**chosen, "attention_backend": self.attention}
+
+    def text_options(self) -> dict[str, Any]:
+        """Those of `models.llm.engine.TextOptions` that were chosen."""
+        names = ("max_model_len", "kv_blocks", "block_size", "max_num_batched_tokens")
+        chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
+        memory = self.gpu_memory_utilization
+        return {**chosen, "attention_backend": self.attention, "gpu_memory_utilization": memory}
 
     @model_validator(mode="after")
     def _open_network_needs_a_secret(self) -> Self:

@@ -10,12 +10,32 @@ from __future__ import annotations
 import ipaddress
 import math
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
-from worker.bounds import MAX_VOICES, Count, Id, Label, Name, SampleRate, Seconds, Slots, Step, Words
+from worker.bounds import (
+    MAX_TOKENS,
+    MAX_VOICES,
+    Count,
+    Id,
+    Label,
+    Name,
+    SampleRate,
+    Seconds,
+    Slots,
+    Step,
+    Words,
+)
 from worker.frames import HEADER_BYTES, MAX_FRAME_BYTES
 
 REGISTRATION_PATH = "/api/registrations"
@@ -49,10 +69,11 @@ class VoiceDescription(BaseModel):
 
 
 class ModelDescription(BaseModel):
-    """The model a worker serves: `models.speech.ModelInfo` as JSON."""
+    """The speech model that a worker serves: `models.speech.ModelInfo` as JSON."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
 
+    kind: Literal["speech"] = "speech"
     name: Name
     revision: Name
     sample_rate: SampleRate
@@ -87,12 +108,38 @@ class ModelDescription(BaseModel):
         return "prompt" in self.features and seconds <= (self.max_prompt_seconds or math.inf)
 
 
+class TextModelDescription(BaseModel):
+    """The text model that a worker serves: `models.text.TextModelInfo` as JSON."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    kind: Literal["text"]
+    name: Name
+    revision: Name
+    vocab_size: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    max_model_len: Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+    features: Annotated[tuple[Label, ...], Field(max_length=64)] = ()
+
+
+def _kind_of(model: Any) -> str:
+    """Workers of older versions say none, and speak."""
+    said = model.get("kind", "speech") if isinstance(model, dict) else getattr(model, "kind", None)
+    return said if isinstance(said, str) else ""
+
+
+AnyModel = Annotated[
+    Annotated[ModelDescription, Tag("speech")] | Annotated[TextModelDescription, Tag("text")],
+    Discriminator(_kind_of),
+]
+
+
 class Counters(BaseModel):
     """Totals since the process started."""
 
     requests: Count = 0
     patches: Count = 0
     audio_seconds: Seconds = 0.0
+    tokens: Count = 0
     errors: Count = 0
     cancelled: Count = 0
 
@@ -115,7 +162,7 @@ class WorkerStatus(BaseModel):
     slots_used: Slots
     slots_paused: Slots = 0
     """Of the used ones, those whose request is paused: an engine with nothing else stands still rightly."""
-    model: ModelDescription | None = None
+    model: AnyModel | None = None
     device: Name
     pid: Count
     step: Step

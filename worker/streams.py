@@ -1,52 +1,50 @@
 """One open request on one connection: the engine's outputs become frames, heartbeats in between.
 
-An output is framed and written in the event loop's own callback, without waking a task, and a heartbeat
-follows 250 ms of silence, also while the request is paused. A peer that reads slowly delays nobody else, and
-one that leaves more than `max_unsent_bytes` unread loses its request. The slot is given back when the engine
-has let go of the request and before the last frame goes out, so that who has read that frame can use the
-slot.
+An output is framed and written in the event loop's own callback, without waking a task; those of a text model
+that follow each other closely leave in one frame (`worker/gathering.py`). A heartbeat follows 250 ms of
+silence, also while the request is paused. A peer that reads slowly delays nobody else, and one that leaves
+more than `max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of
+the request and before the last frame goes out, so that who has read that frame can use the slot.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Any
 
 import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from engine.errors import EngineError, RequestError
 from engine.loop import OutputStream, PauseChange
-from models.speech import FinishReason, ModelInfo, SpeechOutput, SpeechRequest
 from sockets.outbox import Outbox, UnreadError
 from sockets.silence import Silence
-from worker.conversion import LATENT_FIELDS, to_frame, to_speech_request
 from worker.errors import WorkerError, status_and_detail
+from worker.gathering import Gathering
 from worker.lifecycle import Serving, Slot, Worker
 from worker.protocol import (
     Accepted,
+    ErrorCode,
     ErrorMessage,
     Frame,
     FrameKind,
     Paused,
     ProtocolError,
     Resumed,
-    StartRequest,
+    Start,
     encode_frame,
 )
 from worker.tracing import RequestTrace
 
 logger = structlog.get_logger(__name__)
 
-SHORT_TEXT_CHARACTERS = 150
-"""As many take 0.1 ms to tokenise; a thread takes half of that for nothing, and in a burst waits its turn."""
-
 
 class RequestStream:
-    """Serves one `StartRequest` from admission to its last frame."""
+    """Serves one request from admission to its last frame."""
 
     def __init__(
-        self, websocket: WebSocket, worker: Worker, start: StartRequest, gateway: str | None = None
+        self, websocket: WebSocket, worker: Worker, start: Start, gateway: str | None = None
     ) -> None:
         """`gateway`: who asks, if it says so."""
         self._worker = worker
@@ -58,6 +56,8 @@ class RequestStream:
         self._cancelled = False
         self._early_pauses: list[bool] = []
         """What the peer asked for before the engine had the request: True to pause, False to resume."""
+        self._failure: EngineError | None = None
+        """Why the request ends although the engine does its part."""
         self._next_index = 0
         self._trace = RequestTrace(worker, start)
         self._log = logger.bind(request_id=start.request_id, attempt=start.attempt)
@@ -112,37 +112,42 @@ class RequestStream:
         """Admission: a slot, then the engine's consent."""
         serving, slot = self._worker.take_slot(self._gateway, self._start.claim)
         try:
-            request = to_speech_request(self._start, serving.engine.info)
-            self._outputs = await self._submit(serving, request)
+            request = await self._submit(serving)
         except BaseException:
             slot.release()
             raise
-        self._next_index = request.resume_patches
+        self._next_index = serving.kind.begun(request)
         self._worker.counters.requests += 1
         self._trace.accepted(self._next_index)
-        self._log.info("accepted", characters=len(request.text), resumed_patches=self._next_index)
+        self._log.info("accepted", **serving.kind.size(request), resumed=self._next_index)
         if self._cancelled:
             self._outputs.cancel()
         for paused in self._early_pauses:
             self.set_paused(paused)
-        self._put_accepted(serving.engine.info)
+        self._put_accepted(serving, request)
         return serving, slot
 
-    async def _submit(self, serving: Serving, request: SpeechRequest) -> OutputStream:
-        """Text is tokenised and audio checked here, what may take long off the event loop."""
-        with_audio = any(getattr(request, name) is not None for name in LATENT_FIELDS)
-        if with_audio or len(request.text) > SHORT_TEXT_CHARACTERS:
-            return await asyncio.to_thread(serving.loop.submit, request)
-        return serving.loop.submit(request)
+    async def _submit(self, serving: Serving) -> Any:
+        """The request as the engine got it. What may take long to prepare is off the event loop."""
+        if not isinstance(self._start, serving.kind.start):  # it was started with another model since
+            raise WorkerError(ErrorCode.WORKER_FAILED, "this worker serves another kind of model")
 
-    def _put_accepted(self, info: ModelInfo) -> None:
+        def submit() -> tuple[Any, OutputStream]:
+            request = serving.kind.request(self._start)
+            return request, serving.loop.submit(request)
+
+        quick = serving.kind.is_quick(self._start)
+        request, self._outputs = submit() if quick else await asyncio.to_thread(submit)
+        return request
+
+    def _put_accepted(self, serving: Serving, request: Any) -> None:
         accepted = Accepted(
             request_id=self._start.request_id,
             attempt=self._start.attempt,
             worker_id=self._worker.worker_id,
             boot_id=self._worker.boot_id,
-            model_revision=info.revision,
-            sample_rate=info.sample_rate,
+            model_revision=serving.model.revision,
+            **serving.kind.accepted(request),
         )
         self._put(accepted.model_dump_json())
 
@@ -156,11 +161,19 @@ class RequestStream:
     async def _take_outputs(self, serving: Serving, slot: Slot) -> None:
         """Outputs to the outbox until the engine is done with the request, then how it ended."""
         error: Exception | None = None
+        kind, request_id = serving.kind, self._start.request_id
+        seconds = self._worker.settings.text_gather_seconds if kind.gathers else 0.0
+        gathering = Gathering(seconds, lambda outputs: self._put_outputs(outputs, serving))
         try:
-            ending = await self._take_patches(serving, slot)
+            ending = await self._take_until_end(gathering, slot)
         except (RequestError, EngineError) as failure:
-            await self._wait_until_dropped()
-            error, ending = failure, self._ending("error")
+            self._failure = failure
+        rest = gathering.take()
+        if self._failure is not None:
+            error, rest = self._failure, []
+            ending = kind.ending(request_id, self._next_index, "error")
+        elif ending is None:
+            ending = kind.ending(request_id, self._next_index, "cancelled")
         if ending.finish_reason == "error" and error is None:
             error = EngineError(ending.error or "the engine gave no reason")
         slot.release()
@@ -170,26 +183,31 @@ class RequestStream:
         elif ending.finish_reason == "cancelled":
             self._worker.counters.cancelled += 1
         self._silence.stop()
-        self._put_output(ending, serving)
+        self._put_frame([*rest, ending], serving)
         self._trace.finished(ending.finish_reason, self._next_index)
         self.ended = True
-        self._log.info("finished", reason=ending.finish_reason, patches=self._next_index, lost=self.peer_lost)
+        self._log.info("finished", reason=ending.finish_reason, made=self._next_index, lost=self.peer_lost)
 
-    async def _take_patches(self, serving: Serving, slot: Slot) -> SpeechOutput:
-        """Outputs to the outbox but for the last, which is returned."""
-        endings: list[SpeechOutput] = []
+    async def _take_until_end(self, gathering: Gathering, slot: Slot) -> Any | None:
+        """Outputs to the outbox but for the last, which is returned; None where it was cancelled."""
+        endings: list[Any] = []
 
-        def take(output: SpeechOutput | PauseChange) -> None:
+        def take(output: Any) -> None:
             if isinstance(output, PauseChange):
+                gathering.flush()
                 slot.set_paused(output.paused)
                 self._put_pause(output.paused)
             elif output.finish_reason is not None:
                 endings.append(output)
             else:
-                self._put_output(output, serving)
+                gathering.put(output)
 
-        await self._outputs.each(take)
-        return endings[0] if endings else self._ending("cancelled")
+        try:
+            await self._outputs.each(take)
+        except (RequestError, EngineError):
+            await self._wait_until_dropped()
+            raise
+        return endings[0] if endings else None
 
     def _put_pause(self, paused: bool) -> None:
         message = Paused if paused else Resumed
@@ -200,20 +218,25 @@ class RequestStream:
         with contextlib.suppress(RequestError, EngineError):
             await self._outputs.each(lambda output: None)
 
-    def _ending(self, reason: FinishReason) -> SpeechOutput:
-        return SpeechOutput.ending(self._start.request_id, self._next_index, reason)
-
-    def _put_output(self, output: SpeechOutput, serving: Serving) -> None:
+    def _put_outputs(self, outputs: list[Any], serving: Serving) -> None:
+        if self._failure is not None:
+            return
         try:
-            frame = to_frame(output, self._start, serving.loop.step_count)
+            self._put_frame(outputs, serving)
+        except EngineError as error:
+            self._failure = error
+            self._outputs.cancel()
+
+    def _put_frame(self, outputs: list[Any], serving: Serving) -> None:
+        try:
+            frame = serving.kind.frame(outputs, self._start, self._next_index, serving.loop.step_count)
             data = encode_frame(frame)
         except ProtocolError as error:
             raise EngineError(f"the engine's output does not fit a frame: {error}") from error
-        if frame.kind is FrameKind.AUDIO:
-            self._trace.patch(output)
-            self._next_index = output.index + 1
-            self._worker.counters.patches += 1
-            self._worker.counters.audio_seconds += frame.samples / serving.engine.info.sample_rate
+        if frame.units:
+            self._trace.first(getattr(outputs[0], "computing_seconds", None))
+            self._next_index = frame.sequence + frame.units
+            serving.kind.count(frame, self._worker.counters)
         self._put(data)
 
     def _put(self, data: str | bytes) -> None:

@@ -1,10 +1,11 @@
-"""What a worker tells of a request, as a part of the gateway's trace: wait for the engine, prefill, patches.
+"""What a worker tells of a request, as a part of the gateway's trace: wait for the engine, prefill, and what
+is made: patches or tokens.
 
 attempt (the gateway's)
   speak                  from the message that came to the last frame that went
     wait for a step      until a step had room for it, where the engine says so
-    prefill              from that step on, to its first patch
-    patches              from the first patch to the last
+    prefill              from that step on, to its first patch or token
+    patches              from the first to the last
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from models.speech import SpeechOutput
 from telemetry import NO_SPAN, TraceContext
-from worker.protocol import StartRequest
+from worker.protocol import Start, StartRequest
 
 if TYPE_CHECKING:
     from worker.lifecycle import Worker
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 class RequestTrace:
     """Of one request. Nothing happens where the gateway tells no trace, or this worker none."""
 
-    def __init__(self, worker: Worker, start: StartRequest) -> None:
+    def __init__(self, worker: Worker, start: Start) -> None:
         self._span = self._patches = NO_SPAN
         self._accepted_at: float | None = None
         self._slow_seconds = worker.settings.trace_slow_seconds
         self._slow = False
         if start.traceparent is not None and worker.tracing.on:
             parent = TraceContext.parse(start.traceparent)
+            name = "speak" if isinstance(start, StartRequest) else "write"
             self._span = worker.tracing.begin(
-                "speak", parent, request_id=start.request_id, attempt=start.attempt, worker=worker.worker_id
+                name, parent, request_id=start.request_id, attempt=start.attempt, worker=worker.worker_id
             )
 
     def accepted(self, resumed_patches: int) -> None:
@@ -40,14 +41,14 @@ class RequestTrace:
             self._accepted_at = time.monotonic()
             self._span.set(resumed_patches=resumed_patches)
 
-    def patch(self, output: SpeechOutput) -> None:
-        """A patch goes out; the first one says how long its prompt was computed."""
+    def first(self, computing_seconds: float | None) -> None:
+        """A patch or a token goes out; of the first it may be known how long its prompt was computed."""
         if self._accepted_at is None:
             return
         now, began_at = time.monotonic(), self._accepted_at
         self._slow, self._accepted_at = now - began_at > self._slow_seconds, None
-        if output.computing_seconds is not None:
-            computing_at = max(began_at, now - output.computing_seconds)
+        if computing_seconds is not None:
+            computing_at = max(began_at, now - computing_seconds)
             wait = self._span.child("wait for a step", began_at)
             wait.end(at=computing_at)
             began_at = computing_at

@@ -14,11 +14,12 @@ import torch
 
 from engine.devices import default_dtype, select_device
 from engine.layers.packed import weight_dtype
-from engine.weights import load_into, load_state
+from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
 from models.llm.families import TextConfig, family_of
 from models.llm.tokenizer import TextTokenizer
+from models.revision import revision_of
 from models.transformer.packed import pack_model
 
 TIED_HEAD = "lm_head.weight"
@@ -30,6 +31,8 @@ class TextCheckpoint:
     """Everything read from disk, on its device and ready to run."""
 
     name: str
+    """Of the directory, or of the repository of a hub."""
+    directory: Path
     config: TextConfig
     model: Any
     """A `models.llm.families.TextModel`."""
@@ -39,6 +42,13 @@ class TextCheckpoint:
     dtype: torch.dtype
     generation: dict[str, Any] = field(default_factory=dict)
     """`generation_config.json`."""
+
+    def revision(self) -> str:
+        """Hash of all files that decide what it writes, which are read for it."""
+        named = ("config", "tokenizer", "tokenizer_config", "generation_config")
+        small = [self.directory / f"{name}.json" for name in named]
+        small.append(self.directory / "chat_template.jinja")
+        return revision_of([*filter(Path.is_file, small), *find_checkpoint(self.directory)])
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -50,6 +60,16 @@ class TextCheckpoint:
         return tuple(dict.fromkeys(found))
 
 
+def find_directory(model: str) -> Path:
+    """Of a directory or a repository id of a hub, which is downloaded. Raises ConfigError."""
+    directory = Path(model)
+    if directory.is_dir():
+        return directory
+    if not is_repository(model):
+        raise ConfigError(f"{model!r} is neither a directory nor a repository id like Qwen/Qwen3-0.6B")
+    return fetch(model)
+
+
 def load_text_checkpoint(
     model: str, device: str = "auto", dtype: torch.dtype | None = None, cpu_weights: str = "auto"
 ) -> TextCheckpoint:
@@ -59,11 +79,7 @@ def load_text_checkpoint(
     see `engine.layers.packed.weight_dtype`. Raises ConfigError or engine.errors.WeightError naming
     what is wrong.
     """
-    directory = Path(model)
-    if not directory.is_dir():
-        if not is_repository(model):
-            raise ConfigError(f"{model!r} is neither a directory nor a repository id like Qwen/Qwen3-0.6B")
-        directory = fetch(model)
+    directory = find_directory(model)
     target = select_device(device)
     dtype = dtype or default_dtype(target)
     data = _read_json(directory / "config.json")
@@ -78,7 +94,8 @@ def load_text_checkpoint(
         pack_model(network, weight_dtype(cpu_weights, config.torch_dtype))
     has_tokenizer = (directory / "tokenizer.json").is_file()
     return TextCheckpoint(
-        name=directory.resolve().name,
+        name=directory.resolve().name if Path(model).is_dir() else model.partition("@")[0],
+        directory=directory,
         config=config,
         model=network,
         tokenizer=TextTokenizer.from_directory(directory) if has_tokenizer else None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
@@ -27,6 +28,7 @@ from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextStream
+from models.text import CHAT, TextModelInfo
 
 CPU_CACHE_BYTES = 4 * GIB
 """Of keys and values, at most, where nobody says how many blocks there are to be."""
@@ -96,7 +98,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
     def __init__(self, checkpoint: TextCheckpoint, options: TextOptions | None = None) -> None:
         self.checkpoint, self.options = checkpoint, options or TextOptions()
         config, options = checkpoint.config, self.options
-        self.tokenizer = checkpoint.tokenizer
+        self.tokenizer, self.device = checkpoint.tokenizer, str(checkpoint.device)
         self.max_model_len = min(
             options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
         )
@@ -121,6 +123,14 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         )
         super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, options.threads))
 
+    @cached_property
+    def info(self) -> TextModelInfo:
+        """What a worker announces; reads the whole checkpoint for its revision."""
+        tokenizer, config = self.tokenizer, self.checkpoint.config
+        features = (CHAT,) if tokenizer is not None and tokenizer.chat_template is not None else ()
+        name, revision = self.checkpoint.name, self.checkpoint.revision()
+        return TextModelInfo(name, revision, config.vocab_size, self.max_model_len, features)
+
     def prepare(self, request: TextRequest) -> Sequence:
         params, prompt = request.params, self._token_ids(request.prompt)
         if params.stop and self.tokenizer is None:
@@ -139,6 +149,8 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             state.answer.index += 1
             rules.add(token)
             self._text(state, token)
+        if len(request.resume_ids) >= params.max_tokens:
+            raise RequestError("the answer to resume is complete", "resume_ids", "nothing_to_resume")
         tokens = [*prompt, *request.resume_ids]
         room = self.max_model_len - len(tokens) + 1
         if room < 1:

@@ -15,7 +15,8 @@ from typing import Any
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
-from tokenizers.decoders import DecodeStream
+from tokenizers.decoders import ByteLevel, DecodeStream
+from tokenizers.pre_tokenizers import ByteLevel as ByteLevelLetters
 
 from engine.errors import RequestError
 from models.config_fields import ConfigError
@@ -34,6 +35,7 @@ class TextTokenizer:
         end = self._special.get("eos_token")
         self.end_id: int | None = None if end is None else tokenizer.token_to_id(end)
         self.chat_template = template
+        self._letter_bytes = _letter_bytes() if isinstance(tokenizer.decoder, ByteLevel) else {}
         self._environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
         )
@@ -65,10 +67,17 @@ class TextTokenizer:
         """One token as text, for lists of likely ones; special tokens by their names."""
         return self._tokenizer.decode([token_id], skip_special_tokens=False)
 
+    def token_bytes(self, token_id: int) -> bytes:
+        """The same as bytes, which may be a part of a character."""
+        letters = self._tokenizer.id_to_token(token_id) or ""
+        if self._letter_bytes and all(letter in self._letter_bytes for letter in letters):
+            return bytes(self._letter_bytes[letter] for letter in letters)
+        return self.token(token_id).encode()
+
     def stream(self) -> TextStream:
         return TextStream(self._tokenizer)
 
-    def chat_text(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> str:
+    def chat_text(self, messages: Sequence[Mapping[str, Any]], /, **options: Any) -> str:
         """A conversation as the model was trained to read it, up to where its answer begins.
 
         options: what the template takes, such as `enable_thinking` and `tools`. Raises RequestError where
@@ -80,7 +89,7 @@ class TextTokenizer:
             template = self._environment.from_string(self.chat_template)
             values = {"add_generation_prompt": True, **self._special, **options}
             return template.render(messages=[dict(message) for message in messages], **values)
-        except (TemplateError, TypeError, ValueError, AttributeError) as error:
+        except Exception as error:  # a program of the checkpoint on values of the caller: it raises anything
             raise RequestError(f"the chat template refuses the messages: {error}", "messages") from error
 
 
@@ -101,6 +110,17 @@ class TextStream:
         """Of the tokens that made no whole character, at the end of the answer."""
         held, self._held = self._held, []
         return self._tokenizer.decode(held)
+
+
+def _letter_bytes() -> dict[str, int]:
+    """The letters by which byte-level tokenizers write bytes: printable ones stand for themselves, the others
+    for the rest, in order.
+    """
+    letters = sorted(ByteLevelLetters.alphabet())
+    themselves = {letter: ord(letter) for letter in letters if ord(letter) < 256}
+    rest = sorted(set(range(256)) - set(themselves.values()))
+    others = [letter for letter in letters if ord(letter) >= 256]
+    return themselves | dict(zip(others, rest, strict=True))
 
 
 def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import xxhash
 
 from engine.devices import default_dtype, select_device
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
+from models.revision import revision_of
 from models.transformer.packed import pack_model
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
@@ -201,16 +201,10 @@ def _read_statistics(directory: Path, config: VoxCPMConfig) -> SpeechStatistics 
 
 def _revision(directory: Path, voices: Mapping[str, Voice]) -> str:
     """Hash over every file that decides what comes out; equal on every machine with the same checkpoint."""
-    digest = xxhash.xxh3_128()
     files = [directory / "config.json", directory / "tokenizer.json"]
     files += find_checkpoint(directory) + find_checkpoint(directory, "audiovae")
     files += filter(
         Path.is_file, (directory / "generation_config.json", directory / "voices" / "voices.json")
     )
     files += sorted({voice.audio for voice in voices.values() if voice.audio is not None})
-    for path in files:
-        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 24):
-                digest.update(chunk)
-    return digest.hexdigest()
+    return revision_of(files)

@@ -29,6 +29,7 @@ from worker.protocol import (
     FrameKind,
     Latents,
     StartRequest,
+    StartTextRequest,
     WorkerStatus,
     decode_frame,
     decode_server_message,
@@ -171,6 +172,18 @@ class Client:
     async def start(self, text: str = "Hello there.", seed: int = 7, **fields: Any) -> None:
         request = StartRequest(**{"request_id": "r1", "text": text, "seed": seed, **fields})
         await self.websocket.send(request.model_dump_json())
+
+    async def start_text(self, seed: int = 7, **fields: Any) -> None:
+        """`sampling` and one of `prompt`, `prompt_ids`, `messages`."""
+        request = StartTextRequest(**{"request_id": "r1", "seed": seed, **fields})
+        await self.websocket.send(request.model_dump_json(exclude_none=True))
+
+    async def receive_text(self) -> list[Frame]:
+        """The TEXT frames of a request that is accepted and comes to its end with one."""
+        messages = await self.receive_all()
+        assert isinstance(messages[0], Accepted), messages[0]
+        assert messages[-1].kind is FrameKind.TEXT
+        return [message for message in messages if getattr(message, "kind", None) is FrameKind.TEXT]
 
     async def cancel(self) -> None:
         await self.websocket.send('{"type":"cancel"}')

@@ -23,17 +23,28 @@ from worker.frames import (
     encode_frame,
 )
 from worker.protocol import StartRequest
+from worker.token_facts import MOST_TOP_LOGPROBS, TokenFacts, TokenLogprob
 
 unsigned32 = st.integers(0, 2**32 - 1)
 request_ids = st.from_regex(r"\A[A-Za-z0-9_-]{1,64}\Z")
 reasons = st.sampled_from(FINISH_REASONS[1:])
 
 
+likely = {"token": st.text(max_size=3), "data": st.just((195,)), "logprob": st.floats(-9999, 0)}
+
+
+def facts() -> st.SearchStrategy[TokenFacts]:
+    top = st.lists(st.builds(TokenLogprob, **likely), max_size=2).map(tuple)
+    return st.builds(TokenFacts, **likely, top=top)
+
+
 @st.composite
 def frames(draw: st.DrawFn) -> Frame:
     kind = draw(st.sampled_from(FrameKind))
     last = {FrameKind.HEARTBEAT: False, FrameKind.FINAL: True}.get(kind, draw(st.booleans()))
-    has_patch = kind is FrameKind.AUDIO
+    has_patch, has_text = kind is FrameKind.AUDIO, kind is FrameKind.TEXT
+    tokens = tuple(draw(st.lists(unsigned32, min_size=1, max_size=4))) if has_text else ()
+    told = draw(st.lists(facts(), min_size=len(tokens), max_size=len(tokens))) if has_text else []
     return Frame(
         kind=kind,
         request_id=draw(request_ids),
@@ -46,10 +57,17 @@ def frames(draw: st.DrawFn) -> Frame:
         finish_reason=draw(reasons) if last else None,
         flaw=draw(st.sampled_from(FLAWS)) if has_patch else "",
         silent=has_patch and draw(st.booleans()),
+        tokens=tokens,
+        text=draw(st.text(max_size=8)) if has_text else "",
+        facts=tuple(told) if draw(st.booleans()) else (),
     )
 
 
 PATCH = Frame(FrameKind.AUDIO, "r1", 1, 0, 5, latents=bytes(1024), pcm=bytes(15360))
+
+
+A_WORD = {"kind": FrameKind.TEXT, "pcm": b"", "latents": b"", "tokens": (1,), "text": "Hi"}
+"""Changes that make it a frame of text."""
 
 
 @given(frames())
@@ -128,6 +146,15 @@ def test_whatever_a_correct_checksum_covers_is_a_frame_that_could_be_sent_or_ref
         {"kind": FrameKind.HEARTBEAT, "pcm": b"", "latents": b"", "last": True, "finish_reason": "stop"},
         {"kind": FrameKind.FINAL, "pcm": b"", "latents": b""},
         {"pcm": bytes(MAX_FRAME_BYTES)},
+        {"text": "Hi."},
+        {"tokens": (1,)},
+        {"kind": FrameKind.TEXT, "tokens": (1,)},
+        {**A_WORD, "tokens": ()},
+        {**A_WORD, "tokens": (2**32,)},
+        {**A_WORD, "tokens": (1, 2), "facts": (TokenFacts(token="a", data=(97,), logprob=0.0),)},
+        {**A_WORD, "silent": True},
+        {**A_WORD, "text": "\ud800"},
+        {**A_WORD, "text": "a" * MAX_FRAME_BYTES},
     ],
 )
 def test_a_frame_that_breaks_a_rule_is_not_encoded(changes: dict) -> None:
@@ -150,3 +177,16 @@ def test_flaws_and_silence_are_told_to_who_asks(
     start = StartRequest(request_id="r1", text="Hi.", seed=1, watch=asked)
     frame = decode_frame(encode_frame(to_frame(output, start, step=1)))
     assert (frame.flaw, frame.silent) == told
+
+
+def test_a_token_may_be_told_with_so_many_likely_ones_and_no_more() -> None:
+    likely = TokenLogprob(token="a", data=(97,), logprob=-1.0)
+    frame = replace(PATCH, **A_WORD)
+    for count in (MOST_TOP_LOGPROBS, MOST_TOP_LOGPROBS + 1):
+        told = TokenFacts.model_construct(token="a", data=(97,), logprob=-1.0, top=(likely,) * count)
+        encoded = encode_frame(replace(frame, facts=(told,)))
+        if count > MOST_TOP_LOGPROBS:
+            with pytest.raises(ProtocolError):
+                decode_frame(encoded)
+        else:
+            assert decode_frame(encoded).facts == (told,)

@@ -6,10 +6,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from models.speech import SpeechOutput
 from telemetry import Span, TraceContext, Tracing
 from worker.protocol import StartRequest
 from worker.tracing import RequestTrace
@@ -66,18 +64,13 @@ def traced(traceparent: str | None = PARENT, slow_seconds: float = 60.0) -> tupl
     return RequestTrace(worker, start), tracing
 
 
-def patch(index: int, computing_seconds: float | None = None) -> SpeechOutput:
-    audio, latents = np.zeros(8, np.float32), np.zeros((1, 1), np.float32)
-    return SpeechOutput("r", index, audio, latents, computing_seconds=computing_seconds)
-
-
 def test_a_request_is_told_from_the_wait_to_the_last_patch(monkeypatch: pytest.MonkeyPatch) -> None:
     trace, tracing = traced()
     later = time.monotonic() + 3
     trace.accepted(resumed_patches=3)
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    trace.patch(patch(3, computing_seconds=1.0))
-    trace.patch(patch(4))
+    trace.first(1.0)
+    trace.first(None)
     trace.finished("stop", 5)
     trace.end()
     (speak,) = tracing.spans
@@ -96,7 +89,7 @@ def test_a_request_is_told_from_the_wait_to_the_last_patch(monkeypatch: pytest.M
 def test_an_engine_that_does_not_say_when_it_began_has_no_wait() -> None:
     trace, tracing = traced(slow_seconds=1e-9)
     trace.accepted(0)
-    trace.patch(patch(0))
+    trace.first(None)
     trace.finished("error", 1)
     (speak,) = tracing.spans
     assert [child.name for child in speak.children] == ["prefill", "patches"]
@@ -113,7 +106,7 @@ def test_a_request_that_was_refused_has_a_span_alone(end: str) -> None:
 def test_without_a_trace_nothing_is_told() -> None:
     trace, tracing = traced(traceparent=None)
     trace.accepted(0)
-    trace.patch(patch(0))
+    trace.first(None)
     trace.finished("stop", 1)
     trace.end()
     assert tracing.spans == []

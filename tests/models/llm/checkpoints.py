@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from tests.text_models import write_tokenizer
 
 SHAPES: dict[str, dict] = {
     "tied": {"tie_word_embeddings": True},
@@ -26,14 +26,6 @@ SHAPES: dict[str, dict] = {
     },
 }
 VOCABULARY = 300
-TEMPLATE = (
-    "{%- for message in messages %}"
-    "{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}"
-    "{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}"
-    "{%- if enable_thinking is defined and enable_thinking is false %}"
-    "{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}{%- endif %}"
-)
-SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
 def make_checkpoint(directory: Path, shape: str = "tied", shards: int = 1) -> Qwen3ForCausalLM:
@@ -60,15 +52,3 @@ def make_checkpoint(directory: Path, shape: str = "tied", shards: int = 1) -> Qw
     network.save_pretrained(directory, max_shard_size=most)
     write_tokenizer(directory)
     return network
-
-
-def write_tokenizer(directory: Path) -> None:
-    """Bytes as tokens, and the special tokens that chats of Qwen have."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(list(SPECIAL))
-    tokenizer.save(str(directory / "tokenizer.json"))
-    settings = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "chat_template": TEMPLATE}
-    (directory / "tokenizer_config.json").write_text(json.dumps(settings))

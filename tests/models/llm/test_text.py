@@ -9,7 +9,7 @@ import pytest
 from engine.errors import RequestError
 from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextTokenizer
-from tests.models.llm.checkpoints import write_tokenizer
+from tests.text_models import write_tokenizer
 
 
 @pytest.fixture

@@ -1,0 +1,56 @@
+"""A text engine for a worker: which models are text models, and one loaded and warmed up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError
+from models.download import fetch, is_repository
+from models.llm.checkpoint import load_text_checkpoint
+from models.llm.engine import TextEngine, TextOptions, TextRequest
+from models.llm.families import FAMILIES
+from models.llm.sampling_params import SamplingParams
+
+Progress = Callable[[str, float], None]
+
+
+def is_text_model(model: str) -> bool:
+    """Whether the `config.json` of a directory, or of a repository of a hub, names a family of text models.
+
+    A repository is downloaded for it. False for what cannot be read: who loads it says why.
+    """
+    directory = Path(model)
+    if not directory.is_dir() and is_repository(model):
+        directory = fetch(model)
+    try:
+        named = json.loads((directory / "config.json").read_text(encoding="utf-8")).get("architectures")
+    except (OSError, ValueError, AttributeError):
+        return False
+    return isinstance(named, list) and any(name in FAMILIES for name in named)
+
+
+def load_engine(model: str, device: str, max_num_seqs: int, progress: Progress, **options: Any) -> TextEngine:
+    """`options` are fields of `TextOptions`. Raises ConfigError or engine.errors.WeightError naming what is
+    wrong with the checkpoint, EngineError when it cannot write.
+    """
+    progress("weights", 0.1)
+    checkpoint = load_text_checkpoint(model, device)
+    progress("engine", 0.8)
+    engine = TextEngine(checkpoint, TextOptions(max_num_seqs=max_num_seqs, **options))
+    progress("warm-up", 0.9)
+    _warm_up(engine)
+    progress("revision", 0.95)
+    _ = engine.info
+    return engine
+
+
+def _warm_up(engine: TextEngine) -> None:
+    """One short answer, so that the first real one pays for no lazy initialisation."""
+    engine.add_request(TextRequest("warm-up", [0], SamplingParams(max_tokens=2, seed=0)))
+    while engine.has_unfinished():
+        for output in engine.step():
+            if output.finish_reason == "error":
+                raise EngineError(f"the engine cannot write: {output.error}")

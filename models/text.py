@@ -1,0 +1,29 @@
+"""What a worker announces of a text model; `models/llm` says how it is asked. Standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+CHAT = "chat"
+"""The feature of a model with a chat template."""
+
+
+@dataclass(frozen=True)
+class TextModelInfo:
+    """One text model."""
+
+    name: str
+    revision: str
+    """Hash of everything that decides the output: weights, config, tokenizer, template."""
+    vocab_size: int
+    """Tokens that it knows."""
+    max_model_len: int
+    """Positions of prompt and answer together."""
+    features: tuple[str, ...] = ()
+    """What a request may use: `CHAT`."""
+    kind: str = "text"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON types."""
+        return {**asdict(self), "features": list(self.features)}

@@ -1,0 +1,108 @@
+"""Between the wire and a text engine: `StartTextRequest` to `TextRequest`, `TextOutput`s to `Frame`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.errors import RequestError
+from models.llm.engine import TextEngine, TextOutput, TextRequest
+from models.llm.sampling_params import SamplingParams
+from worker.protocol import Counters, Frame, FrameKind, Sampling, StartTextRequest
+from worker.token_facts import LEAST_LOGPROB, TokenFacts, TokenLogprob
+
+_SHORT_INPUT_CHARACTERS = 2000
+"""As many take half a millisecond to lay out and to tokenise."""
+
+
+class TextKind:
+    """A `worker.kinds.ModelKind`."""
+
+    start = StartTextRequest
+    gathers = True
+
+    def __init__(self, engine: TextEngine) -> None:
+        self._engine = engine
+
+    def is_quick(self, start: StartTextRequest) -> bool:
+        """Whether little goes in, and nothing was written before."""
+        characters = len(start.prompt or "") + len(start.prompt_ids or ())
+        characters += sum(len(message.content) for message in start.messages or ())
+        return characters + len(start.resume_ids) <= _SHORT_INPUT_CHARACTERS
+
+    def request(self, start: StartTextRequest) -> TextRequest:
+        """Raises RequestError naming the field."""
+        ids = self._ids(start)
+        params = _params(start.sampling, start.seed, most=self._engine.max_model_len)
+        return TextRequest(f"{start.request_id}.{start.attempt}", ids, params, list(start.resume_ids))
+
+    def _ids(self, start: StartTextRequest) -> list[int]:
+        tokenizer = self._engine.tokenizer
+        if start.prompt_ids is not None:
+            ids = list(start.prompt_ids)
+        elif tokenizer is None:
+            raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
+        elif start.messages is None:
+            ids = tokenizer.encode(start.prompt)
+        else:
+            messages = [message.model_dump() for message in start.messages]
+            ids = tokenizer.encode(tokenizer.chat_text(messages, **start.template_options))
+        if not ids:
+            raise RequestError("the prompt has no tokens", "prompt", "empty_prompt")
+        return ids
+
+    def begun(self, request: TextRequest) -> int:
+        """Tokens that were written before."""
+        return len(request.resume_ids)
+
+    def accepted(self, request: TextRequest) -> dict[str, int]:
+        """How much goes in."""
+        return {"prompt_tokens": len(request.prompt)}
+
+    def size(self, request: TextRequest) -> dict[str, int]:
+        """For the log."""
+        return {"prompt_tokens": len(request.prompt)}
+
+    def ending(self, request_id: str, index: int, reason: str) -> TextOutput:
+        """Of a request that got no last token."""
+        return TextOutput(request_id, None, finish_reason=reason)
+
+    def frame(self, outputs: list[TextOutput], start: StartTextRequest, index: int, step: int) -> Frame:
+        """Of several outputs in a row: all of their tokens and text."""
+        reason = outputs[-1].finish_reason
+        written = [output for output in outputs if output.token is not None]
+        facts = tuple(self._facts(output) for output in written if output.logprob is not None)
+        return Frame(
+            FrameKind.TEXT if written else FrameKind.FINAL,
+            start.request_id,
+            start.attempt,
+            index,
+            step,
+            last=reason is not None,
+            finish_reason=reason,
+            tokens=tuple(output.token for output in written),
+            text="".join(output.text for output in written),
+            facts=facts,
+        )
+
+    def _facts(self, output: TextOutput) -> TokenFacts:
+        top = tuple(TokenLogprob(**self._token(token, logprob)) for token, logprob in output.top)
+        return TokenFacts(**self._token(output.token, output.logprob), top=top)
+
+    def _token(self, token_id: int, logprob: float) -> dict[str, Any]:
+        tokenizer = self._engine.tokenizer
+        text = f"token_id:{token_id}" if tokenizer is None else tokenizer.token(token_id)
+        data = text.encode() if tokenizer is None else tokenizer.token_bytes(token_id)
+        return {"token": text, "data": tuple(data), "logprob": min(0.0, max(LEAST_LOGPROB, logprob))}
+
+    def count(self, frame: Frame, counters: Counters) -> None:
+        """A frame goes out."""
+        counters.tokens += len(frame.tokens)
+
+
+def _params(sampling: Sampling, seed: int, most: int) -> SamplingParams:
+    """Raises RequestError naming the field that is out of range."""
+    chosen = sampling.model_dump(exclude_none=True)
+    chosen["max_tokens"] = min(chosen.get("max_tokens", most), most)
+    if chosen["max_tokens"] < 1:
+        raise RequestError("max_tokens must be at least 1", "max_tokens", "out_of_range")
+    return SamplingParams(seed=seed, **chosen)
