@@ -19,15 +19,16 @@ router = APIRouter()
 async def page_config(gateway: GatewayDep) -> dict[str, Any]:
     """What a page needs to know; the fields of the model are null until a worker has loaded one.
 
-    They are those of the first model; `models` has them of each, by name.
+    They are those of the first speech model; `models` has them of each, by name.
     """
     settings = gateway.settings
     workers = list(gateway.pool.workers.values())
-    loaded = next((worker for worker in workers if worker.model), None)
-    models = {worker.model.name: _described(worker) for worker in reversed(workers) if worker.model}
+    loaded = next((worker for worker in workers if worker.speaks), None)
+    models = {worker.model.name: _described(worker) for worker in reversed(workers) if worker.speaks}
     return {
         **_described(loaded),
         "models": [models[name] for name in sorted(models)],
+        "text_models": sorted(gateway.pool.models("text")),
         "loading": _loading(workers),
         "max_text_characters": settings.max_text_characters,
         "max_audio_seconds": settings.max_audio_seconds,
@@ -62,7 +63,7 @@ def _kind_of_device(worker: Worker | None) -> str | None:
 
 def _loading(workers: list[Worker]) -> dict[str, Any] | None:
     """How far the first worker is that loads its model, while none can speak."""
-    if any(worker.serving for worker in workers):
+    if any(worker.serving and worker.speaks for worker in workers):
         return None
     said = (worker.status.loading for worker in workers if worker.status and worker.status.loading)
     loading = next(said, None)

@@ -31,13 +31,20 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
     if begun or offered or not any(worker.serving for worker in workers):
         message = "no worker is up that can serve this request"
         return ApiError(503, "no_worker", message, retry_after_seconds=_NO_WORKER_RETRY_SECONDS)
-    if any(worker.offers(Requirement(requirement.model, requirement.voice)) for worker in known):
+    named, kind = requirement.model, requirement.kind
+    if any(worker.offers(Requirement(named, requirement.voice, kind=kind)) for worker in known):
         wanted = " or ".join(sorted(requirement.features))
+        if kind == "text":
+            return ApiError(
+                422, "chat_not_supported", f"the model has no {wanted} template", param="messages"
+            )
         message = f"the model takes no {wanted} audio, which this voice needs"
         return ApiError(422, "voice_not_supported", message, param="voice")
-    if any(worker.offers(Requirement(model=requirement.model)) for worker in known):
+    if any(worker.offers(Requirement(named, kind=kind)) for worker in known):
         return ApiError(404, "unknown_voice", f"there is no voice {requirement.voice!r}", param="voice")
-    return ApiError(404, "unknown_model", f"there is no model {requirement.model!r}", param="model")
+    sort = "model" if kind == "speech" else f"{kind} model"
+    message = f"there is no {sort} here" if named is None else f"there is no {sort} {named!r}"
+    return ApiError(404, "unknown_model", message, param="model")
 
 
 def who_must_go(

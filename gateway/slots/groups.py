@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gateway.slots.requirement import Requirement
 from gateway.slots.worker import Worker
-from worker.protocol import ModelDescription
+from worker.protocol import AnyModel
 
 WARM_CACHE_IS_WORTH = 0.5
 """In units of load, which goes from 0 to 1: a worker that spoke with a voice lately has it in its caches."""
@@ -22,7 +22,7 @@ WARM_CACHE_IS_WORTH = 0.5
 class Group:
     """Workers that serve the same model: what one of them could serve, each of them could."""
 
-    def __init__(self, model: ModelDescription) -> None:
+    def __init__(self, model: AnyModel) -> None:
         self.model = model
         self.members = 0
         self.serving: dict[str, Worker] = {}

@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Literal
 
 from gateway.errors import ApiError
 from gateway.slots.about import About
@@ -39,7 +40,7 @@ from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Lease, Ticket
 from gateway.slots.worker import Worker
-from worker.protocol import WorkerStatus
+from worker.protocol import AnyModel, WorkerStatus
 
 _NOBODY = Standing()
 _UNKNOWN = About()
@@ -136,6 +137,11 @@ class WorkerPool:
                 raise problem
             self.queue.remove(ticket)
             self._fail(ticket, problem)
+
+    def models(self, kind: Literal["speech", "text"]) -> dict[str, AnyModel]:
+        """Of a kind that workers serve, or served before they were restarted, by name."""
+        found = (worker.model for worker in self.workers.values() if worker.model is not None)
+        return {model.name: model for model in found if model.kind == kind}
 
     def why_unservable(self, requirement: Requirement) -> ApiError | None:
         """Why no worker could serve the requirement now or, as far as is known, soon; None when one could."""

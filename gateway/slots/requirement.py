@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
-from worker.protocol import ModelDescription
+from worker.protocol import AnyModel
 
 DUPLEX_ACTIVE, DUPLEX_PAUSED = "DUPLEX_ACTIVE", "DUPLEX_PAUSED"
 """What a live session uses its slot for."""
@@ -12,7 +13,9 @@ DUPLEX_ACTIVE, DUPLEX_PAUSED = "DUPLEX_ACTIVE", "DUPLEX_PAUSED"
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a worker must offer: a model, a voice, and for a clip that was begun the very same weights."""
+    """What a worker must offer: a kind of model, which one, a voice, and for what was begun the very same
+    weights.
+    """
 
     model: str | None = None
     voice: str = "default"
@@ -20,13 +23,15 @@ class Requirement:
     revision: str | None = None
     features: frozenset[str] = frozenset()
     """One of these is enough; empty: none is needed."""
+    kind: Literal["speech", "text"] = "speech"
     affinity: str | None = field(default=None, compare=False)
     """A voice that a worker serves faster when it served it recently: a wish, and no condition."""
 
-    def met_by(self, model: ModelDescription) -> bool:
+    def met_by(self, model: AnyModel) -> bool:
         """Whether a worker with that model could serve it."""
         return (
-            self.model in (None, model.name)
+            self.kind == model.kind
+            and self.model in (None, model.name)
             and self.revision in (None, model.revision)
             and (self.voice == "default" or self.voice in model.voices)
             and (not self.features or not self.features.isdisjoint(model.features))

@@ -18,7 +18,7 @@ from gateway.slots.estimates import ServiceTime, SlotForecast
 from gateway.slots.figures import WorkerFigures
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
 from gateway.slots.sharing import Sharing
-from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+from worker.protocol import AnyModel, WorkerState, WorkerStatus
 
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 _FIRST_HOLD_SECONDS = 0.05
@@ -58,7 +58,7 @@ class Worker:
     failures_down: int = 3
     health: Health = Health.UNKNOWN
     status: WorkerStatus | None = None
-    model: ModelDescription | None = None
+    model: AnyModel | None = None
     """The model it serves, or served before it was restarted; None before it ever said."""
     leases: dict[str, UsedSlot] = field(default_factory=dict)
     service_time: ServiceTime = field(default_factory=ServiceTime)
@@ -141,6 +141,11 @@ class Worker:
             return 0
         room = self.sharing.room(self.slots_total - len(self.leases))
         return min(room, 1) if self.on_trial else room
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its model is one of speech."""
+        return self.model is not None and self.model.kind == "speech"
 
     def offers(self, requirement: Requirement) -> bool:
         """Whether its model is what the requirement asks for."""

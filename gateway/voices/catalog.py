@@ -20,8 +20,8 @@ RECORDING, SAMPLE = "recording", "sample"
 
 
 def served_models(pool: WorkerPool) -> set[str]:
-    """Names of the models that workers serve."""
-    return {worker.model.name for worker in pool.workers.values() if worker.model}
+    """Names of the speech models that workers serve."""
+    return set(pool.models("speech"))
 
 
 def is_built_in(pool: WorkerPool, name: str) -> bool:
@@ -38,14 +38,13 @@ def built_in_name(pool: WorkerPool, reference: str) -> str | None:
 
 
 def _built_in_names(pool: WorkerPool) -> set[str]:
-    models = (worker.model for worker in pool.workers.values())
-    return {"default"}.union(*(model.voices for model in models if model is not None))
+    return {"default"}.union(*(worker.model.voices for worker in pool.workers.values() if worker.speaks))
 
 
 def built_in_voices(pool: WorkerPool) -> list[dict[str, Any]]:
     """Every voice that some worker has, "default" first, then by name."""
     voices = {"default": _built_in("default", "Default", None, "The model's own voice")}
-    for model in filter(None, (worker.model for worker in pool.workers.values())):
+    for model in [worker.model for worker in pool.workers.values() if worker.speaks]:
         told = {voice.name: voice for voice in model.voice_details}
         for name in model.voices:
             about = told.get(name) or VoiceDescription(name=name)
@@ -117,7 +116,7 @@ def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str
 
 def _can_be_spoken(pool: WorkerPool, voice: Voice) -> bool:
     """Whether a model takes it; as long as no model is known, that is assumed."""
-    known = [worker for worker in pool.workers.values() if worker.model is not None]
+    known = [worker for worker in pool.workers.values() if worker.speaks]
     needed = Requirement(features=features_for(voice))
     return not known or any(worker.offers(needed) for worker in known)
 
