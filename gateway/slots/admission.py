@@ -35,9 +35,8 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
     if any(worker.offers(Requirement(named, requirement.voice, kind=kind)) for worker in known):
         wanted = " or ".join(sorted(requirement.features))
         if kind == "text":
-            return ApiError(
-                422, "chat_not_supported", f"the model has no {wanted} template", param="messages"
-            )
+            message = f"the model has no {wanted} template"
+            return ApiError(422, "chat_not_supported", message, param="messages")
         message = f"the model takes no {wanted} audio, which this voice needs"
         return ApiError(422, "voice_not_supported", message, param="voice")
     if any(worker.offers(Requirement(named, kind=kind)) for worker in known):

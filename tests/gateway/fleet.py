@@ -15,7 +15,7 @@ from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Priority, Standing
 from gateway.slots.tickets import Ticket
 from gateway.slots.worker import Worker
-from worker.protocol import ModelDescription, WorkerState, WorkerStatus
+from worker.protocol import AnyModel, ModelDescription, WorkerState, WorkerStatus
 
 INTERACTIVE, DEFAULT, BULK = Priority
 ANY = Requirement()
@@ -74,7 +74,7 @@ def status(
     state: WorkerState = WorkerState.IDLE,
     slots: int = 1,
     boot_id: str = "boot-1",
-    model: ModelDescription | None = None,
+    model: AnyModel | None = None,
     slots_used: int = 0,
     step: int = 0,
 ) -> WorkerStatus:
