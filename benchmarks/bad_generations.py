@@ -77,8 +77,8 @@ def noise_in_conditions(engine: VoxCPMEngine, strength: float) -> Iterator[None]
     model = engine.checkpoint.model
     condition, generator = model.dit_condition, torch.Generator().manual_seed(5)
 
-    def noisy(lm_hidden: torch.Tensor, residual_hidden: torch.Tensor) -> torch.Tensor:
-        mu = condition(lm_hidden, residual_hidden)
+    def noisy(*given: Any) -> torch.Tensor:
+        mu = condition(*given)
         return mu + strength * mu.square().mean().sqrt() * torch.randn(mu.shape, generator=generator)
 
     model.dit_condition = noisy

@@ -109,7 +109,7 @@ class SpeechRequest:
     seed: int
     """Same seed, same request, same audio: noise is a function of (seed, patch index) alone."""
     voice: str = DEFAULT_VOICE
-    """The default voice gives way to a prompt: whose audio goes on tells who speaks."""
+    """The default voice gives way to a prompt and to an adapter, which tell who speaks."""
     language: str | None = None
     """Code of the language of the text; told to models with the feature `LANGUAGE`."""
     prompt_text: str | None = None
@@ -125,6 +125,8 @@ class SpeechRequest:
     max_seconds: float | None = None
     resume_latents: np.ndarray | None = None
     """float32 [n, P, D]: patches generated earlier; generation goes on with patch n."""
+    adapter: str | None = None
+    """Name of an adapter that the engine has; None: the model as it is."""
     resume_silence: tuple[int, int, int] | None = None
     """How many of those were silent, how many at the end were silent, and how many there were audible."""
 

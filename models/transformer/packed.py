@@ -16,15 +16,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
 from engine.layers.norm import RMSNorm
 from engine.layers.packed import pack, pack_layers, packed_product, packed_sum, packing_available
 from engine.scripting import scripted
 from models.transformer.stack import (
+    GATE_UP,
+    QKV,
     Attention,
     CosSin,
     Transformer,
     TransformerLayer,
     bidirectional_attention,
+    of_layer,
 )
 
 
@@ -37,8 +41,12 @@ class PackedLayer(nn.Module):
         self.layer = attention.layer
         self.heads = (attention.num_heads, attention.num_kv_heads, attention.head_dim)
         """Query heads, key and value heads, and their size."""
-        attention_floor, qkv = _fold(layer.input_layernorm, attention.qkv_proj.weight)
-        mlp_floor, gate_up = _fold(layer.post_attention_layernorm, layer.mlp.gate_up_proj.weight)
+        attention_floor, attention_factor = _fold(layer.input_layernorm)
+        mlp_floor, mlp_factor = _fold(layer.post_attention_layernorm)
+        self.input_factors = {QKV: attention_factor, GATE_UP: mlp_factor}
+        """What is folded into the weights of a product, by its number: [hidden]."""
+        qkv = attention.qkv_proj.weight.detach() * attention_factor
+        gate_up = layer.mlp.gate_up_proj.weight.detach() * mlp_factor
         self.before = [attention_floor, pack(qkv, dtype)]
         """What `queries_keys_values` takes; behind them, where queries and keys have norms, `_head_norms`."""
         if attention.qk_norm:
@@ -48,13 +56,18 @@ class PackedLayer(nn.Module):
         """What `finish` takes."""
 
     def forward(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+        self,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None = None,
+        deltas: Deltas = NOTHING,
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
-        q, k, v = queries_keys_values(x, rope, self.heads, self.before)
+        q, k, v = queries_keys_values(x, rope, self.heads, self.before, *deltas, 0)
         if keep is not None:
             q, x = q[..., keep, :, :], x[..., keep, :].contiguous()
-        return finish(x, attention(self.layer, q, k, v), self.after)
+        return finish(x, attention(self.layer, q, k, v), self.after, *deltas, 0)
 
 
 class PackedStack:
@@ -67,24 +80,41 @@ class PackedStack:
         self._after = [tensor for layer in stack.layers for tensor in layer.after]
 
     def __call__(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+        self,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None = None,
+        deltas: Deltas = NOTHING,
     ) -> Tensor:
         if attention is bidirectional_attention and x.ndim == 3:
             begin, end, _ = (keep or slice(None)).indices(x.shape[1])
-            return self._norm(run_rows(x, rope, self._heads, self._before, self._after, begin, end))
-        for layer in self._layers[:-1]:
-            x = layer(x, rope, attention)
-        return self._norm(self._layers[-1](x, rope, attention, keep))
+            kept = run_rows(x, rope, self._heads, self._before, self._after, begin, end, *deltas)
+            return self._norm(kept)
+        *body, last = self._layers
+        for place, layer in enumerate(body):
+            x = layer(x, rope, attention, None, of_layer(deltas, place))
+        return self._norm(last(x, rope, attention, keep, of_layer(deltas, len(body))))
 
 
 @scripted
 def queries_keys_values(
-    x: Tensor, rope: tuple[Tensor, Tensor] | None, heads: tuple[int, int, int], weights: list[Tensor]
+    x: Tensor,
+    rope: tuple[Tensor, Tensor] | None,
+    heads: tuple[int, int, int],
+    weights: list[Tensor],
+    rows: list[Tensor | None],
+    deltas: list[list[Tensor]],
+    place: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x [..., T, hidden] -> queries [..., T, Hq, D], keys and values [..., T, Hkv, D]."""
+    """x [..., T, hidden] -> queries [..., T, Hq, D], keys and values [..., T, Hkv, D].
+
+    rows, deltas: see `Deltas`, of the stack; place: of the layer in it.
+    """
     num_heads, num_kv_heads, head_dim = heads
     normal = torch.div(x, torch.linalg.vector_norm(x, 2.0, [-1], True).hypot_(weights[0]))
     product = packed_product(normal, weights[1], None)
+    product = with_low_rank(product, normal, rows, deltas, 4 * place)
     parts = product.unflatten(-1, [-1, head_dim])
     qk, v = parts.split([num_heads + num_kv_heads, num_kv_heads], dim=-2)
     if len(weights) > 2:
@@ -96,14 +126,24 @@ def queries_keys_values(
 
 
 @scripted
-def finish(x: Tensor, attended: Tensor, weights: list[Tensor]) -> Tensor:
+def finish(
+    x: Tensor,
+    attended: Tensor,
+    weights: list[Tensor],
+    rows: list[Tensor | None],
+    deltas: list[list[Tensor]],
+    place: int,
+) -> Tensor:
     """The rest of a layer: its input x [..., T, hidden], and what attention gave for it [..., T, Hq, D]."""
     output, floor, gate_up, down = weights
-    x = packed_sum(x, attended.flatten(-2), output)
+    heads = attended.flatten(-2)
+    x = with_low_rank(packed_sum(x, heads, output), heads, rows, deltas, 4 * place + 1)
     normal = torch.div(x, torch.linalg.vector_norm(x, 2.0, [-1], True).hypot_(floor))
     product = packed_product(normal, gate_up, None)
+    product = with_low_rank(product, normal, rows, deltas, 4 * place + 2)
     gate, up = product.chunk(2, dim=-1)
-    return packed_sum(x, F.silu(gate).mul_(up), down)
+    hidden = F.silu(gate).mul_(up)
+    return with_low_rank(packed_sum(x, hidden, down), hidden, rows, deltas, 4 * place + 3)
 
 
 @scripted
@@ -115,6 +155,8 @@ def run_rows(
     after: list[Tensor],
     begin: int,
     end: int,
+    rows: list[Tensor | None],
+    deltas: list[list[Tensor]],
 ) -> Tensor:
     """All layers over rows x [N, L, hidden], each of which sees itself; of the last one tokens [begin, end).
 
@@ -123,10 +165,10 @@ def run_rows(
     count = len(after) // 4
     each = len(before) // count
     for i in range(count):
-        q, k, v = queries_keys_values(x, rope, heads, before[each * i : each * i + each])
+        q, k, v = queries_keys_values(x, rope, heads, before[each * i : each * i + each], rows, deltas, i)
         if i == count - 1 and end - begin < x.shape[1]:
             q, x = q[:, begin:end], x[:, begin:end].contiguous()
-        x = finish(x, bidirectional_attention(i, q, k, v), after[4 * i : 4 * i + 4])
+        x = finish(x, bidirectional_attention(i, q, k, v), after[4 * i : 4 * i + 4], rows, deltas, i)
     return x
 
 
@@ -149,12 +191,13 @@ def _fits(stack: Transformer) -> bool:
     return plain and all(isinstance(x, TransformerLayer) and x.residual_scale == 1.0 for x in stack.layers)
 
 
-def _fold(norm: RMSNorm, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """x / sqrt(mean(x^2) + eps) * g, then W, is x / hypot(|x|, sqrt(n eps)), then W diag(sqrt(n) g)."""
+def _fold(norm: RMSNorm) -> tuple[Tensor, Tensor]:
+    """x / sqrt(mean(x^2) + eps) * g, then W, is x / hypot(|x|, sqrt(n eps)), then W diag(sqrt(n) g).
+
+    Returns sqrt(n eps) and sqrt(n) g.
+    """
     size = norm.hidden_size
-    return torch.tensor(math.sqrt(size * norm.eps)), weight.detach() * (
-        norm.weight.detach() * math.sqrt(size)
-    )
+    return torch.tensor(math.sqrt(size * norm.eps)), norm.weight.detach() * math.sqrt(size)
 
 
 def _head_norms(q_norm: RMSNorm, k_norm: RMSNorm, heads: tuple[int, int, int]) -> list[Tensor]:

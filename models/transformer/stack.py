@@ -19,12 +19,17 @@ from torch import Tensor, nn
 
 from engine.layers.embedding import embedding
 from engine.layers.linear import MergedLinear
+from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
 from engine.layers.norm import RMSNorm
 from engine.layers.rotary import Rotary, apply_rotary
 
 Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 CosSin = tuple[Tensor, Tensor]
-Run = Callable[[Tensor, CosSin | None, Attention, slice | None], Tensor]
+Run = Callable[..., Tensor]
+"""(x, rope, attention, keep, deltas?), see `Transformer.forward`. Deltas are given where there are any."""
+PRODUCTS = 4
+QKV, OUTPUT, GATE_UP, DOWN = range(PRODUCTS)
+"""The products of a layer, in the order in which deltas count them."""
 
 
 class StackShape(Protocol):
@@ -79,8 +84,10 @@ class SelfAttention(nn.Module):
             self.k_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
         self.qk_norm = config.qk_norm
 
-    def forward(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
-        heads = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
+    def forward(
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None, deltas: Deltas
+    ) -> Tensor:
+        heads = with_low_rank(self.qkv_proj(x), x, *deltas, QKV).unflatten(-1, (-1, self.head_dim))
         rotated = self.num_heads + self.num_kv_heads
         qk, v = heads[..., :rotated, :], heads[..., rotated:, :]
         if self.qk_norm:
@@ -91,7 +98,8 @@ class SelfAttention(nn.Module):
         q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
         if keep is not None:
             q = q[..., keep, :, :]
-        return self.o_proj(attention(self.layer, q, k, v).flatten(-2))
+        attended = attention(self.layer, q, k, v).flatten(-2)
+        return with_low_rank(self.o_proj(attended), attended, *deltas, OUTPUT)
 
 
 class GatedMLP(nn.Module):
@@ -101,9 +109,10 @@ class GatedMLP(nn.Module):
         self.gate_up_proj = MergedLinear(config.hidden_size, {"gate_proj": size, "up_proj": size})
         self.down_proj = nn.Linear(size, config.hidden_size, bias=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
-        return self.down_proj(F.silu(gate) * up)
+    def forward(self, x: Tensor, deltas: Deltas) -> Tensor:
+        gate, up = with_low_rank(self.gate_up_proj(x), x, *deltas, GATE_UP).chunk(2, dim=-1)
+        hidden = F.silu(gate) * up
+        return with_low_rank(self.down_proj(hidden), hidden, *deltas, DOWN)
 
 
 class TransformerLayer(nn.Module):
@@ -116,11 +125,18 @@ class TransformerLayer(nn.Module):
         self.residual_scale = config.residual_scale
 
     def forward(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+        self,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None = None,
+        deltas: Deltas = NOTHING,
     ) -> Tensor:
-        attended = self.self_attn(self.input_layernorm(x), rope, attention, keep)
+        """One layer of `Transformer.forward`; deltas: of its own products, `QKV` to `DOWN`."""
+        attended = self.self_attn(self.input_layernorm(x), rope, attention, keep, deltas)
         x = torch.add(x if keep is None else x[..., keep, :], attended, alpha=self.residual_scale)
-        return torch.add(x, self.mlp(self.post_attention_layernorm(x)), alpha=self.residual_scale)
+        mlp = self.mlp(self.post_attention_layernorm(x), deltas)
+        return torch.add(x, mlp, alpha=self.residual_scale)
 
 
 class Transformer(nn.Module):
@@ -149,13 +165,24 @@ class Transformer(nn.Module):
         return None if self.rope is None else self.rope.cos_sin(positions)
 
     def forward(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+        self,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None = None,
+        deltas: Deltas = NOTHING,
     ) -> Tensor:
         """x [..., L, hidden] -> the same shape, or only the tokens of `keep`, for which the last layer
-        then leaves out what nobody reads."""
+        then leaves out what nobody reads. deltas: of all products of all layers, see `adapted.py`."""
         if self.run is not None:
-            return self.run(x, rope, attention, keep)
+            return self.run(x, rope, attention, keep, *((deltas,) if deltas.rows else ()))
         *body, last = self.layers
-        for layer in body:
-            x = layer(x, rope, attention)
-        return self.norm(last(x, rope, attention, keep))
+        for place, layer in enumerate(body):
+            x = layer(x, rope, attention, None, of_layer(deltas, place))
+        return self.norm(last(x, rope, attention, keep, of_layer(deltas, len(body))))
+
+
+def of_layer(deltas: Deltas, place: int) -> Deltas:
+    """Those of the products of one layer of a stack."""
+    first, end = 2 * PRODUCTS * place, 2 * PRODUCTS * (place + 1)
+    return Deltas(deltas.rows, [weights[first:end] for weights in deltas.weights]) if deltas.rows else deltas

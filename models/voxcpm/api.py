@@ -25,6 +25,7 @@ import numpy as np
 from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop
 from engine.output_stream import OutputStream
+from models.lora.pool import AdapterInfo
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.audio_encoding import read_audio
@@ -33,6 +34,7 @@ from models.voxcpm.engine import VoxCPMEngine, load_engine
 
 Audio = str | Path | tuple[np.ndarray, int]
 """A file, or (mono float32 samples, sample rate)."""
+DEFAULT_ADAPTER = "default"
 
 
 class SpeechStream:
@@ -176,6 +178,7 @@ class VoxCPM:
         text: str,
         *,
         voice: str = "default",
+        lora: str | None = None,
         reference_audio: Audio | None = None,
         prompt_audio: Audio | None = None,
         prompt_text: str | None = None,
@@ -188,7 +191,8 @@ class VoxCPM:
     ) -> SpeechStream:
         """Start speaking `text`; returns at once. Long text is spoken in parts, see `models.sentences`.
 
-        voice: a name of `info.voices`. reference_audio: speak with this voice. prompt_audio and
+        voice: a name of `info.voices`. lora: name of a loaded adapter, "" for none; None is the one called
+        "default", where that is loaded and enabled. reference_audio: speak with this voice. prompt_audio and
         prompt_text: continue this recording. seed: same seed, same audio; random when not given.
         None elsewhere means the model's default. Raises engine.errors.RequestError naming the field.
         """
@@ -200,6 +204,7 @@ class VoxCPM:
             text=text,
             seed=seed,
             voice=voice,
+            adapter=self._adapter(lora),
             prompt_text=prompt_text,
             prompt_latents=self._encode(prompt_audio, "prompt"),
             reference_latents=self._encode(reference_audio, "reference"),
@@ -216,6 +221,30 @@ class VoxCPM:
         """The whole clip, float32 [samples]; `options` as in `generate`."""
         return np.concatenate(list(self.generate(text, **options)))
 
+    def load_lora(self, path: str | Path, name: str = DEFAULT_ADAPTER) -> AdapterInfo:
+        """Load an adapter from a directory in the layout of the published package or of PEFT.
+
+        One called "default" serves every request that names none. Running requests keep what they began
+        with. Raises models.lora.adapter.AdapterError naming what is wrong with it, RequestError where this
+        device serves none.
+        """
+        return self._engine.adapters.add(name, self._engine.read_adapter(Path(path)))
+
+    def unload_lora(self, name: str = DEFAULT_ADAPTER) -> bool:
+        """Forget an adapter; False when there is none of that name."""
+        return self._engine.adapters.remove(name)
+
+    def list_loras(self) -> list[AdapterInfo]:
+        return self._engine.adapters.listed()
+
+    def set_lora_enabled(self, enabled: bool, name: str | None = None) -> None:
+        """Switch one adapter on or off, or all. Raises RequestError for an unknown name."""
+        self._engine.adapters.enable(enabled, name)
+
+    def reset_lora(self) -> None:
+        """Forget all adapters."""
+        self._engine.adapters.clear()
+
     def close(self) -> None:
         """Stop the engine thread; open streams raise EngineError."""
         self._loop.close()
@@ -228,6 +257,11 @@ class VoxCPM:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _adapter(self, lora: str | None) -> str | None:
+        if lora is None:
+            return DEFAULT_ADAPTER if self._engine.adapters.usable(DEFAULT_ADAPTER) else None
+        return lora or None
 
     def _encode(self, audio: Audio | None, role: AudioRole) -> np.ndarray | None:
         if audio is None:

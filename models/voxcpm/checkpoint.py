@@ -14,6 +14,7 @@ import logging
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ class Checkpoint:
 
     name: str
     revision: str
+    directory: Path
     config: VoxCPMConfig
     model: VoxCPMModel
     vae: AudioVAE
@@ -71,6 +73,11 @@ class Checkpoint:
     voices: dict[str, Voice] = field(default_factory=dict)
     statistics: SpeechStatistics | None = None
     """Of its good speech; they decide nothing of what it says."""
+
+    @cached_property
+    def weights_digest(self) -> str:
+        """Hash of the language models' and the DiT's weights alone: what an adapter was trained for."""
+        return revision_of(find_checkpoint(self.directory))
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -138,6 +145,7 @@ def load_checkpoint(
     checkpoint = Checkpoint(
         name=directory.resolve().name,
         revision=_revision(directory, voices),
+        directory=directory,
         config=config,
         model=model,
         vae=vae.to(target).eval().requires_grad_(False),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,14 @@ import torch
 from engine.attention.selection import build_backend
 from engine.config import EngineConfig
 from engine.devices import default_dtype, select_device
-from engine.errors import EngineError
+from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
+from models.lora.adapter import Adapter
+from models.lora.files import read_adapter
+from models.lora.pool import AdapterPool
+from models.lora.rows import LoadedAdapter
 from models.speech import (
     DEFAULT_VOICE,
     WATCH_FITTED,
@@ -36,6 +41,7 @@ from models.speech import (
     SpeechRequest,
     VoiceInfo,
 )
+from models.voxcpm.adapters import adaptable, load_adapter
 from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import (
     Checkpoint,
@@ -45,6 +51,7 @@ from models.voxcpm.checkpoint import (
     resolve_model,
 )
 from models.voxcpm.config import VoxCPMConfig
+from models.voxcpm.fused import served
 from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import EngineOptions, OptionsError
@@ -85,6 +92,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)
         self.info = self._describe()
+        self.adapters = AdapterPool(self._load_adapter, self.options.max_adapters)
         self._sequences = SequenceBuilder(
             checkpoint,
             self.options,
@@ -92,6 +100,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             self.max_model_len,
             self._voice_reference,
             self._defaults["temperature"],
+            self.adapters,
         )
         num_blocks = self.options.kv_blocks or default_blocks(
             self.config, self.options, self.max_model_len, checkpoint.device, checkpoint.dtype
@@ -128,6 +137,20 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         return self._encoder.encode(samples, sample_rate, role)
+
+    def read_adapter(self, directory: Path) -> Adapter:
+        """An adapter of this model, see `models.lora.files`. Raises AdapterError."""
+        return read_adapter(directory, adaptable(self.config), lambda: self.checkpoint.weights_digest)
+
+    def _load_adapter(self, adapter: Adapter) -> LoadedAdapter:
+        if self._wants_programs or served(self.checkpoint.device):
+            raise RequestError(
+                f"adapters are not served on {self.checkpoint.device} yet: recorded steps and fused kernels "
+                "have no place for them; merge the adapter into the checkpoint, or use a CPU",
+                param="adapter",
+                code="adapters_unsupported",
+            )
+        return load_adapter(self.checkpoint.model, adapter)
 
     @property
     def _wants_programs(self) -> bool:

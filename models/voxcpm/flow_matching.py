@@ -16,8 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.layers.low_rank import NOTHING, Deltas
 from engine.staging import upload
-from models.voxcpm.model import LocalDiT
+from models.lora.rows import RowAdapters
+from models.voxcpm.model import DIT_STACK, LocalDiT
 
 ZERO_INIT_FRACTION = 0.04
 
@@ -68,19 +70,35 @@ class FlowSolver:
         return SolverSchedule(sizes, embeddings)
 
     def solve(
-        self, noise: Tensor, mu: Tensor, cond: Tensor, num_steps: int, cfg_value: Tensor | None
+        self,
+        noise: Tensor,
+        mu: Tensor,
+        cond: Tensor,
+        num_steps: int,
+        cfg_value: Tensor | None,
+        adapters: RowAdapters | None = None,
     ) -> Tensor:
         """Integrate from noise to data.
 
         noise, cond [N, P, D]; mu [N, K, h]; cfg_value [N, 1, 1], or None when no row is guided
-        (guidance 1), which halves the work. Returns latents [N, P, D] in fp32.
+        (guidance 1), which halves the work; adapters of the rows. Returns latents [N, P, D] in fp32.
         """
-        return self._integrate(self.schedule(num_steps), noise, mu, cond, cfg_value)
+        given = (self.schedule(num_steps), noise, mu, cond, cfg_value)
+        if adapters is None:
+            return self._integrate(*given)
+        rows = adapters if cfg_value is None else adapters.twice()
+        return self._integrate(*given, rows.deltas(DIT_STACK))
 
     def integrate(
-        self, schedule: SolverSchedule, noise: Tensor, mu: Tensor, cond: Tensor, cfg_value: Tensor | None
+        self,
+        schedule: SolverSchedule,
+        noise: Tensor,
+        mu: Tensor,
+        cond: Tensor,
+        cfg_value: Tensor | None,
+        deltas: Deltas = NOTHING,
     ) -> Tensor:
-        """The Euler steps of `solve` on the grid of `schedule`."""
+        """The Euler steps of `solve` on the grid of `schedule`; deltas: of the DiT, guided rows twice."""
         dtype = mu.dtype
         guided = cfg_value is not None
         if guided:
@@ -89,7 +107,7 @@ class FlowSolver:
         x = noise.float()
         for size, embedding in zip(schedule.step_sizes, schedule.time_embeddings, strict=True):
             rows = torch.cat([x, x]) if guided else x
-            velocity = self.dit.velocity(rows.to(dtype), prefix, embedding).float()
+            velocity = self.dit.velocity(rows.to(dtype), prefix, embedding, deltas).float()
             x = torch.sub(x, guide(velocity, cfg_value) if guided else velocity, alpha=size)
         return x
 

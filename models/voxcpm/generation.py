@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from models.lora.rows import LoadedAdapter
 from models.voxcpm.watch import SILENCE_LEVEL, SpeechWatch
 
 MIN_STOP_INDEX = 2
@@ -59,6 +60,7 @@ class GenerationState:
     """Index of the next patch."""
     silence: SilenceGuard | None = None
     watch: SpeechWatch | None = None
+    adapter: LoadedAdapter | None = None
 
     def finish_reason(self, stop_predicted: bool, peak: float, patch_seconds: float) -> str | None:
         """Why the clip ends with patch `index`, or None. Call once per patch, before `index` moves on.

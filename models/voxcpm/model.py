@@ -17,8 +17,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.layers.low_rank import NOTHING, Deltas
+from models.lora.rows import RowAdapters, adapted, deltas_of
 from models.transformer.stack import Attention, CosSin, Transformer, bidirectional_attention
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
+
+DIT_STACK = "feat_decoder.estimator.decoder"
+PROJECTIONS = ("enc_to_lm_proj", "lm_to_dit_proj", "res_to_dit_proj", "fusion_concat_proj")
+"""With both language models these are the modules that adapters know by name."""
 
 
 class LocalEncoder(nn.Module):
@@ -103,21 +109,30 @@ class LocalDiT(nn.Module):
         rope = self.decoder.cos_sin(torch.arange(num_tokens, device=mu.device))
         return DiTPrefix(mu, self.cond_proj(cond), rope)
 
-    def velocity(self, x: Tensor, prefix: DiTPrefix, time_embedding: Tensor) -> Tensor:
-        """x [N, P, D], time_embedding [N or 1, h] -> velocity [N, P, D]."""
+    def velocity(
+        self, x: Tensor, prefix: DiTPrefix, time_embedding: Tensor, deltas: Deltas = NOTHING
+    ) -> Tensor:
+        """x [N, P, D], time_embedding [N or 1, h] -> velocity [N, P, D]; deltas: of the transformer."""
         num_rows, patch = x.shape[0], x.shape[1]
         time = time_embedding[:, None].expand(num_rows, -1, -1)
         head = (prefix.mu, time) if self.two_condition_tokens else (prefix.mu + time,)
         tokens = torch.cat([*head, prefix.cond, self.in_proj(x)], dim=1)
-        hidden = self.decoder(tokens, prefix.rope, self.row_attention, keep=slice(-patch, None))
+        kept = slice(-patch, None)
+        hidden = self.decoder(tokens, prefix.rope, self.row_attention, kept, deltas)
         return self.out_proj(hidden)
 
     def forward(
-        self, x: Tensor, mu: Tensor, time: Tensor, cond: Tensor, delta: Tensor | None = None
+        self,
+        x: Tensor,
+        mu: Tensor,
+        time: Tensor,
+        cond: Tensor,
+        delta: Tensor | None = None,
+        deltas: Deltas = NOTHING,
     ) -> Tensor:
-        """x, cond [N, P, D], mu [N, K, h], time [N] -> velocity [N, P, D]."""
+        """x, cond [N, P, D], mu [N, K, h], time [N] -> velocity [N, P, D]; deltas: see `velocity`."""
         delta = torch.zeros_like(time) if delta is None else delta
-        return self.velocity(x, self.prefix(mu, cond), self.time_embedding(time, delta))
+        return self.velocity(x, self.prefix(mu, cond), self.time_embedding(time, delta), deltas)
 
 
 class FlowDecoder(nn.Module):
@@ -178,9 +193,9 @@ class VoxCPMModel(nn.Module):
     def num_kv_layers(self) -> int:
         return self.config.lm_config.num_hidden_layers + self.config.residual_lm_num_layers
 
-    def encode_patches(self, patches: Tensor) -> Tensor:
+    def encode_patches(self, patches: Tensor, adapters: RowAdapters | None = None) -> Tensor:
         """Latent patches [N, P, D] -> LM input embeddings [N, H]."""
-        return self.enc_to_lm_proj(self.feat_encoder(patches))
+        return adapted(self.enc_to_lm_proj, self.feat_encoder(patches), adapters, "enc_to_lm_proj")
 
     def embed_text(self, token_ids: Tensor) -> Tensor:
         """Text token ids [T] -> LM input embeddings [T, H]."""
@@ -193,41 +208,55 @@ class VoxCPMModel(nn.Module):
         audio_mask: Tensor | None,
         positions: Tensor,
         attention: Attention,
+        adapters: RowAdapters | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Both language models over a flat batch.
 
         embeds [T, H]: text or audio embedding per position. audio_embeds [T, H]: the same at audio
         positions, zero at text. audio_mask [T, 1], or None when every position is audio, as in decode.
-        Returns (lm_hidden, residual_hidden), both [T, H]; quantisation applies to audio positions only.
+        adapters: of the positions. Returns (lm_hidden, residual_hidden), both [T, H]; quantisation applies
+        to audio positions only.
         """
         rope = self.base_lm.cos_sin(positions)
-        hidden = self.base_lm(embeds, rope, attention)
+        hidden = self.base_lm(embeds, rope, attention, None, deltas_of(adapters, "base_lm"))
         quantized = self.fsq_layer(hidden)
         hidden = quantized if audio_mask is None else torch.where(audio_mask, quantized, hidden)
         if self.config.concat_residual:
-            residual_input = self.fusion_concat_proj(torch.cat([hidden, audio_embeds], dim=-1))
+            both = torch.cat([hidden, audio_embeds], dim=-1)
+            residual_input = adapted(self.fusion_concat_proj, both, adapters, "fusion_concat_proj")
         else:
             residual_input = hidden + audio_embeds
         residual_rope = None if self.residual_lm.rope is None else rope
-        return hidden, self.residual_lm(residual_input, residual_rope, attention)
+        deltas = deltas_of(adapters, "residual_lm")
+        return hidden, self.residual_lm(residual_input, residual_rope, attention, None, deltas)
 
     def lm_hidden_states(
-        self, token_ids: Tensor, features: Tensor, audio_mask: Tensor, positions: Tensor, attention: Attention
+        self,
+        token_ids: Tensor,
+        features: Tensor,
+        audio_mask: Tensor,
+        positions: Tensor,
+        attention: Attention,
+        adapters: RowAdapters | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Hidden states of a flat batch given as parallel arrays, the form training uses.
 
-        token_ids [T], features [T, P, D] (ignored at text), audio_mask [T] bool, positions [T].
+        token_ids [T], features [T, P, D] (ignored at text), audio_mask [T] bool, positions [T], adapters of
+        the positions.
         Returns (lm_hidden, residual_hidden), both [T, H].
         """
         mask = audio_mask[:, None]
-        audio = self.encode_patches(features)
+        audio = self.encode_patches(features, adapters)
         audio = torch.where(mask, audio, torch.zeros_like(audio))
         embeds = torch.where(mask, audio, self.embed_text(token_ids).to(audio.dtype))
-        return self.run_language_models(embeds, audio, mask, positions, attention)
+        return self.run_language_models(embeds, audio, mask, positions, attention, adapters)
 
-    def dit_condition(self, lm_hidden: Tensor, residual_hidden: Tensor) -> Tensor:
+    def dit_condition(
+        self, lm_hidden: Tensor, residual_hidden: Tensor, adapters: RowAdapters | None = None
+    ) -> Tensor:
         """What the DiT is conditioned on: two hidden vectors [N, H] -> mu [N, 1 or 2, h]."""
-        first, second = self.lm_to_dit_proj(lm_hidden), self.res_to_dit_proj(residual_hidden)
+        first = adapted(self.lm_to_dit_proj, lm_hidden, adapters, "lm_to_dit_proj")
+        second = adapted(self.res_to_dit_proj, residual_hidden, adapters, "res_to_dit_proj")
         if self.config.two_condition_tokens:
             return torch.stack([first, second], dim=1)
         return (first + second)[:, None]

@@ -14,6 +14,7 @@ ATTENTION = ("auto", *BACKENDS)
 _COUNTS = (
     "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
     "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters", "threads",
+    "max_adapters",
 )  # fmt: skip
 _SECONDS = ("typical_seconds", "max_step_seconds")
 
@@ -36,7 +37,7 @@ class EngineOptions:
     max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
-    at most; None takes what `engine.cpus.thread_limit` finds for one engine.
+    at most; None takes what `engine.cpus.thread_limit` finds for one engine. max_adapters: loaded at once.
 
     Raises OptionsError naming the option that is out of range.
     """
@@ -59,6 +60,7 @@ class EngineOptions:
     ratio_cap: bool = True
     min_stop_index: int = MIN_STOP_INDEX
     threads: int | None = None
+    max_adapters: int = 64
 
     def __post_init__(self) -> None:
         for name in _COUNTS:

@@ -167,6 +167,23 @@ def teacher_forced_errors(
     }
 
 
+def golden_request(
+    checkpoint: Checkpoint, golden: GoldenMode, name: str = "golden", **changes: Any
+) -> SpeechRequest:
+    """What the published package was asked for; changes: fields of the request."""
+    fields = {"seed": 0, "max_seconds": golden.num_patches * checkpoint.config.patch_seconds} | changes
+    return SpeechRequest(
+        name,
+        golden.spec["text"],
+        prompt_text=golden.prompt_text,
+        prompt_latents=None if golden.prompt is None else golden.prompt.numpy(),
+        reference_latents=None if golden.reference is None else golden.reference.numpy(),
+        cfg_value=golden.spec["cfg_value"],
+        inference_timesteps=golden.spec["inference_timesteps"],
+        **fields,
+    )
+
+
 def free_run(checkpoint: Checkpoint, golden: GoldenMode) -> list[SpeechOutput]:
     """The golden request through the real engine, fed the golden noise."""
     noise = golden.tensors["noise"].transpose(1, 2).numpy()
@@ -178,18 +195,7 @@ def free_run(checkpoint: Checkpoint, golden: GoldenMode) -> list[SpeechOutput]:
         block_size=8,
     )
     engine = VoxCPMEngine(checkpoint, options, noise=lambda seed, index, *shape: noise[index])
-    request = SpeechRequest(
-        "golden",
-        golden.spec["text"],
-        seed=0,
-        prompt_text=golden.prompt_text,
-        prompt_latents=None if golden.prompt is None else golden.prompt.numpy(),
-        reference_latents=None if golden.reference is None else golden.reference.numpy(),
-        cfg_value=golden.spec["cfg_value"],
-        inference_timesteps=golden.spec["inference_timesteps"],
-        max_seconds=golden.num_patches * checkpoint.config.patch_seconds,
-    )
-    engine.add_request(request)
+    engine.add_request(golden_request(checkpoint, golden))
     outputs: list[SpeechOutput] = []
     while engine.has_unfinished():
         outputs += engine.step()

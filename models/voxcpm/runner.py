@@ -27,6 +27,7 @@ from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from engine.staging import upload
 from engine.threads import StepThreads
+from models.lora.rows import RowAdapters
 from models.speech import Flaw
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
@@ -235,7 +236,8 @@ class VoxCPMRunner:
     @torch.inference_mode()
     def _compute(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
         """Everything but audio: patches fp32 [N, P, D] and stop decisions [N] of the parts that sample."""
-        lm_hidden, residual_hidden = self._run_language_models(parts)
+        adapters = RowAdapters.of([part.state.adapter for part in parts])
+        lm_hidden, residual_hidden = self._run_language_models(parts, adapters)
         ends = np.cumsum([len(part.keys) for part in parts]) - 1
         sampling = [i for i, part in enumerate(parts) if part.samples]
         if len(sampling) < len(lm_hidden):
@@ -245,8 +247,9 @@ class VoxCPMRunner:
             nothing = torch.zeros(0, *self._patch_shape, device=self.device)
             return nothing, nothing[:, 0, 0].long()
         stops = self.model.stop_logits(lm_hidden).argmax(-1)
-        mu = self.model.dit_condition(lm_hidden, residual_hidden)
-        return self._generate([parts[i] for i in sampling], mu).float(), stops
+        adapters = adapters and adapters.chosen(sampling)
+        mu = self.model.dit_condition(lm_hidden, residual_hidden, adapters)
+        return self._generate([parts[i] for i in sampling], mu, adapters).float(), stops
 
     def release(self, sequence: Sequence) -> None:
         """Give back the sequence's waveform stream."""
@@ -256,24 +259,30 @@ class VoxCPMRunner:
         if self._programs is not None:
             self._programs.release(sequence)
 
-    def _run_language_models(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
+    def _run_language_models(self, parts: list[Part], adapters: RowAdapters | None) -> tuple[Tensor, Tensor]:
         """Hidden states (lm, residual) of all positions, [T, H]."""
         starts, counts = [part.start for part in parts], [len(part.keys) for part in parts]
         metadata = self._backend.plan(AttentionBatch(starts, counts, [part.block_table for part in parts]))
         positions = np.concatenate([np.arange(part.start, part.start + len(part.keys)) for part in parts])
-        embeds, audio_embeds, mask = self._embed([key for part in parts for key in part.keys])
+        adapters = adapters and adapters.repeated(counts)
+        embeds, audio_embeds, mask = self._embed([key for part in parts for key in part.keys], adapters)
         attention = PagedAttention(self._backend, self._pool, metadata)
         return self.model.run_language_models(
-            embeds, audio_embeds, mask, upload(positions, self.device), attention
+            embeds, audio_embeds, mask, upload(positions, self.device), attention, adapters
         )
 
-    def _embed(self, keys: list[int | bytes]) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _embed(
+        self, keys: list[int | bytes], adapters: RowAdapters | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embeddings [T, H], the same with zeros at text, and the audio mask [T, 1] (None: all audio)."""
         audio_keys = [key for key in keys if isinstance(key, bytes)]
-        audio = self.model.encode_patches(self._patches(audio_keys)) if audio_keys else None
-        if audio is not None and len(audio_keys) == len(keys):
-            return audio, audio, None
-        is_audio = upload(np.array([isinstance(key, bytes) for key in keys]), self.device)
+        spoken = np.array([isinstance(key, bytes) for key in keys])
+        audio = None
+        if audio_keys:
+            audio = self.model.encode_patches(self._patches(audio_keys), adapters and adapters.chosen(spoken))
+            if len(audio_keys) == len(keys):
+                return audio, audio, None
+        is_audio = upload(spoken, self.device)
         text_ids = upload(np.array([0 if isinstance(key, bytes) else key for key in keys]), self.device)
         embeds = self.model.embed_text(text_ids)
         audio_embeds = torch.zeros_like(embeds)
@@ -286,7 +295,7 @@ class VoxCPMRunner:
         patches = key_patches(keys, self.config.patch_size, self.config.feat_dim)
         return upload(patches, self.device).to(self.dtype)
 
-    def _generate(self, parts: list[Part], mu: Tensor) -> Tensor:
+    def _generate(self, parts: list[Part], mu: Tensor, adapters: RowAdapters | None) -> Tensor:
         """Flow matching for every row: mu [N, K, h] -> patches [N, P, D], fp32."""
         states = [part.state for part in parts]
         noise = upload(np.stack([self._noise_of(part.state, part.index) for part in parts]), self.device)
@@ -295,11 +304,12 @@ class VoxCPMRunner:
         for row, state in enumerate(states):
             groups.setdefault(state.num_steps, []).append(row)
         if len(groups) == 1:
-            return self._solver.solve(noise, mu, cond, states[0].num_steps, self._guidance(states))
+            return self._solver.solve(noise, mu, cond, states[0].num_steps, self._guidance(states), adapters)
         patches = torch.empty_like(noise)
         for num_steps, rows in groups.items():
             guidance = self._guidance([states[row] for row in rows])
-            patches[rows] = self._solver.solve(noise[rows], mu[rows], cond[rows], num_steps, guidance)
+            chosen = adapters and adapters.chosen(rows)
+            patches[rows] = self._solver.solve(noise[rows], mu[rows], cond[rows], num_steps, guidance, chosen)
         return patches
 
     def _noise_of(self, state: GenerationState, index: int) -> np.ndarray:

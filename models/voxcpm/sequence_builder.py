@@ -15,6 +15,8 @@ import numpy as np
 
 from engine.errors import RequestError
 from engine.sequence import Sequence
+from models.lora.pool import AdapterPool
+from models.lora.rows import LoadedAdapter
 from models.sentences import ended
 from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
@@ -42,11 +44,13 @@ class SequenceBuilder:
         max_model_len: int,
         voice_reference: VoiceReference,
         default_temperature: float,
+        adapters: AdapterPool,
     ) -> None:
         self.config, self.tokenizer = checkpoint.config, checkpoint.tokenizer
         self.options, self.info, self.max_model_len = options, info, max_model_len
         self._statistics = checkpoint.statistics
         self._voice_reference, self._default_temperature = voice_reference, default_temperature
+        self._adapters = adapters
         self._whole_sentences = "part_characters" in checkpoint.generation
         """The checkpoint says that it speaks in parts: it learnt sentences that end, and nothing else."""
         self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
@@ -64,7 +68,8 @@ class SequenceBuilder:
         if not tokens:
             raise RequestError("text has nothing that can be spoken", param="text")
         reference = request.reference_latents
-        gives_way = request.voice == DEFAULT_VOICE and request.prompt_latents is not None
+        told_otherwise = request.prompt_latents is not None or request.adapter is not None
+        gives_way = request.voice == DEFAULT_VOICE and told_otherwise
         if reference is None and not gives_way:
             reference = self._voice_reference(request.voice)
         keys = build_sequence(
@@ -73,19 +78,26 @@ class SequenceBuilder:
             prompt=request.prompt_latents,
             generated=request.resume_latents,
         )
-        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches)
+        adapter = None if request.adapter is None else self._adapters.get(request.adapter)
+        state = self._state(request, num_text_tokens, len(keys) - request.resume_patches, adapter)
         new_patches = state.max_patches - state.index
         return Sequence(
             request.request_id,
             keys,
             new_patches,
             state,
-            self._salt,
+            self._salt if adapter is None else self._salt + f"/{adapter.digest}".encode(),
             num_resumed_tokens=request.resume_patches,
             token_seconds=self.config.patch_seconds,
         )
 
-    def _state(self, request: SpeechRequest, num_text_tokens: int, prompt_length: int) -> GenerationState:
+    def _state(
+        self,
+        request: SpeechRequest,
+        num_text_tokens: int,
+        prompt_length: int,
+        adapter: LoadedAdapter | None,
+    ) -> GenerationState:
         max_patches, reason = self.max_model_len - prompt_length, "length"
         if max_patches < 1:
             raise RequestError(
@@ -128,6 +140,7 @@ class SequenceBuilder:
                 cfg_value <= self.info.default_cfg_value
                 and num_steps >= self.info.default_inference_timesteps,
             ),
+            adapter=adapter,
         )
 
     def _silence_guard(self, request: SpeechRequest) -> SilenceGuard:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,22 @@ class Recorder:
 
 
 @torch.inference_mode()
-def record(checkpoint: Path, mode: str, *, steps: int, cfg_value: float, patches: int = 8) -> GoldenMode:
-    """Run the published model in one mode until it stops or has made `patches` patches."""
+def record(
+    checkpoint: Path,
+    mode: str,
+    *,
+    steps: int,
+    cfg_value: float,
+    patches: int = 8,
+    prepare: Callable[[Any], Any] | None = None,
+) -> GoldenMode:
+    """Run the published model in one mode until it stops or has made `patches` patches.
+
+    prepare: is given the model before that.
+    """
     model = load_published(checkpoint)
+    if prepare:
+        prepare(model)
     recorder = Recorder(model, seed=1)
     torch.manual_seed(2)
     prompt_wav, ref_wav = 0.3 * torch.randn(1, 1234), 0.3 * torch.randn(1, 1701)

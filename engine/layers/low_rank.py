@@ -1,0 +1,59 @@
+"""Low-rank additions to linear layers, for some rows of a batch: y[rows] += up (down x[rows]).
+
+What fine-tuning by LoRA learns of a layer is two thin matrices. Rows of one batch may have different ones, of
+different ranks, or none:
+
+    y = with_low_rank(layer(x), x, deltas.rows, deltas.weights, 0)
+
+The function also runs inside TorchScript (`engine/scripting.py`), hence its plain arguments.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class LowRank(NamedTuple):
+    """down [R, in_features], up [out_features, R]; a scale is part of `up`."""
+
+    down: Tensor
+    up: Tensor
+
+
+class Deltas(NamedTuple):
+    """What a list of adapters adds to the layers of one module.
+
+    rows: of each adapter the rows (indices into the first dimension) that it serves, int64; None is all.
+    weights: of each adapter down and up of every layer in turn; a layer without has down [0, in_features].
+    """
+
+    rows: list[Tensor | None]
+    weights: list[list[Tensor]]
+
+
+NOTHING = Deltas([], [])
+
+
+def with_low_rank(
+    y: Tensor,
+    x: Tensor,
+    rows: list[Tensor | None],
+    weights: list[list[Tensor]],
+    layer: int,
+) -> Tensor:
+    """y [N, ..., out_features] = W x of x [N, ..., in_features], with the additions of layer `layer`.
+
+    `y` may be overwritten.
+    """
+    for i in range(len(rows)):
+        down, up = weights[i][2 * layer], weights[i][2 * layer + 1]
+        if down.shape[0] > 0:
+            chosen = rows[i]
+            if chosen is None:
+                y = y.add_(F.linear(F.linear(x, down), up))
+            else:
+                y = y.index_add_(0, chosen, F.linear(F.linear(x[chosen], down), up))
+    return y

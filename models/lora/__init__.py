@@ -1,0 +1,9 @@
+"""LoRA adapters: read, checked, applied to some rows of a batch, merged.
+
+* `adapter.py`: what an adapter is, and its digest
+* `files.py`: the layouts of the published VoxCPM package and of PEFT
+* `rows.py`: which row of a batch has which adapter
+* `pool.py`: the adapters of one engine, by name
+
+What a family can adapt stands with the family: `models/voxcpm/adapters.py`.
+"""

@@ -1,0 +1,176 @@
+"""What the configuration files of adapters say: ranks, scales, which layers there are, names of tensors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.lora.adapter import MAX_RANK, AdapterError
+from models.transformer.adapted import Size
+
+CONFIG_FILE, PEFT_CONFIG_FILE = "lora_config.json", "adapter_config.json"
+DEFAULT_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj")
+DEFAULT_RANK, DEFAULT_ALPHA, _PEFT_ALPHA = 8, 16, 8
+"""What the package and PEFT take where a file says nothing."""
+_PEFT_UNSERVED = (
+    "use_dora",
+    "fan_in_fan_out",
+    "modules_to_save",
+    "lora_bias",
+    "megatron_config",
+    "trainable_token_indices",
+)
+_PEFT_SOME_LAYERS = ("layers_to_transform", "layers_pattern", "exclude_modules", "target_parameters")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one adapter's tensors are to be read.
+
+    key: a tensor's name -> (layer, "A" or "B"). expected: layers that have to be there; empty where the
+    configuration does not tell. ranks, scales: of layers that differ from `rank` and `scale`.
+    """
+
+    key: re.Pattern[str]
+    rank: int
+    scale: float
+    expected: frozenset[str] = frozenset()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
+    base: str = ""
+    base_digest: str = ""
+
+    def place(self, name: str) -> tuple[str, str] | None:
+        """The layer that a tensor belongs to, and which of the two it is."""
+        found = self.key.fullmatch(name)
+        return (found["layer"], found["kind"]) if found else None
+
+    def rank_of(self, layer: str) -> int:
+        return self.ranks.get(layer, self.rank)
+
+
+def package_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> Layout:
+    """Of the published package's `lora_config.json`. Raises AdapterError."""
+    lora = config.get("lora_config", config)
+    if not isinstance(lora, Mapping):
+        raise AdapterError(f"lora_config of {CONFIG_FILE} is not an object")
+    rank = _rank(lora.get("r", DEFAULT_RANK), "r")
+    alpha = _number(lora.get("alpha", DEFAULT_ALPHA), "alpha")
+    parts = {
+        "enable_lm": ("target_modules_lm", ("base_lm.", "residual_lm.")),
+        "enable_dit": ("target_modules_dit", ("feat_decoder.",)),
+        "enable_proj": ("target_proj_modules", ("",)),
+    }
+    expected: set[str] = set()
+    for switch, (targets, roots) in parts.items():
+        if lora.get(switch):
+            default = DEFAULT_TARGETS if switch != "enable_proj" else _projections(adaptable)
+            names = _names(lora.get(targets, default), targets)
+            expected |= {
+                layer for layer in adaptable
+                if layer.rpartition(".")[2] in names and _below(layer, roots)
+            }  # fmt: skip
+    if not expected:
+        raise AdapterError(
+            f"{CONFIG_FILE} enables nothing that this model has: enable_lm, enable_dit, enable_proj"
+        )
+    return Layout(
+        re.compile(r"(?P<layer>.+)\.lora_(?P<kind>[AB])"),
+        rank,
+        alpha / rank,
+        frozenset(expected),
+        base=str(config.get("base_model") or ""),
+        base_digest=str(config.get("base_digest") or ""),
+    )
+
+
+def peft_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> Layout:
+    """Of PEFT's `adapter_config.json`. Raises AdapterError for what is more than LoRA."""
+    if config.get("peft_type", "LORA") != "LORA":
+        raise AdapterError(f"{PEFT_CONFIG_FILE} describes {config['peft_type']!r}, not LORA")
+    unserved = [name for name in _PEFT_UNSERVED if config.get(name)]
+    if config.get("bias", "none") != "none":
+        unserved.append("bias")
+    if unserved:
+        raise AdapterError(f"{PEFT_CONFIG_FILE} asks for what is not served: {', '.join(unserved)}")
+    rank, alpha = _rank(config.get("r", DEFAULT_RANK), "r"), config.get("lora_alpha", _PEFT_ALPHA)
+    alpha = _number(alpha, "lora_alpha")
+    ranks = {
+        layer: _rank(value, "rank_pattern")
+        for layer, value in _patterned(config, "rank_pattern", adaptable).items()
+    }
+    alphas = _patterned(config, "alpha_pattern", adaptable)
+    rooted = bool(config.get("use_rslora"))
+    scales = {
+        layer: _scale(_number(alphas.get(layer, alpha), "alpha_pattern"), ranks.get(layer, rank), rooted)
+        for layer in ranks.keys() | alphas.keys()
+    }
+    return Layout(
+        re.compile(r"(?:base_model\.model\.)?(?P<layer>.+)\.lora_(?P<kind>[AB])(?:\.default)?\.weight"),
+        rank,
+        _scale(alpha, rank, rooted),
+        _peft_expected(config, adaptable),
+        ranks,
+        scales,
+        base=str(config.get("base_model_name_or_path") or ""),
+    )
+
+
+def _peft_expected(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> frozenset[str]:
+    targets = config.get("target_modules")
+    tells_all = isinstance(targets, list | tuple) or targets == "all-linear"
+    if not tells_all or any(config.get(name) for name in _PEFT_SOME_LAYERS):
+        return frozenset()
+    if targets == "all-linear":
+        return frozenset(adaptable)
+    names = _names(targets, "target_modules")
+    return frozenset(layer for layer in adaptable if any(_ends_in(layer, name) for name in names))
+
+
+def _patterned(config: Mapping[str, Any], name: str, adaptable: Mapping[str, Size]) -> dict[str, Any]:
+    """Values of `rank_pattern` and the like, per layer. Keys are ends of names.
+
+    PEFT also takes regular expressions there. They are refused: a file from elsewhere would decide how long
+    matching takes.
+    """
+    values = config.get(name) or {}
+    if not isinstance(values, Mapping) or not all(re.fullmatch(r"[\w.]+", key) for key in values):
+        raise AdapterError(f"{name} of {PEFT_CONFIG_FILE} is not an object whose keys are names of layers")
+    return {layer: value for key, value in values.items() for layer in adaptable if _ends_in(layer, key)}
+
+
+def _scale(alpha: float, rank: int, rooted: bool) -> float:
+    return alpha / (math.sqrt(rank) if rooted else rank)
+
+
+def _projections(adaptable: Mapping[str, Size]) -> tuple[str, ...]:
+    return tuple(layer for layer in adaptable if "." not in layer)
+
+
+def _below(layer: str, roots: tuple[str, ...]) -> bool:
+    return any("." not in layer if not root else layer.startswith(root) for root in roots)
+
+
+def _ends_in(layer: str, name: str) -> bool:
+    return layer == name or layer.endswith(f".{name}")
+
+
+def _names(value: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise AdapterError(f"{name} is not a list of names")
+    return tuple(value)
+
+
+def _rank(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_RANK:
+        raise AdapterError(f"{name} is {value!r}, a rank is a number from 1 to {MAX_RANK}")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise AdapterError(f"{name} is {value!r}, not a finite number")
+    return float(value)

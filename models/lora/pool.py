@@ -1,0 +1,105 @@
+"""The adapters of one engine, by name, in the form of its model.
+
+pool = AdapterPool(lambda adapter: load_adapter(model, adapter), limit=32)
+pool.add("anna", adapter)
+pool.get("anna")            # for one request; it keeps what it has when the name goes
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from engine.errors import RequestError
+from models.lora.adapter import Adapter, AdapterError
+from models.lora.rows import LoadedAdapter
+
+MAX_NAME_CHARACTERS = 100
+
+
+@dataclass(frozen=True)
+class AdapterInfo:
+    """What is told of an adapter."""
+
+    name: str
+    digest: str
+    rank: int
+    num_layers: int
+    num_parameters: int
+    base: str
+    enabled: bool
+
+
+class AdapterPool:
+    """Safe to call from several threads.
+
+    Args:
+        load: puts an adapter into the form of the model. Raises RequestError where that form takes none.
+        limit: of adapters at once.
+    """
+
+    def __init__(self, load: Callable[[Adapter], LoadedAdapter], limit: int) -> None:
+        self._load, self._limit = load, limit
+        self._lock = threading.Lock()
+        self._adapters: dict[str, tuple[AdapterInfo, LoadedAdapter]] = {}
+
+    def add(self, name: str, adapter: Adapter) -> AdapterInfo:
+        """Replaces one of the same name. Raises AdapterError, RequestError."""
+        if not 0 < len(name) <= MAX_NAME_CHARACTERS:
+            raise AdapterError(f"an adapter's name has 1 to {MAX_NAME_CHARACTERS} characters")
+        loaded = self._load(adapter)
+        info = AdapterInfo(
+            name,
+            adapter.digest,
+            adapter.rank,
+            len(adapter.layers),
+            adapter.num_parameters,
+            adapter.base,
+            True,
+        )
+        with self._lock:
+            if name not in self._adapters and len(self._adapters) >= self._limit:
+                raise AdapterError(f"{len(self._adapters)} adapters are loaded, the limit is {self._limit}")
+            self._adapters[name] = info, loaded
+        return info
+
+    def remove(self, name: str) -> bool:
+        """False when there is none of that name. Requests that have it go on with it."""
+        with self._lock:
+            return self._adapters.pop(name, None) is not None
+
+    def clear(self) -> None:
+        with self._lock:
+            self._adapters.clear()
+
+    def enable(self, enabled: bool, name: str | None = None) -> None:
+        """Switch one, or all. Raises RequestError for an unknown name."""
+        with self._lock:
+            if name is not None:
+                self._found(name)
+            for key, (info, loaded) in self._adapters.items():
+                if name in (None, key):
+                    self._adapters[key] = replace(info, enabled=enabled), loaded
+
+    def listed(self) -> list[AdapterInfo]:
+        with self._lock:
+            return [info for info, _ in self._adapters.values()]
+
+    def usable(self, name: str) -> bool:
+        """Whether there is one of that name, and it is enabled."""
+        with self._lock:
+            return name in self._adapters and self._adapters[name][0].enabled
+
+    def get(self, name: str) -> LoadedAdapter:
+        """Raises RequestError where there is none of that name, or it is switched off."""
+        with self._lock:
+            info, loaded = self._found(name)
+        if not info.enabled:
+            raise RequestError(f"adapter {name!r} is switched off", param="adapter", code="adapter_disabled")
+        return loaded
+
+    def _found(self, name: str) -> tuple[AdapterInfo, LoadedAdapter]:
+        if name not in self._adapters:
+            raise RequestError(f"adapter {name!r} is unknown", param="adapter", code="unknown_adapter")
+        return self._adapters[name]
