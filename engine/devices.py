@@ -11,6 +11,7 @@ the current one, which is the first GPU in a thread that has not chosen.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext, suppress
+from importlib.util import find_spec
 
 import torch
 
@@ -45,6 +46,12 @@ def select_device(device: str) -> torch.device:
     if chosen.type == "cuda" and chosen.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return chosen
+
+
+def runs_triton(device: torch.device) -> bool:
+    """Whether forms of a model that are Triton kernels run on `device`: on CUDA where Triton is, which not
+    every system has."""
+    return device.type == "cuda" and find_spec("triton") is not None
 
 
 def default_dtype(device: torch.device) -> torch.dtype:

@@ -12,7 +12,7 @@ A model layer sees none of that: it is handed a `PagedAttention` and calls `atte
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -21,6 +21,14 @@ from engine.kv_cache.pool import KVPool
 
 Rope = tuple[Tensor, Tensor]
 """Cosines and sines for every query of a step, fp32 [T, 1, D] as `LongRope.cos_sin` gives them."""
+
+
+class HeadNorms(NamedTuple):
+    """Root-mean-square norms of queries and keys, head by head, before they are rotated: weights [D]."""
+
+    q: Tensor
+    k: Tensor
+    eps: float
 
 
 @dataclass
@@ -85,11 +93,13 @@ class AttentionBackend(Protocol):
     Attributes:
         capturable: whether `buffers` works, that is whether `forward` can be part of a CUDA graph.
         rotates: whether `forward` rotates queries and keys as it loads them, which costs less than before.
+        normalises: whether it normalises those of decodes, too.
     """
 
     name: str
     capturable: bool
     rotates: bool
+    normalises: bool
 
     def supports(
         self, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
@@ -116,7 +126,14 @@ class AttentionBackend(Protocol):
         """
 
     def forward(
-        self, q: Tensor, k: Tensor, v: Tensor, kv_cache: Tensor, metadata: Any, rope: Rope | None = None
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        kv_cache: Tensor,
+        metadata: Any,
+        rope: Rope | None = None,
+        norms: HeadNorms | None = None,
     ) -> Tensor:
         """Stores k, v and attends causally, the last query of a row seeing the whole context of that row.
 
@@ -126,6 +143,7 @@ class AttentionBackend(Protocol):
             kv_cache: one layer of the pool, [2, num_blocks, block_size, Hkv, D]; written in place.
             metadata: what `plan` returned for this step.
             rope: rotates q, and k before it is stored, as `apply_rotary` does.
+            norms: of q, and of k before it is stored; only of a step of decodes, where `normalises` holds.
 
         Returns: [T, Hq, D].
         """
@@ -136,14 +154,24 @@ class PagedAttention:
 
     Attributes:
         rotates: see `AttentionBackend`.
+        normalises: whether norms may be given in this step.
     """
 
     def __init__(self, backend: AttentionBackend, kv_pool: KVPool, metadata: Any) -> None:
         self.rotates = backend.rotates
+        self.normalises = backend.normalises and metadata.shape.num_chunk_tokens == 0
         self._forward = backend.forward
         self._layer = kv_pool.layer
         self._metadata = metadata
 
-    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor, rope: Rope | None = None) -> Tensor:
+    def __call__(
+        self,
+        layer: int,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        rope: Rope | None = None,
+        norms: HeadNorms | None = None,
+    ) -> Tensor:
         """Stores k, v [T, Hkv, D] in cache layer `layer`; returns the attention of q, [T, Hq, D]."""
-        return self._forward(q, k, v, self._layer(layer), self._metadata, rope)
+        return self._forward(q, k, v, self._layer(layer), self._metadata, rope, norms)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.attention.backend import AttentionBatch, Rope, StepShape
+from engine.attention.backend import AttentionBatch, HeadNorms, Rope, StepShape
 from engine.attention.metadata import PagedMetadata
 from engine.errors import EngineError
 from engine.layers.rotary import apply_rotary
@@ -29,17 +29,19 @@ FLASH_MIN_QUERIES = 2
 
 @dataclass(frozen=True)
 class Tokens:
-    """Queries [T, Hq, D], keys and values [T, Hkv, D], and what is to rotate them (where a backend does)."""
+    """Queries [T, Hq, D], keys and values [T, Hkv, D], and what is to normalise and to rotate them (where a
+    backend does)."""
 
     q: Tensor
     k: Tensor
     v: Tensor
     rope: Rope | None = None
+    norms: HeadNorms | None = None
 
     def part(self, begin: int, end: int) -> Tokens:
         """Tokens begin to end."""
         rope = self.rope and (self.rope[0][begin:end], self.rope[1][begin:end])
-        return Tokens(self.q[begin:end], self.k[begin:end], self.v[begin:end], rope)
+        return Tokens(self.q[begin:end], self.k[begin:end], self.v[begin:end], rope, self.norms)
 
 
 class PagedBackend(ABC):
@@ -53,6 +55,7 @@ class PagedBackend(ABC):
     name: str
     capturable = True
     rotates = False
+    normalises = False
 
     def __init__(self, device: torch.device | str, dtype: torch.dtype, block_size: int) -> None:
         self._device, self._dtype, self._block_size = torch.device(device), dtype, block_size
@@ -90,15 +93,18 @@ class PagedBackend(ABC):
         kv_cache: Tensor,
         metadata: PagedMetadata,
         rope: Rope | None = None,
+        norms: HeadNorms | None = None,
     ) -> Tensor:
         """See `AttentionBackend.forward`."""
         shape = metadata.shape
         if len(q) != shape.num_tokens:
             raise EngineError(f"{len(q)} queries for a step of {shape.num_tokens}")
+        if norms is not None and (shape.num_chunk_tokens or not self.normalises):
+            raise EngineError(f"{self.name} attention normalises no heads of {shape}")
         if rope is not None and not self.rotates:
             q, k, rope = apply_rotary(q, *rope), apply_rotary(k, *rope), None
         q, k, v = (part if part.stride(-1) == 1 else part.contiguous() for part in (q, k, v))
-        tokens, out = Tokens(q, k, v, rope), torch.empty(q.shape, dtype=q.dtype, device=q.device)
+        tokens, out = Tokens(q, k, v, rope, norms), torch.empty(q.shape, dtype=q.dtype, device=q.device)
         split = shape.num_decodes
         if split:
             self.decode(tokens.part(0, split), kv_cache, metadata, out[:split])

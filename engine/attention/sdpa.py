@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.attention.backend import AttentionBatch, Rope, StepShape
+from engine.attention.backend import AttentionBatch, HeadNorms, Rope, StepShape
 from engine.errors import EngineError
 from engine.layers.rotary import apply_rotary
 from engine.staging import upload
@@ -78,6 +78,7 @@ class SDPABackend:
     name = "sdpa"
     capturable = False
     rotates = False
+    normalises = False
 
     def __init__(self, device: torch.device | str, dtype: torch.dtype, block_size: int) -> None:
         self._device = torch.device(device)
@@ -158,6 +159,7 @@ class SDPABackend:
         kv_cache: Tensor,
         metadata: SDPAMetadata,
         rope: Rope | None = None,
+        norms: HeadNorms | None = None,
     ) -> Tensor:
         """Stores k, v [T, Hkv, D] into `kv_cache`, attends q [T, Hq, D]; see `AttentionBackend.forward`."""
         if rope is not None:

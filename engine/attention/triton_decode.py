@@ -86,9 +86,21 @@ def _accumulate(
     return raised, total * decay + tl.sum(weights, 1), output
 
 
-@triton.jit(do_not_specialize=["table_width"])
+@triton.jit
+def _normalised(a, b, norm, same, in_half, eps, HALF: tl.constexpr):
+    """Halves a and b of heads, each head normalised: fp32."""
+    a, b = a.to(tl.float32), b.to(tl.float32)
+    of_a = tl.load(lanes(norm, same), mask=in_half, other=0.0).to(tl.float32)
+    of_b = tl.load(lanes(norm + HALF, same), mask=in_half, other=0.0).to(tl.float32)
+    squares = tl.sum(tl.sum(tl.sum(a * a + b * b, 4), 3), 0)
+    inverse = _beside(tl.rsqrt(squares / (2 * HALF) + eps))
+    return a * inverse * of_a, b * inverse * of_b
+
+
+@triton.jit(do_not_specialize=["table_width", "eps"])
 def decode_kernel(
-    q, k, v, cache, out, partial, partial_lse, tables, contexts, cos, sin, table_width, scale,
+    q, k, v, cache, out, partial, partial_lse, tables, contexts, cos, sin, q_norm, k_norm, eps, table_width,
+    scale,
     q_token, q_head, k_token, k_head, v_token, v_head, side,
     BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HALF: tl.constexpr,
     SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_HALF: tl.constexpr,
@@ -138,6 +150,9 @@ def decode_kernel(
         s = factors(sin + row * 2 * HALF, single // 8, single < 8, HALF, 1, CHUNKS)
     if FENCE:
         load_before_computing()
+    if q_norm is not None:
+        q_a, q_b = _normalised(q_a, q_b, q_norm, same, in_half, eps, HALF)
+        new_a, new_b = _normalised(new_a, new_b, k_norm, same, in_half, eps, HALF)
     if cos is not None:
         q_a, q_b = rotated(q_a, q_b, c, s)
         new_a, new_b = rotated(new_a, new_b, c, s)

@@ -58,6 +58,7 @@ class TritonBackend(PagedBackend):
 
     name = "triton"
     rotates = True
+    normalises = True
 
     def __init__(
         self,
@@ -101,8 +102,8 @@ class TritonBackend(PagedBackend):
         rows, group, options = step.decodes, num_heads // num_kv_heads, launch_options(q.device)
         kernel_on(q.device, decode_kernel)[(num_rows, num_kv_heads, splits)](
             q, k, v, cache, out, partial, partial_lse, rows.block_tables, rows.context_lens,
-            *_factors(tokens), rows.block_tables.stride(0), LOG2_E / math.sqrt(head_dim),
-            *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
+            *_factors(tokens), *(tokens.norms or (None, None, 0.0)), rows.block_tables.stride(0),
+            LOG2_E / math.sqrt(head_dim), *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
             BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
             SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
             BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), OPERAND=self._operand,

@@ -1,4 +1,4 @@
-"""Rotary embedding of queries and keys where the product that made them left them.
+"""Norms and rotary embedding of queries and keys where the product that made them left them.
 
 The rotation is that of `engine.layers.rotary.apply_rotary`: with the halves a and b of a head,
 a' = a cos - b sin and b' = b cos + a sin, computed in fp32.
@@ -10,18 +10,20 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.attention.backend import HeadNorms, Rope
 from engine.kernels.launch import kernel_on, launch_options
 
 _HEADS_PER_PROGRAM = 8
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["eps"])
 def rotary_kernel(
-    heads, cos, sin, token_stride,
-    HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK_HEADS: tl.constexpr, BLOCK_HALF: tl.constexpr,
-    PDL: tl.constexpr,
+    heads, cos, sin, q_norm, k_norm, eps, token_stride,
+    HEADS: tl.constexpr, QUERIES: tl.constexpr, HALF: tl.constexpr, BLOCK_HEADS: tl.constexpr,
+    BLOCK_HALF: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Program (token, block) rotates BLOCK_HEADS heads of one token in place."""
+    """Program (token, block) normalises (where there are norms) and rotates (where there are cosines)
+    BLOCK_HEADS heads of one token in place; the first QUERIES heads by the norm of queries."""
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     token = tl.program_id(0).to(tl.int64)
@@ -33,22 +35,45 @@ def rotary_kernel(
     factor = token * (2 * HALF) + HALF + element
     if PDL:
         tl.extra.cuda.gdc_wait()
-    c = tl.load(cos + factor, mask=in_head, other=0.0)[None, :]
-    s = tl.load(sin + factor, mask=in_head, other=0.0)[None, :]
     a = tl.load(first, mask=mask, other=0.0).to(tl.float32)
     b = tl.load(first + HALF, mask=mask, other=0.0).to(tl.float32)
-    tl.store(first, (a * c - b * s).to(heads.dtype.element_ty), mask=mask)
-    tl.store(first + HALF, (b * c + a * s).to(heads.dtype.element_ty), mask=mask)
+    if q_norm is not None:
+        is_query = (head < QUERIES)[:, None]
+        q_a, k_a = _half(q_norm, element, in_head), _half(k_norm, element, in_head)
+        q_b, k_b = _half(q_norm + HALF, element, in_head), _half(k_norm + HALF, element, in_head)
+        inverse = tl.rsqrt(tl.sum(a * a + b * b, 1) / (2 * HALF) + eps)[:, None]
+        a *= inverse * tl.where(is_query, q_a, k_a)
+        b *= inverse * tl.where(is_query, q_b, k_b)
+    if cos is not None:
+        c = tl.load(cos + factor, mask=in_head, other=0.0)[None, :]
+        s = tl.load(sin + factor, mask=in_head, other=0.0)[None, :]
+        a, b = a * c - b * s, b * c + a * s
+    tl.store(first, a.to(heads.dtype.element_ty), mask=mask)
+    tl.store(first + HALF, b.to(heads.dtype.element_ty), mask=mask)
 
 
-def rotate_(qkv: Tensor, num_heads: int, head_dim: int, cos: Tensor, sin: Tensor) -> None:
-    """Rotates the first `num_heads` heads of every token of qkv [T, C] in place.
+@triton.jit
+def _half(norm, element, in_head):
+    """Half of the weights of a norm, beside heads."""
+    return tl.load(norm + element, mask=in_head, other=0.0).to(tl.float32)[None, :]
 
-    cos, sin: fp32 [T, 1, head_dim] of `LongRope.cos_sin`. The last dimension of qkv must be contiguous.
+
+def rotate_(
+    qkv: Tensor,
+    num_heads: int,
+    head_dim: int,
+    rope: Rope | None,
+    norms: HeadNorms | None = None,
+    num_queries: int = 0,
+) -> None:
+    """Normalises and rotates the first `num_heads` heads of every token of qkv [T, C] in place.
+
+    rope: fp32 [T, 1, head_dim] of `LongRope.cos_sin`. num_queries: how many of the heads are queries, which
+    `norms` asks for. The last dimension of qkv must be contiguous.
     """
     block = min(_HEADS_PER_PROGRAM, triton.next_power_of_2(num_heads))
     kernel_on(qkv.device, rotary_kernel)[(len(qkv), triton.cdiv(num_heads, block))](
-        qkv, cos, sin, qkv.stride(0),
-        HEADS=num_heads, HALF=head_dim // 2, BLOCK_HEADS=block,
+        qkv, *(rope or (None, None)), *(norms or (None, None, 0.0)), qkv.stride(0),
+        HEADS=num_heads, QUERIES=num_queries, HALF=head_dim // 2, BLOCK_HEADS=block,
         BLOCK_HALF=triton.next_power_of_2(head_dim // 2), num_warps=2, **launch_options(qkv.device),
     )  # fmt: skip

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.attention import PagedAttention
+from engine.attention.backend import HeadNorms
 from engine.kernels.activation import silu_mul
 from engine.kernels.add_and_norm import add_and_norm
 from engine.kernels.halved_linear import halved_linear, paying_rows
@@ -80,7 +81,10 @@ class FusedLayer(nn.Module):
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
-        self.head_norms = (attention.q_norm, attention.k_norm) if attention.qk_norm else None
+        self.head_norms = None
+        if attention.qk_norm:
+            q_norm, k_norm = attention.q_norm, attention.k_norm
+            self.head_norms = HeadNorms(q_norm.weight, k_norm.weight, q_norm.eps)
         self.input_layernorm = FusedRMSNorm(layer.input_layernorm)
         self.post_attention_layernorm = FusedRMSNorm(layer.post_attention_layernorm)
         self.qkv, self.output = attention.qkv_proj.weight, attention.o_proj.weight
@@ -120,28 +124,34 @@ class FusedLayer(nn.Module):
 
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
-        if self.head_norms is not None:
-            qkv = self._with_head_norms(qkv, *self.head_norms)
-        if attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim):
+        norms, paged = self.head_norms, isinstance(attention, PagedAttention)
+        in_rows = (
+            attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim)
+        )
+        rotates = in_rows or (paged and attention.rotates)
+        if norms is not None and not (paged and attention.normalises):
+            self._rotate(qkv, rope, norms)
+            rope, norms = None, None
+        elif rope is not None and not rotates:
+            self._rotate(qkv, rope, None)
+            rope = None
+        if in_rows:
             return row_attention(qkv, self.num_heads, self.num_kv_heads, rope, keep)
-        rotates = isinstance(attention, PagedAttention) and attention.rotates
-        if rope is not None and not rotates:
-            rotated = self.num_heads + self.num_kv_heads
-            cos, sin = (factor.expand(*qkv.shape[:-1], -1, -1).flatten(0, -3) for factor in rope)
-            rotate_(qkv.view(-1, qkv.shape[-1]), rotated, self.head_dim, cos, sin)
         heads = qkv.unflatten(-1, (-1, self.head_dim))
         q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
         if keep is not None:
             q = q[..., keep, :, :]
-        if rotates:
-            return attention(self.layer, q, k, v, rope).flatten(-2)
+        if paged:
+            return attention(self.layer, q, k, v, rope, norms).flatten(-2)
         return attention(self.layer, q, k, v).flatten(-2)
 
-    def _with_head_norms(self, qkv: Tensor, q_norm: RMSNorm, k_norm: RMSNorm) -> Tensor:
-        """Queries and keys of qkv [..., C] normalised head by head."""
-        heads = qkv.unflatten(-1, (-1, self.head_dim))
-        q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
-        return torch.cat([q_norm(q), k_norm(k), v], dim=-2).flatten(-2)
+    def _rotate(self, qkv: Tensor, rope: CosSin | None, norms: HeadNorms | None) -> None:
+        """Queries and keys of qkv [..., C] in place: normalised, then rotated."""
+        if rope is not None:
+            cos, sin = rope
+            rope = tuple(part.expand(*qkv.shape[:-1], -1, -1).flatten(0, -3) for part in (cos, sin))
+        heads = self.num_heads + self.num_kv_heads
+        rotate_(qkv.view(-1, qkv.shape[-1]), heads, self.head_dim, rope, norms, self.num_heads)
 
     def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:
         rows = x.view(-1, x.shape[-1])

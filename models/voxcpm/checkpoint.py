@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from engine.devices import default_dtype, select_device
+from engine.devices import default_dtype, runs_triton, select_device
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
@@ -28,7 +28,6 @@ from models.revision import revision_of
 from models.transformer.packed import pack_model
 from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.fused import served
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.tokenizer import TextTokenizer
@@ -162,7 +161,7 @@ def load_checkpoint(
 
 def _suit(model: VoxCPMModel, device: torch.device) -> None:
     """Give `model` the form of its layers that is fastest on `device`."""
-    if served(device):
+    if runs_triton(device):
         from models.voxcpm.fused.model import fuse_model
 
         fuse_model(model)

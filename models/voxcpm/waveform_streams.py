@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from engine.devices import runs_triton
+from engine.programs.slots import Slots
 from engine.sequence import Sequence
 from engine.side_stream import SideStream
 from engine.staging import upload
 from models.voxcpm.audio_vae import AudioVAE
-from models.voxcpm.fused import served
 from models.voxcpm.prompt import key_patches, trailing_patches
 from models.voxcpm.streaming_vae import StreamingDecoder
 
 
-class WaveformStreams:
-    """Assigns sequences to slots.
-
-    A sequence keeps its slot between its steps. When all are taken, the one that was used longest ago
-    gives way; its state is computed again from its last patches should it come back. One slot more,
-    `spare_slot`, belongs to nobody: what rows without a sequence compute goes there.
+class WaveformStreams(Slots):
+    """Slots for streams; the state of one that had to give way is computed again from its last patches should
+    it come back.
 
     `latents` is read and written in order with the language models, everything of `decoder` in order with
     `side`, which may be behind. So a slot can be taken by another sequence at once: on either stream whatever
@@ -36,22 +32,16 @@ class WaveformStreams:
     """
 
     def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
+        super().__init__(num_slots)
         self._device = next(vae.parameters()).device
         self.side = SideStream(self._device, "audio")
         self.side.follow()
         with self.side.on():
             self.decoder = streaming_decoder(vae, num_slots + 1)
-        self.spare_slot = num_slots
         self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim
         self.latents = torch.zeros(num_slots + 1, patch_size, self._feat_dim, device=self._device)
-        self._free = list(range(num_slots))
-        self._slots: OrderedDict[str, int] = OrderedDict()
         self._context_patches = context_patches
         self._replay_patches = self.decoder.replay_patches(patch_size)
-
-    def __contains__(self, sequence: Sequence) -> bool:
-        """Whether the sequence has a slot at present."""
-        return sequence.request_id in self._slots
 
     def decode(self, sequences: list[Sequence], patches: Tensor) -> Tensor:
         """The audio of one new patch of each sequence: patches [N, P, D] -> [N, patch_samples]."""
@@ -73,19 +63,13 @@ class WaveformStreams:
 
     def places(self, sequences: list[Sequence]) -> tuple[list[int], list[int]]:
         """The slot of each sequence, and which of them must be cleared to be ready for its next patch."""
-        for sequence in sequences:
-            if sequence.request_id in self._slots:
-                self._slots.move_to_end(sequence.request_id)
-        slots, fresh = [], []
-        for sequence in sequences:
-            slot = self._slots.get(sequence.request_id)
-            if slot is None:
-                slot = self._assign(sequence)
-                if isinstance(sequence.token_ids[-1], bytes):
-                    self._start(slot, sequence)
-                else:
-                    fresh.append(slot)
-            slots.append(slot)
+        slots, new = self.find(sequences)
+        fresh = []
+        for index in new:
+            if isinstance(sequences[index].token_ids[-1], bytes):
+                self._start(slots[index], sequences[index])
+            else:
+                fresh.append(slots[index])
         return slots, fresh
 
     @torch.inference_mode()
@@ -110,17 +94,6 @@ class WaveformStreams:
             for count in range(1, self._replay_patches + 1):
                 self.decoder.start(self.spare_slot, torch.zeros(count, *patch, device=self._device))
 
-    def release(self, sequence: Sequence) -> None:
-        """Nothing more will be asked for this sequence."""
-        slot = self._slots.pop(sequence.request_id, None)
-        if slot is not None:
-            self._free.append(slot)
-
-    def _assign(self, sequence: Sequence) -> int:
-        slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
-        self._slots[sequence.request_id] = slot
-        return slot
-
     def _start(self, slot: int, sequence: Sequence) -> None:
         """Rebuild from the patches before the new one that its waveform depends on, prompt included."""
         limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
@@ -134,7 +107,7 @@ class WaveformStreams:
 
 def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:
     """The form of the decoder that is fast on the device of `vae`."""
-    if not served(next(vae.parameters()).device):
+    if not runs_triton(next(vae.parameters()).device):
         return StreamingDecoder(vae, num_slots)
     from models.voxcpm.fused.vae import FusedDecoder
 

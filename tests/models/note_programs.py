@@ -64,7 +64,7 @@ def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object) -> None:
 
 def take_other_steps(programs: StepPrograms) -> None:
     """As for requests with `inference_timesteps` of their own."""
-    for _, program in itertools.chain(*programs._patches.values()):
+    for program in itertools.chain(*programs._patches.values()):
         for num_steps in OTHER_STEPS:
             program.compute(num_steps)
 
@@ -82,8 +82,8 @@ def main() -> None:
     decoder = mock.patch.dict(FusedDecoder.__init__.__kwdefaults__, processors=PROCESSORS)
     with (
         decoder,
-        mock.patch.object(checkpoint, "served", fused),
-        mock.patch.object(waveform_streams, "served", fused),
+        mock.patch.object(checkpoint, "runs_triton", fused),
+        mock.patch.object(waveform_streams, "runs_triton", fused),
         mock.patch.object(launch, "pdl", fused),
         mock.patch.object(triton_paged.TritonBackend, "supports", mock.Mock(return_value=None)),
         mock.patch.object(VoxCPMRunner, "prepare", note),

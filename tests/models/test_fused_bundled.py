@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import models.voxcpm
+from engine.devices import runs_triton
 from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm import fused as fused_package
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.fused import served
 from models.voxcpm.fused.linear import FusedLinear
 from models.voxcpm.fused.model import fuse_model
 from models.voxcpm.model import VoxCPMModel
@@ -35,9 +35,9 @@ def both() -> Models:
 
 
 def test_the_forms_want_triton_and_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert served(torch.device("cuda")) and not served(torch.device("cpu"))
+    assert runs_triton(torch.device("cuda")) and not runs_triton(torch.device("cpu"))
     monkeypatch.setattr(fused_package, "find_spec", lambda name: None)
-    assert not served(torch.device("cuda"))
+    assert not runs_triton(torch.device("cuda"))
 
 
 @pytest.mark.parametrize("rows", [1, 22])

@@ -8,7 +8,7 @@ last one in a stream's place, and audio from all patches that its place has seen
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
+from engine.programs.slots import Slots
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from models.voxcpm.programs.language_program import LanguageRow
@@ -50,10 +51,9 @@ class Streams(WaveformStreams):
     """Places of the real ones; a place is its last patch, and all that was decoded in it."""
 
     def __init__(self, num_slots: int) -> None:
-        self.spare_slot = num_slots
+        Slots.__init__(self, num_slots)
         self.last = [b"nobody's"] * (num_slots + 1)
         self.heard: list[list[bytes]] = [[b"nobody's"] for _ in self.last]
-        self._free, self._slots = list(range(num_slots)), OrderedDict()
 
     def slots(self, sequences: list[Sequence]) -> list[int]:
         slots, fresh = self.places(sequences)

@@ -16,6 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.cuda_graphs import batch_sizes
+from engine.sequence import Sequence
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.patch_program import Launched, PatchProgram
@@ -174,12 +175,14 @@ def test_who_waits_for_its_turn_loses_nothing(
     """With fewer places in a step than streams, what was computed ahead is kept for its turn."""
     whole = run(make_engine(), *requests()[:3])
     placed: list[str] = []
-    assign = WaveformStreams._assign
-    monkeypatch.setattr(
-        WaveformStreams,
-        "_assign",
-        lambda self, sequence: placed.append(sequence.request_id) or assign(self, sequence),
-    )
+    find = WaveformStreams.find
+
+    def noted(streams: WaveformStreams, sequences: list[Sequence]) -> tuple[list[int], list[int]]:
+        slots, new = find(streams, sequences)
+        placed.extend(sequences[index].request_id for index in new)
+        return slots, new
+
+    monkeypatch.setattr(WaveformStreams, "find", noted)
     outputs = run(programs(max_decodes=1), *requests()[:3])
     for name, clips in whole.items():
         assert_close(latents(outputs[name]), latents(clips), 1e-5)

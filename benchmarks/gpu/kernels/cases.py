@@ -134,7 +134,7 @@ class Parts(Inputs):
         rope = self.rope(tokens)
 
         def fused(qkv: Tensor) -> Tensor:
-            rotate_(qkv.flatten(1), rotated, qkv.shape[-1], *rope)
+            rotate_(qkv.flatten(1), rotated, qkv.shape[-1], rope)
             return qkv[:, :rotated]
 
         def plain(modules: Modules, qkv: Tensor) -> Tensor:

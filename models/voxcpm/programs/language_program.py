@@ -23,9 +23,9 @@ from torch import Tensor
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
 from engine.cuda_graphs import Compute
 from engine.kv_cache.pool import KVPool
+from engine.programs.inputs import Fields, Inputs
 from engine.staging import Mark
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.programs.inputs import Fields, Inputs
 from models.voxcpm.prompt import key_patches
 from models.voxcpm.waveform_streams import WaveformStreams
 

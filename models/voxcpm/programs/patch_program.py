@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from engine.cuda_graphs import Compute
+from engine.programs.inputs import Fields, Inputs
 from engine.staging import HostCopy
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.programs.inputs import Fields, Inputs
 from models.voxcpm.programs.language_program import Conditions
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.waveform_streams import WaveformStreams

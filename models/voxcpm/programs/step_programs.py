@@ -9,7 +9,6 @@ than that of the programs is computed at the same addresses, but unrecorded.
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -17,6 +16,7 @@ from typing import TypeVar
 from engine.attention import StepShape
 from engine.cuda_graphs import GraphRecorder, batch_sizes
 from engine.errors import EngineError
+from engine.programs.catalogue import Rooms, Sizes
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageShape
 from models.voxcpm.programs.patch_program import PatchProgram
 from models.voxcpm.programs.waveform_programs import PatchShape
@@ -91,87 +91,59 @@ class StepPrograms:
         report: Report = lambda share: None,
     ) -> None:
         self.num_steps = plan.num_steps
-        self._decodes: dict[int, list[tuple[int, LanguageProgram]]] = {}
-        self._chunks: dict[bool, list[LanguageProgram]] = {False: [], True: []}
-        self._patches: dict[bool, list[tuple[int, PatchProgram]]] = {False: [], True: []}
+        self._decodes: dict[int, Sizes[LanguageProgram]] = {}
+        """By the longest context that they have room for, rising."""
+        self._chunks: dict[bool, Rooms[LanguageProgram]] = {False: Rooms(), True: Rooms()}
+        self._patches: dict[bool, Sizes[PatchProgram]] = {False: Sizes(), True: Sizes()}
+        for context in plan.contexts:
+            self._decodes[context] = Sizes()
         languages, patches = plan.language_shapes(), plan.patch_shapes()
         count = len(languages) + len(patches)
         for done, shape in enumerate(languages, start=1):
             self._keep(_recorded(build_language(shape), recorder))
             report(done / count)
         for done, shape in enumerate(patches, start=len(languages) + 1):
-            program = _recorded(build_patch(shape), recorder)
-            bisect.insort(self._patches[shape.begins], (shape.rows, program), key=lambda entry: entry[0])
+            self._patches[shape.begins].add(shape.rows, _recorded(build_patch(shape), recorder))
             report(done / count)
 
     def _keep(self, program: LanguageProgram) -> None:
         attention = program.shape.attention
         if attention.num_decodes:
-            rows = self._decodes.setdefault(attention.max_context, [])
-            bisect.insort(rows, (attention.num_decodes, program), key=lambda entry: entry[0])
+            self._decodes[attention.max_context].add(attention.num_decodes, program)
         else:
-            bisect.insort(self._chunks[program.shape.chunk_audio], program, key=_room)
+            room = attention.num_chunks, attention.num_chunk_tokens
+            self._chunks[program.shape.chunk_audio].add(room, program)
 
     def for_decodes(self, count: int, longest_context: int) -> LanguageProgram | None:
         """The smallest program with room for so many decodes."""
-        for context in sorted(self._decodes):
-            if longest_context <= context and (program := _smallest(self._decodes[context], count)):
+        for context, programs in self._decodes.items():
+            if longest_context <= context and (program := programs.smallest(count)):
                 return program
         return None
 
     def for_chunks(self, count: int, tokens: int, has_audio: bool) -> LanguageProgram | None:
         """The smallest program with room for so many chunks of prompts, `tokens` positions in all."""
-        for program in self._chunks[has_audio]:
-            chunks, positions = _room(program)
-            if count <= chunks and tokens <= positions:
-                return program
-        return None
+        return self._chunks[has_audio].smallest(count, tokens)
 
     def for_patches(self, count: int, begins: bool) -> PatchProgram:
         """The smallest program with room for the patches of so many decodes, or (`begins`) chunks.
 
         There is one for whatever the other methods return a program for.
         """
-        program = _smallest(self._patches[begins], count)
+        program = self._patches[begins].smallest(count)
         if program is None:
             raise EngineError(f"no program makes {count} patches at once")
         return program
 
     def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[LanguageProgram, int]]:
-        """Programs for chunks of these lengths in turn, and how many each takes: as many as fit.
-
-        No length may be above `longest_chunk`.
-        """
-        packed: list[tuple[LanguageProgram, int]] = []
-        count = tokens = 0
-        for length in lengths:
-            larger = self.for_chunks(count + 1, tokens + length, has_audio)
-            if larger is None:
-                count = tokens = 0
-                larger = self.for_chunks(1, length, has_audio)
-            elif count:
-                packed.pop()
-            count, tokens = count + 1, tokens + length
-            packed.append((larger, count))
-        return packed
+        """See `Rooms.pack`."""
+        return self._chunks[has_audio].pack(lengths)
 
     def longest_chunk(self, has_audio: bool) -> int:
         """Positions of the longest chunk that a program takes."""
-        return max(
-            (program.shape.attention.num_chunk_tokens for program in self._chunks[has_audio]), default=0
-        )
+        return self._chunks[has_audio].longest_chunk
 
 
 def _recorded(program: Program, recorder: GraphRecorder) -> Program:
     program.use(recorder.record(program.compute))
     return program
-
-
-def _room(program: LanguageProgram) -> tuple[int, int]:
-    """Chunks and their positions in all."""
-    return program.shape.attention.num_chunks, program.shape.attention.num_chunk_tokens
-
-
-def _smallest(programs: list[tuple[int, Program]], size: int) -> Program | None:
-    place = bisect.bisect_left(programs, size, key=lambda entry: entry[0])
-    return programs[place][1] if place < len(programs) else None

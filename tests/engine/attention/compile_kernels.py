@@ -26,7 +26,10 @@ DECODE = {
 }  # fmt: skip
 WARP = {"num_warps": 1, "num_stages": 1}
 INTS = {"tables", "contexts", "cu_queries", "slots"}
-POINTERS = INTS | {"q", "k", "v", "cache", "out", "partial", "partial_lse", "cos", "sin"}
+POINTERS = INTS | {
+    "q", "k", "v", "cache", "out", "partial", "partial_lse", "cos", "sin", "q_norm", "k_norm"
+}  # fmt: skip
+WITHOUT_NORMS = {"q_norm": None, "k_norm": None}
 
 
 def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ...] = ()) -> None:
@@ -37,7 +40,7 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ..
             return "constexpr"
         if name in POINTERS:
             return "*i32" if name in INTS else "*fp32" if name in single else "*bf16"
-        return "fp32" if name == "scale" else "i32"
+        return "fp32" if name in ("scale", "eps") else "i32"
 
     names = kernel.arg_names
     values = {(names.index(name),): value for name, value in constants.items()}
@@ -55,7 +58,9 @@ def main() -> None:
     compile_kernel(kernels.store_kernel, {"KV_HEADS": 2, "HEAD_DIM": 128, "BLOCK": 256}, single)
     for splits in (1, 16):
         constants = {**DECODE, **operand, "SPLITS": splits}
-        compile_kernel(triton_decode.decode_kernel, constants, single if splits > 1 else single[:2])
+        fp32 = single if splits > 1 else single[:2]
+        compile_kernel(triton_decode.decode_kernel, {**constants, **WITHOUT_NORMS}, fp32)
+        compile_kernel(triton_decode.decode_kernel, constants, fp32)
     combine = {"HEADS": 16, "HEAD_DIM": 128, "SPLITS": 16, "BLOCK_N": 32, "BLOCK_D": 128, "COMBINED": 8}
     compile_kernel(triton_decode.combine_kernel, {**combine, "PDL": True}, single)
     prefill = {**LAYOUT, **operand, "BLOCK_Q": 8, "BLOCK_M": 64, "BLOCK_R": 4}

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.attention import AttentionBackend, AttentionBatch, StepShape
+from engine.attention.backend import HeadNorms
 from engine.attention.measure import captured
 from engine.attention.sdpa import SDPABackend
 from engine.layers.rotary import apply_rotary
@@ -150,6 +152,22 @@ def check_rotation(backend: AttentionBackend, case: Case, device: torch.device) 
     actual = backend.forward(world.q, world.k, world.v, world.cache, backend.plan(world.batch), rope)
     tolerance = TOLERANCE[case.dtype]
     for found, wanted in ((actual, expected), (world.cache, rotated.cache)):
+        torch.testing.assert_close(found, wanted, atol=tolerance, rtol=tolerance, equal_nan=True)
+
+
+def check_head_norms(backend: AttentionBackend, case: Case, device: torch.device) -> None:
+    """Queries and keys of decodes that the backend normalises are those that were normalised before."""
+    case = replace(case, rows=tuple((start, 1) for start, _ in case.rows))
+    world, normalised = World(case, device), World(case, device)
+    shape, eps = (case.head_dim,), 1e-6
+    weights = torch.randn(2, *shape, generator=torch.Generator().manual_seed(1)).to(device, world.q.dtype)
+    q, k = (F.rms_norm(x, shape, w, eps) for x, w in zip((world.q, world.k), weights, strict=True))
+    expected = backend.forward(q, k, normalised.v, normalised.cache, backend.plan(normalised.batch))
+    norms = HeadNorms(*weights, eps)
+    metadata = backend.plan(world.batch)
+    actual = backend.forward(world.q, world.k, world.v, world.cache, metadata, norms=norms)
+    tolerance = TOLERANCE[case.dtype]
+    for found, wanted in ((actual, expected), (world.cache, normalised.cache)):
         torch.testing.assert_close(found, wanted, atol=tolerance, rtol=tolerance, equal_nan=True)
 
 

@@ -43,6 +43,15 @@ def test_rotating_on_the_way_is_rotating_before(name: str, case: Case) -> None:
     rules.check_rotation(backend_for(name, case), case, DEVICE)
 
 
+@pytest.mark.parametrize("case", list(rules.small_cases()), ids=str)
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_normalising_on_the_way_is_normalising_before(name: str, case: Case) -> None:
+    backend = backend_for(name, case)
+    if not backend.normalises:
+        pytest.skip(f"{name} does not normalise")
+    rules.check_head_norms(backend, case, DEVICE)
+
+
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_views_of_a_fused_projection_are_accepted(name: str) -> None:
     case = Case("views", rules.MIXED)

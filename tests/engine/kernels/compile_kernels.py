@@ -55,7 +55,9 @@ def main() -> None:
     for size in (1024, 2048):
         compile_kernel(rms_norm_kernel, {"SIZE": size, "BLOCK": size})
     compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024})
-    compile_kernel(rotary_kernel, {"HEADS": 18, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64})
+    compile_kernel(
+        rotary_kernel, {"HEADS": 18, "QUERIES": 16, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64}
+    )
     for length, first, kept, block, tiles in (
         (11, 0, 11, 16, 8),
         (11, 7, 4, 4, 2),

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.attention.backend import HeadNorms
 from engine.kernels.activation import silu_mul
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
@@ -49,8 +50,22 @@ def test_rotation_in_place_leaves_values_alone(heads: int, head_dim: int) -> Non
     qkv = torch.randn(tokens, heads + values, head_dim)
     cos, sin = _rope(head_dim, torch.tensor([0, 1, 5, 700, 2, 31]))
     expected = torch.cat([apply_rotary(qkv[:, :heads], cos, sin), qkv[:, heads:]], dim=1)
-    rotate_(qkv.flatten(1), heads, head_dim, cos, sin)
+    rotate_(qkv.flatten(1), heads, head_dim, (cos, sin))
     torch.testing.assert_close(qkv, expected)
+
+
+@pytest.mark.parametrize("rotary", [True, False])
+def test_heads_are_normalised_before_they_are_rotated(rotary: bool) -> None:
+    queries, keys, values, head_dim = 5, 2, 2, 32
+    qkv = torch.randn(4, queries + keys + values, head_dim)
+    q_norm, k_norm = torch.randn(2, head_dim)
+    rope = _rope(head_dim, torch.tensor([3, 0, 90, 1])) if rotary else None
+    q, k, v = qkv.split([queries, keys, values], 1)
+    shape = (head_dim,)
+    expected = torch.cat([F.rms_norm(q, shape, q_norm, 1e-6), F.rms_norm(k, shape, k_norm, 1e-6)], 1)
+    expected = expected if rope is None else apply_rotary(expected, *rope)
+    rotate_(qkv.flatten(1), queries + keys, head_dim, rope, HeadNorms(q_norm, k_norm, 1e-6), queries)
+    torch.testing.assert_close(qkv, torch.cat([expected, v], 1))
 
 
 def plain_row_attention(
