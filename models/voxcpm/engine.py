@@ -51,7 +51,6 @@ from models.voxcpm.checkpoint import (
     resolve_model,
 )
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.fused import served
 from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import EngineOptions, OptionsError
@@ -143,7 +142,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         return read_adapter(directory, adaptable(self.config), lambda: self.checkpoint.weights_digest)
 
     def _load_adapter(self, adapter: Adapter) -> LoadedAdapter:
-        if self._wants_programs or served(self.checkpoint.device):
+        if self._wants_programs or runs_triton(self.checkpoint.device):
             raise RequestError(
                 f"adapters are not served on {self.checkpoint.device} yet: recorded steps and fused kernels "
                 "have no place for them; merge the adapter into the checkpoint, or use a CPU",
