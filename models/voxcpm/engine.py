@@ -21,7 +21,7 @@ import torch
 
 from engine.attention.selection import build_backend
 from engine.config import EngineConfig
-from engine.devices import default_dtype, select_device
+from engine.devices import default_dtype, runs_triton, select_device
 from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
