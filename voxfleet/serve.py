@@ -9,7 +9,8 @@ from voxfleet import ports
 from voxfleet.devices import Placement, place_workers, visible_gpus
 from voxfleet.model_source import check_model
 from voxfleet.settings import ServeSettings, check_children
-from voxfleet.supervisor import LOOPBACK, ServePlan, supervise
+from voxfleet.supervisor import ServePlan, supervise
+from voxfleet.worker_service import LOOPBACK
 
 
 def serve(settings: ServeSettings, config: Path | None = None) -> int:

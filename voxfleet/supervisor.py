@@ -15,11 +15,10 @@ and the overseer's end is the end of all.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -29,25 +28,22 @@ from gateway.kept_secrets import ADMIN_TOKEN, read_secret
 from voxfleet.child_process import voxfleet_command
 from voxfleet.console import ServeConsole
 from voxfleet.devices import Placement
-from voxfleet.service import Health, Probe, RestartPolicy, Service
-from worker.protocol import WorkerState, WorkerStatus
+from voxfleet.service import Health, RestartPolicy, Service
+from voxfleet.worker_service import (
+    ANY_ADDRESS,
+    LOOPBACK,
+    PROBE_TIMEOUT_SECONDS,
+    SECRET_VARIABLE,
+    WORKER_GRACE_SECONDS,
+    WorkerPlan,
+    answer_of,
+    given_secret,
+    url_of,
+    worker_service,
+)
 
-LOOPBACK = "127.0.0.1"
-PROBE_TIMEOUT_SECONDS = 2.0
-SECRET_VARIABLE = "VOXFLEET_WORKER_SECRET"
-GATEWAYS_VARIABLE = "VOXFLEET_WORKER_GATEWAY_URLS"
-WORKER_ID_VARIABLE = "VOXFLEET_WORKER_WORKER_ID"
-SUPERVISED_VARIABLE = "VOXFLEET_WORKER_SUPERVISED"
 LAST_WORDS_SECONDS = 3.0
 """What the gateway gets on top, to tell its last clients that it goes."""
-WORKER_GRACE_SECONDS = 5.0
-ANY_ADDRESS = {"0.0.0.0": LOOPBACK, "::": "::1"}
-
-
-def url_of(host: str, port: int, secure: bool = False) -> str:
-    """Where this machine finds a server that listens there."""
-    host = ANY_ADDRESS.get(host, host)
-    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 @dataclass(frozen=True)
@@ -75,20 +71,6 @@ class ServePlan:
         return url_of(self.host, self.port, self.secure)
 
 
-@dataclass(frozen=True)
-class WorkerPlan:
-    """One worker."""
-
-    name: str
-    port: int
-    model: str
-    placement: Placement
-    slots: int | None = None
-    """None leaves it to the worker's own settings."""
-    dials_in: bool = False
-    """The gateway learns of it from itself, by its name."""
-
-
 class Overseer(Protocol):
     """Who decides which workers run."""
 
@@ -105,7 +87,8 @@ class Overseer(Protocol):
 class Supervisor:
     """Runs a `ServePlan` until it is told to stop or finds that it cannot serve."""
 
-    def __init__(self, plan: ServePlan, console: ServeConsole) -> None:
+    def __init__(self, plan: ServePlan, console: ServeConsole, secret: str | None = None) -> None:
+        """`secret`: of gateway and workers; None: the one of the environment, or a new one."""
         self._plan = plan
         self._console = console
         self._overseer: Overseer | None = None
@@ -114,9 +97,9 @@ class Supervisor:
         self._client = httpx.AsyncClient(
             timeout=PROBE_TIMEOUT_SECONDS, trust_env=False, verify=not plan.secure
         )
-        self._secret = os.environ.get(SECRET_VARIABLE) or secrets.token_urlsafe(32)
+        self._secret = secret or given_secret() or secrets.token_urlsafe(32)
         workers = [
-            WorkerPlan(f"worker-{index}", port, plan.model, placement)
+            WorkerPlan(f"worker-{index}", port, plan.model, placement, config=plan.config)
             for index, (port, placement) in enumerate(zip(plan.worker_ports, plan.placements, strict=True))
         ]
         self._workers = {worker.name: self._worker(worker) for worker in workers}
@@ -149,7 +132,8 @@ class Supervisor:
         return [*self._workers.values(), self._gateway]
 
     def add_worker(self, worker: WorkerPlan) -> None:
-        """Start one more, and keep it alive until it is removed."""
+        """Start one more, which dials in, and keep it alive until it is removed."""
+        worker = replace(worker, gateway_url=self._plan.url, config=self._plan.config)
         self._workers[worker.name] = service = self._worker(worker)
         self._start(service)
 
@@ -166,16 +150,7 @@ class Supervisor:
         self._end(None)
 
     def _worker(self, worker: WorkerPlan) -> Service:
-        placement, config = worker.placement, self._plan.config
-        command = voxfleet_command(
-            "worker", host=LOOPBACK, port=worker.port, device=placement.device, model=worker.model,
-            slots=worker.slots, config=config,
-        )  # fmt: skip
-        environment = {SECRET_VARIABLE: self._secret, SUPERVISED_VARIABLE: "1", **placement.environment}
-        if worker.dials_in:
-            environment |= {GATEWAYS_VARIABLE: self._plan.url, WORKER_ID_VARIABLE: worker.name}
-        probe = self._probe_worker(worker.port, self._secret)
-        return Service(worker.name, command, environment, probe, self, self._plan.policy)
+        return worker_service(worker, self._secret, self._client, self, self._plan.policy)
 
     def _gateway_service(self, secret: str) -> Service:
         plan = self._plan
@@ -187,27 +162,13 @@ class Supervisor:
         environment |= plan.gateway_environment
         return Service("gateway", command, environment, self._probe_gateway, self, plan.policy)
 
-    def _probe_worker(self, port: int, secret: str) -> Probe:
-        async def probe(pid: int) -> Health | None:
-            headers = {"Authorization": f"Bearer {secret}"}
-            response = await self._get(f"http://{LOOPBACK}:{port}/health", headers)
-            return worker_health(response, pid) if response is not None else None
-
-        return probe
-
     async def _probe_gateway(self, pid: int) -> Health | None:
-        response = await self._get(f"{self._plan.url}/health")
+        response = await answer_of(self._client, f"{self._plan.url}/health")
         return Health(healthy=True) if response is not None and response.is_success else None
-
-    async def _get(self, url: str, headers: dict[str, str] | None = None) -> httpx.Response | None:
-        try:
-            return await self._client.get(url, headers=headers)
-        except httpx.TransportError:
-            return None
 
     async def _announce_when_ready(self) -> None:
         while True:
-            response = await self._get(f"{self._plan.url}/ready")
+            response = await answer_of(self._client, f"{self._plan.url}/ready")
             if response is not None and response.is_success:
                 break
             await asyncio.sleep(self._plan.policy.probe_interval_seconds)
@@ -273,24 +234,6 @@ class Supervisor:
         """The gateway first, so that it can let running streams finish while their workers still live."""
         await self._gateway.stop(self._plan.shutdown_seconds + LAST_WORDS_SECONDS)
         await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers.values()))
-
-
-def worker_health(response: httpx.Response, pid: int) -> Health:
-    """Reads the `/health` of the worker with process id `pid`; what answers like no worker, or another,
-    failed.
-    """
-    try:
-        status = WorkerStatus.model_validate_json(response.content)
-    except ValueError:
-        return Health(error=f"answers like no worker (HTTP {response.status_code})")
-    if status.pid != pid:
-        return Health(error=f"finds its port held by process {status.pid}")
-    if status.state is WorkerState.ERROR:
-        return Health(error=f"failed: {status.error}")
-    if status.state is WorkerState.LOADING:
-        loading = status.loading
-        return Health(stage=loading.stage if loading else "", progress=loading.progress if loading else None)
-    return Health(healthy=True)
 
 
 async def supervise(plan: ServePlan) -> int:

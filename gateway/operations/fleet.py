@@ -52,6 +52,10 @@ class KindReport(_Part):
     loading: Count = 0
     draining: Count = 0
     failed_starts: Count = 0
+    former: Count = 0
+    """Of all these, those that run what the fleet file said before."""
+    version: Annotated[str, Field(max_length=64)] = ""
+    """Of what the fleet file says of its workers."""
     scaled: Count | None = None
     """As many as were ordered; None: by need."""
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from voxfleet.service import Health
-from voxfleet.supervisor import worker_health
+from voxfleet.worker_service import worker_health
 from worker.protocol import LoadingProgress, WorkerState, WorkerStatus
 
 PID = 4711

@@ -49,21 +49,28 @@ def plan(
     """Check a fleet file, and say what it asks for now, beside what runs. Starts nothing."""
     from voxfleet.fleet.plan import plan as plan_at
 
-    rules = _read(file).rules()
+    content = _read(file)
+    rules = content.rules()
     running = _running(url, config)
     for kind in plan_at(rules, time.time()):
-        runs = running.pop(kind.kind, None)
+        reported = running.pop(kind.kind, None)
+        runs = None if reported is None else reported["serving"] + reported["loading"]
+        version = content.workers[kind.kind].digest
+        replaced = 0 if reported is None or reported["version"] == version else runs
         if as_json:
-            typer.echo(json.dumps({**kind.describe(), "runs": runs}))
+            typer.echo(json.dumps({**kind.describe(), "runs": runs, "replaced": replaced}))
             continue
         now = f"{kind.starts} at least now"
         if runs is not None:
             now = f"{runs} run, {kind.starts} at least now"
+        if replaced:
+            now += f", {replaced} to be replaced by what the file says"
         typer.echo(
             f"{kind.kind}  {kind.model}: {now}, at most {kind.most},"
             f" which hold {kind.streams} streams and cost {kind.most_cost_per_hour:g} an hour"
         )
-    for kind, runs in running.items():
+    for kind, reported in running.items():
+        runs = reported["serving"] + reported["loading"]
         typer.echo(f"{kind}: {runs} run, and the file does not name it", err=as_json)
 
 
@@ -76,8 +83,12 @@ def up(
         int | None, typer.Option(help="Port to listen on; 0 takes a free one. \\[default: 8006]")
     ] = None,
 ) -> None:
-    """Run a gateway here, and as many workers as are needed, until Ctrl-C or `voxfleet fleet down`."""
+    """Run a gateway here, and as many workers as are needed, until Ctrl-C or `voxfleet fleet down`.
+
+    With `place: ray` workers run in a cluster of Ray; a fleet that runs there gets the file as it is now.
+    """
     from voxfleet.devices import DeviceError
+    from voxfleet.fleet.place import PlaceError
     from voxfleet.fleet.up import up as up_until_stopped
     from voxfleet.model_source import ModelMissingError
     from voxfleet.ports import PortError
@@ -87,7 +98,7 @@ def up(
         exit_code = up_until_stopped(_read(file), load_settings(config, host=host, port=port), config)
     except SettingsError as error:
         fail(error, 2)
-    except (PortError, DeviceError, ModelMissingError) as error:
+    except (PortError, DeviceError, ModelMissingError, PlaceError) as error:
         fail(error)
     raise typer.Exit(exit_code)
 
@@ -112,10 +123,11 @@ def status(
         return
     for kind in answer["fleet"]["kinds"]:
         by = "by need" if kind["scaled"] is None else f"{kind['scaled']} by order"
+        former = f"; {kind['former']} run what the file said before" if kind["former"] else ""
         unknown = "" if kind["kind"] in kinds else "; the file does not name it"
         typer.echo(
             f"{kind['kind']}  {kind['model']}: {kind['serving']} serve, {kind['loading']} load,"
-            f" {kind['draining']} drain; {by}, from {kind['least']} to {kind['most']}{unknown}"
+            f" {kind['draining']} drain; {by}, from {kind['least']} to {kind['most']}{former}{unknown}"
         )
     if answer["last"] is not None:
         typer.echo(f"{answer['last']['kind']}: {answer['last']['message']}")
@@ -152,9 +164,12 @@ def down(file: FileArgument, url: UrlOption = None, config: ConfigOption = None)
     from gateway.operations.fleet import FleetOrders
     from voxfleet.fleet.desk import DeskError
 
-    _read(file)
+    content = _read(file)
     try:
         counter = _counter(url, config)
+        if content.place == "ray" and not counter.is_there():
+            _end_what_is_left(content)
+            return
         counter.fleet()
         counter.order(FleetOrders(down=True))
     except DeskError as error:
@@ -203,6 +218,26 @@ def look_at_fleet(url: str | None, config: Path | None, bundle: Path | None) -> 
     return findings
 
 
+def _end_what_is_left(content: FleetFile) -> None:
+    """Of a fleet in a cluster of Ray whose gateway is gone."""
+    from voxfleet.fleet.place import PlaceError
+    from voxfleet.fleet.ray_file import need_ray
+    from voxfleet.settings import SettingsError
+
+    try:
+        need_ray()
+        from voxfleet.fleet.ray import cluster
+
+        with cluster.entered(content.ray):
+            found = cluster.end_fleet(content.ray)
+    except SettingsError as error:
+        fail(error, 2)
+    except PlaceError as error:
+        fail(error)
+    if not found:
+        fail(f"no fleet runs in the namespace {content.ray.namespace} of the cluster")
+
+
 def _read(file: Path) -> FleetFile:
     from voxfleet.fleet.file import read_fleet_file
     from voxfleet.settings import SettingsError
@@ -217,7 +252,7 @@ def _counter(url: str | None, config: Path | None) -> Counter:
     """Raises DeskError."""
     from voxfleet.fleet.desk import Counter, admin_token
     from voxfleet.settings import SettingsError, check_children, load_settings
-    from voxfleet.supervisor import url_of
+    from voxfleet.worker_service import url_of
 
     try:
         gateway, _ = check_children(config)
@@ -228,7 +263,7 @@ def _counter(url: str | None, config: Path | None) -> Counter:
 
 
 def _running(url: str | None, config: Path | None) -> dict[str, Any]:
-    """Workers by kind of the fleet that runs; empty where none does."""
+    """What is reported of each kind of the fleet that runs; empty where none does."""
     from voxfleet.fleet.desk import DeskError
 
     try:
@@ -237,4 +272,4 @@ def _running(url: str | None, config: Path | None) -> dict[str, Any]:
         if url is not None:
             fail(error)
         return {}
-    return {kind["kind"]: kind["serving"] + kind["loading"] for kind in kinds}
+    return {kind["kind"]: kind for kind in kinds}

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import structlog
@@ -22,6 +23,7 @@ from voxfleet.fleet.decision import Decision, Drain, Note, Reason, Start
 from voxfleet.fleet.desk import Desk, DeskError, Seen, WorkerSeen
 from voxfleet.fleet.observation import Observer
 from voxfleet.fleet.place import Member, Place, PlaceFull
+from voxfleet.fleet.rolling import Replace, Retire, Rolling, Standing
 from voxfleet.fleet.rules import Rules
 from voxfleet.fleet.window import KindNow, Window
 
@@ -43,17 +45,22 @@ class Controller:
         desk: Desk,
         say: Callable[[str], None] = lambda message: None,
         clock: Callable[[], float] = time.time,
+        scaled: Mapping[str, int] | None = None,
+        keep_scaled: Callable[[Mapping[str, int]], None] = lambda scaled: None,
     ) -> None:
-        """`say`: for whoever started it. `clock`: seconds since 1970."""
+        """`say`: for whoever started it. `clock`: seconds since 1970. `scaled`: how many of a kind were
+        ordered before; `keep_scaled` gets it when it changes.
+        """
         self._rules = rules
         self._place = place
         self._desk = desk
         self._say = say
         self._clock = clock
         self._observer = Observer(rules)
-        self._scaled: dict[str, int] = {}
+        self._scaled = {kind.name: scaled[kind.name] for kind in rules.kinds if kind.name in (scaled or {})}
         """By order of an operator."""
-        self._draining: set[str] = set()
+        self._keep_scaled = keep_scaled
+        self._rolling = Rolling()
         self._said: list[Said] = []
         self._notes: dict[tuple[str, str], float] = {}
         """When what cannot be done was last said."""
@@ -64,6 +71,9 @@ class Controller:
 
     async def run(self) -> None:
         """Returns when an operator ends the fleet."""
+        members = Counter(member.kind for member in self._place.members())
+        kinds = tuple(KindNow(kind.name, loading=members[kind.name]) for kind in self._rules.kinds)
+        self._window = Window(self._clock(), (), kinds)
         await self._carry_out(decide(self._rules, self._window))  # what schedules ask for waits for nobody
         while await self._safe_turn():  # noqa: ASYNC110 - it asks, and waits for nobody
             await asyncio.sleep(TURN_SECONDS)
@@ -92,10 +102,13 @@ class Controller:
             self._say("the fleet ends, by order")
             return False
         self._take_orders(seen)
-        self._stop_drained(seen)
+        await self._stop_drained(seen)
         failed = {kind.name: self._place.failed_starts(kind.name) for kind in self._rules.kinds}
         self._window = self._observer.look(seen, self._place.members(), failed, self._clock())
-        await self._carry_out(decide(self._ordered_rules(), self._window), seen)
+        decision = decide(self._ordered_rules(), self._window)
+        if await self._roll(seen):  # which decides itself who drains
+            decision = replace(decision, drain=None)
+        await self._carry_out(decision, seen)
         return True
 
     def _report(self, said: list[Said]) -> FleetReport:
@@ -111,6 +124,8 @@ class Controller:
                 loading=now[kind.name].loading,
                 draining=now[kind.name].draining,
                 failed_starts=now[kind.name].failed_starts,
+                former=sum(one.kind == kind.name and one.former for one in self._place.members()),
+                version=kind.version,
                 scaled=self._scaled.get(kind.name),
             )
             for kind in self._rules.kinds
@@ -119,6 +134,7 @@ class Controller:
         return FleetReport(place=self._place.name, objective_seconds=seconds, kinds=kinds, said=said)
 
     def _take_orders(self, seen: Seen) -> None:
+        before = dict(self._scaled)
         for kind in self._rules.kinds:
             if kind.name not in seen.orders.workers:
                 continue
@@ -127,6 +143,8 @@ class Controller:
                 self._scaled.pop(kind.name, None)
             else:
                 self._scaled[kind.name] = min(count, kind.most)
+        if self._scaled != before:
+            self._keep_scaled(self._scaled)
 
     def _ordered_rules(self) -> Rules:
         """As the file says, except for kinds of which a number was ordered."""
@@ -148,17 +166,19 @@ class Controller:
         for note in decision.notes:
             self._tell_now_and_then(note)
 
-    def _start(self, start: Start) -> None:
-        started = 0
+    def _start(self, start: Start) -> str | None:
+        """The id of the last one that was started."""
+        started: list[str] = []
         try:
             for _ in range(start.count):
-                self._place.start(start.kind)
-                started += 1
+                started.append(self._place.start(start.kind))
         except PlaceFull as error:
             self._note_problem(str(error))
-        if started:
-            facts = {**start.reason.facts, "count": started}
-            self._tell(start.kind, Reason(start.reason.saying, facts))
+        if not started:
+            return None
+        facts = {**start.reason.facts, "count": len(started)}
+        self._tell(start.kind, Reason(start.reason.saying, facts))
+        return started[-1]
 
     async def _drain(self, drain: Drain, seen: Seen) -> None:
         known = {worker.id: worker for worker in seen.workers}
@@ -166,23 +186,53 @@ class Controller:
             _now(one, known[one.id]) for one in self._place.members() if one.id in known and not one.ending
         ]
         chosen = whom_to_drain(running, drain.kind)
-        if chosen is None:
-            return
+        if chosen is not None and await self._drain_one(chosen.id):
+            self._tell(drain.kind, drain.reason)
+
+    async def _drain_one(self, id: str) -> bool:
         try:
-            await self._desk.drain(chosen.id)
+            await self._desk.drain(id)
         except DeskError as error:
             self._note_problem(str(error))
-            return
-        self._draining.add(chosen.id)
-        self._tell(drain.kind, drain.reason)
+            return False
+        self._place.drain(id)
+        return True
 
-    def _stop_drained(self, seen: Seen) -> None:
-        """Those that have nothing left to say, or are gone from the gateway's sight."""
-        busy = {worker.id for worker in seen.workers if worker.slots_used}
+    async def _roll(self, seen: Seen) -> bool:
+        """The next step towards the present version of the fleet file; whether there is anything to do."""
+        known = {worker.id: worker for worker in seen.workers}
+        workers = [_standing(member, known.get(member.id)) for member in self._place.members()]
+        if not any(worker.member.former for worker in workers):
+            return False
+        match self._rolling.step(workers, [kind.name for kind in self._rules.kinds]):
+            case Replace(kind, former):
+                reason = Reason("fleet_up_version", {"former": former})
+                if (started := self._start(Start(kind, 1, reason))) is not None:
+                    self._rolling.started(kind, started)
+            case Retire(worker):
+                await self._retire(worker)
+        return True
+
+    async def _retire(self, worker: Standing) -> None:
+        if not worker.serving:
+            self._place.drain(worker.member.id)
+        elif not await self._drain_one(worker.member.id):
+            return
+        self._tell(worker.member.kind, Reason("fleet_down_version"))
+
+    async def _stop_drained(self, seen: Seen) -> None:
+        """Those that have nothing left to say, or are gone from the gateway's sight. One that was started
+        again meanwhile drains again.
+        """
+        known = {worker.id: worker for worker in seen.workers}
         for member in self._place.members():
-            if member.id in self._draining and member.id not in busy:
-                self._draining.discard(member.id)
+            if not member.draining or member.ending:
+                continue
+            worker = known.get(member.id)
+            if worker is None or not worker.slots_used:
                 self._place.stop(member.id)
+            elif worker.serving:
+                await self._drain_one(member.id)
 
     def _tell_now_and_then(self, note: Note) -> None:
         said, now = (note.kind, note.reason.saying), self._clock()
@@ -202,3 +252,7 @@ class Controller:
 
 def _now(member: Member, seen: WorkerSeen) -> WorkerNow:
     return WorkerNow(member.id, member.kind, seen.serving, seen.slots_used, zone=member.zone)
+
+
+def _standing(member: Member, seen: WorkerSeen | None) -> Standing:
+    return Standing(member, seen is not None and seen.serving, seen.slots_used if seen is not None else 0)

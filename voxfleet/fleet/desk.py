@@ -77,6 +77,11 @@ class Desk:
         except (ValidationError, ValueError) as error:
             raise DeskError("the gateway answers like no gateway") from error
 
+    async def is_over(self) -> bool:
+        """Whether an operator ended the fleet. Raises DeskError."""
+        answer = (await self._send("GET", _PATH)).json()
+        return bool(answer["orders"]["down"])
+
     async def drain(self, worker: str) -> None:
         """Have a worker take nothing new; what it streams moves to others as they have room. Raises
         DeskError.

@@ -8,14 +8,17 @@ floors:
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from gateway.settings import GatewaySettings
 from voxfleet.fleet.kubernetes_file import KubernetesSection
+from voxfleet.fleet.ray_file import RaySection
 from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
+from voxfleet.fleet.share import StrictSection
 from voxfleet.settings import SettingsError, problems_of, read_yaml
 
 MOST_WORKERS = 1000
@@ -28,11 +31,7 @@ KindName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\z"
 TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]\z")]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class WorkersSection(_Section):
+class WorkersSection(StrictSection):
     """One kind of workers."""
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
@@ -45,6 +44,8 @@ class WorkersSection(_Section):
     cost_per_hour: Annotated[float, Field(ge=0, le=100_000)] = 1.0
     least: Count = 0
     most: Count = MOST_WORKERS
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,63}\z")] = ""
+    """Any word: with another one, workers are replaced, though nothing else changed."""
 
     @model_validator(mode="after")
     def check_most(self) -> Self:
@@ -53,8 +54,14 @@ class WorkersSection(_Section):
             raise ValueError(f"least is {self.least}, and most only {self.most}")
         return self
 
+    @property
+    def digest(self) -> str:
+        """Of all that a worker is started with."""
+        said = self.model_dump_json(include={"model", "device", "slots", "version"})
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
 
-class ObjectiveSection(_Section):
+
+class ObjectiveSection(StrictSection):
     """What listeners are promised: for the autoscaler, and for the metrics and alerts of the gateways."""
 
     first_audio_seconds: Seconds = 1.0
@@ -77,13 +84,13 @@ class ObjectiveSection(_Section):
         return ObjectiveSection(**{**settings, **said})
 
 
-class BudgetSection(_Section):
+class BudgetSection(StrictSection):
     most_workers: Count = MOST_WORKERS
     most_cost_per_hour: Annotated[float, Field(ge=0)] | None = None
     """None: any."""
 
 
-class FloorSection(_Section):
+class FloorSection(StrictSection):
     """A least number of workers at some times."""
 
     workers: KindName
@@ -105,7 +112,7 @@ class FloorSection(_Section):
         return name
 
 
-class FleetFile(_Section):
+class FleetFile(StrictSection):
     """The whole file."""
 
     workers: Annotated[dict[KindName, WorkersSection], Field(min_length=1, max_length=MOST_KINDS)]
@@ -114,18 +121,23 @@ class FleetFile(_Section):
     floors: Annotated[tuple[FloorSection, ...], Field(max_length=MOST_FLOORS)] = ()
     settle_seconds: Seconds = Rules.settle_seconds
     idle_seconds: Seconds = Rules.idle_seconds
+    place: Literal["local", "ray"] = "local"
+    """Where `voxfleet fleet up` runs workers: on this machine, or in a cluster of Ray."""
     kubernetes: KubernetesSection = KubernetesSection()
+    ray: RaySection = RaySection()
 
     @model_validator(mode="after")
-    def check_pods(self) -> Self:
+    def check_shares(self) -> Self:
         """Resources are of workers that there are, and fit the device."""
-        for name, pod in self.kubernetes.workers.items():
-            if name not in self.workers:
-                raise ValueError(f"kubernetes.workers: there is no {name!r} under workers")
-            if self.workers[name].device == "cpu" and pod.gpus:
-                raise ValueError(f"kubernetes.workers.{name}.gpus: the device of {name} is cpu")
-            if self.workers[name].device == "cuda" and pod.gpus == 0:
-                raise ValueError(f"kubernetes.workers.{name}.gpus: the device of {name} is cuda")
+        for place, shares in (("kubernetes", self.kubernetes.workers), ("ray", self.ray.workers)):
+            for name, share in shares.items():
+                where = f"{place}.workers.{name}"
+                if name not in self.workers:
+                    raise ValueError(f"{place}.workers: there is no {name!r} under workers")
+                if self.workers[name].device == "cpu" and share.gpus:
+                    raise ValueError(f"{where}.gpus: the device of {name} is cpu")
+                if self.workers[name].device == "cuda" and share.gpus == 0:
+                    raise ValueError(f"{where}.gpus: the device of {name} is cuda")
         return self
 
     @model_validator(mode="after")
@@ -151,7 +163,8 @@ class FleetFile(_Section):
     def rules(self) -> Rules:
         """For the autoscaler."""
         kinds = tuple(
-            WorkerKind(name, **kind.model_dump(exclude={"device"})) for name, kind in self.workers.items()
+            WorkerKind(name, **kind.model_dump(exclude={"device", "version"}), version=kind.digest)
+            for name, kind in self.workers.items()
         )
         budget = self.budget
         cost = float("inf") if budget.most_cost_per_hour is None else budget.most_cost_per_hour

@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 from voxfleet.fleet.file import FleetFile, FloorSection, WorkersSection
-from voxfleet.fleet.kubernetes_file import KubernetesSection, PodSection
+from voxfleet.fleet.kubernetes_file import KubernetesSection
+from voxfleet.fleet.share import Share, ShareSection
 
 MANIFESTS = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 COPIED = ("base", "worker", "components")
@@ -117,9 +118,7 @@ def _whole_patches(fleet: FleetFile, folder: Path) -> list[str]:
 
 def _write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:
     section, workers = fleet.kubernetes, fleet.workers[kind]
-    pod = section.workers.get(kind, PodSection())
-    if pod.gpus is None:
-        pod = pod.model_copy(update={"gpus": int(workers.device == "cuda")})
+    pod = section.workers.get(kind, ShareSection()).settled(workers.device)
     components = ["nvidia"] if pod.gpus else []
     patches = [_dump(folder / "deployment.yaml", _worker_patch(section, workers, pod))]
     if section.keda:
@@ -139,13 +138,11 @@ def _write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:
     _dump(folder / "kustomization.yaml", whole)
 
 
-def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: PodSection) -> dict[str, Any]:
-    cpus = pod.cpus or (4.0 if pod.gpus else 2.0)
-    memory = pod.memory_gib or (16.0 if pod.gpus else 2.0)
-    requests = {"cpu": f"{round(1000 * cpus)}m", "memory": _mebibytes(memory)}
+def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: Share) -> dict[str, Any]:
+    requests = {"cpu": f"{round(1000 * pod.cpus)}m", "memory": _mebibytes(pod.memory_gib)}
     # A limit tells an engine on the CPU how many threads to take; one on a GPU computes nothing there.
     own = {"nvidia.com/gpu": str(pod.gpus)} if pod.gpus else {"cpu": requests["cpu"]}
-    limits = {"memory": _mebibytes(2 * memory), **own}
+    limits = {"memory": _mebibytes(2 * pod.memory_gib), **own}
     loading = max(LEAST_LOADING_SECONDS, LOADING_MARGIN * workers.loading_seconds)
     container = {
         "name": "worker",

@@ -16,7 +16,9 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from voxfleet.fleet.share import ShareSection, StrictSection
 
 MOST_GATEWAYS = 100
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -26,22 +28,7 @@ Image = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9._/:-]{0,253}[a-z0-9])?\
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?\z")]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class PodSection(_Section):
-    """What one worker of a kind asks its node for."""
-
-    gpus: Annotated[int, Field(ge=0, le=16)] | None = None
-    """NVIDIA GPUs; 0: it computes on the CPU. None: 1 where the kind's device is cuda, else 0."""
-    cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
-    """None: 2, with a GPU 4."""
-    memory_gib: Annotated[float, Field(gt=0, le=65_536)] | None = None
-    """None: 2, with a GPU 16. Twice that is the limit."""
-
-
-class GatewaysSection(_Section):
+class GatewaysSection(StrictSection):
     """How many gateways; more than one need a database that they share."""
 
     least: Annotated[int, Field(ge=1, le=MOST_GATEWAYS)] = 1
@@ -55,7 +42,7 @@ class GatewaysSection(_Section):
         return self
 
 
-class KubernetesSection(_Section):
+class KubernetesSection(StrictSection):
     """Everything but the workers' own resources has a default that works in a small cluster."""
 
     namespace: Namespace = "voxfleet"
@@ -79,7 +66,7 @@ class KubernetesSection(_Section):
     """With a ServiceMonitor for the Prometheus operator."""
     drain_seconds: Annotated[int, Field(ge=1, le=3600)] = 120
     """How long running clips of a pod that ends may take; those of a worker then move to another."""
-    workers: dict[str, PodSection] = Field(default_factory=dict)
+    workers: dict[str, ShareSection] = Field(default_factory=dict)
 
     @field_validator("trusted_proxies")
     @classmethod

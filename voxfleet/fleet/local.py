@@ -12,9 +12,10 @@ from voxfleet import ports
 from voxfleet.devices import Placement, place_workers
 from voxfleet.fleet.controller import Controller
 from voxfleet.fleet.file import WorkersSection
-from voxfleet.fleet.place import Member, PlaceFull
+from voxfleet.fleet.place import Member, PlaceFull, Starts
 from voxfleet.service import Health
-from voxfleet.supervisor import LOOPBACK, Supervisor, WorkerPlan
+from voxfleet.supervisor import Supervisor
+from voxfleet.worker_service import LOOPBACK, WorkerPlan
 
 
 @dataclass
@@ -23,6 +24,7 @@ class _Child:
     port: int
     gpu: str | None
     healthy: bool = False
+    draining: bool = False
     ending: bool = False
 
 
@@ -45,7 +47,7 @@ class LocalPlace:
         self._first_port = first_port
         self._children: dict[str, _Child] = {}
         self._numbers = itertools.count(1)
-        self._failed: Counter[str] = Counter()
+        self._starts = Starts()
         self._ending: set[asyncio.Task[None]] = set()
 
     def start(self, kind: str) -> str:
@@ -55,10 +57,12 @@ class LocalPlace:
         child = _Child(kind, self._free_port(), gpu)
         id = f"{kind}-{next(self._numbers)}"
         self._children[id] = child
-        self._supervisor.add_worker(
-            WorkerPlan(id, child.port, section.model, placement, section.slots, dials_in=True)
-        )
+        self._supervisor.add_worker(WorkerPlan(id, child.port, section.model, placement, section.slots))
         return id
+
+    def drain(self, id: str) -> None:
+        """See `Place`."""
+        self._children[id].draining = True
 
     def stop(self, id: str) -> None:
         """It ends within seconds."""
@@ -72,18 +76,21 @@ class LocalPlace:
 
     def members(self) -> list[Member]:
         """All child processes that are workers."""
-        return [Member(id, child.kind, child.ending) for id, child in self._children.items()]
+        return [
+            Member(id, child.kind, draining=child.draining, ending=child.ending)
+            for id, child in self._children.items()
+        ]
 
     def failed_starts(self, kind: str) -> int:
         """In a row, over all of the kind."""
-        return self._failed[kind]
+        return self._starts.failed[kind]
 
     def on_health(self, id: str, health: Health) -> None:
         """A worker answered."""
         child = self._children.get(id)
         if child is not None and health.healthy and not child.healthy:
             child.healthy = True
-            self._failed[child.kind] = 0
+            self._starts.succeeded(child.kind)
 
     def on_down(self, id: str, failed_starts: int) -> None:
         """It is started again; of several that do not start, one goes on trying."""
@@ -91,11 +98,8 @@ class LocalPlace:
         if child is None:
             return
         child.healthy = False
-        if not failed_starts:
-            return
-        self._failed[child.kind] += 1
-        trying = [one for one in self._children.values() if one.kind == child.kind and not one.healthy]
-        if len(trying) > 1:
+        trying = sum(one.kind == child.kind and not one.healthy for one in self._children.values())
+        if failed_starts and self._starts.one_failed(child.kind, trying):
             self.stop(id)
 
     async def _end(self, id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,8 +15,14 @@ class Member:
     id: str
     """By which it dials in at gateways."""
     kind: str
+    draining: bool = False
+    """It is to be stopped when it holds no stream any more."""
     ending: bool = False
     """It was told to stop."""
+    former: bool = False
+    """It runs what the fleet file said before."""
+    placed: bool = True
+    """It has a machine; otherwise it waits for room."""
     zone: str = ""
 
 
@@ -26,6 +33,9 @@ class Place(Protocol):
 
     def start(self, kind: str) -> str:
         """Start one more worker of a kind; its id. Raises PlaceFull when there is no room for it now."""
+
+    def drain(self, id: str) -> None:
+        """Remember that it drains, for as long as it is a member."""
 
     def stop(self, id: str) -> None:
         """Stop one that has drained."""
@@ -39,3 +49,25 @@ class Place(Protocol):
 
 class PlaceFull(RuntimeError):
     """The place has no room for a worker at the moment."""
+
+
+class PlaceError(RuntimeError):
+    """The place is not there, or does not do what it should; worded for the user."""
+
+
+class Starts:
+    """How many starts of each kind have failed in a row, over all workers of it."""
+
+    def __init__(self) -> None:
+        self.failed: Counter[str] = Counter()
+
+    def succeeded(self, kind: str) -> None:
+        """A worker of it serves."""
+        self.failed[kind] = 0
+
+    def one_failed(self, kind: str, trying: int) -> bool:
+        """A start failed, of one of `trying` workers of the kind that do not serve. Whether that worker is
+        to give up: of several, one goes on trying.
+        """
+        self.failed[kind] += 1
+        return trying > 1

@@ -25,6 +25,8 @@ class WorkerKind:
     """In any currency, the same one everywhere."""
     least: int = 0
     most: int = 1000
+    version: str = ""
+    """Of what its workers are started with."""
 
 
 @dataclass(frozen=True)

@@ -224,6 +224,8 @@ export default {
   "admin.saying.fleet_up_late": "启动 {count} 个节点：{heard} 个请求中有 {late} 个超过 {seconds} 秒才出声",
   "admin.saying.fleet_up_refused": "启动 {count} 个节点：有 {refused} 个请求被拒绝",
   "admin.saying.fleet_up_underruns": "启动 {count} 个节点：听众的播放中断了 {underruns} 次",
+  "admin.saying.fleet_up_version": "启动 {count} 个节点：{former} 个仍按集群文件的旧内容运行",
+  "admin.saying.fleet_down_version": "排空一个节点：它仍按集群文件的旧内容运行",
   "admin.saying.fleet_down": "排空一个节点：最近 {minutes} 分钟，{running} 个中最多只需要 {needed} 个",
   "admin.saying.fleet_down_idle": "排空最后一个节点：最近 {minutes} 分钟没有人请求 {model}",
   "admin.saying.fleet_down_budget": "排空一个节点：正在运行 {running} 个，预算只允许 {most} 个",

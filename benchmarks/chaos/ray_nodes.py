@@ -1,0 +1,108 @@
+"""A cluster of Ray with several nodes on this machine, which come, and go as machines do that lose power.
+
+    with RayNodes() as nodes:
+        nodes.add(cpus=2)
+        nodes.address
+
+Nodes are real ones of `ray.cluster_utils`: each has a raylet and processes of its own, and all have the
+address of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+from ray.cluster_utils import Cluster
+
+_OBJECT_STORE_BYTES = 80 << 20
+_QUICK = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 500,
+    "prestart_worker_first_driver": False,
+    "enable_worker_prestart": False,
+}
+"""A dead node is noticed within seconds, and nothing is started ahead."""
+_VARIABLES = {"RAY_memory_monitor_refresh_ms": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+class RayNodes:
+    """The head has no room for workers."""
+
+    def __enter__(self) -> Self:
+        self._before = {name: os.environ.get(name) for name in _VARIABLES}
+        os.environ.update(_VARIABLES)
+        self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets lie in it, with short names
+        self._cluster = Cluster(
+            initialize_head=True,
+            shutdown_at_exit=True,
+            head_node_args=self._node(0, _system_config=_QUICK, temp_dir=self.folder),
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        head = self._cluster.head_node
+        for node in [*self._cluster.worker_nodes, head]:
+            self.kill(node)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name, value in self._before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return self._cluster.address
+
+    def add(self, cpus: float, gpus: int = 0) -> Any:
+        """One more node, which is there."""
+        return self._cluster.add_node(**self._node(cpus, gpus))
+
+    def kill(self, node: Any) -> None:
+        """SIGKILL for everything that runs there, at once."""
+        for process in self._processes(node):
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def workers_of(self, node: Any) -> list[psutil.Process]:
+        """The worker processes of VoxFleet that run there."""
+        return [one for one in self._processes(node) if {"voxfleet.parent_watch", "worker"} <= _words_of(one)]
+
+    def _processes(self, node: Any) -> list[psutil.Process]:
+        found = []
+        for started in node.all_processes.values():
+            for one in started:
+                try:
+                    root = psutil.Process(one.process.pid)
+                    found += [root, *root.children(recursive=True)]
+                except psutil.NoSuchProcess:
+                    continue
+        return found
+
+    @staticmethod
+    def _node(cpus: float, gpus: int = 0, **more: Any) -> dict[str, Any]:
+        return {
+            "num_cpus": cpus,
+            "num_gpus": gpus,
+            "object_store_memory": _OBJECT_STORE_BYTES,
+            "include_dashboard": False,
+            **more,
+        }
+
+
+def _words_of(process: psutil.Process) -> set[str]:
+    try:
+        return set(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return set()

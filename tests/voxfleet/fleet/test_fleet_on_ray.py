@@ -1,0 +1,182 @@
+"""`voxfleet fleet up` in a real cluster of Ray, with several nodes on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.voxfleet.conftest import ROOT, Served, is_gone, speak, voxfleet, wait_until
+
+pytest.importorskip("ray", reason="the extra `ray` is not installed")
+
+from benchmarks.chaos.ray_nodes import RayNodes  # it needs Ray
+
+TOKEN = "correct-horse-battery-staple"
+TEXT = "A sentence that takes a while to say, and is said again and again. "
+FILE = """
+place: ray
+workers:
+  desk: {model: synthetic, slots: 4, audio_seconds_per_second: 50, least: 2, most: 2, version: "VERSION"}
+ray:
+  address: ADDRESS
+  workers: {desk: {cpus: 1, memory_gib: 0.1}}
+"""
+
+pytestmark = pytest.mark.timeout(600)  # nodes and workers come and go; on a busy computer that takes minutes
+
+
+class Fleet:
+    """A fleet in a cluster, and who listens to it."""
+
+    def __init__(self, nodes: RayNodes, folder: Path) -> None:
+        self.nodes, self.file = nodes, folder / "fleet.yaml"
+        self.environment = {
+            "VOXFLEET_DATA_DIR": str(folder / "data"),
+            "VOXFLEET_ADMIN_TOKEN": TOKEN,
+            "VOXFLEET_WORKER_STEP_MS": "20",
+        }
+        self.write("1")
+
+    def write(self, version: str) -> None:
+        text = FILE.replace("ADDRESS", self.nodes.address).replace("VERSION", version)
+        self.file.write_text(text, encoding="utf-8")
+
+    def up(self) -> Served:
+        return Served(str(self.file), "--port", "0", command=("fleet", "up"), **self.environment)
+
+    def command(self, name: str, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            voxfleet("fleet", name, str(self.file), *words),
+            cwd=ROOT,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+
+def get(url: str, path: str) -> Any:
+    return httpx.get(url + path, headers={"X-Admin-Token": TOKEN}, timeout=60, trust_env=False).json()
+
+
+def serving(url: str) -> set[str]:
+    return {one["id"] for one in get(url, "/api/workers")["workers"] if one["state"] in ("IDLE", "BUSY")}
+
+
+def kind(url: str) -> dict:
+    fleet = get(url, "/api/fleet")["fleet"]
+    return fleet["kinds"][0] if fleet else {}
+
+
+def settled(url: str) -> bool:
+    now = kind(url)
+    return bool(now) and [now[name] for name in ("serving", "loading", "draining", "former")] == [2, 0, 0, 0]
+
+
+class Listeners:
+    """Say the same text again and again, until the block ends; every clip is whole and the same."""
+
+    def __init__(self, url: str, count: int = 4) -> None:
+        self._url, self._enough = url, threading.Event()
+        self._threads = ThreadPoolExecutor(count)
+        self._running = [self._threads.submit(self._listen) for _ in range(count)]
+
+    def _listen(self) -> list[bytes]:
+        heard = []
+        while not self._enough.is_set():
+            heard.append(speak(self._url, TEXT, seed=7).content)
+        return heard
+
+    def __enter__(self) -> Listeners:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._enough.set()
+        with self._threads:
+            heard = [clip for one in self._running for clip in one.result()]
+        assert len(heard) > 4
+        assert len(set(heard)) == 1
+
+
+@pytest.fixture
+def nodes() -> Iterator[RayNodes]:
+    with RayNodes() as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def fleet(nodes: RayNodes, tmp_path: Path) -> Iterator[Fleet]:
+    yield Fleet(nodes, tmp_path)
+
+
+def controller_processes() -> list[psutil.Process]:
+    return [one for one in psutil.process_iter() if "ray::FleetController" in " ".join(_words(one))]
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
+
+
+def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet: Fleet) -> None:
+    first, second = nodes.add(cpus=1), nodes.add(cpus=1)
+    served = fleet.up()
+    try:
+        url = served.wait_ready()
+        wait_until(lambda: settled(url), "a worker serves on each node")
+        assert serving(url) == {"desk-1", "desk-2"}
+        assert [len(nodes.workers_of(node)) for node in (first, second)] == [1, 1]
+
+        with Listeners(url):  # a node loses power
+            nodes.kill(first)
+            third = nodes.add(cpus=2)
+            wait_until(lambda: nodes.workers_of(third), "its worker comes up elsewhere")
+            wait_until(lambda: serving(url) == {"desk-1", "desk-2"}, "it serves")
+
+        with Listeners(url):  # the controller dies
+            (before,) = controller_processes()
+            before.kill()
+            wait_until(lambda: {one.pid for one in controller_processes()} - {before.pid}, "it is back")
+            wait_until(lambda: settled(url), "it has the workers that there are")
+        assert serving(url) == {"desk-1", "desk-2"}
+
+        with Listeners(url):  # a new version
+            fleet.write("2")
+            again = fleet.up()
+            assert again.wait_exit() == 0, again.output
+            wait_until(lambda: "desk-3" in serving(url) and settled(url), "all are of the new version")
+        assert serving(url) == {"desk-3", "desk-4"}
+        said = {event.get("saying") for event in get(url, "/api/log?limit=500")["events"]}
+        assert {"fleet_up_version", "fleet_down_version"} <= said
+
+        secret = (Path(fleet.environment["VOXFLEET_DATA_DIR"]) / "worker-secret").read_text().strip()
+        assert secrets_in_logs(Path(nodes.folder), secret, TOKEN) == []
+
+        workers = [one for node in (second, third) for one in nodes.workers_of(node)]
+        assert len(workers) == 2
+        ended = fleet.command("down", "--url", url)
+        assert ended.returncode == 0, ended.stderr
+        assert served.wait_exit() == 0, served.output
+        assert all(is_gone(worker) for worker in workers)
+        assert controller_processes() == []
+    finally:
+        served.close()
+
+
+def secrets_in_logs(folder: Path, *secrets: str) -> list[str]:
+    """Files below the folder that tell one."""
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert any(file.name.startswith("worker-") for file in files)
+    return [str(file) for file in files if any(secret.encode() in file.read_bytes() for secret in secrets)]

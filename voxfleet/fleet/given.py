@@ -1,0 +1,73 @@
+"""What `voxfleet fleet up` is given, checked: fleet file, settings, what gateway and workers will read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gateway.kept_secrets import ADMIN_TOKEN, kept_secret
+from gateway.settings import GatewaySettings
+from voxfleet import ports
+from voxfleet.fleet.file import FleetFile, ObjectiveSection
+from voxfleet.settings import ServeSettings, SettingsError, check_children, problems_of
+from voxfleet.supervisor import ServePlan
+from worker.settings import WorkerSettings
+
+
+@dataclass(frozen=True)
+class Given:
+    """What `voxfleet fleet up` was given, checked."""
+
+    file: FleetFile
+    settings: ServeSettings
+    gateway: GatewaySettings
+    worker: WorkerSettings
+    config: Path | None
+
+    def admin_token(self) -> str:
+        """That opens the gateway's API; made if there is none."""
+        given = self.gateway.admin_token
+        if given is not None:
+            return given.get_secret_value()
+        return kept_secret(self.gateway.data_dir, ADMIN_TOKEN)
+
+    def plan(self, host: str, gateway_environment: dict[str, str] | None = None) -> ServePlan:
+        """Of a gateway that listens there. Raises PortError."""
+        if self.settings.port:
+            ports.ensure_free(host, self.settings.port)
+        return ServePlan(
+            host=host,
+            port=self.settings.port or ports.any_free(host),
+            model="",
+            worker_ports=(),
+            placements=(),
+            config=self.config,
+            data_dir=self.gateway.data_dir if self.gateway.admin_token is None else None,
+            shutdown_seconds=self.settings.shutdown_seconds,
+            gateway_environment={
+                **self.file.objective.gateway_variables(),
+                **(gateway_environment or {}),
+            },
+        )
+
+
+def check_given(file: FleetFile, settings: ServeSettings, config: Path | None) -> Given:
+    """Raises SettingsError."""
+    gateway, worker = check_children(config)
+    if gateway.tls_certificate is not None:
+        raise SettingsError(
+            "gateway.tls_certificate: the workers of a fleet dial in without TLS; use a proxy"
+        )
+    if gateway.worker_secrets:
+        raise SettingsError("gateway.worker_secrets: the workers of a fleet share one secret")
+    file = file.model_copy(update={"objective": _objective(file, gateway)})
+    return Given(file, settings, gateway, worker, config)
+
+
+def _objective(file: FleetFile, gateway: GatewaySettings) -> ObjectiveSection:
+    try:
+        return file.objective.or_those_of(gateway)
+    except ValidationError as error:
+        raise SettingsError(f"the gateway's objective does not fit a fleet: {problems_of(error)}") from None

@@ -1,0 +1,40 @@
+"""What one worker asks its machine for, in the places that assign it one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a worker gets."""
+
+    gpus: int
+    cpus: float
+    memory_gib: float
+
+
+class StrictSection(BaseModel):
+    """A part of a fleet file: a field that it does not have is an error."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class ShareSection(StrictSection):
+    """What one worker of a kind asks its machine for."""
+
+    gpus: Annotated[int, Field(ge=0, le=16)] | None = None
+    """GPUs of one machine; 0: it computes on the CPU. None: 1 where the kind's device is cuda, else 0."""
+    cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
+    """None: 2, with a GPU 4."""
+    memory_gib: Annotated[float, Field(gt=0, le=65_536)] | None = None
+    """None: 2, with a GPU 16. On Kubernetes twice that is the limit."""
+
+    def settled(self, device: str) -> Share:
+        """With what it does not say, for a kind of workers with this device."""
+        gpus = int(device == "cuda") if self.gpus is None else self.gpus
+        cpus, memory_gib = (4.0, 16.0) if gpus else (2.0, 2.0)
+        return Share(gpus, self.cpus or cpus, self.memory_gib or memory_gib)
