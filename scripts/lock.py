@@ -5,7 +5,8 @@
 
     locks/base.txt    what VoxFleet needs, for Linux and macOS, x86_64 and aarch64
     locks/test.txt    that and the extra `test`
-    locks/align.txt   what the extra `align` adds to the first; locks/otel.txt the same of `otel`
+    locks/align.txt   what the extra `align` adds to the first; locks/otel.txt and locks/ray.txt
+                      the same of those
     locks/torch.txt   PyTorch: the package index's builds, and the CPU builds of PyTorch's own index
     locks/cuda.txt    the CUDA libraries of the package index's build
     locks/uv.txt      uv, which finds the build of PyTorch for an old driver
@@ -32,9 +33,9 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu/torch/"
 INDEX_SECONDS = 10
 CUDA_NAMES = ("nvidia-", "cuda-", "triton")
 CLIENTS = ROOT / "tests" / "clients"
-LOCKED_EXTRAS = ("align", "otel")
+LOCKED_EXTRAS = ("align", "otel", "ray")
 PRODUCT = ("-c", "constraints.txt", "pyproject.toml")
-PRODUCT_LOCKS = tuple(LOCKS / name for name in ("test.txt", "align.txt", "otel.txt", "cuda.txt"))
+PRODUCT_LOCKS = tuple(LOCKS / f"{name}.txt" for name in ("test", *LOCKED_EXTRAS, "cuda"))
 HEAD = "# Made by scripts/lock.py; docs/dependencies.md says when. Do not edit.\n"
 
 

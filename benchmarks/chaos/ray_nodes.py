@@ -1,6 +1,6 @@
 """A cluster of Ray with several nodes on this machine, which come, and go as machines do that lose power.
 
-    with RayNodes() as nodes:
+    with RayNodes(cpus=1) as nodes:
         nodes.add(cpus=2)
         nodes.address
 
@@ -31,7 +31,10 @@ _VARIABLES = {"RAY_memory_monitor_refresh_ms": "0", "RAY_USAGE_STATS_ENABLED": "
 
 
 class RayNodes:
-    """The head has no room for workers."""
+    """`cpus`: of the head, which lasts as long as the block."""
+
+    def __init__(self, cpus: float = 0) -> None:
+        self._cpus = cpus
 
     def __enter__(self) -> Self:
         self._before = {name: os.environ.get(name) for name in _VARIABLES}
@@ -40,15 +43,14 @@ class RayNodes:
         self._cluster = Cluster(
             initialize_head=True,
             shutdown_at_exit=True,
-            head_node_args=self._node(0, _system_config=_QUICK, temp_dir=self.folder),
+            head_node_args=self._node(self._cpus, _system_config=_QUICK, temp_dir=self.folder),
         )
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        head = self._cluster.head_node
-        for node in [*self._cluster.worker_nodes, head]:
+        for node in [*self._cluster.worker_nodes, self.head]:
             self.kill(node)
         shutil.rmtree(self.folder, ignore_errors=True)
         for name, value in self._before.items():
@@ -56,6 +58,11 @@ class RayNodes:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+    @property
+    def head(self) -> Any:
+        """The first node."""
+        return self._cluster.head_node
 
     @property
     def address(self) -> str:

@@ -4,8 +4,9 @@ file.py        the fleet file, which becomes rules
 plan.py        what the rules ask for now, without any traffic
 commands.py    `voxfleet fleet ...`
 controller.py  the loop: look, decide, carry out
-place.py       where workers run; local.py is this machine
-up.py          a gateway and workers on this machine, from a fleet file
+place.py       where workers run; local.py is this machine, ray/ a cluster of Ray
+rolling.py     workers of a former version of the fleet file are replaced
+up.py          a gateway here and workers in a place, from a fleet file; given.py what it is given
 desk.py        what is said to a gateway, and heard of it
 observation.py from totals of the gateway to a window
 rules.py       what operators ask for: kinds of workers, floors, budget, objective
@@ -15,5 +16,6 @@ outlook.py     one model: that against what its workers can make
 autoscaler.py  the decision: one pure function of rules and window
 decision.py    what is to be done, with reasons that the event log can say
 choice.py      which of the workers that serve drains
-kubernetes.py  manifests for a cluster; kubernetes_file.py its section of the fleet file
+kubernetes.py  manifests for a cluster
+kubernetes_file.py, ray_file.py, share.py  sections of the fleet file
 """

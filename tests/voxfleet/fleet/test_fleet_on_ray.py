@@ -110,7 +110,7 @@ class Listeners:
 
 @pytest.fixture
 def nodes() -> Iterator[RayNodes]:
-    with RayNodes() as nodes:
+    with RayNodes(cpus=1) as nodes:
         yield nodes
 
 
@@ -131,16 +131,16 @@ def _words(process: psutil.Process) -> list[str]:
 
 
 def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet: Fleet) -> None:
-    first, second = nodes.add(cpus=1), nodes.add(cpus=1)
+    second = nodes.add(cpus=1)
     served = fleet.up()
     try:
         url = served.wait_ready()
         wait_until(lambda: settled(url), "a worker serves on each node")
         assert serving(url) == {"desk-1", "desk-2"}
-        assert [len(nodes.workers_of(node)) for node in (first, second)] == [1, 1]
+        assert [len(nodes.workers_of(node)) for node in (nodes.head, second)] == [1, 1]
 
         with Listeners(url):  # a node loses power
-            nodes.kill(first)
+            nodes.kill(second)
             third = nodes.add(cpus=2)
             wait_until(lambda: nodes.workers_of(third), "its worker comes up elsewhere")
             wait_until(lambda: serving(url) == {"desk-1", "desk-2"}, "it serves")
@@ -164,7 +164,7 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
         secret = (Path(fleet.environment["VOXFLEET_DATA_DIR"]) / "worker-secret").read_text().strip()
         assert secrets_in_logs(Path(nodes.folder), secret, TOKEN) == []
 
-        workers = [one for node in (second, third) for one in nodes.workers_of(node)]
+        workers = [one for node in (nodes.head, third) for one in nodes.workers_of(node)]
         assert len(workers) == 2
         ended = fleet.command("down", "--url", url)
         assert ended.returncode == 0, ended.stderr
