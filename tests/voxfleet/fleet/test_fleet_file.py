@@ -117,10 +117,12 @@ def test_the_command_prints_the_plan_or_what_is_wrong(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["fleet", "plan", str(tmp_path / "none.yaml")]).exit_code == 2
 
 
-def test_the_file_of_the_documents_is_a_good_one(tmp_path: Path) -> None:
+def test_the_files_of_the_documents_are_good_ones(tmp_path: Path) -> None:
     document = (ROOT / "docs" / "fleet.md").read_text()
-    example = document.split("```yaml\n")[1].split("```")[0]
-    assert [kind.name for kind in read_fleet_file(written(example, tmp_path)).rules().kinds] == ["gpu", "cpu"]
+    examples = [part.split("```")[0] for part in document.split("```yaml\n")[1:]]
+    files = [read_fleet_file(written(example, tmp_path)) for example in examples]
+    assert [file.place for file in files] == ["ray", "local"]
+    assert [kind.name for kind in files[-1].rules().kinds] == ["gpu", "cpu"]
 
 
 def test_the_objective_is_the_files_and_for_the_rest_the_gateways(tmp_path: Path) -> None:
