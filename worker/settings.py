@@ -82,6 +82,10 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """How attention is computed; auto measures what there is."""
     graphs: Literal["auto", "off", "static"] = "auto"
     """auto: steps are recorded as CUDA graphs where there is CUDA. off saves their memory, and is slower."""
+    cpu_weights: Literal["auto", "float32", "bfloat16"] | None = None
+    """Precision of weights on a CPU; bfloat16 halves their memory and the time to read them. auto: bfloat16
+    where the model has it and the processor multiplies it. None: float32 for speech, auto for text.
+    """
     max_num_batched_tokens: Count | None = None
     """Positions in one step; at least `slots`. None: 4096 on CUDA, 2048 elsewhere."""
     max_prefill_tokens: Count | None = None
@@ -172,14 +176,14 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
         """Those of `models.voxcpm.options.EngineOptions` that were chosen."""
         names = (
             "max_model_len", "kv_blocks", "block_size", "graphs", "max_num_batched_tokens",
-            "max_prefill_tokens", "max_decodes", "max_step_seconds",
+            "max_prefill_tokens", "max_decodes", "max_step_seconds", "cpu_weights",
         )  # fmt: skip
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
         return {**chosen, "attention_backend": self.attention}
 
     def text_options(self) -> dict[str, Any]:
         """Those of `models.llm.engine.TextOptions` that were chosen."""
-        names = ("max_model_len", "kv_blocks", "block_size", "max_num_batched_tokens")
+        names = ("max_model_len", "kv_blocks", "block_size", "max_num_batched_tokens", "cpu_weights")
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
         memory = self.gpu_memory_utilization
         return {**chosen, "attention_backend": self.attention, "gpu_memory_utilization": memory}

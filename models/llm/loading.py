@@ -32,12 +32,19 @@ def is_text_model(model: str) -> bool:
     return isinstance(named, list) and any(name in FAMILIES for name in named)
 
 
-def load_engine(model: str, device: str, max_num_seqs: int, progress: Progress, **options: Any) -> TextEngine:
-    """`options` are fields of `TextOptions`. Raises ConfigError or engine.errors.WeightError naming what is
-    wrong with the checkpoint, EngineError when it cannot write.
+def load_engine(
+    model: str,
+    device: str,
+    max_num_seqs: int,
+    progress: Progress,
+    cpu_weights: str = "auto",
+    **options: Any,
+) -> TextEngine:
+    """cpu_weights: see `load_text_checkpoint`. `options` are fields of `TextOptions`. Raises ConfigError or
+    engine.errors.WeightError naming what is wrong with the checkpoint, EngineError when it cannot write.
     """
     progress("weights", 0.1)
-    checkpoint = load_text_checkpoint(model, device)
+    checkpoint = load_text_checkpoint(model, device, cpu_weights=cpu_weights)
     progress("engine", 0.8)
     engine = TextEngine(checkpoint, TextOptions(max_num_seqs=max_num_seqs, **options))
     progress("warm-up", 0.9)

@@ -159,7 +159,7 @@ class VoxCPM:
     ) -> VoxCPM:
         """Load "bundled", a checkpoint directory or a Hugging Face repository id.
 
-        `options` are fields of `models.voxcpm.engine.EngineOptions`. Raises ConfigError or
+        `options` are those of `models.voxcpm.engine.load_engine`. Raises ConfigError or
         engine.errors.WeightError naming what is wrong with the checkpoint.
         """
         return cls(load_engine(model, device, max_num_seqs, progress, **options))

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from engine.devices import default_dtype, runs_triton, select_device
+from engine.layers.packed import weight_dtype
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
@@ -116,12 +117,14 @@ def load_checkpoint(
     device: str = "auto",
     dtype: torch.dtype | None = None,
     progress: Progress | None = None,
+    cpu_weights: str = "float32",
 ) -> Checkpoint:
     """Load a checkpoint directory.
 
     dtype is that of the language models and the DiT: fp32 on a CPU, bf16 on CUDA unless given; the
-    audio VAE is always fp32. `progress(stage, fraction)` is told how far it is. Raises ConfigError or
-    engine.errors.WeightError naming what is wrong.
+    audio VAE is always fp32. cpu_weights: in which precision a CPU keeps the weights of these models, see
+    `engine.layers.packed.weight_dtype`. `progress(stage, fraction)` is told how far it is. Raises
+    ConfigError or engine.errors.WeightError naming what is wrong.
     """
     report = progress or (lambda stage, fraction: None)
     target = select_device(device)
@@ -139,7 +142,7 @@ def load_checkpoint(
     load_into(vae, fold_weight_norm(load_state(directory, "audiovae")), device=target)
     report("device", 0.9)
     model.to(target).eval().requires_grad_(False)
-    _suit(model, target)
+    _suit(model, target, weight_dtype(cpu_weights, config.dtype))
     voices = _read_voices(directory / "voices")
     checkpoint = Checkpoint(
         name=directory.resolve().name,
@@ -159,14 +162,14 @@ def load_checkpoint(
     return checkpoint
 
 
-def _suit(model: VoxCPMModel, device: torch.device) -> None:
+def _suit(model: VoxCPMModel, device: torch.device, cpu_weights: torch.dtype) -> None:
     """Give `model` the form of its layers that is fastest on `device`."""
     if runs_triton(device):
         from models.voxcpm.fused.model import fuse_model
 
         fuse_model(model)
     elif device.type != "cuda":
-        pack_model(model)
+        pack_model(model, cpu_weights)
 
 
 def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:

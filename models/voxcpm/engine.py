@@ -251,18 +251,21 @@ def load_engine(
     device: str = "auto",
     max_num_seqs: int = 8,
     progress: Progress | None = None,
+    cpu_weights: str = "float32",
     **options: Any,
 ) -> VoxCPMEngine:
     """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
 
-    `options` are fields of `EngineOptions`. Raises OptionsError before anything is loaded, ConfigError or
-    WeightError naming what is wrong with the checkpoint.
+    cpu_weights: see `load_checkpoint`. `options` are fields of `EngineOptions`. Raises OptionsError before
+    anything is loaded, ConfigError or WeightError naming what is wrong with the checkpoint.
     """
     chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)
     _check_attention(chosen, read_config(directory), target)
-    checkpoint = load_checkpoint(directory, str(target), progress=progress)
+    checkpoint = load_checkpoint(
+        directory, str(target), progress=progress, cpu_weights=cpu_weights
+    )
     engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
     if progress:
         progress("warm-up", 0.95)

@@ -8,13 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from engine.errors import EngineError, RequestError
 from models.speech import SpeechRequest
-from models.voxcpm.checkpoint import Checkpoint
+from models.transformer.packed import PackedLayer
+from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from tests.models.conftest import assert_close, audio, latents, request, run
+from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
 
+TINY = CHECKPOINTS / "tiny_v2"
 Engines = Callable[..., VoxCPMEngine]
 
 
@@ -67,6 +70,18 @@ def test_more_started_streams_than_waveform_slots_still_sound_right(make_engine:
     outputs = run(make_engine(max_num_seqs=2, kv_blocks=9, max_model_len=64), *requests)
     for name, expected in undisturbed.items():
         assert_close(audio(outputs[name]), audio(expected), 1e-4)
+
+
+def test_weights_in_bf16_on_a_cpu_change_the_beginning_of_a_clip_little(checkpoint: Checkpoint) -> None:
+    halved = load_checkpoint(TINY, device="cpu", cpu_weights="bfloat16")
+    layer = next(module for module in halved.model.modules() if isinstance(module, PackedLayer))
+    assert layer.after[0].dtype is torch.bfloat16
+    first = {}
+    for name, loaded in {"whole": checkpoint, "halved": halved}.items():
+        engine = VoxCPMEngine(loaded, EngineOptions(block_size=8, silence_guard=False))
+        first[name] = latents(run(engine, request(name))[name][:1])
+    difference = np.abs(first["halved"] - first["whole"]).mean() / np.abs(first["whole"]).mean()
+    assert 0 < difference < 0.05
 
 
 @pytest.mark.parametrize("cut", [1, 3, 7, 11])
