@@ -37,6 +37,7 @@ from gateway.streams.clip import Clip
 from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.interruption import Interruption
 from gateway.streams.relay import relay
+from gateway.streams.spoken import Spoken
 from gateway.streams.takes import Takes
 from gateway.synthesis.attempts import Attempts, as_api_error
 from gateway.synthesis.retakes import note_retake
@@ -345,12 +346,11 @@ class LiveSpeech:
         while clip.finish_reason is None and not self._session.paused:
             with self._attempts.attempt(lease) as span:
                 await relay(
-                    clip,
+                    Spoken(clip, self._takes(clip)),
                     lease,
                     client,
                     self._settings,
                     on_start=lambda: self._speaking(clip, worker.id),
-                    takes=self._takes(clip),
                     may_leave=lambda: self._gateway.may_leave(worker, ticket),
                     opened=self._at_work.opened,
                     keep=True,

@@ -39,9 +39,11 @@ class UtteranceSpans:
         if self._span is NO_SPAN:
             return
         first_audio_at = attempts.hearing.first_audio_at
+        first_seconds = None if first_audio_at is None else round(first_audio_at - self._began_at, 4)
+        figures = {"audio_seconds": round(audio_seconds, 3), "first_audio_seconds": first_seconds}
         span, self._span = self._span, NO_SPAN
         end_span(
             self._gateway, span, kind, request_id=self._request_id, outcome=outcome, status=status,
-            first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
-            audio_seconds=audio_seconds, migrations=attempts.migrations - self._migrations_before,
+            first_seconds=first_seconds, migrations=attempts.migrations - self._migrations_before,
+            figures=figures,
         )  # fmt: skip

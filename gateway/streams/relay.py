@@ -1,10 +1,9 @@
-"""One clip, put together from what one worker after another delivers.
+"""One attempt to make something at a worker, of which the attempts before may have made the beginning.
 
-A `Clip` holds the latents of the present part as far as they were committed, so that another worker can go on
-from exactly there, and how many samples went to the client. `relay` runs one attempt: it takes frames in
-sequence, commits the latents, and only then hands the audio on. When it raises `StreamBroken`, the clip is
-whole up to its last patch and the next attempt starts with `start_request(clip, ...)`. The listener hears one
-voice; no patch is lost, sent twice, or made by a worker that lost its lease.
+A `Piece` holds what was committed so far, so that another worker can go on from exactly there. `relay` takes
+frames in sequence and has each committed, and only then handed on. When it raises `StreamBroken`, the piece
+is whole up to its last frame. Its client hears one voice, or reads one answer: nothing is lost, sent twice,
+or made by a worker that lost its lease.
 """
 
 from __future__ import annotations
@@ -12,139 +11,113 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import Lease
-from gateway.streams.clip import Clip
-from gateway.streams.start import start_request
-from gateway.streams.takes import Takes
 from gateway.workers.client import FrameStream, StreamBroken, WorkerClient
 from telemetry import NO_SPAN, Span
-from worker.protocol import Frame, FrameKind, ModelDescription
-
-_ENDINGS = ("stop", "length", "runaway")
+from worker.protocol import AnyModel, Frame, FrameKind, Start
 
 
 class StreamMoved(Exception):
     """The attempt was ended on purpose, to be continued on another worker."""
 
 
-class _TakeCut(Exception):
-    """The worker is not wanted to go on with the part as it speaks it now."""
+class _NotWanted(Exception):
+    """The worker is not wanted to go on as it does now."""
+
+
+class Piece(Protocol):
+    """What is made: a part of a clip (`spoken.py`), an answer (`gateway/answers/answer.py`)."""
+
+    @property
+    def committed(self) -> int:
+        """Patches or tokens: the number of the next frame."""
+
+    @property
+    def more_follows(self) -> bool:
+        """Whether the slot is used again when this is complete."""
+
+    async def prepare(self, model: AnyModel) -> None:
+        """A worker with this model is about to be asked."""
+
+    def start(self, lease: Lease) -> Start:
+        """The message that makes a worker go on with it."""
+
+    def accepted(self, model: AnyModel | None, stream: FrameStream) -> None:
+        """A worker took it, which was known to serve `model`. Raises StreamBroken for another one."""
+
+    def take(self, frame: Frame, stream: FrameStream, lease: Lease) -> bool:
+        """Commit a frame, then hand it on. False: the worker is not wanted to go on.
+
+        Raises StreamBroken for what no worker may say, and what the listener raises.
+        """
 
 
 async def relay(
-    clip: Clip,
+    piece: Piece,
     lease: Lease,
     client: WorkerClient,
     settings: GatewaySettings,
     on_start: Callable[[], None],
-    takes: Takes,
     may_leave: Callable[[], bool] = lambda: False,
     opened: Callable[[FrameStream], None] = lambda stream: None,
     keep: bool = False,
     span: Span = NO_SPAN,
 ) -> None:
-    """One attempt on the leased worker: returns when the present part of the clip is complete, or has to be
-    spoken again.
+    """One attempt on the leased worker: returns when the piece is complete, or `Piece.take` wants no more.
 
-    `on_start` is called once the worker took the request; `takes` gets each patch of PCM, and may have the
-    part spoken again. `may_leave` is called when the worker is being emptied: whether
-    there is room elsewhere. `opened` gets the stream, with which the attempt can be paused. `keep`: the slot
-    is used again when this part is complete. `span`: what the worker does is a part of it. Raises
+    `on_start` is called once the worker took the request. `may_leave` is called when the worker is being
+    emptied: whether there is room elsewhere. `opened` gets the stream, with which the attempt can be paused.
+    `keep`: the slot is used again when this is complete. `span`: what the worker does is a part of it. Raises
     StreamBroken, StreamMoved, `ticket.ended_by`, and what `WorkerClient.generate` raises.
     """
     if lease.worker.model is not None:
-        clip.begin(lease.worker.model)
-        await clip.prepare()
-    wire_id = f"{lease.ticket.id}-{lease.epoch}-{clip.number}-{clip.part}"
-    start = start_request(clip, f"{wire_id}-{clip.take}" if clip.take else wire_id, lease.epoch)
-    takes.begin()
-    start.claim = lease.claim(keep or not clip.is_last_part or takes.may_repeat)
-    if clip.is_watched:
-        start.watch = True
+        await piece.prepare(lease.worker.model)
+    start = piece.start(lease)
+    start.claim = lease.claim(keep or piece.more_follows)
     if lease.worker.status is not None and lease.worker.status.traced:
         start.traceparent = span.traceparent
-    with contextlib.suppress(_TakeCut):
+    with contextlib.suppress(_NotWanted):
         async with client.generate(start) as stream:
             lease.worker.accepted()
-            _check_model(clip, lease.worker.model, stream)
+            piece.accepted(lease.worker.model, stream)
             on_start()
             opened(stream)
-            attempt = _Attempt(clip, lease, stream, settings, takes, may_leave)
+            attempt = _Attempt(piece, lease, stream, settings, may_leave)
             await stream.each_frame(attempt.take)
 
 
 class _Attempt:
-    """Takes the frames of one request to a worker: one part of the clip, or the rest of it."""
+    """Takes the frames of one request to a worker."""
 
     def __init__(
         self,
-        clip: Clip,
+        piece: Piece,
         lease: Lease,
         stream: FrameStream,
         settings: GatewaySettings,
-        takes: Takes,
         may_leave: Callable[[], bool],
     ) -> None:
-        self._clip = clip
+        self._piece = piece
         self._lease = lease
         self._stream = stream
-        self._takes = takes
         self._may_leave = may_leave
         self._watch = _EngineWatch(settings.stall_timeout_seconds)
 
     def take(self, frame: Frame) -> None:
-        """Take in one frame. Raises StreamBroken, StreamMoved, `ticket.ended_by`, what `takes` raises."""
-        clip = self._clip
+        """Take in one frame. Raises StreamBroken, StreamMoved, `ticket.ended_by`, what the piece raises."""
         if self._lease.ticket.ended_by is not None:
             raise self._lease.ticket.ended_by
         if self._lease.worker.moving_out and self._may_leave():
             raise StreamMoved
-        expected = len(clip.latents)
+        expected = self._piece.committed
         if frame.sequence != expected:
-            raise StreamBroken("sequence", f"patch {frame.sequence} came instead of {expected}")
+            raise StreamBroken("sequence", f"number {frame.sequence} came instead of {expected}")
         self._watch.see(frame.step, resting=self._stream.paused)
-        if frame.kind is not FrameKind.HEARTBEAT:
-            cut = _take(clip, frame, self._stream, self._takes)
-            if frame.flaw and (cut or frame.last):
-                self._lease.worker.figures.flaws[frame.flaw] += 1
-            if cut:
-                raise _TakeCut
-
-
-def _check_model(clip: Clip, model: ModelDescription | None, stream: FrameStream) -> None:
-    """A clip stays with the model it was begun with."""
-    if model is None or (model.revision, model.sample_rate) != (stream.model_revision, stream.sample_rate):
-        raise StreamBroken("model", "the worker changed its model")
-    if clip.model is None:
-        clip.begin(model)
-    if clip.model.revision != model.revision:
-        raise StreamBroken("model", "the worker serves another model than the one that began the clip")
-    clip.taken = True
-
-
-def _take(clip: Clip, frame: Frame, stream: FrameStream, takes: Takes) -> bool:
-    """Commit, then forward. True where the take was cut instead."""
-    pcm = b""
-    if frame.pcm:
-        if len(frame.latents) != clip.latent_bytes or frame.samples > clip.model.patch_samples:
-            raise StreamBroken("corrupt", "a patch has latents or samples of another shape")
-        if clip.is_too_long:
-            raise StreamBroken("corrupt", "the worker speaks for longer than it was told")
-        if takes.cuts(frame):
-            takes.cut(frame)
-            return True
-        pcm = clip.commit_pause() + frame.pcm
-        clip.commit(frame.latents, frame.samples, frame.silent)
-    if not frame.last:
-        takes.patch(pcm)
-    elif frame.finish_reason in _ENDINGS:
-        takes.end(pcm, frame.finish_reason, frame.flaw)
-    else:
-        reason = f"the worker ended the request: {frame.finish_reason}"
-        raise StreamBroken("failed", stream.failure.message if stream.failure else reason)
-    return False
+        if frame.kind is not FrameKind.HEARTBEAT and not self._piece.take(frame, self._stream, self._lease):
+            raise _NotWanted
 
 
 class _EngineWatch:

@@ -26,54 +26,78 @@ class Account:
     outcome: str
     seconds: float
     """From its arrival to its end."""
-    audio_seconds: float
-    """Generated in this request, not before a resumption."""
-    first_audio_seconds: float | None
-    """After its arrival; None when there was no audio."""
+    first_seconds: float | None
+    """After its arrival: its first audio, or its first token; None when there was none."""
     generation_seconds: float
     """Since its first worker took it; 0 when none did."""
     migrations: int
     kind: Kind
     status: int | None = None
     """Of its error, as HTTP has it; None for none."""
-    awaited: bool = True
-    """Somebody waits for its first audio: it is not bulk."""
     span: Span = NO_SPAN
     """What is told of it; ended here."""
 
 
-def settle(gateway: Gateway, request: TtsRequest, account: Account) -> None:
-    """One line of log and one count per request."""
+def settle_speech(
+    gateway: Gateway, request: TtsRequest, account: Account, audio_seconds: float, *, awaited: bool
+) -> None:
+    """`audio_seconds`: generated in this request, not before a resumption. `awaited`: somebody waits for its
+    first audio, it is not bulk.
+    """
+    metrics, first_seconds = gateway.metrics, account.first_seconds
+    metrics.audio_seconds.inc(audio_seconds)
+    if first_seconds is not None:
+        exemplar = account.span.exemplar
+        metrics.first_audio_seconds.observe(first_seconds, exemplar)
+        metrics.request_seconds.observe(account.seconds, exemplar)
+        metrics.real_time_factor.observe(account.generation_seconds / audio_seconds)
+    settle(
+        gateway,
+        account,
+        {"first_audio_seconds": first_seconds, "audio_seconds": audio_seconds},
+        promised_seconds=first_seconds if awaited else None,
+        voice=request.voice,
+        characters=len(request.text),
+    )
+
+
+def settle(
+    gateway: Gateway,
+    account: Account,
+    figures: dict[str, float | int | None],
+    promised_seconds: float | None = None,
+    **facts: str | int,
+) -> None:
+    """One line of log and one count per request, of any kind.
+
+    `figures`: of what was made, for the log and the trace; `facts`: of what was asked, for the log.
+    `promised_seconds`: until what listeners are promised within a time, where they are.
+    """
     metrics = gateway.metrics
+    figures = {name: _rounded(value) for name, value in figures.items()}
     end_span(
         gateway, account.span, account.kind, request_id=account.request_id, outcome=account.outcome,
-        status=account.status, first_audio_seconds=account.first_audio_seconds,
-        audio_seconds=account.audio_seconds, migrations=account.migrations,
+        status=account.status, first_seconds=account.first_seconds, migrations=account.migrations,
+        figures=figures,
     )  # fmt: skip
-    exemplar = account.span.exemplar
     metrics.count_request(account.outcome, account.kind.protocol)
     note_request(
         metrics, account.kind, outcome=account.outcome, status=account.status,
-        started=account.generation_seconds > 0,
-        first_audio_seconds=account.first_audio_seconds if account.awaited else None,
+        started=account.generation_seconds > 0, first_audio_seconds=promised_seconds,
         promised_seconds=gateway.settings.objective_first_audio_seconds,
     )  # fmt: skip
-    metrics.audio_seconds.inc(account.audio_seconds)
-    if account.first_audio_seconds is not None:
-        metrics.first_audio_seconds.observe(account.first_audio_seconds, exemplar)
-        metrics.request_seconds.observe(account.seconds, exemplar)
-        metrics.real_time_factor.observe(account.generation_seconds / account.audio_seconds)
-    gateway.operations.ended(account.outcome, account.first_audio_seconds)
-    first_audio_seconds = account.first_audio_seconds
+    gateway.operations.ended(account.outcome, figures.get("first_audio_seconds"))
     logger.info(
         "request",
         request_id=account.request_id,
         protocol=account.kind.protocol,
         outcome=account.outcome,
-        voice=request.voice,
-        characters=len(request.text),
-        audio_seconds=round(account.audio_seconds, 3),
+        **facts,
+        **figures,
         seconds=round(account.seconds, 4),
-        first_audio_seconds=None if first_audio_seconds is None else round(first_audio_seconds, 4),
         migrations=account.migrations,
     )
+
+
+def _rounded(value: float | int | None) -> float | int | None:
+    return round(value, 4) if isinstance(value, float) else value

@@ -30,20 +30,17 @@ from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
 from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness
-from gateway.streams.relay import relay
 from gateway.streams.resume_token import Growth, TokenWriter
+from gateway.streams.spoken import Spoken
 from gateway.streams.takes import HeldTakes, Takes
-from gateway.synthesis.accounting import Account, settle
-from gateway.synthesis.attempts import Attempts
+from gateway.synthesis.accounting import Account, settle_speech
 from gateway.synthesis.retakes import note_retake
-from gateway.synthesis.tracing import begin_span
+from gateway.synthesis.served import Served
 from gateway.text import Lexicon
 from gateway.timing.listening import confidence_in
 from gateway.timing.part import PartTimes
 from gateway.voices.resolution import Speaker
 from models.sentences import has_words
-from telemetry import NO_SPAN
-from telemetry.spans import CURRENT
 
 __all__ = ["Listener", "Outcome", "Synthesis"]
 
@@ -55,7 +52,7 @@ _SILENCE_SECONDS = 0.1
 """Of a text without words."""
 
 
-class Synthesis:
+class Synthesis(Served[Outcome]):
     """Serves one request. `run` is called once."""
 
     def __init__(
@@ -81,17 +78,13 @@ class Synthesis:
         `whole`: the listener hears nothing before its end, so a part that went wrong is spoken again.
         `speaker`: instead of the voice that the request names.
         """
-        self._gateway = gateway
+        super().__init__(gateway, request_id, protocol)
         self._request = request
-        self._request_id = request_id
         self._listener = listener
         self._witness = witness
         self._standing = standing
-        self._protocol = protocol
         self._lexicon = lexicon
         self._one_part = one_part
-        self._settings = gateway.settings
-        self._metrics = gateway.metrics
         seed = random_seed() if request.seed is None else request.seed
         self.clip = clip or Clip(request, seed, longest_seconds or self._settings.max_audio_seconds)
         self._request = self.clip.request  # whose text is without markup
@@ -103,12 +96,6 @@ class Synthesis:
         """Pieces of the token, and the samples of the clip that each covers, until the listener has those."""
         self._given_speaker = speaker
         self._speaker = speaker or Speaker(request.voice)
-        self._began_at = time.monotonic()
-        self._started_at: float | None = None
-        """When the first worker took the request."""
-        self._attempts = Attempts(gateway, request_id)
-        self.span = NO_SPAN
-        """What is told of the request, from its beginning on."""
         self._whole = whole
         self._takes: Takes | None = None
         self._delivery: Delivery | None = None
@@ -127,43 +114,8 @@ class Synthesis:
         """That the clip is made with; final when the listener has heard `started`."""
         return self.clip.seed
 
-    async def run(self) -> Outcome:
-        """Returns when the clip is complete. Raises ApiError."""
-        outcome, status = "client_gone", None
-        self._takes = self._new_takes()
-        span = self.span = self._attempts.span = begin_span(self._gateway, self._protocol, self._began_at)
-        current = CURRENT.set(span) if self._gateway.tracing.on else None
-        try:
-            result = await self._run_in_time()
-            outcome = result.finish_reason
-        except ApiError as error:
-            outcome, status = error.code, error.status_code
-            raise
-        except Exception:
-            outcome, status = "internal_error", 500
-            raise
-        finally:
-            if self._times is not None:
-                self._times.order.drop()
-            self._times = self._takes = None  # which refer to this
-            if self._delivery is not None:
-                self._delivery.drop()
-            self._record(outcome, status)
-            if current is not None:
-                CURRENT.reset(current)
-        return result
-
-    async def _run_in_time(self) -> Outcome:
-        try:
-            async with asyncio.timeout(self._settings.request_timeout_seconds) as deadline:
-                return await self._run()
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            limit = self._settings.request_timeout_seconds
-            raise ApiError(504, "request_timeout", f"the request took more than {limit:g} s") from None
-
     async def _run(self) -> Outcome:
+        self._takes = self._new_takes()
         self._gateway.check_open()
         if not self._one_part:
             check_limits(self._request, self._settings)
@@ -196,12 +148,14 @@ class Synthesis:
     async def _speak(self, requirement: Requirement, standing: Standing) -> None:
         """All that is missing, or as many parts of the text as its listener takes."""
         self._ticket_began = self.clip.audio_seconds
-        pool, move = self._gateway.pool, self._tell_position
-        with pool.admit(self._request_id, requirement, move, standing, self._about) as ticket:
-            if ticket.lease is None:
-                self._tell_position(ticket)
-            while not await self._attempts.next(ticket, self):
-                pass
+        await self._try(requirement, standing, self._about)
+
+    def _let_go(self) -> None:
+        if self._times is not None:
+            self._times.order.drop()
+        self._times = self._takes = None  # which refer to this
+        if self._delivery is not None:
+            self._delivery.drop()
 
     @property
     def _about(self) -> About:
@@ -269,17 +223,7 @@ class Synthesis:
         try:
             self.clip.conditioning = await self._speaker.conditioning(worker, client)
             while self.clip.finish_reason is None:
-                with self._attempts.attempt(lease) as span:
-                    await relay(
-                        self.clip,
-                        lease,
-                        client,
-                        self._settings,
-                        on_start=lambda: self._start(lease),
-                        takes=self._takes,
-                        may_leave=lambda: self._gateway.may_leave(worker, ticket),
-                        span=span,
-                    )
+                await self._relay(Spoken(self.clip, self._takes), ticket, lease)
                 self._attempts.forgive()
                 if flaw := await self._takes.settle():
                     worker.figures.flaws[flaw] += 1
@@ -318,9 +262,7 @@ class Synthesis:
 
     def _start(self, lease: Lease) -> None:
         self._speed = self.clip.speed
-        if self._started_at is None:
-            self._started_at = time.monotonic()
-            self._metrics.queue_seconds.observe(self._started_at - self._began_at, self.span.exemplar)
+        if self._first_start():
             self._open_output(lease.worker.id)
         if self._times is not None:
             self._times.speaking()
@@ -384,19 +326,18 @@ class Synthesis:
         return replace(kind, voice=self._speaker.kind)
 
     def _record(self, outcome: str, status: int | None) -> None:
-        now, first_audio_at = time.monotonic(), self._attempts.hearing.first_audio_at
+        first_audio_at = self._attempts.hearing.first_audio_at
         account = Account(
             request_id=self._request_id,
             outcome=outcome,
-            seconds=now - self._began_at,
-            audio_seconds=self._audio_seconds_here,
-            first_audio_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
-            generation_seconds=0.0 if self._started_at is None else now - self._started_at,
+            seconds=time.monotonic() - self._began_at,
+            first_seconds=None if first_audio_at is None else first_audio_at - self._began_at,
+            generation_seconds=self._generation_seconds,
             migrations=self._attempts.migrations,
             kind=self.kind,
             status=status,
-            awaited=self._standing.priority is not Priority.BULK,
             span=self.span,
         )
-        settle(self._gateway, self._request, account)
+        awaited = self._standing.priority is not Priority.BULK
+        settle_speech(self._gateway, self._request, account, self._audio_seconds_here, awaited=awaited)
         self._witness.ended(outcome)

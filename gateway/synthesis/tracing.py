@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gateway.operations.objectives import Kind
 from gateway.service import Gateway
 from telemetry import Span
@@ -21,11 +23,14 @@ def end_span(
     request_id: str,
     outcome: str,
     status: int | None,
-    first_audio_seconds: float | None,
-    audio_seconds: float,
+    first_seconds: float | None,
     migrations: int,
+    figures: Mapping[str, float | int | None],
 ) -> None:
-    """The request is over. `status`: that of its error, as HTTP has it; refusals are errors too."""
+    """The request is over. `status`: that of its error, as HTTP has it; refusals are errors too.
+
+    `first_seconds`: until its first audio or token. `figures`: of what was made.
+    """
     settings = gateway.settings
     span.set(
         request_id=request_id,
@@ -33,11 +38,9 @@ def end_span(
         model=gateway.metrics.bounded_model(kind.model),
         voice=kind.voice,
         tenant=kind.tenant,
-        audio_seconds=round(audio_seconds, 3),
         migrations=migrations,
+        **{name: value for name, value in figures.items() if value is not None},
     )
-    if first_audio_seconds is not None:
-        span.set(first_audio_seconds=round(first_audio_seconds, 4))
     failed = status is not None and (status >= 500 or status == 429)
-    slow = first_audio_seconds is not None and first_audio_seconds > settings.trace_slow_seconds
+    slow = first_seconds is not None and first_seconds > settings.trace_slow_seconds
     span.end(outcome if failed else "", slow)

@@ -41,7 +41,7 @@ from worker.protocol import (
     EncodeResponse,
     ErrorDetail,
     ProtocolError,
-    StartRequest,
+    Start,
     WorkerStatus,
 )
 
@@ -58,7 +58,7 @@ _ENCODE_SECONDS = 60.0
 """Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
 
 
-def _renamed(request: StartRequest, tries: int) -> StartRequest:
+def _renamed(request: Start, tries: int) -> Start:
     if not tries:
         return request
     return request.model_copy(update={"request_id": f"{request.request_id}-{tries}"})
@@ -84,7 +84,7 @@ class WorkerClient:
         """Never more than the worker has slots; those that it has closed are found out when they are used."""
 
     @asynccontextmanager
-    async def generate(self, request: StartRequest) -> AsyncIterator[FrameStream]:
+    async def generate(self, request: Start) -> AsyncIterator[FrameStream]:
         """Open `request`. Raises WorkerUnreachable, WorkerRefused, RequestRejected when it does not."""
         connection, stream = await self._open(request)
         try:
@@ -98,7 +98,7 @@ class WorkerClient:
         finally:
             self._give_back(connection, reusable=stream.finished)
 
-    async def _open(self, request: StartRequest) -> tuple[WorkerConnection, FrameStream]:
+    async def _open(self, request: Start) -> tuple[WorkerConnection, FrameStream]:
         """On an idle connection if there is one. Where that turns out to be closed, nothing was generated.
 
         The worker may still have read the request, so each try has an id of its own.
@@ -115,7 +115,7 @@ class WorkerClient:
             raise WorkerUnreachable(f"the worker closed the connection: {error}") from error
 
     async def _start(
-        self, connection: WorkerConnection, request: StartRequest
+        self, connection: WorkerConnection, request: Start
     ) -> tuple[WorkerConnection, FrameStream]:
         stream = FrameStream(connection, request, self._settings, self._metronome)
         limit_seconds = self._settings.accept_timeout_seconds

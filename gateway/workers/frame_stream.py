@@ -29,7 +29,7 @@ from worker.protocol import (
     ProtocolError,
     Resumed,
     ResumeRequest,
-    StartRequest,
+    Start,
     cut,
     decode_frame,
     decode_server_message,
@@ -77,7 +77,7 @@ class FrameStream:
     def __init__(
         self,
         connection: WorkerConnection,
-        request: StartRequest,
+        request: Start,
         settings: GatewaySettings,
         metronome: Metronome,
     ) -> None:
@@ -85,7 +85,10 @@ class FrameStream:
         """The last frame was received: the connection can be used again."""
         self.failure: ErrorDetail | None = None
         """What the worker said about a failure before its last frame."""
-        self.sample_rate = 0
+        self.sample_rate: int | None = None
+        """Of speech."""
+        self.prompt_tokens: int | None = None
+        """Of what went in, for text."""
         self.model_revision = ""
         self.paused = False
         self.on_pause: Callable[[bool], None] = lambda paused: None
@@ -120,7 +123,7 @@ class FrameStream:
             if answer.error.type == "invalid_request_error":
                 raise RequestRejected(answer.error)
             raise WorkerUnreachable(answer.error.message)
-        self.sample_rate = answer.sample_rate
+        self.sample_rate, self.prompt_tokens = answer.sample_rate, answer.prompt_tokens
         self.model_revision = answer.model_revision
 
     async def each_frame(self, take: Callable[[Frame], None]) -> None:
@@ -143,6 +146,11 @@ class FrameStream:
         finally:
             self._silence.stop()
             self._take = None
+
+    def failed(self, last: Frame) -> StreamBroken:
+        """What the last frame means that ends a request otherwise than well."""
+        reason = f"the worker ended the request: {last.finish_reason}"
+        return StreamBroken("failed", self.failure.message if self.failure else reason)
 
     async def cancel(self) -> None:
         """Ask the worker to drop the request, and skip frames until it confirms.
