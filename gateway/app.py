@@ -39,6 +39,7 @@ from gateway.edge.middleware import BodyLimit, EdgeMiddleware
 from gateway.errors import install_error_handlers
 from gateway.jobs import Jobs
 from gateway.operations.page_gate import PageGate
+from gateway.protocols.openai import answers
 from gateway.protocols.registry import ROUTERS, error_shape_of
 from gateway.protocols.wyoming import server as wyoming
 from gateway.service import Gateway
@@ -116,6 +117,7 @@ def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     return {
         **dict.fromkeys(AUDIO_PATHS, audio),
+        **dict.fromkeys(answers.PATHS, BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS)),
         DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),
         encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),
         jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),

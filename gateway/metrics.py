@@ -54,7 +54,7 @@ class Metrics:
             registry=registry,
         )
         self.requests = Counter(
-            "voxfleet_requests_total", "Speech requests by outcome: a finish reason or an error code.",
+            "voxfleet_requests_total", "Requests by outcome: a finish reason or an error code.",
             ["outcome", "protocol"], registry=registry,
         )  # fmt: skip
         self.queue_seconds = Histogram(
@@ -72,9 +72,17 @@ class Metrics:
         self.real_time_factor = Histogram(
             "voxfleet_real_time_factor", "Generation time per audio time.", buckets=_RATIOS, registry=registry
         )
+        self.tokens = Counter(
+            "voxfleet_tokens_total", "Tokens of text models: read in prompts, written in answers.",
+            ["kind"], registry=registry,
+        )  # fmt: skip
+        self.first_token_seconds = Histogram(
+            "voxfleet_first_token_seconds", "Admission to first token of an answer.", buckets=_SECONDS,
+            registry=registry,
+        )  # fmt: skip
         self.migrations = Counter(
             "voxfleet_migrations_total",
-            "Clips that moved to another worker before their end.",
+            "Clips and answers that moved to another worker before their end.",
             registry=registry,
         )
         self.takes = Counter(

@@ -60,6 +60,7 @@ GATEWAY_ROOMS = (
     *(
         "service",
         "synthesis",
+        "answers",
         "jobs",
         "documents",
         "books",

@@ -14,6 +14,10 @@ _SHORT_INPUT_CHARACTERS = 2000
 """As many take half a millisecond to lay out and to tokenise."""
 
 
+_RECOMMENDED = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+"""What `generation_config.json` may say of how tokens are chosen."""
+
+
 class TextKind:
     """A `worker.kinds.ModelKind`."""
 
@@ -22,6 +26,12 @@ class TextKind:
 
     def __init__(self, engine: TextEngine) -> None:
         self._engine = engine
+        generation = engine.checkpoint.generation
+        self._recommended = {
+            name: value
+            for name in _RECOMMENDED
+            if isinstance(value := generation.get(name), int | float) and not isinstance(value, bool)
+        }
 
     def is_quick(self, start: StartTextRequest) -> bool:
         """Whether little goes in, and nothing was written before."""
@@ -32,7 +42,7 @@ class TextKind:
     def request(self, start: StartTextRequest) -> TextRequest:
         """Raises RequestError naming the field."""
         ids = self._ids(start)
-        params = _params(start.sampling, start.seed, most=self._engine.max_model_len)
+        params = self._params(start.sampling, start.seed)
         return TextRequest(f"{start.request_id}.{start.attempt}", ids, params, list(start.resume_ids))
 
     def _ids(self, start: StartTextRequest) -> list[int]:
@@ -49,6 +59,17 @@ class TextKind:
         if not ids:
             raise RequestError("the prompt has no tokens", "prompt", "empty_prompt")
         return ids
+
+    def _params(self, sampling: Sampling, seed: int) -> SamplingParams:
+        """What is not asked for is as the checkpoint recommends. Raises RequestError naming the field that is
+        out of range.
+        """
+        most = self._engine.max_model_len
+        chosen = {**self._recommended, **sampling.model_dump(exclude_none=True)}
+        chosen["max_tokens"] = min(chosen.get("max_tokens", most), most)
+        if chosen["max_tokens"] < 1:
+            raise RequestError("max_tokens must be at least 1", "max_tokens", "out_of_range")
+        return SamplingParams(seed=seed, **chosen)
 
     def begun(self, request: TextRequest) -> int:
         """Tokens that were written before."""
@@ -97,12 +118,3 @@ class TextKind:
     def count(self, frame: Frame, counters: Counters) -> None:
         """A frame goes out."""
         counters.tokens += len(frame.tokens)
-
-
-def _params(sampling: Sampling, seed: int, most: int) -> SamplingParams:
-    """Raises RequestError naming the field that is out of range."""
-    chosen = sampling.model_dump(exclude_none=True)
-    chosen["max_tokens"] = min(chosen.get("max_tokens", most), most)
-    if chosen["max_tokens"] < 1:
-        raise RequestError("max_tokens must be at least 1", "max_tokens", "out_of_range")
-    return SamplingParams(seed=seed, **chosen)

@@ -42,18 +42,20 @@ class Kind:
 
     model: str
     """Which spoke it; "" for none."""
-    voice: VoiceKind
+    voice: VoiceKind | Literal["none"]
+    """"none" for text."""
     protocol: str
     tenant: Literal["key", "administrator", "anonymous"]
 
     @classmethod
-    def of(cls, *, model: str | None, voice: str, protocol: str, tenant: str) -> Kind:
-        """`voice`: a name or an id; `tenant`: whose request it is."""
+    def of(cls, *, model: str | None, voice: str | None, protocol: str, tenant: str) -> Kind:
+        """`voice`: a name or an id, None for text; `tenant`: whose request it is."""
         if tenant == ADMINISTRATOR:
             caller = "administrator"
         else:
             caller = "key" if tenant.startswith("key:") else "anonymous"
-        return cls(model or "", "custom" if is_id(voice) else "built_in", protocol, caller)
+        spoken = "custom" if voice is not None and is_id(voice) else "built_in"
+        return cls(model or "", "none" if voice is None else spoken, protocol, caller)
 
 
 def note(metrics: Metrics, objective: Objective, kind: Kind, *, missed: bool) -> None:

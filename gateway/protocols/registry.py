@@ -18,6 +18,8 @@ from gateway.protocols.elevenlabs import catalog as elevenlabs_catalog
 from gateway.protocols.elevenlabs import errors as elevenlabs_errors
 from gateway.protocols.elevenlabs import socket as elevenlabs_socket
 from gateway.protocols.elevenlabs import speech as elevenlabs_speech
+from gateway.protocols.openai import chat as openai_chat
+from gateway.protocols.openai import completions as openai_completions
 from gateway.protocols.openai import models as openai_models
 from gateway.protocols.openai import speech as openai_speech
 from gateway.protocols.openai import voices as openai_voices
@@ -25,6 +27,7 @@ from gateway.protocols.openai import voices as openai_voices
 ROUTERS: tuple[APIRouter, ...] = (
     *(native.router, play.router, links.router, models.router),
     *(openai_speech.router, openai_models.router, openai_voices.router),
+    *(openai_chat.router, openai_completions.router),
     *(elevenlabs_speech.router, elevenlabs_socket.router, elevenlabs_catalog.router),
     *(deepgram_speak.router, deepgram_socket.router),
     *(cartesia_speech.router, cartesia_socket.router, cartesia_catalog.router),

@@ -5,6 +5,7 @@ callers.py    Who may use the service, and who operates it.
 workers.py    Where workers are, who may be one, and when one counts as down.
 storage.py    What is kept, where, how much of it and for how long.
 speech.py     What may be asked for, and how it is spoken.
+answers.py    What may be asked of text models.
 live.py       Live sessions.
 streams.py    How long requests wait and last, and what follows a fault.
 objectives.py What listeners are promised, and how often that may be missed.
@@ -28,6 +29,7 @@ import yaml
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
+from gateway.settings.answers import AnswerSettings
 from gateway.settings.callers import CallerSettings
 from gateway.settings.listening import ListeningSettings
 from gateway.settings.live import LiveSettings
@@ -48,6 +50,7 @@ class GatewaySettings(
     FleetSettings,
     StorageSettings,
     SpeechSettings,
+    AnswerSettings,
     LiveSettings,
     StreamSettings,
     ObjectiveSettings,

@@ -1,4 +1,4 @@
-"""A piece of speech is tried on one worker after the other until it is done, whatever kind of speech it is.
+"""A piece of work is tried on one worker after the other until it is done, whatever is made.
 
     attempts = Attempts(gateway, request_id)
     with pool.admit(request_id, requirement, ...) as ticket:
@@ -7,7 +7,8 @@
 
 `Work` uses the slot; what goes wrong with its worker ends here, in a ticket at the front of the queue and a
 word to the pool, or in an ApiError when the request has had its share of tries.
-`gateway/synthesis/synthesis.py` speaks one clip, `gateway/live/speech.py` one sentence after the other.
+`gateway/synthesis/synthesis.py` speaks one clip, `gateway/live/speech.py` one sentence after the other,
+`gateway/answers/writing.py` writes one answer.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Work(Protocol):
 
     @property
     def patches(self) -> int:
-        """Committed so far: an attempt that added some has brought the work on."""
+        """Or tokens, committed so far: an attempt that added some has brought the work on."""
 
     async def use(self, ticket: Ticket, lease: Lease) -> None:
         """Use the slot until it is not needed any more. Raises what `gateway.relay.relay` raises."""
@@ -244,7 +245,7 @@ class Attempts:
             self._patience_until = now + lead_seconds + self._settings.failover_timeout_seconds
 
     def heard(self, audio_seconds: float) -> None:
-        """So much audio came; 0 at the end of a clip."""
+        """So much audio came; 0 at the end of a clip, and for text."""
         now = time.monotonic()
         if self._silent is not None:
             self._gateway.pool.report_audio(self._silent.worker, self._silent.ticket)

@@ -200,6 +200,13 @@ async def eventually(poll: Callable[[], Awaitable[Any]], describe: str) -> Any:
     raise AssertionError(describe)
 
 
+def events_of(text: str) -> list[dict[str, Any]]:
+    """Of an answer of server-sent events that came to its end."""
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]
+
+
 def pcm_of(text: str, seed: int) -> bytes:
     """The clip that the synthetic engine owes."""
     return expected_clip(text, seed)[0]

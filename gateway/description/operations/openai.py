@@ -8,6 +8,9 @@ from gateway.description.operation import Given, Operation, Tag
 from gateway.voices.fields import ConsentForm
 
 _SPEECH = {"model": "tts-1", "voice": "alloy", "input": "Doors open at nine.", "response_format": "mp3"}
+_QUESTION = [{"role": "user", "content": "What is new in the harbour?"}]
+_CHAT = {"model": "Qwen3-0.6B", "messages": _QUESTION, "max_tokens": 24, "temperature": 0.7, "seed": 7}
+_COMPLETION = {"model": "Qwen3-0.6B", "prompt": "Once upon a time", "max_tokens": 24, "seed": 7}
 _CONSENT = {"id": Given("consent")}
 
 
@@ -32,6 +35,8 @@ TAG = Tag(
             parameters={"deployment": "tts-1"},
             body=_SPEECH,
         ),
+        Operation("POST", "/v1/chat/completions", "Go on with a conversation, in text", body=_CHAT),
+        Operation("POST", "/v1/completions", "Go on with a text", body=_COMPLETION),
         Operation("GET", "/v1/models", "List models", access="public", gives={"model": "data.0.id"}),
         Operation(
             "GET", "/v1/models/{id}", "Look at a model", access="public", parameters={"id": Given("model")}

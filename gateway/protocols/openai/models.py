@@ -15,14 +15,14 @@ router = APIRouter()
 
 
 def list_models(gateway: Gateway) -> dict[str, Any]:
-    """Those that are served."""
-    return {"object": "list", "data": [_describe(name) for name in sorted(served_models(gateway.pool))]}
+    """Those that are served, of speech and of text."""
+    return {"object": "list", "data": [_describe(name) for name in sorted(_all_models(gateway))]}
 
 
 @router.get("/v1/models/{id:path}")
 async def get_model(id: str, gateway: GatewayDep) -> dict[str, Any]:
     """One of them, or a name of OpenAI's that requests may give instead."""
-    if id not in served_models(gateway.pool) | OPENAI_MODELS:
+    if id not in _all_models(gateway) | OPENAI_MODELS:
         raise ApiError(404, "model_not_found", f"there is no model {id[:128]!r}", param="model")
     return _describe(id)
 
@@ -31,6 +31,10 @@ async def get_model(id: str, gateway: GatewayDep) -> dict[str, Any]:
 async def speech_models(gateway: GatewayDep) -> dict[str, Any]:
     """The same as Open WebUI asks for it, without a key."""
     return {"models": [{"id": name} for name in sorted(served_models(gateway.pool))]}
+
+
+def _all_models(gateway: Gateway) -> set[str]:
+    return served_models(gateway.pool) | set(gateway.pool.models("text"))
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -24,6 +25,7 @@ from gateway.description.operations import TAGS
 from tests.forks import PATIENCE_SECONDS
 from tests.gateway.audio_files import speech, wav
 from tests.gateway.processes import GatewayProcess, eventually, started_fleets
+from tests.text_models import telling_model
 
 FILES = {"@recording.wav": wav(speech(6.0)), "@story.txt": b"Chapter 1\n\nDoors open at nine.\n"}
 HEADERS = ("x-sample-rate", "x-audio-seconds", "x-finish-reason", "x-seed", "x-session-id", "location")
@@ -234,11 +236,13 @@ async def _messages(socket: Any) -> AsyncIterator[str | bytes]:
 
 @asynccontextmanager
 async def running(data_dir: Any) -> AsyncIterator[GatewayProcess]:
-    """A gateway with two workers, one of which somebody would start again."""
+    """A gateway with a worker that somebody would start again, and one with a text model."""
     with started_fleets() as start:
         worker = start.worker(step_ms=5, slots=4, supervised=True)
+        model = telling_model(Path(data_dir) / "models" / "Qwen3-0.6B")
+        writer = start.worker(model=str(model), device="cpu")
         settings = {"data_dir": data_dir, "expose_openapi": True, "record_sessions": "ask"}
-        yield start.gateway([worker], **settings).wait_until_serving(1)
+        yield start.gateway([worker, writer], **settings).wait_until_serving(2)
 
 
 @asynccontextmanager

@@ -1,0 +1,70 @@
+"""What is asked of a text model, and what the answer is charged.
+
+Clients take turns by seconds of audio (`gateway/slots/fairness.py`). A token counts as the audio that it
+would be if it were spoken, four characters at fifteen a second, so an answer costs its client the same
+whether it is read or heard. A token of the prompt counts for a tenth of that: a device computes them many at
+a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.slots.requirement import Requirement
+from worker.protocol import ChatMessage, Sampling
+
+CHAT = "chat"
+"""The feature of a text model with a chat template."""
+_CHARACTERS_PER_TOKEN = 4
+SECONDS_PER_TOKEN = _CHARACTERS_PER_TOKEN / 15.0
+SECONDS_PER_PROMPT_TOKEN = SECONDS_PER_TOKEN / 10
+_EXPECTED_TOKENS = 256
+"""Of an answer, until it is known."""
+
+
+@dataclass(frozen=True)
+class AnswerOrder:
+    """One answer. What goes in is a text, token ids or a conversation."""
+
+    most_tokens: int
+    """Of the answer."""
+    seed: int
+    model: str | None = None
+    prompt: str | None = None
+    prompt_ids: tuple[int, ...] | None = None
+    messages: tuple[ChatMessage, ...] | None = None
+    template_options: dict[str, Any] = field(default_factory=dict)
+    sampling: Sampling = field(default_factory=Sampling)
+    """Without `max_tokens`."""
+
+    @property
+    def characters(self) -> int:
+        """Of what goes in, tokens counted as so many each."""
+        text = sum(len(message.content) for message in self.messages or ()) + len(self.prompt or "")
+        return text + _CHARACTERS_PER_TOKEN * len(self.prompt_ids or ())
+
+    @property
+    def expected_seconds(self) -> float:
+        """What it is charged until it is known how much was written."""
+        prompt_tokens = 1 + self.characters // _CHARACTERS_PER_TOKEN
+        return charge(prompt_tokens, min(self.most_tokens, _EXPECTED_TOKENS))
+
+    def requirement(self, revision: str | None = None, model: str | None = None) -> Requirement:
+        """What a worker must offer."""
+        features = frozenset() if self.messages is None else frozenset({CHAT})
+        return Requirement(model or self.model, revision=revision, features=features, kind="text")
+
+
+def charge(prompt_tokens: int, tokens: int) -> float:
+    """Seconds of audio that an answer counts for."""
+    return prompt_tokens * SECONDS_PER_PROMPT_TOKEN + tokens * SECONDS_PER_TOKEN
+
+
+def seed_of_choice(seed: int, number: int) -> int:
+    """Of one of several answers to the same prompt; the first one has the request's own."""
+    if number == 0:
+        return seed
+    digest = hashlib.blake2b(f"{seed}/{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

@@ -1,0 +1,243 @@
+"""Answers as OpenAI's clients read them: whole, or as server-sent events while they are written.
+
+An object of `AnswerForm` says what a protocol calls things; chats and completions have one each.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from gateway.answers.answer import Written
+from gateway.answers.order import AnswerOrder
+from gateway.answers.several import write_all
+from gateway.answers.writing import AnswerOutcome, Writing
+from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.callers.identity import Caller
+from gateway.errors import ApiError
+from gateway.protocols.growing import GrowingResponse
+from gateway.protocols.openai.sampling import SamplingFields
+from gateway.service import Gateway
+from gateway.settings import GatewaySettings
+from gateway.slots.standing import Priority
+from worker.protocol import TokenFacts
+
+PATHS = ("/v1/chat/completions", "/v1/completions")
+TOO_LONG = "context_length_exceeded"
+"""What OpenAI calls a prompt that is too long for the model; agents look for it."""
+
+
+def most_bytes(settings: GatewaySettings) -> int:
+    """Of a body: JSON spells few characters in more than six bytes."""
+    return 6 * settings.max_prompt_characters + settings.max_body_bytes
+
+
+class AnswerForm(Protocol):
+    """How one of the routes tells answers."""
+
+    protocol: str
+    """Its name, in metrics."""
+    id_prefix: str
+    object_name: str
+    chunk_name: str
+    input_field: str
+
+    def choice(self, text: str, facts: list[TokenFacts] | None) -> dict[str, Any]:
+        """A whole answer, but for `index` and `finish_reason`."""
+
+    def opening(self) -> dict[str, Any] | None:
+        """The first event of a choice, where it has no text."""
+
+    def piece(self, text: str, facts: list[TokenFacts] | None, begins_at: int) -> dict[str, Any]:
+        """The next text of a choice in a stream; `begins_at`: characters before it."""
+
+    def closing(self) -> dict[str, Any]:
+        """The last event of a choice."""
+
+
+class Choice:
+    """A `Reader` of one answer."""
+
+    def __init__(self, index: int, told: bool) -> None:
+        self.index = index
+        self.text = ""
+        self.facts: list[TokenFacts] | None = [] if told else None
+
+    def wrote(self, written: Written) -> None:
+        """Kept until all of it is there."""
+        self.text += written.text
+        if self.facts is not None:
+            self.facts += written.facts
+
+
+class Answers:
+    """The answers of one request, and what all of their forms say of them."""
+
+    def __init__(self, request: Request, gateway: Gateway, body: SamplingFields, form: AnswerForm) -> None:
+        self.body, self.form, self.gateway, self.request = body, form, gateway, request
+        self.caller: Caller = gateway.callers.identify(request)
+        self.created = int(time.time())
+        self.id = f"{form.id_prefix}-{request.state.request_id}"
+
+    def writings(self, orders: Sequence[AnswerOrder], readers: Sequence[Any]) -> list[Writing]:
+        """Raises ApiError for who may not ask for that much."""
+        priority = self.body.priority
+        return [
+            Writing(
+                self.gateway,
+                order,
+                self.request.state.request_id,
+                reader,
+                self.caller.standing_for(priority, order.expected_seconds, Priority.DEFAULT),
+                self.form.protocol,
+            )
+            for order, reader in zip(orders, readers, strict=True)
+        ]
+
+    def frame(self, name: str, model: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        """An object of the answer."""
+        about = {"id": self.id, "object": name, "created": self.created, "model": model}
+        return {**about, "choices": choices, **more}
+
+    def explained(self, error: ApiError) -> ApiError:
+        """What a worker calls by other names than this route's clients."""
+        if error.code not in ("too_long", "empty_prompt", "invalid_request") or error.param != "prompt":
+            return error
+        code, field = TOO_LONG if error.code == "too_long" else error.code, self.form.input_field
+        return ApiError(error.status_code, code, f"{field}: {error.message}", param=field)
+
+
+def usage_of(outcomes: Sequence[AnswerOutcome], n: int) -> dict[str, Any]:
+    """Each prompt counts once, whatever number of answers it gets."""
+    prompt_tokens = sum(outcome.prompt_tokens for outcome in outcomes[::n])
+    tokens = sum(outcome.tokens for outcome in outcomes)
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": tokens,
+        "total_tokens": prompt_tokens + tokens,
+    }
+
+
+def fingerprint(revision: str) -> str:
+    """Of the weights that wrote: the same seed writes the same with the same one."""
+    return f"fp_{revision[:16]}"
+
+
+async def whole_answer(answers: Answers, orders: list[AnswerOrder]) -> Response:
+    """One JSON object. Raises ApiError."""
+    told = answers.body.top_logprobs_wanted() is not None
+    choices = [Choice(index, told) for index in range(len(orders))]
+    try:
+        outcomes = await while_connected(answers.request, write_all(answers.writings(orders, choices)))
+    except ClientGoneError:
+        return Response(status_code=CLIENT_GONE)
+    except ApiError as error:
+        raise answers.explained(error) from error
+    told_choices = [
+        {
+            "index": choice.index,
+            **answers.form.choice(choice.text, choice.facts),
+            "finish_reason": outcome.finish_reason,
+        }
+        for choice, outcome in zip(choices, outcomes, strict=True)
+    ]
+    content = answers.frame(
+        answers.form.object_name,
+        outcomes[0].model,
+        told_choices,
+        usage=usage_of(outcomes, answers.body.n),
+        system_fingerprint=fingerprint(outcomes[0].revision),
+    )
+    return JSONResponse(content, headers=answers.body.ignored | facts_of(orders[0], outcomes))
+
+
+def facts_of(order: AnswerOrder, outcomes: Sequence[AnswerOutcome]) -> dict[str, str]:
+    """What became of it, for the head of an answer that is complete."""
+    return {
+        "X-Seed": str(order.seed),
+        "X-Migrations": str(sum(outcome.migrations for outcome in outcomes)),
+        "X-Queue-Seconds": f"{outcomes[0].queue_seconds:.6f}",
+        "X-First-Token-Seconds": f"{outcomes[0].first_token_seconds:.6f}",
+    }
+
+
+class _StreamedChoice:
+    """A `Reader` whose pieces are events."""
+
+    def __init__(self, response: AnswerStream, index: int) -> None:
+        self._response: AnswerStream = response
+        self._index = index
+        self._characters = 0
+        self._begun = False
+
+    def wrote(self, written: Written) -> None:
+        """Out, unless there is nothing to be seen yet."""
+        form, put = self._response.answers.form, self._response.put_choice
+        if not self._begun:
+            self._begun = True
+            if (opening := form.opening()) is not None:
+                put(self._index, opening, None)
+        facts = list(written.facts) or None
+        if written.text or facts:
+            put(self._index, form.piece(written.text, facts, self._characters), None)
+            self._characters += len(written.text)
+
+
+class AnswerStream(GrowingResponse):
+    """Server-sent events; the last one says `[DONE]`."""
+
+    def __init__(self, answers: Answers, orders: list[AnswerOrder]) -> None:
+        super().__init__(answers.request, answers.gateway)
+        self.answers = answers
+        self._orders = orders
+        self._choices = [_StreamedChoice(self, index) for index in range(len(orders))]
+        self._writings = answers.writings(orders, self._choices)
+
+    def put_choice(self, index: int, content: dict[str, Any], finish_reason: str | None) -> None:
+        """An event of one choice. Raises ApiError for a client that reads too slowly."""
+        choice = {"index": index, **content, "finish_reason": finish_reason}
+        self._put([choice], None)
+
+    def _put(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None) -> None:
+        more: dict[str, Any] = {"usage": usage} if self.answers.body.counts_usage else {}
+        writing = self._writings[0].answer
+        if writing.model is not None:
+            more["system_fingerprint"] = fingerprint(writing.model.revision)
+        model = writing.model.name if writing.model else self._orders[0].model or ""
+        self._outbox.put(event(self.answers.frame(self.answers.form.chunk_name, model, choices, **more)))
+
+    async def _make(self) -> None:
+        try:
+            outcomes = await write_all(self._writings)
+        except ApiError as error:
+            raise self.answers.explained(error) from error
+        for index, outcome in enumerate(outcomes):
+            self.put_choice(index, self.answers.form.closing(), outcome.finish_reason)
+        if self.answers.body.counts_usage:
+            self._put([], usage_of(outcomes, self.answers.body.n))
+        self._outbox.put("data: [DONE]\n\n")
+        await self._outbox.flush()
+
+    async def _take(self, piece: str | bytes) -> None:
+        await self._write(piece.encode() if isinstance(piece, str) else piece)
+
+    def _broken(self, error: ApiError) -> bytes:
+        return event(error.to_dict()).encode()
+
+    def _headers(self) -> dict[str, str]:
+        return {
+            "Content-Type": "text/event-stream; charset=utf-8",
+            "Cache-Control": "no-cache",
+            "X-Seed": str(self._orders[0].seed),
+            **self.answers.body.ignored,
+        }
+
+
+def event(content: dict[str, Any]) -> str:
+    """A server-sent event."""
+    return f"data: {json.dumps(content, separators=(',', ':'))}\n\n"

@@ -1,0 +1,147 @@
+"""`POST /v1/chat/completions`: a text model goes on with a conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from gateway.errors import ApiError, FieldError
+from gateway.protocols.lenient import Lenient
+from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
+from gateway.protocols.openai.sampling import SamplingFields, TokenCount, check_length, conversation
+from gateway.requests import Text
+from gateway.service import GatewayDep
+from worker.protocol import TokenFacts
+
+router = APIRouter()
+
+_UNSUPPORTED = {
+    "tools": "models here call no tools",
+    "functions": "models here call no functions",
+    "response_format": "answers here are plain text",
+    "guided_json": "answers here are plain text",
+}
+_MOST_OPTIONS = 32
+_ROLES = {"developer": "system"}
+"""Roles that templates know by another name."""
+
+
+class TextPart(BaseModel):
+    """A part of a message; only text is understood."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["text", "input_text"]
+    text: Text
+
+
+class Message(Lenient):
+    """One turn."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Text | Annotated[list[TextPart], Field(max_length=256)] = ""
+
+    @property
+    def text(self) -> str:
+        """What is said in it."""
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+
+class ChatRequest(SamplingFields):
+    """The body. What is not understood is named in `X-Ignored-Fields`."""
+
+    messages: Annotated[list[Message], Field(min_length=1)]
+    """The conversation so far."""
+    max_completion_tokens: TokenCount | None = None
+    """The same as `max_tokens`, by its newer name."""
+    logprobs: bool = False
+    """Tell how likely each token was."""
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    """With `logprobs`: so many likeliest tokens of each place."""
+    chat_template_kwargs: Annotated[dict[str, Any], Field(max_length=_MOST_OPTIONS)] = Field(
+        default_factory=dict
+    )
+    """For the model's template."""
+    enable_thinking: bool | None = None
+    """The option of that name of the template, as Qwen3's has it."""
+
+    @model_validator(mode="after")
+    def _rules_between_fields(self) -> ChatRequest:
+        if self.top_logprobs is not None and not self.logprobs:
+            raise FieldError("top_logprobs", "invalid_value", "top_logprobs is told with logprobs alone")
+        reply = {"type": "text"}
+        if self.model_extra and self.model_extra.get("response_format") == reply:
+            del self.model_extra["response_format"]
+        return self
+
+    def most_tokens(self) -> int | None:
+        """By either name."""
+        return self.max_completion_tokens or self.max_tokens
+
+    def top_logprobs_wanted(self) -> int | None:
+        """0 for those of the answer alone."""
+        return (self.top_logprobs or 0) if self.logprobs else None
+
+    def input(self) -> dict[str, Any]:
+        """The conversation, and options of its layout."""
+        options = dict(self.chat_template_kwargs)
+        if self.enable_thinking is not None:
+            options["enable_thinking"] = self.enable_thinking
+        turns = [(_ROLES.get(message.role, message.role), message.text) for message in self.messages]
+        return {**conversation(turns), "template_options": options}
+
+
+class ChatForm:
+    """What chats call things."""
+
+    protocol = "openai_chat"
+    id_prefix = "chatcmpl"
+    object_name = "chat.completion"
+    chunk_name = "chat.completion.chunk"
+    input_field = "messages"
+
+    def choice(self, text: str, facts: list[TokenFacts] | None) -> dict[str, Any]:
+        """A message."""
+        message = {"role": "assistant", "content": text, "refusal": None}
+        return {"message": message, "logprobs": _logprobs(facts)}
+
+    def opening(self) -> dict[str, Any]:
+        """Who speaks."""
+        return {"delta": {"role": "assistant", "content": ""}, "logprobs": None}
+
+    def piece(self, text: str, facts: list[TokenFacts] | None, begins_at: int) -> dict[str, Any]:
+        """What is new of the message."""
+        return {"delta": {"content": text}, "logprobs": _logprobs(facts)}
+
+    def closing(self) -> dict[str, Any]:
+        """Nothing is."""
+        return {"delta": {}, "logprobs": None}
+
+
+def _logprobs(facts: list[TokenFacts] | None) -> dict[str, Any] | None:
+    if facts is None:
+        return None
+    content = [{**_entry(fact), "top_logprobs": [_entry(likely) for likely in fact.top]} for fact in facts]
+    return {"content": content, "refusal": None}
+
+
+def _entry(fact: Any) -> dict[str, Any]:
+    return {"token": fact.token, "logprob": fact.logprob, "bytes": list(fact.data)}
+
+
+@router.post("/v1/chat/completions", response_class=Response)
+async def chat_completions(body: ChatRequest, request: Request, gateway: GatewayDep) -> Response:
+    """The next message of a conversation."""
+    settings = gateway.settings
+    body.refuse(_UNSUPPORTED)
+    if len(body.messages) > settings.max_chat_messages:
+        message = f"there are {len(body.messages)} messages, at most {settings.max_chat_messages} are taken"
+        raise ApiError(422, "invalid_value", message, param="messages")
+    orders = body.orders([body.input()], settings)
+    check_length(orders, settings, "messages")
+    answers = Answers(request, gateway, body, ChatForm())
+    if body.stream:
+        return AnswerStream(answers, orders)
+    return await whole_answer(answers, orders)

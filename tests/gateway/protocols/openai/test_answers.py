@@ -1,0 +1,250 @@
+"""`POST /v1/chat/completions` and `/v1/completions` of a real gateway with a text model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.processes import GatewayProcess, all_free, check_error, events_of, started_fleets
+from tests.text_models import STORY, telling_model
+
+CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
+QUESTION = [{"role": "user", "content": "What did you see?"}]
+
+
+def said(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """A gateway with a text model and a speech model."""
+    model = telling_model(tmp_path_factory.mktemp("models") / "teller")
+    limits = {"max_prompt_characters": 9000, "max_answer_tokens": 3000, "max_answer_choices": 4}
+    settings = {"data_dir": tmp_path_factory.mktemp("data"), "max_chat_messages": 5, **limits}
+    with started_fleets() as start:
+        workers = [start.worker(model=str(model), device="cpu", slots=4, step_ms=0), start.worker()]
+        gateway = start.gateway(workers, **settings).wait_until_serving(2)
+        yield gateway
+        assert "Traceback" not in "".join(gateway.log)
+        assert not any(worker.defects() for worker in workers)
+
+
+async def ask(fleet: GatewayProcess, path: str = CHAT, **fields: Any) -> httpx.Response:
+    first = {"messages": QUESTION} if path == CHAT else {"prompt": "Well."}
+    async with fleet.http() as http:
+        return await http.post(path, json={**first, "max_tokens": 24, "seed": 3, **fields})
+
+
+async def told(fleet: GatewayProcess, **fields: Any) -> str:
+    answer = (await ask(fleet, **fields)).json()
+    return answer["choices"][0]["message"]["content"]
+
+
+async def test_an_answer_is_told_as_openai_tells_it(fleet: GatewayProcess) -> None:
+    response = await ask(fleet)
+    answer = response.json()
+    (choice,) = answer["choices"]
+    assert (answer["object"], answer["model"]) == ("chat.completion", "teller")
+    assert answer["id"].startswith("chatcmpl-")
+    assert choice["message"]["role"] == "assistant"
+    assert choice["message"]["content"].startswith(STORY[0])
+    assert choice["finish_reason"] == "length"
+    usage = answer["usage"]
+    assert usage["completion_tokens"] == 24
+    assert usage["total_tokens"] == usage["prompt_tokens"] + 24
+    assert (response.headers["X-Seed"], response.headers["X-Migrations"]) == ("3", "0")
+
+
+async def test_a_stream_tells_the_same_answer_and_counts_its_tokens(fleet: GatewayProcess) -> None:
+    whole = await told(fleet)
+    response = await ask(fleet, stream=True, stream_options={"include_usage": True})
+    assert response.headers["Content-Type"].startswith("text/event-stream")
+    *events, last = events_of(response.text)
+    deltas = [event["choices"][0]["delta"] for event in events]
+    assert deltas[0] == {"role": "assistant", "content": ""}
+    assert "".join(delta.get("content", "") for delta in deltas) == whole
+    assert [event["choices"][0]["finish_reason"] for event in events][-1] == "length"
+    assert len({event["id"] for event in [*events, last]}) == 1
+    assert all(event["usage"] is None for event in events)
+    assert (last["choices"], last["usage"]["completion_tokens"]) == ([], 24)
+
+
+async def test_without_the_option_a_stream_counts_nothing(fleet: GatewayProcess) -> None:
+    events = events_of((await ask(fleet, stream=True)).text)
+    assert not any("usage" in event for event in events)
+
+
+async def test_a_seed_and_not_the_time_decides_what_is_written(fleet: GatewayProcess) -> None:
+    texts = [await told(fleet, seed=seed, max_tokens=80) for seed in (1, 1, 2, -1)]
+    assert texts[0] == texts[1]
+    assert len(set(texts)) == 3
+
+
+async def test_several_choices_differ_and_the_prompt_counts_once(fleet: GatewayProcess) -> None:
+    alone = (await ask(fleet, max_tokens=80)).json()
+    answer = (await ask(fleet, max_tokens=80, n=3)).json()
+    texts = [choice["message"]["content"] for choice in answer["choices"]]
+    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
+    assert texts[0] == alone["choices"][0]["message"]["content"]
+    assert len(set(texts)) == 3
+    assert answer["usage"]["prompt_tokens"] == alone["usage"]["prompt_tokens"]
+    assert answer["usage"]["completion_tokens"] == 240
+    streamed = ["", "", ""]
+    for event in events_of((await ask(fleet, max_tokens=80, n=3, stream=True)).text):
+        (choice,) = event["choices"]
+        streamed[choice["index"]] += choice["delta"].get("content", "")
+    assert streamed == texts
+
+
+async def test_a_stop_string_ends_an_answer_and_is_no_part_of_it(fleet: GatewayProcess) -> None:
+    for stop in ("home.", ["never", " home."]):
+        (choice,) = (await ask(fleet, stop=stop)).json()["choices"]
+        assert choice["message"]["content"].rstrip() == " The old ship came"
+        assert choice["finish_reason"] == "stop"
+
+
+async def test_log_probabilities_stand_beside_each_token(fleet: GatewayProcess) -> None:
+    (choice,) = (await ask(fleet, max_tokens=6, logprobs=True, top_logprobs=2)).json()["choices"]
+    content = choice["logprobs"]["content"]
+    assert "".join(entry["token"] for entry in content) == choice["message"]["content"]
+    assert bytes(content[0]["bytes"]) == b" The"
+    assert [len(entry["top_logprobs"]) for entry in content] == [2] * 6
+    completion = (await ask(fleet, COMPLETIONS, max_tokens=6, logprobs=1)).json()["choices"][0]
+    told = completion["logprobs"]
+    assert "".join(told["tokens"]) == completion["text"]
+    assert told["text_offset"][:3] == [0, 4, 8]
+    assert len(told["token_logprobs"]) == len(told["top_logprobs"]) == 6
+
+
+async def test_a_bias_changes_what_is_written(fleet: GatewayProcess) -> None:
+    entry = (await ask(fleet, COMPLETIONS, max_tokens=1, prompt=" The", logprobs=0)).json()
+    assert entry["choices"][0]["text"] == " old"
+    banned = {str(token): -100 for token in range(256, 285)}
+    (choice,) = (await ask(fleet, COMPLETIONS, max_tokens=1, prompt=" The", logit_bias=banned)).json()[
+        "choices"
+    ]
+    assert choice["text"] != " old"
+
+
+async def test_completions_take_texts_and_tokens_one_or_several(fleet: GatewayProcess) -> None:
+    several = (await ask(fleet, COMPLETIONS, prompt=["One.", "Two."], n=2)).json()
+    assert [choice["index"] for choice in several["choices"]] == [0, 1, 2, 3]
+    ids = (await ask(fleet, COMPLETIONS, prompt=[[33, 34], [35]], max_tokens=4)).json()
+    assert ids["usage"] == {"prompt_tokens": 3, "completion_tokens": 8, "total_tokens": 11}
+    one = (await ask(fleet, COMPLETIONS, prompt=[33, 34], max_tokens=4)).json()
+    assert one["choices"][0]["text"] == ids["choices"][0]["text"]
+    events = events_of((await ask(fleet, COMPLETIONS, prompt="One.", stream=True)).text)
+    assert "".join(event["choices"][0]["text"] for event in events) == several["choices"][0]["text"]
+
+
+async def test_content_in_parts_and_other_names_of_roles_mean_the_same(fleet: GatewayProcess) -> None:
+    parts = [{"type": "text", "text": "What did "}, {"type": "text", "text": "you see?"}]
+    plain, split = [
+        (
+            await ask(fleet, messages=[{"role": role, "content": "Tell."}, {"role": "user", "content": said}])
+        ).json()
+        for role, said in (("system", QUESTION[0]["content"]), ("developer", parts))
+    ]
+    assert plain["usage"] == split["usage"]
+    assert plain["choices"] == split["choices"]
+
+
+async def test_options_of_the_template_reach_it(fleet: GatewayProcess) -> None:
+    thinking, silent, same = [
+        (await ask(fleet, **fields)).json()["usage"]["prompt_tokens"]
+        for fields in ({}, {"enable_thinking": False}, {"chat_template_kwargs": {"enable_thinking": False}})
+    ]
+    assert silent == same > thinking
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status", "param", "code"),
+    [
+        (CHAT, {"model": "gpt-9"}, 404, "model", "unknown_model"),
+        (CHAT, {"model": "synthetic"}, 404, "model", "unknown_model"),
+        (CHAT, {"messages": []}, 422, "messages", "invalid_value"),
+        (CHAT, {"messages": QUESTION * 6}, 422, "messages", "invalid_value"),
+        (CHAT, {"messages": said("a" * 9001)}, 422, "messages", "text_too_long"),
+        (CHAT, {"messages": said("a" * 5000)}, 422, "messages", "context_length_exceeded"),
+        (CHAT, {"messages": [{"role": "spy", "content": "a"}]}, 422, "messages.0.role", "invalid_value"),
+        (CHAT, {"max_tokens": 3001}, 422, "max_tokens", "invalid_value"),
+        (CHAT, {"max_completion_tokens": 0}, 422, "max_completion_tokens", "invalid_value"),
+        (CHAT, {"n": 5}, 422, "n", "invalid_value"),
+        (CHAT, {"temperature": 2.5}, 422, "temperature", "invalid_value"),
+        (CHAT, {"top_logprobs": 3}, 422, "top_logprobs", "invalid_value"),
+        (CHAT, {"logit_bias": {"one": 1}}, 422, "logit_bias", "invalid_value"),
+        (CHAT, {"logit_bias": {"285": 1}}, 422, "logit_bias", "invalid_request"),
+        (CHAT, {"stop": ["a"] * 17}, 422, None, "invalid_value"),
+        (CHAT, {"tools": [{"type": "function"}]}, 422, "tools", "not_supported"),
+        (CHAT, {"response_format": {"type": "json_object"}}, 422, "response_format", "not_supported"),
+        (CHAT, {"priority": "interactive"}, 403, "priority", "priority_not_allowed"),
+        (COMPLETIONS, {"prompt": ""}, 422, "prompt", "empty_prompt"),
+        (COMPLETIONS, {"prompt": [[]]}, 422, "prompt", "empty_prompt"),
+        (COMPLETIONS, {"prompt": ["a"] * 5}, 422, "n", "invalid_value"),
+        (COMPLETIONS, {"suffix": "end"}, 422, "suffix", "not_supported"),
+        (COMPLETIONS, {"prompt": [400]}, 422, "prompt", "invalid_request"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_wrong_is_refused_by_name(
+    fleet: GatewayProcess, path: str, fields: dict, status: int, param: str | None, code: str, stream: bool
+) -> None:
+    first = {"messages": QUESTION} if path == CHAT else {"prompt": "Well."}
+    async with fleet.http(headers={}) as http:
+        response = await http.post(path, json={**first, "stream": stream, **fields})
+    error = check_error(response, status)
+    assert error["code"] == code
+    assert param is None or error["param"] == param
+
+
+async def test_fields_that_mean_nothing_here_are_named(fleet: GatewayProcess) -> None:
+    response = await ask(fleet, user="ann", store=False, response_format={"type": "text"}, tools=[])
+    assert response.headers["X-Ignored-Fields"] == "store, tools, user"
+
+
+async def test_models_of_both_kinds_are_listed_and_speech_is_spoken_by_its_own(fleet: GatewayProcess) -> None:
+    async with fleet.http() as http:
+        listed = (await http.get("/v1/models")).json()["data"]
+        one = (await http.get("/v1/models/teller")).json()
+        config = (await http.get("/api/config")).json()
+        spoken = await http.post("/tts", json={"text": "Hello.", "model": "synthetic"})
+        wrong = check_error(await http.post("/tts", json={"text": "Hello.", "model": "teller"}), 404)
+    assert [model["id"] for model in listed] == ["synthetic", "teller"]
+    assert one["id"] == "teller"
+    assert (config["model"], config["text_models"]) == ("synthetic", ["teller"])
+    assert spoken.is_success
+    assert wrong["code"] == "unknown_model"
+
+
+async def test_what_was_read_and_written_is_counted_and_never_logged(fleet: GatewayProcess) -> None:
+    async def counted() -> str:
+        async with fleet.http() as http:
+            return (await http.get("/metrics")).text
+
+    def tokens(metrics: str) -> float:
+        lines = metrics.splitlines()
+        return float(
+            next(line for line in lines if line.startswith('voxfleet_tokens_total{kind="answer"')).split()[1]
+        )
+
+    await ask(fleet, max_tokens=1)
+    before = tokens(await counted())
+    await ask(fleet, max_tokens=7, messages=said("the code is 4711"))
+    metrics = await counted()
+    assert tokens(metrics) == before + 7
+    assert 'voxfleet_requests_total{outcome="length",protocol="openai_chat"}' in metrics
+    assert not any("4711" in line or "old ship" in line for line in fleet.log)
+
+
+async def test_a_client_that_leaves_gives_its_slot_back(fleet: GatewayProcess) -> None:
+    body = {"messages": QUESTION, "max_tokens": 3000, "stream": True}
+    async with fleet.http() as http, http.stream("POST", CHAT, json=body) as response:
+        async for line in response.aiter_lines():
+            if line and json.loads(line.removeprefix("data: "))["choices"][0]["delta"].get("content"):
+                break
+    await all_free(fleet)
