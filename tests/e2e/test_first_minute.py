@@ -76,6 +76,13 @@ class TestALanguageThatTheModelDoesNotSpeak:
         page.click("#text-anyway")
         expect(page.locator("#stage")).to_have_attribute("data-state", "done", timeout=30_000)
 
+    def test_is_made_at_the_first_press_of_generate_anyway(self, page: Page, fleet: Server) -> None:
+        page.goto(fleet.url)
+        expect(page.locator("#welcome-model")).to_contain_text("English")
+        page.fill("#text", RUSSIAN)
+        page.click("#text-anyway")
+        expect(page.locator("#stage")).to_have_attribute("data-state", "done", timeout=30_000)
+
     def test_is_not_warned_of_for_a_name_in_it(self, page: Page, fleet: Server) -> None:
         page.goto(fleet.url)
         expect(page.locator("#welcome-model")).to_contain_text("English")

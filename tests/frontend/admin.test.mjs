@@ -15,6 +15,7 @@ import { requestFacts, requestName } from "../../frontend/static/js/admin/reques
 import { serverEvents } from "../../frontend/static/js/admin/server-events.js";
 import { storageFigures } from "../../frontend/static/js/admin/storage-section.js";
 import { totals } from "../../frontend/static/js/admin/summary.js";
+import { rememberVoices } from "../../frontend/static/js/admin/voice-names.js";
 import { voiceFacts } from "../../frontend/static/js/admin/voices-section.js";
 import { remark, slotUses } from "../../frontend/static/js/admin/worker-card.js";
 import { setLanguage } from "../../frontend/static/js/shared/i18n.js";
@@ -273,6 +274,8 @@ test("a request is called by its voice and how much it says", () => {
   assert.equal(requestName({ voice: "Hazel", characters: 1800, request_id: "r" }), "Hazel · 1,800 characters");
   assert.equal(requestName({ voice: "Hazel", characters: null, request_id: "r" }), "Hazel");
   assert.equal(requestName({ request_id: "r", ticket_id: "q" }), "r");
+  rememberVoices([{ id: "v_1", name: "Hazel", kind: "custom" }, { id: "ruth", name: "ruth", kind: "built-in" }]);
+  assert.deepEqual([requestName({ voice: "v_1" }), requestName({ voice: "ruth" })], ["Hazel", "Ruth"]);
   const known = { protocol: "openai", client: "curl 8.5.0", tenant: "key:shop", worker_id: "w0" };
   assert.equal(requestFacts(known), "OpenAI · curl 8.5.0 · of shop · on w0");
   assert.equal(requestFacts({ protocol: "of tomorrow" }), "of tomorrow");

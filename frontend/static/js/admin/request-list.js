@@ -7,12 +7,13 @@ import { integer } from "../shared/format.js";
 import { Choice } from "./choice.js";
 import { KeyedList } from "./keyed-list.js";
 import { protocolName, requestName, RequestRow, tenantName } from "./request-row.js";
+import { nameOfVoice } from "./voice-names.js";
 import { t } from "./words.js";
 
 const MAX_ROWS = 50;
 /** That one call ends. */
 const MOST_AT_ONCE = 1000;
-const READ = { tenant: tenantName, protocol: protocolName, voice: (voice) => voice };
+const READ = { tenant: tenantName, protocol: protocolName, voice: nameOfVoice };
 
 export class RequestList {
   #id;

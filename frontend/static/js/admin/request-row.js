@@ -3,6 +3,7 @@
  */
 import { h, icon, setText } from "../shared/dom.js";
 import { duration, integer } from "../shared/format.js";
+import { nameOfVoice } from "./voice-names.js";
 import { has, setLabel, t } from "./words.js";
 
 const MODES = { DUPLEX_ACTIVE: "admin.modeActive", DUPLEX_PAUSED: "admin.modePaused" };
@@ -21,7 +22,8 @@ export function tenantName(tenant) {
 /** The voice and how much it says; of a gateway that does not tell, the request's number. */
 export function requestName({ voice, characters, request_id: id, ticket_id: ticket }) {
   if (!voice) return id ?? ticket;
-  return typeof characters === "number" ? `${voice} · ${t("admin.characters", { count: integer(characters) })}` : voice;
+  const name = nameOfVoice(voice);
+  return typeof characters === "number" ? `${name} · ${t("admin.characters", { count: integer(characters) })}` : name;
 }
 
 /** What is known of a request's progress, in words. */

@@ -1,5 +1,6 @@
 /**
- * The question for the admin token. It can not be dismissed: without it the page has nothing to show.
+ * The question for the admin token. It can not be dismissed, only left for the studio: without it the page has nothing
+ * to show.
  */
 import { byId } from "../shared/dom.js";
 

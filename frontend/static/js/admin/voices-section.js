@@ -6,6 +6,7 @@ import { h, icon } from "../shared/dom.js";
 import { latency } from "../shared/format.js";
 import { voiceName } from "../voices/voice-name.js";
 import { Section } from "./section.js";
+import { rememberVoices } from "./voice-names.js";
 import { setLabel, t } from "./words.js";
 
 /** What is known of a voice, in words. */
@@ -32,6 +33,7 @@ export class VoicesSection extends Section {
   /** @param {{voices: object[]}} answer */
   show({ voices }) {
     this.#voices = voices;
+    rememberVoices(voices);
     this.body.replaceChildren(...voices.map((voice) => this.#row(voice)));
     if (voices.length === 0) this.body.append(h("li", { class: "empty", "data-i18n": "admin.noVoices" }));
   }

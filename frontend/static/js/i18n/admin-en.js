@@ -258,7 +258,7 @@ export default {
   "admin.range.7d": "7 days",
   "admin.graph.load": "Load",
   "admin.graph.used": "slots in use",
-  "admin.graph.slots": "slots there are",
+  "admin.graph.slots": "slots in all",
   "admin.graph.waiting": "waiting",
   "admin.graph.firstAudio": "First audio",
   "admin.graph.p50": "half of the clips within",

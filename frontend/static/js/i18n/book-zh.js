@@ -99,10 +99,10 @@ export default {
   "cast.whole": "整个段落",
   "cast.words": "在含有这些词语的段落中（例如人名）",
   "cast.found": "在 {count} 段中找到。",
-  "cast.spare": "保留已有声音的 {count} 段",
+  "cast.spare": "保留已有音色的 {count} 段",
   "cast.give": "分配音色",
 
-  "export.title": "带走它",
+  "export.title": "导出为文件",
   "export.m4b": "带章节的有声书，适合手机和播放器",
   "export.mp3": "处处可播放的单个文件",
   "export.wav": "无损，适合编辑",

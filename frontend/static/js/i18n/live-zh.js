@@ -47,7 +47,7 @@ export default {
   "live.state.ready": "就绪",
   "live.state.preparing": "准备中",
   "live.state.queued": "排队中",
-  "live.state.live": "直播中",
+  "live.state.live": "进行中",
   "live.state.pausing": "正在暂停",
   "live.state.paused": "已暂停",
   "live.state.released": "已释放",

@@ -13,6 +13,7 @@ export function eventFacts({ at, kind, ...facts }, rate) {
   if (kind === "cancel" && rate) return t("session.heardTo", { time: clock(facts.played_samples / rate) });
   return Object.entries(facts)
     .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+    .map(([name, value]) => [name, name === "index" ? value + 1 : value])
     .map(([name, value]) => (has(`session.fact.${name}`) ? t(`session.fact.${name}`, { value }) : `${name.replaceAll("_", " ")} ${value}`))
     .join(" · ");
 }

@@ -18,7 +18,10 @@ export class ScriptWarning extends EventTarget {
 
   constructor() {
     super();
-    byId("text-anyway").addEventListener("click", () => this.dispatchEvent(new Event("anyway")));
+    byId("text-anyway").addEventListener("click", () => {
+      this.#warned = this.#text;
+      this.dispatchEvent(new Event("anyway"));
+    });
   }
 
   /** @param {{model?: string, languages?: string[]}} config of GET /api/config */

@@ -41,8 +41,7 @@ export class VoiceSheet extends EventTarget {
     this.#form = h(
       "form",
       { method: "dialog", novalidate: true },
-      h("div", { class: "voice-columns" }, this.#source.element, this.#fields.element),
-      this.#trial.element,
+      h("div", { class: "voice-columns" }, this.#source.element, this.#fields.element, this.#trial.element),
       this.#problem,
       h("div", { class: "sheet-foot" }, this.#delete, cancel, this.#save),
     );

@@ -1,0 +1,14 @@
+/** What the voices of requests are called: requests name them by id. */
+import { voiceName } from "../voices/voice-name.js";
+
+const voices = new Map();
+
+/** @param {object[]} listed of GET /api/voices */
+export function rememberVoices(listed) {
+  for (const voice of listed) voices.set(voice.id, voice);
+}
+
+/** The name of a voice; its id where the service lists none of that id. */
+export function nameOfVoice(id) {
+  return voices.has(id) ? voiceName(voices.get(id)) : id;
+}
