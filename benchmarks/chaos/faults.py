@@ -2,6 +2,7 @@
 
     python -m benchmarks.chaos                               everything, about five minutes
     python -m benchmarks.chaos --scenario kill --requests 200 --seed 7
+    python -m benchmarks.chaos --scenario ray                nodes of a cluster of Ray (extra `ray`)
     python -m benchmarks.chaos --scenario lost --device cuda:0 --device cuda:1
 
 Unless said otherwise: 3 synthetic workers of 20 slots, clips of 25 patches of 40 ms each, 40 clients. Prints
@@ -21,78 +22,19 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.chaos.bundled import bundled_voice
 from benchmarks.chaos.fleet import RESTART_SECONDS, ChaosFleet, Fault
-from benchmarks.chaos.listeners import Heard, load, pauses
-
-SLOTS, STEP_MS, PATCHES, CLIENTS = 20, 40.0, 25, 40
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much of a scenario is run; the suite runs little."""
-
-    requests: int
-    clients: int = CLIENTS
-    patches: int = PATCHES
-    step_ms: float = STEP_MS
-    fault_every_seconds: float = 5.0
-    pause_seconds: float = 2.0
-    """How long a stopped worker stays stopped."""
-    devices: tuple[str, ...] = ("cpu",)
-    """Of the workers of the bundled voice."""
-
-
-async def under_load(
-    fleet: ChaosFleet, size: Size, seed: int, trouble: Callable[[], Awaitable[None]], *, resume: bool = False
-) -> list[Heard]:
-    """The load, with `trouble` repeated beside it until the load is done."""
-
-    async def repeat() -> None:
-        while True:
-            await trouble()
-
-    troubling = asyncio.create_task(repeat())
-    try:
-        return await load(fleet.urls, size.requests, size.clients, size.patches, seed, resume=resume)
-    finally:
-        troubling.cancel()
-        done = await asyncio.gather(troubling, return_exceptions=True)
-        if not isinstance(done[0], asyncio.CancelledError):
-            raise done[0]
+from benchmarks.chaos.listeners import load, pauses
+from benchmarks.chaos.loads import SLOTS, Size, distribution, under_load, verdict
 
 
 def fleet_of(size: Size, seed: int, **options: Any) -> ChaosFleet:
     return ChaosFleet(slots=SLOTS, step_ms=size.step_ms, seed=seed, **options)
-
-
-def verdict(heard: Sequence[Heard]) -> dict[str, Any]:
-    """What became of the requests."""
-    served = [one for one in heard if one.error is None]
-    return {
-        "requests": len(heard),
-        "lost": len(heard) - len(served),
-        "wrong": sum(not one.is_right() for one in served),
-        "migrations": sum(one.migrations for one in served),
-        "errors": dict(Counter(one.error for one in heard if one.error is not None)),
-    }
-
-
-def distribution(seconds: Sequence[float]) -> dict[str, float]:
-    """Percentiles in milliseconds."""
-    if not seconds:
-        return {"count": 0}
-    p50, p99 = np.percentile(seconds, [50, 99]) * 1000
-    return {
-        "count": len(seconds), "p50_ms": round(p50, 1), "p99_ms": round(p99, 1),
-        "max_ms": round(max(seconds) * 1000, 1),
-    }  # fmt: skip
 
 
 async def kill(size: Size, seed: int) -> dict[str, Any]:
@@ -214,6 +156,27 @@ async def lost(size: Size, seed: int) -> dict[str, Any]:
     return await bundled_voice(seed, size.requests, size.devices, losing=True)
 
 
+async def ray(size: Size, seed: int) -> dict[str, Any]:
+    """Nodes of a cluster of Ray come and lose power, under load."""
+    from benchmarks.chaos.ray_fleet import dying_nodes
+
+    return await dying_nodes(size, seed)
+
+
+async def ray_rolling(size: Size, seed: int) -> dict[str, Any]:
+    """In such a cluster all workers are replaced by those of another version, again and again."""
+    from benchmarks.chaos.ray_fleet import new_versions
+
+    return await new_versions(size, seed)
+
+
+async def ray_scale(size: Size, seed: int) -> dict[str, Any]:
+    """In such a cluster there is no worker until somebody asks, as many as are needed, and then none."""
+    from benchmarks.chaos.ray_fleet import from_none_to_none
+
+    return await from_none_to_none(size, seed)
+
+
 Scenario = Callable[[Size, int], Awaitable[dict[str, Any]]]
 SCENARIOS: dict[str, tuple[Scenario, Size]] = {
     "kill": (kill, Size(2000)),
@@ -224,7 +187,11 @@ SCENARIOS: dict[str, tuple[Scenario, Size]] = {
     "gateways": (gateways, Size(1000, fault_every_seconds=6.0)),
     "bundled": (bundled, Size(3)),
     "lost": (lost, Size(3)),
+    "ray": (ray, Size(2000, clients=20, fault_every_seconds=12.0)),
+    "ray_rolling": (ray_rolling, Size(1000, clients=20)),
+    "ray_scale": (ray_scale, Size(200, clients=8)),
 }
+NEED_RAY = ("ray", "ray_rolling", "ray_scale")
 
 
 async def run(
@@ -259,9 +226,8 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="write the JSON here too")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the fleet is ended too
-    results = asyncio.run(
-        run(options.scenario or list(SCENARIOS), options.seed, options.requests, options.device or ["cpu"])
-    )
+    names = options.scenario or [name for name in SCENARIOS if find_spec("ray") or name not in NEED_RAY]
+    results = asyncio.run(run(names, options.seed, options.requests, options.device or ["cpu"]))
     text = json.dumps(results, indent=2)
     print(text)
     if options.output is not None:

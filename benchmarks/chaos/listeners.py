@@ -44,6 +44,8 @@ class Heard:
     """perf_counter of each chunk."""
     ending: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    model: str | None = None
+    """None: the service's own choice."""
     reconnections: int = 0
     _digest: Any = field(default_factory=hashlib.blake2b)
 
@@ -59,10 +61,15 @@ class Heard:
         self.arrivals.append(time.perf_counter())
         self._digest.update(pcm)
 
+    @property
+    def digest(self) -> bytes:
+        """Of every byte."""
+        return self._digest.digest()
+
     def is_right(self) -> bool:
         """Whether every byte is what the model owes."""
         audio, _ = SyntheticEngine.render(SpeechRequest("expected", self.text, self.seed))
-        return hashlib.blake2b(to_pcm(audio)).digest() == self._digest.digest()
+        return hashlib.blake2b(to_pcm(audio)).digest() == self.digest
 
 
 async def hear(url: str, heard: Heard) -> Heard:
@@ -73,7 +80,8 @@ async def hear(url: str, heard: Heard) -> Heard:
         async with connect(
             address, additional_headers=headers, proxy=None, compression=None, max_size=None, close_timeout=1
         ) as socket:
-            await socket.send(json.dumps({"text": heard.text, "seed": heard.seed}))
+            model = {} if heard.model is None else {"model": heard.model}
+            await socket.send(json.dumps({"text": heard.text, "seed": heard.seed, **model}))
             async for message in socket:
                 if isinstance(message, bytes):
                     heard.take(message)
@@ -101,7 +109,14 @@ async def hear_resuming(urls: Sequence[str], heard: Heard) -> Heard:
 
 
 async def load(
-    urls: Sequence[str], count: int, concurrency: int, patches: int, seed: int, *, resume: bool = False
+    urls: Sequence[str],
+    count: int,
+    concurrency: int,
+    patches: int,
+    seed: int,
+    *,
+    resume: bool = False,
+    model: str | None = None,
 ) -> list[Heard]:
     """`count` requests from `concurrency` clients, which take the gateways in turn."""
     numbers = itertools.count()
@@ -112,7 +127,7 @@ async def load(
         for number in numbers:
             if number >= count:
                 return
-            heard = Heard(number, text_of(number, patches), seed + number)
+            heard = Heard(number, text_of(number, patches), seed + number, model=model)
             done.append(await (hear_resuming(own, heard) if resume else hear(own[0], heard)))
 
     await asyncio.gather(*(client(place) for place in range(concurrency)))

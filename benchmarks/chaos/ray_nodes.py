@@ -31,10 +31,12 @@ _VARIABLES = {"RAY_memory_monitor_refresh_ms": "0", "RAY_USAGE_STATS_ENABLED": "
 
 
 class RayNodes:
-    """`cpus`: of the head, which lasts as long as the block."""
+    """`cpus`: of the head, which lasts as long as the block. `any_thread`: nodes are added in other threads
+    than the main one; then they outlive this process if it is killed.
+    """
 
-    def __init__(self, cpus: float = 0) -> None:
-        self._cpus = cpus
+    def __init__(self, cpus: float = 0, any_thread: bool = False) -> None:
+        self._cpus, self._any_thread = cpus, any_thread
 
     def __enter__(self) -> Self:
         self._before = {name: os.environ.get(name) for name in _VARIABLES}
@@ -42,7 +44,7 @@ class RayNodes:
         self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets lie in it, with short names
         self._cluster = Cluster(
             initialize_head=True,
-            shutdown_at_exit=True,
+            shutdown_at_exit=not self._any_thread,
             head_node_args=self._node(self._cpus, _system_config=_QUICK, temp_dir=self.folder),
         )
         return self
