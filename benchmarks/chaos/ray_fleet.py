@@ -7,7 +7,6 @@ There is no second one of these that its clips could move to, so the gateway wai
 from __future__ import annotations
 
 import asyncio
-import random
 import signal
 import time
 from collections.abc import Sequence
@@ -38,7 +37,6 @@ class RayFleet:
     def __init__(
         self,
         step_ms: float,
-        seed: int,
         *,
         least: int,
         bundled: int = 0,
@@ -50,7 +48,6 @@ class RayFleet:
         """
         self._step_ms, self._least, self.bundled = step_ms, least, bundled
         self._kind, self._rules = kind, rules
-        self.draw = random.Random(seed)
         self.version = 1
 
     async def __aenter__(self) -> Self:
@@ -100,13 +97,15 @@ class RayFleet:
         return answer["fleet"]["kinds"] if status == 200 and answer["fleet"] else []
 
     async def kill_a_node(self) -> Fault:
-        """It loses power, and another one of its kind comes."""
-        node = self.nodes.pop(self.draw.randrange(len(self.nodes)))
+        """The one that is there for longest loses power, and another one of its kind comes."""
+        node = self.nodes.pop(0)
+        processes = await asyncio.to_thread(self.cluster.processes_of, node)
         workers = {one.environ()["VOXFLEET_WORKER_WORKER_ID"] for one in self.cluster.workers_of(node)}
         _, queue = await get(self._edge.port, "/api/queue")
         running = [one["request_id"] for one in queue["running"] if one["worker_id"] in workers]
         fault = Fault(time.perf_counter(), -1, frozenset(running))
-        await asyncio.to_thread(self.cluster.kill, node)
+        self.cluster.cut(processes)
+        await asyncio.to_thread(self.cluster.forget, node)
         self.nodes.append(await asyncio.to_thread(self.cluster.add, 1))
         return fault
 
@@ -121,10 +120,10 @@ class RayFleet:
         await self.until_serving()
 
     def _up(self, port: int) -> Server:
-        return Server(
-            "fleet", "up", str(self._folder / "fleet.yaml"), "--host", "127.0.0.1",
-            port=port, log_level="error", failover_timeout_seconds=WAIT_SECONDS, worker_step_ms=self._step_ms, data_dir=self._folder / "data",
-        )  # fmt: skip
+        words = ("fleet", "up", str(self._folder / "fleet.yaml"), "--host", "127.0.0.1")
+        settings = {"log_level": "error", "failover_timeout_seconds": WAIT_SECONDS}
+        settings |= {"data_dir": self._folder / "data", "worker_step_ms": self._step_ms}
+        return Server(*words, port=port, **settings)
 
     def _write_file(self) -> None:
         tones = f"{self._kind}, least: {self._least}, most: {WORKERS}, version: v{self.version}"
@@ -151,7 +150,7 @@ def _is_settled(kind: dict[str, Any]) -> bool:
 async def dying_nodes(size: Size, seed: int) -> dict[str, Any]:
     """See `benchmarks.chaos.faults.ray`."""
     faults: list[Fault] = []
-    async with RayFleet(size.step_ms, seed, least=WORKERS, bundled=1) as fleet:
+    async with RayFleet(size.step_ms, least=WORKERS, bundled=1) as fleet:
         expected = await _say(fleet, -1)
         enough = asyncio.Event()
         voice = asyncio.create_task(_say_again(fleet, enough))
@@ -188,7 +187,7 @@ async def _say(fleet: RayFleet, number: int) -> Heard:
 
 async def new_versions(size: Size, seed: int) -> dict[str, Any]:
     """See `benchmarks.chaos.faults.ray_rolling`."""
-    async with RayFleet(size.step_ms, seed, least=WORKERS) as fleet:
+    async with RayFleet(size.step_ms, least=WORKERS) as fleet:
         fleet.nodes.append(fleet.cluster.add(cpus=1))  # for one more
         heard = await under_load(fleet, size, seed, fleet.roll, model="synthetic")
         versions = fleet.version
@@ -200,7 +199,7 @@ async def from_none_to_none(size: Size, seed: int) -> dict[str, Any]:
     kind = "slots: 2, audio_seconds_per_second: 3, loading_seconds: 2"
     rules = "settle_seconds: 3\nidle_seconds: 5"
     most = 0
-    async with RayFleet(100.0, seed, least=0, kind=kind, rules=rules) as fleet:
+    async with RayFleet(100.0, least=0, kind=kind, rules=rules) as fleet:
 
         async def watch() -> None:
             nonlocal most

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -77,18 +78,29 @@ class RayNodes:
 
     def kill(self, node: Any) -> None:
         """SIGKILL for everything that runs there, at once."""
-        for process in self._processes(node):
+        self.cut(self.processes_of(node))
+        self.forget(node)
+
+    def cut(self, processes: Iterable[psutil.Process]) -> None:
+        """SIGKILL for all of them; nothing else is done meanwhile."""
+        for process in processes:
             try:
                 process.kill()
             except psutil.NoSuchProcess:
                 continue
+
+    def forget(self, node: Any) -> None:
+        """A node that was cut."""
         self._cluster.remove_node(node, allow_graceful=False)
 
     def workers_of(self, node: Any) -> list[psutil.Process]:
         """The worker processes of VoxFleet that run there."""
-        return [one for one in self._processes(node) if {"voxfleet.parent_watch", "worker"} <= _words_of(one)]
+        return [
+            one for one in self.processes_of(node) if {"voxfleet.parent_watch", "worker"} <= _words_of(one)
+        ]
 
-    def _processes(self, node: Any) -> list[psutil.Process]:
+    def processes_of(self, node: Any) -> list[psutil.Process]:
+        """All that run there."""
         found = []
         for started in node.all_processes.values():
             for one in started:

@@ -155,7 +155,10 @@ def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: Shar
             }
         },
     }
-    return _pod_patch("voxfleet-worker", section.drain_seconds + SPARE_SECONDS, container)
+    patch = _pod_patch("voxfleet-worker", section.drain_seconds + SPARE_SECONDS, container)
+    if workers.version:  # another one is a rollout
+        patch["spec"]["template"]["metadata"] = {"annotations": {"voxfleet/version": workers.version}}
+    return patch
 
 
 def _gateway_patch(fleet: FleetFile) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from voxfleet.settings import SettingsError
 OPERATORS_KINDS = ("ScaledObject", "ServiceMonitor", "PrometheusRule")
 FIELDS = {"metadata.name": "pod", "status.podIP": "10.1.2.3"}
 GPU = {"model": "openbmb/VoxCPM2", "slots": 32, "audio_seconds_per_second": 300, "loading_seconds": 400}
-CPU = {"model": "bundled", "audio_seconds_per_second": 6}
+CPU = {"model": "bundled", "audio_seconds_per_second": 6, "version": "2026-11"}
 FLEET: dict[str, Any] = {
     "workers": {"gpu": {**GPU, "least": 2, "most": 80}, "cpu": CPU},
     "objective": {"first_audio_seconds": 0.5, "attained": 0.98},
@@ -89,6 +89,11 @@ def test_each_kind_of_workers_has_its_model_slots_and_resources(whole: tuple[Pat
         "requests": {"cpu": "2000m", "memory": "2048Mi"},
         "limits": {"cpu": "2000m", "memory": "4096Mi"},
     }
+
+
+def test_another_version_is_a_rollout(whole: tuple[Path, list[Document]]) -> None:
+    assert worker(whole[1], "cpu")["metadata"]["annotations"] == {"voxfleet/version": "2026-11"}
+    assert "annotations" not in worker(whole[1], "gpu")["metadata"]
 
 
 def test_gateways_promise_what_the_fleet_file_says(whole: tuple[Path, list[Document]]) -> None:
