@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import threading
@@ -154,6 +155,8 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
 
         with Listeners(url):  # a new version
             fleet.write("2")
+            plan = json.loads(fleet.command("plan", "--json", "--url", url).stdout)
+            assert (plan["runs"], plan["replaced"]) == (2, 2)
             again = fleet.up()
             assert again.wait_exit() == 0, again.output
             wait_until(lambda: "desk-3" in serving(url) and settled(url), "all are of the new version")
