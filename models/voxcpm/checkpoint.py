@@ -118,13 +118,15 @@ def load_checkpoint(
     dtype: torch.dtype | None = None,
     progress: Progress | None = None,
     cpu_weights: str = "float32",
+    trainable: bool = False,
 ) -> Checkpoint:
     """Load a checkpoint directory.
 
     dtype is that of the language models and the DiT: fp32 on a CPU, bf16 on CUDA unless given; the
     audio VAE is always fp32. cpu_weights: in which precision a CPU keeps the weights of these models, see
-    `engine.layers.packed.weight_dtype`. `progress(stage, fraction)` is told how far it is. Raises
-    ConfigError or engine.errors.WeightError naming what is wrong.
+    `engine.layers.packed.weight_dtype`. `progress(stage, fraction)` is told how far it is. trainable:
+    gradients pass through its layers, which are not those that speak fastest. Raises ConfigError or
+    engine.errors.WeightError naming what is wrong.
     """
     report = progress or (lambda stage, fraction: None)
     target = select_device(device)
@@ -142,7 +144,8 @@ def load_checkpoint(
     load_into(vae, fold_weight_norm(load_state(directory, "audiovae")), device=target)
     report("device", 0.9)
     model.to(target).eval().requires_grad_(False)
-    _suit(model, target, weight_dtype(cpu_weights, config.dtype))
+    if not trainable:
+        _suit(model, target, weight_dtype(cpu_weights, config.dtype))
     voices = _read_voices(directory / "voices")
     checkpoint = Checkpoint(
         name=directory.resolve().name,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.norm import RMSNorm
-from models.voxcpm.model import VoxCPMModel
+from models.lora.rows import LoadedAdapter, RowAdapters, deltas_of
+from models.voxcpm.model import DIT_STACK, VoxCPMModel
 
 from .flat_attention import flat_attention
 from .recipe import LMRecipe
@@ -47,6 +49,26 @@ class DeviceBatch:
     stop_labels: Tensor
 
 
+class FlowDraws(NamedTuple):
+    """What is random in the flow-matching loss of F rows.
+
+    guided [F, 1, 1] bool: rows that see their condition; flow_time [F] in 0..1, from data to noise;
+    noise [F, P, D].
+    """
+
+    guided: Tensor
+    flow_time: Tensor
+    noise: Tensor
+
+    @classmethod
+    def of(cls, target: Tensor, condition_dropout: float) -> FlowDraws:
+        """Fresh ones for patches [F, P, D]."""
+        rows, device = len(target), target.device
+        guided = torch.rand(rows, 1, 1, device=device) >= condition_dropout
+        flow_time = torch.sigmoid(torch.randn(rows, device=device) - 0.4)
+        return cls(guided, flow_time, torch.randn_like(target))
+
+
 class TrainingLoss(nn.Module):
     """Flow-matching and stop losses of one flat batch."""
 
@@ -54,11 +76,22 @@ class TrainingLoss(nn.Module):
         super().__init__()
         self.model, self.recipe = model, recipe
 
-    def forward(self, batch: DeviceBatch, features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Losses (flow, stop). features [A, P, D]: patches of audio rows, target [F, P, D]: of flow rows."""
+    def forward(
+        self,
+        batch: DeviceBatch,
+        features: Tensor,
+        target: Tensor,
+        adapter: LoadedAdapter | None = None,
+        draws: FlowDraws | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Losses (flow, stop). features [A, P, D]: patches of audio rows, target [F, P, D]: of flow rows.
+
+        adapter: of all rows. draws: fresh ones where none are given.
+        """
         model, recipe = self.model, self.recipe
         features = features + torch.randn_like(features) * batch.noise[:, None, None]
-        encoded = model.encode_patches(features)
+        everywhere = RowAdapters.of([adapter])
+        encoded = model.encode_patches(features, everywhere)
         audio = encoded.new_zeros(recipe.tokens + 1, encoded.shape[-1]).index_copy(
             0, batch.audio_positions, encoded
         )
@@ -66,9 +99,11 @@ class TrainingLoss(nn.Module):
         embeds = torch.where(mask, audio, model.embed_text(batch.token_ids).to(audio.dtype))
         attention = flat_attention(batch.boundaries, recipe.longest_document)
         lm_hidden, residual_hidden = model.run_language_models(
-            embeds, audio, mask, batch.positions, attention
+            embeds, audio, mask, batch.positions, attention, everywhere
         )
-        flow = self._flow_loss(batch, features, target, lm_hidden.float(), residual_hidden.float())
+        draws = draws or FlowDraws.of(target, recipe.condition_dropout)
+        hidden = (lm_hidden.float(), residual_hidden.float())
+        flow = self._flow_loss(batch, features, target, hidden, draws, everywhere)
         logits = model.stop_logits(lm_hidden).float()
         return flow, F.cross_entropy(logits, batch.stop_labels, ignore_index=-1)
 
@@ -77,16 +112,20 @@ class TrainingLoss(nn.Module):
         batch: DeviceBatch,
         features: Tensor,
         target: Tensor,
-        lm_hidden: Tensor,
-        residual_hidden: Tensor,
+        hidden: tuple[Tensor, Tensor],
+        draws: FlowDraws,
+        adapters: RowAdapters | None,
     ) -> Tensor:
         """Mean square error of the velocity at a random flow time; some rows see no condition (guidance)."""
-        rows, device = self.recipe.flow_rows, target.device
-        mu = self.model.dit_condition(lm_hidden[batch.flow_positions], residual_hidden[batch.flow_positions])
-        guided = torch.rand(rows, 1, 1, device=device) >= self.recipe.condition_dropout
+        lm_hidden, residual_hidden = (states[batch.flow_positions] for states in hidden)
+        mu = self.model.dit_condition(lm_hidden, residual_hidden, adapters)
         previous = torch.cat([features, torch.zeros_like(features[:1])])[batch.flow_previous]
-        flow_time = torch.sigmoid(torch.randn(rows, device=device) - 0.4)
-        noise = torch.randn_like(target)
-        mixed = torch.lerp(target, noise, flow_time[:, None, None])
-        velocity = self.model.dit(mixed, mu * guided.to(mu.dtype), flow_time, previous)
-        return F.mse_loss(velocity.float(), noise - target)
+        mixed = torch.lerp(target, draws.noise, draws.flow_time[:, None, None])
+        velocity = self.model.dit(
+            mixed,
+            mu * draws.guided.to(mu.dtype),
+            draws.flow_time,
+            previous,
+            deltas=deltas_of(adapters, DIT_STACK),
+        )
+        return F.mse_loss(velocity.float(), draws.noise - target)
