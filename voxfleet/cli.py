@@ -5,6 +5,7 @@ voxfleet gateway --workers URL,URL  one gateway for workers that run elsewhere
 voxfleet worker --port 22400        one worker
 voxfleet drain                      have that worker finish what it has, before it is stopped
 voxfleet say "Hello." -o hello.wav  a clip without any server
+voxfleet finetune DIR --name ANNA   a voice learnt from recordings
 voxfleet detect FILE...              whether a file is marked as generated speech
 voxfleet bench | doctor             figures of a running server | what this machine lacks
 voxfleet fleet up fleet.yaml        a gateway and as many workers as are needed
@@ -24,6 +25,7 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
+from voxfleet.finetune import finetune
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
 
@@ -206,6 +208,9 @@ def say(
         console.print(f"the model did not end by itself ({spoken.finish_reason})", style="yellow")
     if spoken.note is not None:
         console.print(spoken.note, style="yellow")
+
+
+app.command()(finetune)
 
 
 @app.command()

@@ -80,6 +80,11 @@ class Checkpoint:
         return revision_of(find_checkpoint(self.directory))
 
     @property
+    def whole_sentences(self) -> bool:
+        """It says that it speaks in parts: it learnt sentences that end, and nothing else."""
+        return "part_characters" in self.generation
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """ISO 639 codes: those that it names, else those of its generation's release."""
         released = _RELEASED_LANGUAGES if self.config.supports_reference else _FIRST_LANGUAGES

@@ -51,8 +51,7 @@ class SequenceBuilder:
         self._statistics = checkpoint.statistics
         self._voice_reference, self._default_temperature = voice_reference, default_temperature
         self._adapters = adapters
-        self._whole_sentences = "part_characters" in checkpoint.generation
-        """The checkpoint says that it speaks in parts: it learnt sentences that end, and nothing else."""
+        self._whole_sentences = checkpoint.whole_sentences
         self._salt = f"{checkpoint.revision}/{checkpoint.dtype}".encode()
 
     def build(self, request: SpeechRequest) -> Sequence:
@@ -60,9 +59,9 @@ class SequenceBuilder:
         self._validate_text(request)
         self._validate_audio(request)
         self._validate_numbers(request)
-        text, prompt_text = normalize_whitespace(request.text), request.prompt_text
+        text, prompt_text = as_read(request.text, self._whole_sentences), request.prompt_text
         if self._whole_sentences:
-            text, prompt_text = ended(text), prompt_text and ended(prompt_text)
+            prompt_text = prompt_text and ended(prompt_text)
         tokens = self.tokenizer.encode(text)
         num_text_tokens = len(tokens)
         if not tokens:
@@ -206,6 +205,12 @@ def check_encodable(text: str, name: str) -> None:
         raise RequestError(
             f"{name} has a lone surrogate, which is no character, at position {error.start}", param=name
         ) from None
+
+
+def as_read(text: str, whole_sentences: bool) -> str:
+    """A text to be spoken as the tokenizer gets it; see `Checkpoint.whole_sentences`."""
+    text = normalize_whitespace(text)
+    return ended(text) if whole_sentences else text
 
 
 def normalize_whitespace(text: str) -> str:

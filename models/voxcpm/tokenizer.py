@@ -45,6 +45,11 @@ class TextTokenizer:
                 ids.append(token_id)
         return ids
 
+    def unknown_share(self, text: str) -> float:
+        """Which part of the tokens of `text` stands for something that the vocabulary lacks, 0 to 1."""
+        ids = self.encode(text)
+        return ids.count(self._unknown) / len(ids) if ids else 1.0
+
     def _character_id(self, character: str) -> int:
         token_id = self._tokenizer.token_to_id(character)
         return self._unknown if token_id is None else token_id

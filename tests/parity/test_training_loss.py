@@ -26,7 +26,7 @@ GENERATIONS = {"0.5B": ("voxcpm", {}), "1.5": ("voxcpm", {"patch_size": 4}), "2"
 
 @dataclass
 class Row:
-    """One document as the published packer lays it out: text ids (0 at audio), what is audio, what is learnt."""
+    """A document as the published packer lays it out: text ids (0 at audio), where audio is and is learnt."""
 
     tokens: list[int]
     audio: list[bool]

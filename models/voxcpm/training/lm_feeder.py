@@ -9,12 +9,17 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-from .lm_batches import BatchMaker, LatentCorpus
+from .lm_batches import Batch, BatchMaker, LatentCorpus
 from .lm_loss import DeviceBatch
 from .recipe import LMRecipe
 
 AHEAD = 8
 FIELDS = tuple(field.name for field in fields(DeviceBatch))
+
+
+def tensors_of(batch: Batch) -> dict[str, torch.Tensor]:
+    """The fields of a `DeviceBatch`, on the CPU."""
+    return {name: torch.from_numpy(np.ascontiguousarray(getattr(batch, name))) for name in FIELDS}
 
 
 class BatchFeeder:
@@ -34,7 +39,7 @@ class BatchFeeder:
     def _feed(self, maker: BatchMaker) -> None:
         while not self._stopping.is_set():
             batch = maker.make(self.sentence_share)
-            tensors = {name: torch.from_numpy(np.ascontiguousarray(getattr(batch, name))) for name in FIELDS}
+            tensors = tensors_of(batch)
             if self._device.type == "cuda":
                 tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
             self._put((tensors, batch.target_patches))

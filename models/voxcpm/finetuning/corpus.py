@@ -1,0 +1,151 @@
+"""Recordings as a corpus of training: examined, encoded to latents, and split into learnt and held out ones.
+
+Latents are kept in files named by the audio, so that another run with the same recordings begins at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.errors import RequestError
+from models.voxcpm.audio_encoding import read_audio
+from models.voxcpm.checkpoint import Checkpoint
+from models.voxcpm.finetuning.checks import Checks, Finding, of_all
+from models.voxcpm.finetuning.dataset import Recording
+from models.voxcpm.finetuning.speech import Speech, prepare
+from models.voxcpm.sequence_builder import as_read
+from models.voxcpm.training.lm_batches import LatentCorpus
+from models.voxcpm.training.recipe import DEFAULT_VOICE
+
+HELD_OUT_SHARE, MOST_HELD_OUT = 0.08, 24
+Report = Callable[[str, float], None]
+"""(what is being done, how much of it is done, 0 to 1)."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A recording that is used."""
+
+    recording: Recording
+    text: str
+    speech: Speech
+
+
+@dataclass(frozen=True)
+class Material:
+    """Latents float32 [patches, P, D] of all recordings, and which are learnt and which held out."""
+
+    latents: Tensor
+    learnt: LatentCorpus
+    held_out: LatentCorpus
+    held_out_texts: tuple[str, ...]
+    seconds: float
+
+
+def examine(
+    recordings: Sequence[Recording],
+    checkpoint: Checkpoint,
+    longest_seconds: float,
+    normalise: Callable[[str], str],
+    report: Report,
+) -> tuple[list[Spoken], list[Finding]]:
+    """What can be used, and everything that was found. Raises DatasetError where too little is left.
+
+    normalise: puts figures of a transcript into words, where the model wants that.
+    """
+    rate = checkpoint.config.audio_vae_config.sample_rate
+    checks = Checks(checkpoint.tokenizer, longest_seconds, rate)
+    spoken: list[Spoken] = []
+    findings: list[Finding] = []
+    for place, recording in enumerate(recordings):
+        report("examining", place / len(recordings))
+        text = as_read(normalise(recording.text), checkpoint.whole_sentences)
+        try:
+            speech = prepare(*read_audio(recording.audio), rate)
+        except RequestError as error:
+            findings.append(Finding("unreadable", recording.audio.name, str(error)))
+            continue
+        except ValueError as error:
+            findings.append(Finding("silent", recording.audio.name, str(error)))
+            continue
+        found = checks.of_recording(recording, text, speech)
+        findings += found
+        if not any(finding.leaves_out for finding in found):
+            spoken.append(Spoken(recording, text, speech))
+    speakers = {item.recording.speaker for item in spoken}
+    findings += of_all([item.speech for item in spoken], len(speakers))
+    return spoken, findings
+
+
+def encode(spoken: Sequence[Spoken], checkpoint: Checkpoint, cache: Path, report: Report) -> Material:
+    """Latents of all speech, from `cache` where they are there."""
+    cache.mkdir(parents=True, exist_ok=True)
+    latents = []
+    for place, item in enumerate(spoken):
+        report("encoding", place / len(spoken))
+        latents.append(_latents(item.speech, checkpoint, cache))
+    held_out = _held_out(spoken)
+    counts = np.array([len(found) for found in latents])
+    first = np.cumsum(counts) - counts
+    corpora = [
+        _corpus([spoken[i] for i in chosen], first[chosen], counts[chosen], checkpoint)
+        for chosen in (np.flatnonzero(~held_out), np.flatnonzero(held_out))
+    ]
+    texts = tuple(spoken[i].text for i in np.flatnonzero(held_out))
+    seconds = sum(item.speech.seconds for item in spoken)
+    return Material(torch.from_numpy(np.concatenate(latents)), *corpora, texts, seconds)
+
+
+@torch.inference_mode()
+def _latents(speech: Speech, checkpoint: Checkpoint, cache: Path) -> np.ndarray:
+    """float32 [n, P, D]: the speech, and a patch of silence by which its end is plain to hear."""
+    config = checkpoint.config
+    name = hashlib.sha256(f"{checkpoint.revision} {speech.rate}".encode())
+    name.update(speech.samples.tobytes())
+    file = cache / f"{name.hexdigest()}.npy"
+    if file.is_file():
+        return np.load(file)
+    patch_samples = config.patch_size * config.audio_vae_config.hop_length
+    padding = -len(speech.samples) % patch_samples + patch_samples
+    audio = torch.from_numpy(np.pad(speech.samples, (0, padding)))[None, None].to(checkpoint.device)
+    found = checkpoint.vae.encode(audio)[0].unflatten(1, (-1, config.patch_size)).permute(1, 2, 0)
+    patches = found.float().contiguous().cpu().numpy()
+    partial = file.with_suffix(".partial.npy")
+    np.save(partial, patches)
+    partial.replace(file)
+    return patches
+
+
+def _held_out(spoken: Sequence[Spoken]) -> np.ndarray:
+    """Which are held out, bool [N]: the same ones in every run, by their words."""
+    wanted = min(max(2, round(HELD_OUT_SHARE * len(spoken))), MOST_HELD_OUT)
+    order = sorted(range(len(spoken)), key=lambda i: hashlib.sha256(spoken[i].text.encode()).digest())
+    chosen = np.zeros(len(spoken), bool)
+    chosen[order[:wanted]] = True
+    return chosen
+
+
+def _corpus(
+    spoken: Sequence[Spoken], first_patch: np.ndarray, num_patches: np.ndarray, checkpoint: Checkpoint
+) -> LatentCorpus:
+    tokens = [np.array(checkpoint.tokenizer.encode(item.text), np.int64) for item in spoken]
+    lengths = np.array([len(ids) for ids in tokens], np.int64)
+    names = sorted({item.recording.speaker for item in spoken})
+    voices = tuple(DEFAULT_VOICE if len(names) == 1 else f"speaker {name}" for name in names)
+    return LatentCorpus(
+        first_patch=first_patch.astype(np.int64),
+        num_patches=num_patches.astype(np.int64),
+        first_token=np.cumsum(lengths) - lengths,
+        num_tokens=lengths,
+        voice=np.array([names.index(item.recording.speaker) for item in spoken], np.int64),
+        is_sentence=np.ones(len(spoken), bool),
+        tokens=np.concatenate(tokens),
+        voices=voices,
+    )

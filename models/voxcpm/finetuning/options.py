@@ -1,0 +1,49 @@
+"""What may be chosen of a fine-tuning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from models.lora.adapter import MAX_RANK
+
+Method = Literal["lora", "full"]
+MOST_STEPS = 100_000
+LEARNING_RATES: dict[Method, float] = {"lora": 1e-3, "full": 1e-4}
+BATCH_TOKENS = 1024
+DEFAULT_STEPS = 600
+
+
+@dataclass(frozen=True)
+class FinetuneOptions:
+    """What may be chosen. None is what suits base and method. Raises ValueError naming what is out of range.
+
+    base: "bundled", a directory or a repository id. alpha: the scale is alpha / rank; None is the rank.
+    steps: at most; a run ends earlier when the held-out recordings get no better.
+    """
+
+    base: str = "bundled"
+    method: Method = "lora"
+    rank: int = 32
+    alpha: int | None = None
+    steps: int = DEFAULT_STEPS
+    learning_rate: float | None = None
+    batch_tokens: int = BATCH_TOKENS
+    device: str = "auto"
+    threads: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
+        bounds = {"rank": (1, MAX_RANK), "steps": (1, MOST_STEPS), "batch_tokens": (256, 65536)}
+        for name, (low, high) in bounds.items():
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name} must be between {low} and {high}, got {getattr(self, name)}")
+        if self.learning_rate is not None and not 0 < self.learning_rate <= 0.1:
+            raise ValueError(f"learning_rate must be above 0 and at most 0.1, got {self.learning_rate}")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        return self.learning_rate or LEARNING_RATES[self.method]

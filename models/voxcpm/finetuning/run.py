@@ -1,0 +1,179 @@
+"""A fine-tuning from a folder of recordings to files that speak.
+
+    result = finetune(Path("recordings"), Path("anna"), FinetuneOptions(), print)
+
+`anna/` then holds `lora_weights.safetensors` and `lora_config.json`, or a whole checkpoint, of the step at
+which the held-out recordings were best. Beside them are `step_0000100/` and so on, with samples to hear, and
+`work/` with latents, the state to go on from, and `progress.jsonl`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.cpus import available_cpus
+from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
+from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, summary
+from models.voxcpm.finetuning.corpus import encode, examine
+from models.voxcpm.finetuning.dataset import DatasetError, Recording, read_dataset
+from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.samples import Samples
+from models.voxcpm.finetuning.trainee import AdapterTrainee, FullTrainee, Trainee
+from models.voxcpm.finetuning.trainer import Schedule, Standing, Trainer
+from models.voxcpm.training.recipe import LMRecipe
+
+LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
+Report = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Finetuned:
+    """What came out: `directory` speaks, `seconds` are those of all runs together."""
+
+    directory: Path
+    standing: Standing
+    seconds_of_speech: float
+
+
+def finetune(
+    data: Path,
+    out: Path,
+    options: FinetuneOptions,
+    report: Report,
+    normalise: Callable[[str], str] = str,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Finetuned:
+    """Train, or go on where an earlier run in `out` was cut.
+
+    normalise: puts figures of transcripts into words. stopping: asked after every step.
+
+    Raises:
+        DatasetError: the recordings cannot be trained on, or `out` holds a run with others.
+        ConfigError, engine.errors.WeightError: of the base.
+    """
+    recordings = read_dataset(data)
+    work = out / "work"
+    _claim(work, recordings, options)
+    note = _Journal(work / "progress.jsonl", report)
+    with _threads(options.threads or available_cpus()):
+        return _train(recordings, out, options, note, normalise, stopping)
+
+
+def _train(
+    recordings: list[Recording],
+    out: Path,
+    options: FinetuneOptions,
+    note: _Journal,
+    normalise: Callable[[str], str],
+    stopping: Callable[[], bool],
+) -> Finetuned:
+    work = out / "work"
+    note("loading", base=options.base)
+    checkpoint = _base(options)
+    recipe = batches_of(checkpoint, options.batch_tokens)
+    longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
+    spoken, findings = examine(recordings, checkpoint, min(longest, LONGEST_SECONDS), normalise, note.share)
+    for line in summary(findings):
+        note("found", message=line)
+    material = encode(spoken, checkpoint, work / "latents", note.share)
+    note("encoded", recordings=len(spoken), seconds_of_speech=material.seconds)
+    if material.seconds < ADVISED_TOTAL_SECONDS:
+        note("found", message=f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better")
+    trainee = _trainee(checkpoint, options, out.name)
+    schedule = Schedule(options.steps, options.rate, recipe, seed=options.seed)
+    with closing(Samples(options, material.held_out_texts)) as samples:
+
+        def keep(step: int) -> None:
+            if options.method == "lora":
+                trainee.write(folder := out / f"step_{step:07}")
+                note("sampled", folder=folder.name, clips=samples.speak(folder, folder / "samples"))
+
+        trainer = Trainer(checkpoint, trainee, material, schedule, work / "state.pt", note, keep, stopping)
+        standing = trainer.run()
+        trainee.write(out)
+        clips = samples.speak(out, out / "samples")
+    before = standing.first_loss
+    note("written", step=standing.best_step, loss=standing.best_loss, before=before, clips=clips)
+    return Finetuned(out, standing, material.seconds)
+
+
+def batches_of(checkpoint: Checkpoint, tokens: int) -> LMRecipe:
+    """What a step sees: documents as the base was trained with, as far as its files tell."""
+    config, generation = checkpoint.config, checkpoint.generation
+    longest = min(config.max_length, LONGEST_DOCUMENT, tokens)
+    space = checkpoint.tokenizer.encode("a b")
+    prompts = "prompt" in generation.get("features", ()) and len(space) == 3
+    ours = "max_reference_seconds" in generation
+    return replace(
+        LMRecipe(),
+        tokens=tokens,
+        documents=tokens // 16,
+        audio_rows=tokens,
+        flow_rows=tokens // 4,
+        most_feedback_noise=LMRecipe.most_feedback_noise if ours else 0.0,
+        default_reference_share=0.3 if config.supports_reference else 0.0,
+        prompt_share=0.25 if prompts else 0.0,
+        space_token=space[1] if prompts else 0,
+        longest_document=longest,
+    )
+
+
+def _base(options: FinetuneOptions) -> Checkpoint:
+    directory = resolve_model(options.base)
+    dtype = torch.float32 if options.method == "full" else None
+    return load_checkpoint(directory, options.device, dtype, trainable=True)
+
+
+def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, name: str) -> Trainee:
+    if options.method == "full":
+        return FullTrainee(checkpoint, name)
+    return AdapterTrainee(checkpoint, options.rank, options.alpha or options.rank, options.seed)
+
+
+def _claim(work: Path, recordings: list[Recording], options: FinetuneOptions) -> None:
+    """A run goes on only with what it began with."""
+    what = asdict(options) | {"device": "", "threads": 0}
+    what["recordings"] = [[str(item.audio), item.text, item.speaker] for item in recordings]
+    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    work.mkdir(parents=True, exist_ok=True)
+    file = work / "run.json"
+    if file.is_file() and json.loads(file.read_text()).get("digest") != digest:
+        raise DatasetError(
+            f"{work.parent} holds a run with other recordings or options; choose another name, or remove it"
+        )
+    file.write_text(json.dumps({"digest": digest, "options": asdict(options)}, indent=2) + "\n")
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Journal:
+    """Tells the caller, and writes every word but shares of progress down."""
+
+    def __init__(self, file: Path, report: Report) -> None:
+        self._file, self._report, self._began = file, report, time.monotonic()
+
+    def __call__(self, state: str, **fields: Any) -> None:
+        entry = {"state": state, "seconds": round(time.monotonic() - self._began, 1), **fields}
+        with self._file.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        self._report(entry)
+
+    def share(self, state: str, share: float) -> None:
+        self._report({"state": state, "share": share})

@@ -1,0 +1,76 @@
+"""A recording as the model is to hear it: mono, at its rate, without silence at the ends, at one level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.voxcpm.audio_encoding import resample
+
+FRAME_SECONDS = 0.02
+SILENCE_BELOW_SPEECH_DB = 35.0
+"""A frame so much quieter than the loudest ones is a pause."""
+LEAD_SECONDS, TAIL_SECONDS = 0.1, 0.15
+"""Of silence stay before and after the speech."""
+LEVEL_DB = -23.0
+"""Of the speech, below full scale; that of the recordings which the bundled model learnt from."""
+MOST_PEAK = 0.98
+_QUIETEST = 1e-5
+
+
+@dataclass(frozen=True)
+class Speech:
+    """What is used of a recording, and what was seen of it before.
+
+    samples: float32 at `rate`, trimmed and levelled. level_db: of the speech as it was recorded, below full
+    scale. noise_db: of the pauses. clipped: share of samples at full scale. lead_seconds, tail_seconds: of
+    silence before and after the speech.
+    """
+
+    samples: np.ndarray
+    rate: int
+    recorded_rate: int
+    level_db: float
+    noise_db: float
+    clipped: float
+    lead_seconds: float
+    tail_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.rate
+
+
+def prepare(recorded: np.ndarray, recorded_rate: int, rate: int) -> Speech:
+    """Mono float32 [samples] at `recorded_rate` -> speech at `rate`. Raises ValueError if none is heard."""
+    samples = resample(recorded, recorded_rate, rate).astype(np.float32)
+    frame = round(FRAME_SECONDS * rate)
+    frames = samples[: len(samples) // frame * frame].reshape(-1, frame)
+    if not len(frames) or not np.isfinite(samples).all():
+        raise ValueError("it holds less than a sound, or values that are not finite")
+    power = np.square(frames, dtype=np.float64).mean(axis=1)
+    loud = float(np.percentile(power, 95))
+    spoken = power > loud * 10 ** (-SILENCE_BELOW_SPEECH_DB / 10)
+    if loud < _QUIETEST**2 or not spoken.any():
+        raise ValueError("it holds silence only")
+    first, last = (int(place) for place in np.flatnonzero(spoken)[[0, -1]])
+    level = float(power[spoken].mean())
+    start = max(0, first * frame - round(LEAD_SECONDS * rate))
+    end = min(len(samples), (last + 1) * frame + round(TAIL_SECONDS * rate))
+    kept = samples[start:end]
+    gain = min(10 ** (LEVEL_DB / 20) / level**0.5, MOST_PEAK / max(float(np.abs(kept).max()), _QUIETEST))
+    return Speech(
+        samples=np.ascontiguousarray(kept * np.float32(gain)),
+        rate=rate,
+        recorded_rate=recorded_rate,
+        level_db=decibels(level),
+        noise_db=decibels(float(np.percentile(power, 5))),
+        clipped=float((np.abs(recorded) >= 0.999).mean()),
+        lead_seconds=first * FRAME_SECONDS,
+        tail_seconds=(len(frames) - 1 - last) * FRAME_SECONDS,
+    )
+
+
+def decibels(power: float) -> float:
+    return 10 * float(np.log10(max(power, _QUIETEST**2)))

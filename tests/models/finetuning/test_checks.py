@@ -1,0 +1,87 @@
+"""What users get wrong about recordings is found before a step is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.voxcpm.checkpoint import Checkpoint
+from models.voxcpm.finetuning.checks import Checks, of_all, pitch, summary
+from models.voxcpm.finetuning.corpus import examine
+from models.voxcpm.finetuning.dataset import DatasetError, Recording
+from models.voxcpm.finetuning.speech import LEVEL_DB, prepare
+from tests.models.finetuning.conftest import RATE, WORDS, voiced, write
+
+TEXT = WORDS * 2
+
+
+def kinds(checkpoint: Checkpoint, samples: np.ndarray, text: str = TEXT, rate: int = RATE) -> set[str]:
+    checks = Checks(checkpoint.tokenizer, longest_seconds=8, rate=RATE)
+    recording = Recording(Path("clip.wav"), text)
+    return {finding.kind for finding in checks.of_recording(recording, text, prepare(samples, rate, RATE))}
+
+
+def test_speech_is_trimmed_and_brought_to_one_level() -> None:
+    for level in (0.02, 0.2):
+        speech = prepare(voiced(2, level=level, lead=1.5), RATE, RATE)
+        assert speech.lead_seconds == pytest.approx(1.5, abs=0.05)
+        assert speech.seconds == pytest.approx(2.25, abs=0.1)
+        assert 10 * np.log10(np.square(speech.samples[3200:-4000]).mean()) == pytest.approx(LEVEL_DB, abs=1)
+        assert speech.level_db == pytest.approx(20 * np.log10(level) - 2, abs=3)
+
+
+def test_good_recordings_have_no_finding(checkpoint: Checkpoint) -> None:
+    assert kinds(checkpoint, voiced(2)) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "samples", "text"),
+    [
+        ("short", voiced(0.4), TEXT),
+        ("long", voiced(9), TEXT * 4),
+        ("mismatch", voiced(3), "hi"),
+        ("mismatch", voiced(2), TEXT * 9),
+        ("language", voiced(2), "\u0928\u092e\u0938\u094d\u0924\u0947 " * 4),
+        ("clipped", np.clip(voiced(2, level=1.5), -1, 1), TEXT),
+        ("quiet", voiced(2, level=0.002), TEXT),
+        (
+            "noisy",
+            voiced(2) + 0.05 * np.random.default_rng(0).standard_normal(35200).astype(np.float32),
+            TEXT,
+        ),
+        ("silence", voiced(2, lead=1.4), TEXT),
+    ],
+)
+def test_each_fault_is_found(checkpoint: Checkpoint, kind: str, samples: np.ndarray, text: str) -> None:
+    assert kind in kinds(checkpoint, samples, text)
+
+
+def test_a_narrow_recording_is_told(checkpoint: Checkpoint) -> None:
+    assert kinds(checkpoint, voiced(2)[::2], rate=RATE // 2) == {"narrow"}
+
+
+def test_pitch_is_heard_and_two_people_are_told_apart() -> None:
+    for frequency in (90, 130, 220):
+        assert pitch(voiced(2, frequency), RATE) == pytest.approx(frequency, rel=0.02)
+    noise = 0.1 * np.random.default_rng(0).standard_normal(2 * RATE).astype(np.float32)
+    assert pitch(noise, RATE) is None
+    one = [prepare(voiced(4, 110 + i), RATE, RATE) for i in range(10)]
+    two = [prepare(voiced(4, 210 if i % 2 else 100), RATE, RATE) for i in range(10)]
+    assert of_all(one, 1) == [] and of_all(two, 2) == []
+    assert "several people" in summary(of_all(two, 1))[0]
+    with pytest.raises(DatasetError, match="13 s of speech can be used"):
+        of_all(one[:3], 1)
+
+
+def test_what_is_left_out_is_told_first_and_the_rest_is_used(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    files = [write(tmp_path, f"good{i}", voiced(4, seed=i, lead=1.5), TEXT * 2) for i in range(8)]
+    files += [write(tmp_path, "short", voiced(0.5), "hello"), write(tmp_path, "still", np.zeros(32000), TEXT)]
+    (tmp_path / "broken.wav").write_bytes(b"RIFF")
+    recordings = [Recording(file, TEXT * 2) for file in [*files, tmp_path / "broken.wav"]]
+    spoken, findings = examine(recordings, checkpoint, 8, str, lambda state, share: None)
+    assert [item.recording.audio.name for item in spoken] == [f"good{i}.wav" for i in range(8)]
+    lines = summary(findings)
+    assert ["broken" in lines[0], "still" in lines[1], "short" in lines[2]] == [True] * 3
+    assert lines[3].startswith("8 recordings with long silence")

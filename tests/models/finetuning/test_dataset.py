@@ -1,0 +1,71 @@
+"""Recordings are found in the layouts that people have; what is wrong is told with file and line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from models.voxcpm.finetuning.dataset import DatasetError, Recording, read_dataset
+
+
+def touch(*files: Path) -> None:
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"audio")
+
+
+def test_a_transcript_may_stand_beside_each_recording(tmp_path: Path) -> None:
+    touch(tmp_path / "b.flac", tmp_path / "deep" / "a.wav", tmp_path / "notes.md")
+    (tmp_path / "b.txt").write_text("\ufeffGood\n morning. ")
+    (tmp_path / "deep" / "a.txt").write_text("Hello.")
+    found = read_dataset(tmp_path)
+    assert found == [
+        Recording(tmp_path / "b.flac", "Good morning."), Recording(tmp_path / "deep" / "a.wav", "Hello.")
+    ]  # fmt: skip
+
+
+def test_the_packages_manifest_names_files_beside_it(tmp_path: Path) -> None:
+    touch(tmp_path / "clips" / "1.wav", tmp_path / "2.wav")
+    lines = [
+        {"audio": "clips/1.wav", "text": "One.", "duration": 1.0, "dataset_id": 3},
+        {"audio": str(tmp_path / "2.wav"), "text": "Two."},
+    ]
+    manifest = tmp_path / "train.jsonl"
+    manifest.write_text("\n".join(json.dumps(line) for line in lines) + "\n\n")
+    expected = [Recording(tmp_path / "clips" / "1.wav", "One.", "3"), Recording(tmp_path / "2.wav", "Two.")]
+    assert read_dataset(tmp_path) == expected == read_dataset(manifest)
+
+
+def test_ljspeechs_table_reads_the_spoken_form(tmp_path: Path) -> None:
+    touch(tmp_path / "wavs" / "LJ1.wav", tmp_path / "wavs" / "LJ2.wav")
+    (tmp_path / "metadata.csv").write_text("LJ1|In 1999|in nineteen ninety nine\nLJ2|Only this\n")
+    assert [item.text for item in read_dataset(tmp_path)] == ["in nineteen ninety nine", "Only this"]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("train.jsonl", "{", "train.jsonl, line 1 is not JSON"),
+        ("train.jsonl", "[]", "line 1 is not an object"),
+        ("train.jsonl", '\n{"audio": "a.wav"}', "line 2: text is missing or empty"),
+        ("train.jsonl", '{"audio": "gone.wav", "text": "x"}', "gone.wav does not exist"),
+        ("train.jsonl", '{"audio": "a.wav", "text": "x"}\n' * 2, "1 recordings more than once"),
+        ("metadata.csv", "LJ1", "line 1 is not a name and a text"),
+        ("metadata.csv", "LJ1|x", "there is no LJ1.wav"),
+        ("other.md", "", "a.wav has no a.txt"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, file: str, content: str, reason: str) -> None:
+    touch(tmp_path / "a.wav")
+    (tmp_path / file).write_text(content)
+    with pytest.raises(DatasetError, match=reason):
+        read_dataset(tmp_path)
+
+
+def test_a_folder_without_recordings_and_a_missing_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no recording with a transcript"):
+        read_dataset(tmp_path)
+    with pytest.raises(DatasetError, match="neither a folder nor a manifest"):
+        read_dataset(tmp_path / "gone")

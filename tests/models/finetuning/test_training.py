@@ -1,0 +1,151 @@
+"""Fine-tuning learns, survives a kill without a difference, ends with its best, writes what others read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from benchmarks.published import load_published
+from models.voxcpm import VoxCPM
+from models.voxcpm.finetuning import run
+from models.voxcpm.finetuning.dataset import DatasetError
+from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.run import finetune
+from models.voxcpm.finetuning.trainer import Schedule
+from tests.parity import adapters
+
+CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
+
+
+def options(**changes: Any) -> FinetuneOptions:
+    given = {
+        "base": str(CHECKPOINT),
+        "device": "cpu",
+        "threads": 1,
+        "batch_tokens": 512,
+        "rank": 4,
+        "steps": 12,
+    }
+    return FinetuneOptions(**given | changes)
+
+
+def hasten(patch: pytest.MonkeyPatch, **intervals: int) -> None:
+    """Validate and keep after a few steps, and save after every one."""
+    fields = {"validate_every": 4, "keep_every": 8} | intervals
+    patch.setattr(run, "Schedule", lambda *given, **more: Schedule(*given, **fields | more))
+    patch.setattr("models.voxcpm.finetuning.trainer.SAVE_EVERY_SECONDS", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def hastened(monkeypatch: pytest.MonkeyPatch) -> None:
+    hasten(monkeypatch)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "lora_weights.safetensors")
+
+
+@pytest.fixture(scope="module")
+def trained(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """A whole run: its folder, and what it told."""
+    events: list[dict[str, Any]] = []
+    out = tmp_path_factory.mktemp("out") / "anna"
+    with pytest.MonkeyPatch.context() as patch:
+        hasten(patch)
+        finetune(recordings, out, options(), events.append)
+    return out, events
+
+
+def test_validation_gets_better_and_the_best_is_written(trained: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, events = trained
+    validated = {event["step"]: event["loss"] for event in events if event["state"] == "validated"}
+    assert list(validated) == [0, 4, 8, 12] and min(validated.values()) < 0.95 * validated[0]
+    written = events[-1]
+    assert written["loss"] == min(validated.values()) == validated[written["step"]]
+    journal = [json.loads(line) for line in (out / "work" / "progress.jsonl").read_text().splitlines()]
+    assert [entry["state"] for entry in journal] == [e["state"] for e in events if "share" not in e]
+
+
+def test_checkpoints_have_samples_and_the_packages_layout(trained: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, _ = trained
+    kept = out / "step_0000008"
+    assert {file.name for file in kept.iterdir()} == {
+        "lora_weights.safetensors",
+        "lora_config.json",
+        "samples",
+    }
+    assert {file.name for file in (out / "samples").glob("*.wav")} == {"1.wav", "2.wav"}
+    theirs = load_published(CHECKPOINT)
+    adapters.adapt(theirs, **json.loads((out / "lora_config.json").read_text())["lora_config"])
+    loaded, skipped = theirs.load_lora_weights(str(out))
+    assert not skipped and sorted(loaded) == sorted(theirs.get_lora_state_dict())
+
+
+def test_what_was_trained_speaks(trained: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, _ = trained
+    with VoxCPM.from_pretrained(str(CHECKPOINT), "cpu", silence_guard=False) as voice:
+        assert voice.load_lora(out, "anna").rank == 4
+        clip = {"seed": 1, "min_seconds": 0.1, "max_seconds": 0.1}
+        plain, adapted = (voice.synthesize("hello world", lora=lora, **clip) for lora in ("", "anna"))
+    assert adapted.shape == plain.shape and abs(adapted - plain).max() > 1e-3
+
+
+def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(
+    trained: tuple[Path, list[dict[str, Any]]], recordings: Path, tmp_path: Path
+) -> None:
+    out, events, stops = tmp_path / "anna", [], iter([False] * 5 + [True])
+    cut = finetune(recordings, out, options(), lambda event: None, stopping=lambda: next(stops))
+    assert cut.standing.step == 6
+    finetune(recordings, out, options(), events.append)
+    assert [event["step"] for event in events if event["state"] == "resumed"] == [6]
+    expected, found = weights(trained[0]), weights(out)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
+def test_other_recordings_or_options_do_not_go_on_with_a_run(recordings: Path, tmp_path: Path) -> None:
+    finetune(recordings, tmp_path / "anna", options(steps=1), lambda event: None)
+    with pytest.raises(DatasetError, match="other recordings or options"):
+        finetune(recordings, tmp_path / "anna", options(steps=2), lambda event: None)
+
+
+def test_a_run_ends_when_nothing_gets_better(
+    recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasten(monkeypatch, validate_every=1, patience=1)
+    result = finetune(recordings, tmp_path / "anna", options(steps=50, learning_rate=0.1), lambda event: None)
+    standing = result.standing
+    assert standing.step == standing.best_step + 1 < 50
+
+
+def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "anna"
+    result = finetune(recordings, out, options(method="full", steps=4), lambda event: None)
+    assert result.standing.best_loss < result.standing.first_loss
+    with VoxCPM.from_pretrained(str(out), "cpu") as voice:
+        assert voice.info.name == "anna"
+        assert len(voice.synthesize("hello world", seed=1, max_seconds=0.1)) > 0
+    before, after = load_file(CHECKPOINT / "model.safetensors"), load_file(out / "model.safetensors")
+    assert before.keys() == after.keys()
+    moved = [name for name in before if not torch.equal(before[name], after[name])]
+    assert len(moved) > 0.8 * len(before)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"rank": 129}, "rank must be between 1 and 128"),
+        ({"method": "magic"}, "method must be one of lora, full"),
+        ({"learning_rate": 2.0}, "learning_rate"),
+        ({"batch_tokens": 8}, "batch_tokens"),
+        ({"steps": 0}, "steps"),
+    ],
+)
+def test_options_out_of_range_are_named(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        options(**change)

@@ -1,0 +1,85 @@
+"""The command that trains a voice: what it writes, what it says, how it is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.models.finetuning.conftest import WORDS, voiced, write
+from voxfleet.cli import app
+from voxfleet.finetune import line_of, stopped_by_signals
+
+CHECKPOINT = Path(__file__).parent.parent / "parity" / "tiny_v2"
+FAST = [
+    "--base",
+    str(CHECKPOINT),
+    "--device",
+    "cpu",
+    "--threads",
+    "1",
+    "--rank",
+    "2",
+    "--batch-tokens",
+    "512",
+]
+
+
+def test_a_folder_of_recordings_becomes_an_adapter(tmp_path: Path) -> None:
+    for number in range(15):
+        write(tmp_path / "data", f"clip{number}", voiced(2.2, seed=number), WORDS * 2)
+    command = ["finetune", str(tmp_path / "data"), "--name", "anna", "--out", str(tmp_path), *FAST]
+    result = CliRunner().invoke(app, [*command, "--steps", "2"])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "anna" / "lora_config.json").is_file()
+    for words in ("15 recordings, 0.6 minutes of speech", "validation loss", "note: 36 s are little"):
+        assert words in result.output
+    again = CliRunner().invoke(app, [*command, "--steps", "3"])
+    assert again.exit_code == 1 and "other recordings or options" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "reason"),
+    [
+        (["--name", "anna"], 1, "no recording with a transcript"),
+        (["--name", "a/b"], 2, "without / in it"),
+        (["--name", "anna", "--rank", "200"], 2, "rank must be between 1 and 128"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], status: int, reason: str) -> None:
+    (tmp_path / "data").mkdir()
+    result = CliRunner().invoke(app, ["finetune", str(tmp_path / "data"), "--out", str(tmp_path), *arguments])
+    assert result.exit_code == status and reason in result.stderr
+
+
+def test_the_first_signal_ends_the_training_and_the_next_one_the_process() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with stopped_by_signals() as stopped:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stopped == [signal.SIGINT] and signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        ({"state": "validated", "step": 0, "loss": 1.25}, "before training: validation loss 1.250"),
+        (
+            {"state": "validated", "step": 9, "loss": 1.0, "best": 5},
+            "step 9: validation loss 1.000, best at step 5",
+        ),
+        ({"state": "resumed", "step": 4}, "going on from step 4"),
+        (
+            {"state": "training", "step": 20, "steps": 60, "flow": 0.5, "stop": 0.1}
+            | {"seconds_a_step": 2, "seconds_left": 80},
+            "step 20 of 60: loss 0.500, stop 0.100, 2.00 s a step, at most 1 minutes left",
+        ),
+        ({"state": "written"}, ""),
+    ],
+)
+def test_events_become_lines(event: dict[str, Any], line: str) -> None:
+    assert line_of(event) == line

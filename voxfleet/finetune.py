@@ -1,0 +1,133 @@
+"""`voxfleet finetune`: recordings of a speaker in, an adapter out."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from voxfleet.options import Device, fail
+
+
+class Method(StrEnum):
+    LORA = "lora"
+    FULL = "full"
+
+
+def finetune(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            exists=True, help="Folder of wav and txt, or with metadata.csv or train.jsonl; or a jsonl file."
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="Folder to write, below --out.")],
+    base: Annotated[str, typer.Option(help="bundled, a directory, or a Hugging Face id.")] = "bundled",
+    method: Annotated[
+        Method, typer.Option(help="lora: an adapter of a few MiB; full: a whole checkpoint.")
+    ] = Method.LORA,
+    rank: Annotated[int, typer.Option(help="Of the adapter, 1 to 128.")] = 32,
+    alpha: Annotated[
+        int | None, typer.Option(help="The adapter counts alpha / rank. \\[default: rank]")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="At most; it ends earlier when nothing gets better.")] = 600,
+    learning_rate: Annotated[float | None, typer.Option(help="\\[default: 0.001, full 0.0001]")] = None,
+    batch_tokens: Annotated[int, typer.Option(help="Positions that a step sees.")] = 1024,
+    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path(),
+    device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
+    threads: Annotated[int | None, typer.Option(help="Of a CPU. \\[default: all]")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same recordings, same result.")] = 0,
+) -> None:
+    """Train a voice by recordings of it. Run it again to go on after it was stopped."""
+    from engine.errors import EngineError
+    from gateway.text import normalise
+    from models.config_fields import ConfigError
+    from models.voxcpm.finetuning.dataset import DatasetError
+    from models.voxcpm.finetuning.options import FinetuneOptions
+    from models.voxcpm.finetuning.run import finetune as train
+
+    if not name or Path(name).name != name:
+        fail("--name is the name of a folder, without / in it", 2)
+    try:
+        options = FinetuneOptions(
+            base, method.value, rank, alpha, steps, learning_rate, batch_tokens, device.value, threads, seed
+        )
+    except ValueError as error:
+        fail(error, 2)
+    try:
+        with stopped_by_signals() as stopped:
+            result = train(
+                data, out / name, options, tell, lambda text: normalise(text).text, lambda: bool(stopped)
+            )
+    except (DatasetError, ConfigError, EngineError, OSError) as error:
+        fail(error)
+    standing = result.standing
+    if stopped:
+        typer.echo(f"stopped at step {standing.step}; the same command goes on from there")
+    typer.echo(
+        f"{result.directory}: validation loss {standing.first_loss:.3f} -> {standing.best_loss:.3f} at step "
+        f"{standing.best_step}, after {standing.spent_seconds / 60:.1f} minutes of training on "
+        f"{result.seconds_of_speech / 60:.1f} minutes of speech"
+    )
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[list[int]]:
+    """The list gets the first SIGINT or SIGTERM; a second one ends the process as ever."""
+    caught: list[int] = []
+    before: dict[int, Any] = {}
+
+    def catch(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        typer.echo("ending after this step", err=True)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, catch)
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def tell(event: dict[str, Any]) -> None:
+    """A line of what goes on."""
+    if "share" not in event and (line := line_of(event)):
+        typer.echo(line)
+
+
+def line_of(event: dict[str, Any]) -> str:
+    """What people are told of an event of `models.voxcpm.finetuning.run`; "" for nothing."""
+    match event["state"]:
+        case "loading":
+            return f"loading {event['base']}"
+        case "found":
+            return f"note: {event['message']}"
+        case "encoded":
+            return (
+                f"{event['recordings']} recordings, {event['seconds_of_speech'] / 60:.1f} minutes of speech"
+            )
+        case "resumed":
+            return f"going on from step {event['step']}"
+        case "validated" if event["step"] == 0:
+            return f"before training: validation loss {event['loss']:.3f}"
+        case "validated":
+            return f"step {event['step']}: validation loss {event['loss']:.3f}, best at step {event['best']}"
+        case "training":
+            minutes = event["seconds_left"] / 60
+            return (
+                f"step {event['step']} of {event['steps']}: loss {event['flow']:.3f}, "
+                f"stop {event['stop']:.3f}, {event['seconds_a_step']:.2f} s a step, "
+                f"at most {minutes:.0f} minutes left"
+            )
+        case "sampled":
+            return f"{event['folder']}: kept, {event['clips']} samples to hear"
+    return ""
