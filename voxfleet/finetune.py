@@ -38,7 +38,7 @@ def finetune(
     ] = None,
     steps: Annotated[int, typer.Option(help="At most; it ends earlier when nothing gets better.")] = 600,
     learning_rate: Annotated[float | None, typer.Option(help="\\[default: 0.001, full 0.0001]")] = None,
-    batch_tokens: Annotated[int, typer.Option(help="Positions that a step sees.")] = 1024,
+    batch_positions: Annotated[int, typer.Option(help="Positions that a step sees.")] = 1024,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path(),
     device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
     threads: Annotated[int | None, typer.Option(help="Of a CPU. \\[default: all]")] = None,
@@ -56,7 +56,16 @@ def finetune(
         fail("--name is the name of a folder, without / in it", 2)
     try:
         options = FinetuneOptions(
-            base, method.value, rank, alpha, steps, learning_rate, batch_tokens, device.value, threads, seed
+            base,
+            method.value,
+            rank,
+            alpha,
+            steps,
+            learning_rate,
+            batch_positions,
+            device.value,
+            threads,
+            seed,
         )
     except ValueError as error:
         fail(error, 2)

@@ -263,9 +263,7 @@ def load_engine(
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)
     _check_attention(chosen, read_config(directory), target)
-    checkpoint = load_checkpoint(
-        directory, str(target), progress=progress, cpu_weights=cpu_weights
-    )
+    checkpoint = load_checkpoint(directory, str(target), progress=progress, cpu_weights=cpu_weights)
     engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
     if progress:
         progress("warm-up", 0.95)

@@ -18,6 +18,7 @@ from voxfleet.cli import app
 
 COMMANDS = typer.main.get_command(app).commands
 CONTRACT = {
+    "finetune": {"--name", "--base", "--method", "--rank"},
     "serve": {"--config", "--host", "--port", "--workers", "--device", "--model"},
     "gateway": {"--workers", "--port", "--max-queue", "--host", "--config"},
     "drain": {"--wait-seconds", "--port", "--config"},

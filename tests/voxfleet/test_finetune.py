@@ -24,7 +24,7 @@ FAST = [
     "1",
     "--rank",
     "2",
-    "--batch-tokens",
+    "--batch-positions",
     "512",
 ]
 

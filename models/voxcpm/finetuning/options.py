@@ -10,7 +10,7 @@ from models.lora.adapter import MAX_RANK
 Method = Literal["lora", "full"]
 MOST_STEPS = 100_000
 LEARNING_RATES: dict[Method, float] = {"lora": 1e-3, "full": 1e-4}
-BATCH_TOKENS = 1024
+BATCH_POSITIONS = 1024
 DEFAULT_STEPS = 600
 
 
@@ -28,7 +28,7 @@ class FinetuneOptions:
     alpha: int | None = None
     steps: int = DEFAULT_STEPS
     learning_rate: float | None = None
-    batch_tokens: int = BATCH_TOKENS
+    batch_positions: int = BATCH_POSITIONS
     device: str = "auto"
     threads: int | None = None
     seed: int = 0
@@ -36,7 +36,7 @@ class FinetuneOptions:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
-        bounds = {"rank": (1, MAX_RANK), "steps": (1, MOST_STEPS), "batch_tokens": (256, 65536)}
+        bounds = {"rank": (1, MAX_RANK), "steps": (1, MOST_STEPS), "batch_positions": (256, 65536)}
         for name, (low, high) in bounds.items():
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name} must be between {low} and {high}, got {getattr(self, name)}")

@@ -79,7 +79,7 @@ def _train(
     work = out / "work"
     note("loading", base=options.base)
     checkpoint = _base(options)
-    recipe = batches_of(checkpoint, options.batch_tokens)
+    recipe = batches_of(checkpoint, options.batch_positions)
     longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
     spoken, findings = examine(recordings, checkpoint, min(longest, LONGEST_SECONDS), normalise, note.share)
     for line in summary(findings):

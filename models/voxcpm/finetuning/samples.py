@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from engine.devices import select_device
+from engine.devices import runs_triton, select_device
 from engine.errors import EngineError
 from models.voxcpm.api import VoxCPM
 from models.voxcpm.finetuning.options import FinetuneOptions
-from models.voxcpm.fused import served
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class Samples:
         if options.method == "full":
             with VoxCPM.from_pretrained(str(learnt), options.device, max_num_seqs=1) as voice:
                 return self._write(voice, folder, None)
-        if served(select_device(options.device)):
+        if runs_triton(select_device(options.device)):
             return 0
         if self._base is None:
             self._base = VoxCPM.from_pretrained(options.base, options.device, max_num_seqs=1)

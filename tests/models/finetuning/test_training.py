@@ -27,7 +27,7 @@ def options(**changes: Any) -> FinetuneOptions:
         "base": str(CHECKPOINT),
         "device": "cpu",
         "threads": 1,
-        "batch_tokens": 512,
+        "batch_positions": 512,
         "rank": 4,
         "steps": 12,
     }
@@ -142,7 +142,7 @@ def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path
         ({"rank": 129}, "rank must be between 1 and 128"),
         ({"method": "magic"}, "method must be one of lora, full"),
         ({"learning_rate": 2.0}, "learning_rate"),
-        ({"batch_tokens": 8}, "batch_tokens"),
+        ({"batch_positions": 8}, "batch_positions"),
         ({"steps": 0}, "steps"),
     ],
 )
