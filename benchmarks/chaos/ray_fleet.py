@@ -171,7 +171,7 @@ async def dying_nodes(size: Size, seed: int) -> dict[str, Any]:
         "migrations": sum(one.migrations for one in whole),
     }
     found = verdict(heard) | {"nodes_killed": len(faults), "pauses": distribution(pauses(heard, faults))}
-    return found | {"bundled": bundled, "lost": found["lost"] + bundled["lost"]}
+    return found | {"bundled": bundled} | {name: found[name] + bundled[name] for name in ("lost", "wrong")}
 
 
 async def _say_again(fleet: RayFleet, enough: asyncio.Event) -> list[Heard]:

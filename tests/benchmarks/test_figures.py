@@ -98,6 +98,21 @@ def chaos_figures() -> list[str]:
     ]
 
 
+def ray_figures() -> list[str]:
+    found = results("chaos_ray")
+    dying, rolling, scale = (found[name] for name in ("ray", "ray_rolling", "ray_scale"))
+    voice = dying["bundled"]
+    assert not any(one["lost"] or one["wrong"] for one in (dying, voice, rolling, scale))
+    moved = dying["migrations"] + voice["migrations"]
+    return [
+        f"{COUNTS[dying['nodes_killed']]} nodes lose power, and others come, under {dying['requests']:,} "
+        f"requests and {voice['requests']} with the voice | `benchmarks/chaos/ray_fleet.py` | 0 lost, 0 wrong, "
+        f"{moved} migrations |",
+        f"{COUNTS[rolling['versions'] - 1]} times under {rolling['requests']:,} requests |",
+        f"from no worker to {COUNTS[scale['most_workers']]} by load, and back, {scale['requests']} requests |",
+    ]
+
+
 def gateway_figures() -> list[str]:
     found = {name: row["measured"] for name, row in results("gateway_load")["scenarios"].items()}
     several = found["gateways"]
@@ -166,7 +181,15 @@ def voice_figures() -> list[str]:
 
 @pytest.mark.parametrize(
     "figures",
-    [service_figures, open_loop_figures, chaos_figures, gateway_figures, resume_figures, voice_figures],
+    [
+        service_figures,
+        open_loop_figures,
+        chaos_figures,
+        ray_figures,
+        gateway_figures,
+        resume_figures,
+        voice_figures,
+    ],
 )
 def test_the_numbers_cite_what_faults_and_load_came_to(figures: Any) -> None:
     text = (ROOT / "docs" / "numbers.md").read_text()
