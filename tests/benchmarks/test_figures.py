@@ -106,10 +106,10 @@ def ray_figures() -> list[str]:
     moved = dying["migrations"] + voice["migrations"]
     return [
         f"{COUNTS[dying['nodes_killed']]} nodes lose power, and others come, under {dying['requests']:,} "
-        f"requests and {voice['requests']} with the voice | `benchmarks/chaos/ray_fleet.py` | 0 lost, 0 wrong, "
-        f"{moved} migrations |",
+        f"requests and {voice['requests']} with the voice | `benchmarks/chaos/ray_fleet.py` | 0 lost, "
+        f"0 wrong, {moved} migrations |",
         f"{COUNTS[rolling['versions'] - 1]} times under {rolling['requests']:,} requests |",
-        f"from no worker to {COUNTS[scale['most_workers']]} by load, and back, {scale['requests']} requests |",
+        f"to {COUNTS[scale['most_workers']]} by load, and back, {scale['requests']} requests |",
     ]
 
 
