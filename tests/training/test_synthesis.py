@@ -25,7 +25,9 @@ from models.voxcpm.training.teachers import (
     Speaker,
     Teachers,
     levelled,
+    livelier,
     shifted,
+    tilted,
     trim,
 )
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines, shingles
@@ -53,12 +55,27 @@ def test_silence_is_trimmed_and_nothing_but_silence_becomes_empty() -> None:
     assert len(trim(samples[9_000:10_000], 200)) == len(trim(samples, 200))
 
 
+def test_a_livelier_melody_moves_further_from_its_median_and_stays_silent_where_it_was() -> None:
+    contour = np.array([0.0, 100.0, 200.0, 400.0, 0.0])
+    assert livelier(contour, 1.0) is contour
+    assert livelier(contour, 0.5) == pytest.approx([0, 200 / 2**0.5, 200, 200 * 2**0.5, 0])
+    assert livelier(contour, 0.0) == pytest.approx([0, 200, 200, 200, 0])
+    assert not livelier(np.zeros(3), 1.4).any()
+
+
+def test_tilt_counts_decibels_for_each_octave_above_one_kilohertz() -> None:
+    envelope = np.ones((2, 13))  # a bin for each kilohertz
+    decibels = 10 * np.log10(tilted(envelope, 3.0))
+    assert decibels[:, [0, 1, 2, 4, 8]] == pytest.approx(np.tile([0, 0, 3, 6, 9], (2, 1)))
+    assert tilted(envelope, 0.0) is envelope
+
+
 def test_playing_speech_faster_moves_formants_and_pitch_together() -> None:
     tone = np.sin(2 * np.pi * 200 * np.arange(SPEECH_RATE) / SPEECH_RATE).astype(np.float32)
-    faster = shifted(tone, formants=1.25, pitch=1.25)
+    faster = shifted(tone, Speaker("heart", formants=1.25, pitch=1.25))
     assert len(faster) == pytest.approx(SPEECH_RATE / 1.25, abs=2)
     assert np.argmax(np.abs(np.fft.rfft(faster))) * SPEECH_RATE / len(faster) == pytest.approx(250, abs=2)
-    assert shifted(tone, formants=1.0, pitch=1.0) is tone
+    assert shifted(tone, Speaker("heart")) is tone
 
 
 def test_strangers_are_nobody_else_and_stay_for_a_while() -> None:

@@ -19,12 +19,14 @@ HEAD_DIM = 64
 MOST_POSITIONS = 1024
 DEFAULT_VOICE = "heart"
 TEACHER_WEIGHTS = {
-    "heart": 0.42,
-    "joe": 0.22,
-    "stranger of heart": 0.19,
-    "stranger of joe": 0.15,
+    "heart": 0.38,
+    "joe": 0.19,
+    "stranger of heart": 0.17,
+    "stranger of joe": 0.12,
     "slt": 0.01,
     "rms": 0.01,
+    "stranger of slt": 0.05,
+    "stranger of rms": 0.07,
 }
 """Share of utterances by speaker; a stranger is a speaker made from a teacher (see synthesis.py)."""
 VALIDATION_SPEAKERS = (
@@ -36,7 +38,7 @@ VALIDATION_SPEAKERS = (
 NAMED_VOICES = {
     "default": (Speaker("heart"), "A clear, friendly woman", ("clear", "friendly")),
     "walter": (Speaker("joe"), "A calm man, low voice", ("calm", "low")),
-    "ruth": (Speaker("heart", formants=0.9, pitch=0.9), "A woman, deeper voice", ("deep",)),
+    "ruth": (Speaker("heart", formants=0.95, pitch=0.95), "A woman, deeper voice", ("deep",)),
 }
 """Name in a checkpoint -> who speaks its reference recording, the voice's description, and its tags.
 

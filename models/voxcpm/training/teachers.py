@@ -16,7 +16,7 @@ import math
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,15 @@ LONG_RUN = len("A B C D")
 LETTER_A = re.compile(r"\bA\b")
 NAME_OF_A = {"heart": "[A](/ˈA/)", "joe": "[[ˈeɪ]]"}
 """Among spelled letters: both teachers take a lone A for the article. Each has its own notation of sounds."""
-THROATS_AND_PITCHES = {"heart": ((0.84, 1.12), (0.5, 1.25)), "joe": ((0.9, 1.2), (0.68, 1.8))}
+THROATS_AND_PITCHES = {
+    "heart": ((0.84, 1.12), (0.5, 1.25)),
+    "joe": ((0.9, 1.2), (0.68, 1.8)),
+    "slt": ((0.85, 1.15), (0.55, 1.3)),
+    "rms": ((0.88, 1.2), (0.75, 1.8)),
+}
 """Between what factors `random_speaker` draws formants and pitch."""
+LIVELINESS, MOST_TILT_DB = (0.5, 1.4), 3.0
+"""Further draws: how far the melody moves, and decibels an octave that a recording is brighter or darker."""
 TOGETHER = 0.35
 """Share of random speakers whose formants and pitch move together."""
 MOST_LOWERED, MOST_RAISED = 0.58, 1.6
@@ -49,19 +56,23 @@ UNHEARD_THROATS, UNHEARD_PITCHES = 0.93, 0.68
 class Speaker:
     """Who speaks: a teacher ("heart", "joe" or a voice of flite), and how far from the teacher's own voice.
 
-    formants, pitch, pace: factors; a larger vocal tract has formants below 1. `name` is the same for all
-    utterances of one speaker and differs between any two.
+    formants, pitch, pace: factors; a larger vocal tract has formants below 1. liveliness: exponent of the
+    pitch's distance from its median, 0 for a monotone; tilt: decibels an octave above 1 kHz that the sound is
+    brighter. `name` is the same for all utterances of one speaker and differs between any two.
     """
 
     teacher: str
     formants: float = 1.0
     pitch: float = 1.0
     pace: float = 1.0
+    liveliness: float = 1.0
+    tilt: float = 0.0
 
     @property
     def name(self) -> str:
-        changes = (self.formants, self.pitch, self.pace)
-        return self.teacher if changes == (1.0, 1.0, 1.0) else ":".join(map(str, (self.teacher, *changes)))
+        if self == Speaker(self.teacher):
+            return self.teacher
+        return ":".join(map(str, astuple(self)))
 
 
 def random_speaker(rng: random.Random, teacher: str) -> Speaker:
@@ -77,7 +88,11 @@ def random_speaker(rng: random.Random, teacher: str) -> Speaker:
         pitch = formants if together else math.exp(rng.uniform(*map(math.log, pitches)))
         pitch = min(max(pitch, MOST_LOWERED * formants), MOST_RAISED * formants)
         if not (teacher == "heart" and formants > UNHEARD_THROATS and pitch < UNHEARD_PITCHES):
-            return Speaker(teacher, round(formants, 3), round(pitch, 3), round(rng.uniform(0.88, 1.15), 3))
+            break
+    pace = 1.0 if teacher in VOICES else round(rng.uniform(0.88, 1.15), 3)
+    liveliness, tilt = (1.0, 0.0) if together else (rng.uniform(*LIVELINESS), rng.gauss(0, MOST_TILT_DB / 2))
+    tilt = min(max(tilt, -MOST_TILT_DB), MOST_TILT_DB)
+    return Speaker(teacher, round(formants, 3), round(pitch, 3), pace, round(liveliness, 2), round(tilt, 1))
 
 
 class Teachers:
@@ -89,10 +104,11 @@ class Teachers:
     def read(self, text: str, speaker: Speaker, rng: random.Random) -> np.ndarray:
         """Trimmed, level-normalised speech: int16 at SPEECH_RATE; empty where nothing is said."""
         if speaker.teacher in VOICES:
-            return levelled(self._read_by_flite(text, speaker.teacher))
-        say: Callable[..., np.ndarray] = {"heart": self._heart, "joe": self._joe}[speaker.teacher]
-        samples = say(letters_apart(text, speaker.teacher), speaker.pace / speaker.formants, rng)
-        return levelled(shifted(samples, speaker.formants, speaker.pitch) if len(samples) else samples)
+            samples = self._read_by_flite(text, speaker.teacher)
+        else:
+            say: Callable[..., np.ndarray] = {"heart": self._heart, "joe": self._joe}[speaker.teacher]
+            samples = say(letters_apart(text, speaker.teacher), speaker.pace / speaker.formants, rng)
+        return levelled(shifted(samples, speaker) if len(samples) else samples)
 
     def _heart(self, text: str, pace: float, rng: random.Random) -> np.ndarray:
         return self._hibari(text, speed=pace, seed=rng.randrange(2**31))
@@ -150,11 +166,12 @@ def _resample(samples: np.ndarray, rate: float, to_rate: float = SPEECH_RATE) ->
     return soxr.resample(samples.astype(np.float32), rate, to_rate)
 
 
-def shifted(samples: np.ndarray, formants: float, pitch: float) -> np.ndarray:
-    """Speech at SPEECH_RATE with other formants and another pitch (factors); `formants` times as fast."""
-    if formants != 1:
-        samples = _resample(samples, SPEECH_RATE * formants)
-    if abs(pitch / formants - 1) < LEAST_PITCH_SHIFT:
+def shifted(samples: np.ndarray, speaker: Speaker) -> np.ndarray:
+    """The teacher's speech at SPEECH_RATE as `speaker` says it; `speaker.formants` times as fast."""
+    if speaker.formants != 1:
+        samples = _resample(samples, SPEECH_RATE * speaker.formants)
+    pitch = speaker.pitch / speaker.formants
+    if abs(pitch - 1) < LEAST_PITCH_SHIFT and (speaker.liveliness, speaker.tilt) == (1, 0):
         return samples
     import pyworld
 
@@ -163,7 +180,26 @@ def shifted(samples: np.ndarray, formants: float, pitch: float) -> np.ndarray:
     contour = pyworld.stonemask(audio, contour, times, SPEECH_RATE)
     envelope = pyworld.cheaptrick(audio, contour, times, SPEECH_RATE)
     breath = pyworld.d4c(audio, contour, times, SPEECH_RATE)
-    return pyworld.synthesize(contour * (pitch / formants), envelope, breath, SPEECH_RATE)
+    contour = livelier(contour, speaker.liveliness) * pitch
+    return pyworld.synthesize(contour, tilted(envelope, speaker.tilt), breath, SPEECH_RATE)
+
+
+def livelier(contour: np.ndarray, exponent: float) -> np.ndarray:
+    """A contour in Hz, 0 where unvoiced, with `exponent` times the distances from its median, in octaves."""
+    voiced = contour > 0
+    if exponent == 1 or not voiced.any():
+        return contour
+    middle = np.median(contour[voiced])
+    return np.where(voiced, middle * (contour / middle) ** exponent, 0.0)
+
+
+def tilted(envelope: np.ndarray, decibels: float) -> np.ndarray:
+    """Power spectra [frames, bins] up to SPEECH_RATE / 2, `decibels` an octave louder above 1 kHz."""
+    if not decibels:
+        return envelope
+    frequencies = np.linspace(0, SPEECH_RATE / 2, envelope.shape[1])
+    octaves = np.log2(np.maximum(frequencies, 1000.0) / 1000.0)
+    return envelope * 10 ** (decibels * octaves / 10)
 
 
 def trim(
