@@ -72,6 +72,8 @@ class Editor {
     list.addEventListener("open", ({ detail }) => this.#openTools(detail));
     list.addEventListener("selection", () => this.#showBulk());
     reader.addEventListener("move", ({ detail }) => list.light(detail.key, { follow: detail.playing }));
+    reader.addEventListener("move", ({ detail }) => detail.playing && this.#voices.hush());
+    document.addEventListener("click", ({ target }) => target.closest?.(".voice-preview") && reader.pause());
     reader.addEventListener("problem", ({ detail }) => this.#fail(detail));
     byId("title").addEventListener("change", ({ target }) => target.value.trim() && this.#do(() => book.update({ title: target.value.trim() })));
     byId("voice").addEventListener("change", ({ target }) => this.#do(() => book.update({ voice: target.value })));
@@ -248,6 +250,7 @@ class Editor {
 
   async #giveSelected() {
     const voice = await askVoice(this.#voices, this.book.book.voice);
+    this.#voices.hush();
     if (voice === undefined) return;
     const keys = this.list.selected;
     this.list.clearSelection(); // what is selected next gets a voice of its own
@@ -256,6 +259,7 @@ class Editor {
 
   async #cast() {
     const cast = await askCast(this.book.blocks, this.#voices, this.book.book.voice);
+    this.#voices.hush();
     if (cast) this.#give(cast);
   }
 

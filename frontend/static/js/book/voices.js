@@ -35,6 +35,11 @@ export class Voices {
     return voice?.preview_url ? [this.#preview.button(voice)] : [];
   }
 
+  /** Ends what `hear` began. */
+  hush() {
+    this.#preview.keep([]);
+  }
+
   #of(id) {
     return this.#voices.find((one) => one.id === id);
   }
