@@ -34,7 +34,7 @@ STORY = (
     " They did not wave back.", " Then it began to rain.",
 )  # fmt: skip
 """What the telling model tells, again and again, and never ends."""
-_NEXT_WORD_LOGIT = 15.0
+_NEXT_WORD_LOGIT = 40.0
 """Of what may follow a word; 0 of all others. Two words may follow the end of a sentence."""
 
 

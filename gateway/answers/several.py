@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from gateway.answers.writing import AnswerOutcome, Writing
 
 
 async def write_all(writings: Sequence[Writing]) -> list[AnswerOutcome]:
-    """Their outcomes, in order. When one fails the others end, too. Raises ApiError."""
-    if len(writings) == 1:
-        return [await writings[0].run()]
+    """Their outcomes, in order. Raises ApiError."""
+    return await together(*(writing.run() for writing in writings))
+
+
+async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
+    """Their results, in order. When one fails the others are cancelled, and its error is raised."""
+    if len(works) == 1:
+        return [await works[0]]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(writing.run()) for writing in writings]
+            tasks = [group.create_task(work) for work in works]
     except BaseExceptionGroup as failed:
         raise _first(failed) from None
     return [task.result() for task in tasks]

@@ -41,6 +41,9 @@ class DialogueListener(Listener):
     def flushed(self) -> None:
         """All that was appended before a flush is on its way; told once for each."""
 
+    def spoke(self) -> None:
+        """A sentence is spoken: there is room for more text."""
+
     def refused(self, error: dict[str, Any]) -> None:
         """A sentence was not spoken; the dialogue goes on."""
 
@@ -112,6 +115,11 @@ class Dialogue:
         self._listener.started("", rate)
         self._listener.audio(bytes(2 * round(_SILENCE_SECONDS * rate)))
 
+    @property
+    def waiting_characters(self) -> int:
+        """Appended, and not spoken yet."""
+        return len(self._appended)
+
     # ---------------------------------------------------------------------------------------- from the client
 
     def append(self, text: str) -> None:
@@ -161,6 +169,7 @@ class Dialogue:
                 end = self._ends.pop(message["index"], self._spoken)
                 self._appended, self._spoken = self._appended[end - self._spoken :], end
                 self._tell_flushed()
+                self._listener.spoke()
             case "error":
                 self._listener.refused(message["error"])
 

@@ -23,6 +23,7 @@ from tests.gateway.audio_files import encoded, speech
 from tests.gateway.certificates import make_certificate
 from tests.gateway.processes import started_fleets
 from tests.gateway.protocols.wyoming.test_server import port_of
+from tests.text_models import telling_model
 
 SCRIPTS = Path(__file__).parent / "scripts"
 KEY = "a key that is long enough"
@@ -56,7 +57,7 @@ def clients() -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Where the clients find gateways: one speaks TLS, one Wyoming."""
+    """Where the clients find gateways: one has a text model, too, one speaks TLS, one Wyoming."""
     folder = tmp_path_factory.mktemp("clients")
     sample = folder / "sample.wav"
     sample.write_bytes(encoded("wav", speech(6.0)))
@@ -64,7 +65,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     with started_fleets() as start:
         keys = json.dumps({"alice": {"key": KEY, "priority": "interactive"}})
         settings = {"data_dir": folder / "data", "api_keys": keys, "anonymous": "false"}
-        plain, workers = start(1, slots=8, step_ms=5, gateway=settings)
+        workers = [start.worker(slots=8, step_ms=5)]
+        writer = start.worker(model=str(telling_model(folder / "teller")), device="cpu")
+        plain = start.gateway([*workers, writer], **settings).wait_until_serving(2)
         secure = start.gateway(workers, **settings, tls_certificate=certificate, tls_key=key)
         open_settings = {"data_dir": folder / "open", "wyoming_port": 0}  # Wyoming knows no keys
         wyoming = start.gateway(workers, **open_settings)

@@ -6,5 +6,6 @@ speech.py   the routes that speak
 models.py   models
 chat.py     `POST /v1/chat/completions`; completions.py: `POST /v1/completions`
 sampling.py the fields that both have; answers.py: answers whole, or as server-sent events
+spoken.py   answers that are spoken while they are written; spoken_answers.py: as they are sent
 voices.py   voices of one's own, and the consents that they are made under
 """

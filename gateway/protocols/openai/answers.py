@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from gateway.answers.answer import Written
 from gateway.answers.order import AnswerOrder
 from gateway.answers.several import write_all
-from gateway.answers.writing import AnswerOutcome, Writing
+from gateway.answers.writing import AnswerOutcome, Reader, Writing
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
@@ -26,6 +26,8 @@ from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.slots.standing import Priority
 from worker.protocol import TokenFacts
+
+Result = TypeVar("Result")
 
 PATHS = ("/v1/chat/completions", "/v1/completions")
 TOO_LONG = "context_length_exceeded"
@@ -82,16 +84,17 @@ class Answers:
         self.body, self.form, self.gateway, self.request = body, form, gateway, request
         self.caller: Caller = gateway.callers.identify(request)
         self.created = int(time.time())
-        self.id = f"{form.id_prefix}-{request.state.request_id}"
+        self.request_id: str = request.state.request_id
+        self.id = f"{form.id_prefix}-{self.request_id}"
 
-    def writings(self, orders: Sequence[AnswerOrder], readers: Sequence[Any]) -> list[Writing]:
+    def writings(self, orders: Sequence[AnswerOrder], readers: Sequence[Reader]) -> list[Writing]:
         """Raises ApiError for who may not ask for that much."""
         priority = self.body.priority
         return [
             Writing(
                 self.gateway,
                 order,
-                self.request.state.request_id,
+                self.request_id,
                 reader,
                 self.caller.standing_for(priority, order.expected_seconds, Priority.DEFAULT),
                 self.form.protocol,
@@ -132,12 +135,9 @@ async def whole_answer(answers: Answers, orders: list[AnswerOrder]) -> Response:
     """One JSON object. Raises ApiError."""
     told = answers.body.top_logprobs_wanted() is not None
     choices = [Choice(index, told) for index in range(len(orders))]
-    try:
-        outcomes = await while_connected(answers.request, write_all(answers.writings(orders, choices)))
-    except ClientGoneError:
+    outcomes = await finished(answers, write_all(answers.writings(orders, choices)))
+    if outcomes is None:
         return Response(status_code=CLIENT_GONE)
-    except ApiError as error:
-        raise answers.explained(error) from error
     told_choices = [
         {
             "index": choice.index,
@@ -146,10 +146,27 @@ async def whole_answer(answers: Answers, orders: list[AnswerOrder]) -> Response:
         }
         for choice, outcome in zip(choices, outcomes, strict=True)
     ]
+    return told_whole(answers, orders, outcomes, told_choices)
+
+
+async def finished(answers: Answers, work: Coroutine[Any, Any, Result]) -> Result | None:
+    """The result of `work`; None where the client has left. Raises ApiError."""
+    try:
+        return await while_connected(answers.request, work)
+    except ClientGoneError:
+        return None
+    except ApiError as error:
+        raise answers.explained(error) from error
+
+
+def told_whole(
+    answers: Answers, orders: list[AnswerOrder], outcomes: list[AnswerOutcome], choices: list[dict[str, Any]]
+) -> Response:
+    """Choices that are complete."""
     content = answers.frame(
         answers.form.object_name,
         outcomes[0].model,
-        told_choices,
+        choices,
         usage=usage_of(outcomes, answers.body.n),
         system_fingerprint=fingerprint(outcomes[0].revision),
     )
@@ -191,35 +208,45 @@ class _StreamedChoice:
 class AnswerStream(GrowingResponse):
     """Server-sent events; the last one says `[DONE]`."""
 
-    def __init__(self, answers: Answers, orders: list[AnswerOrder]) -> None:
+    def __init__(
+        self, answers: Answers, orders: list[AnswerOrder], readers: Sequence[Reader] | None = None
+    ) -> None:
+        """`readers`: of the answers; None for those that make events of what is written."""
         super().__init__(answers.request, answers.gateway)
         self.answers = answers
         self._orders = orders
-        self._choices = [_StreamedChoice(self, index) for index in range(len(orders))]
-        self._writings = answers.writings(orders, self._choices)
+        readers = readers or [_StreamedChoice(self, index) for index in range(len(orders))]
+        self._writings = answers.writings(orders, readers)
 
     def put_choice(self, index: int, content: dict[str, Any], finish_reason: str | None) -> None:
         """An event of one choice. Raises ApiError for a client that reads too slowly."""
-        choice = {"index": index, **content, "finish_reason": finish_reason}
-        self._put([choice], None)
+        self._outbox.put(self.choice_event(index, content, finish_reason))
 
-    def _put(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None) -> None:
+    def choice_event(self, index: int, content: dict[str, Any], finish_reason: str | None) -> str:
+        """The same as text."""
+        return self._event([{"index": index, **content, "finish_reason": finish_reason}], None)
+
+    def _event(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None) -> str:
         more: dict[str, Any] = {"usage": usage} if self.answers.body.counts_usage else {}
         writing = self._writings[0].answer
         if writing.model is not None:
             more["system_fingerprint"] = fingerprint(writing.model.revision)
         model = writing.model.name if writing.model else self._orders[0].model or ""
-        self._outbox.put(event(self.answers.frame(self.answers.form.chunk_name, model, choices, **more)))
+        return event(self.answers.frame(self.answers.form.chunk_name, model, choices, **more))
+
+    async def _outcomes(self) -> list[AnswerOutcome]:
+        """When all is written."""
+        return await write_all(self._writings)
 
     async def _make(self) -> None:
         try:
-            outcomes = await write_all(self._writings)
+            outcomes = await self._outcomes()
         except ApiError as error:
             raise self.answers.explained(error) from error
         for index, outcome in enumerate(outcomes):
             self.put_choice(index, self.answers.form.closing(), outcome.finish_reason)
         if self.answers.body.counts_usage:
-            self._put([], usage_of(outcomes, self.answers.body.n))
+            self._outbox.put(self._event([], usage_of(outcomes, self.answers.body.n)))
         self._outbox.put("data: [DONE]\n\n")
         await self._outbox.flush()
 

@@ -11,6 +11,8 @@ from gateway.errors import ApiError, FieldError
 from gateway.protocols.lenient import Lenient
 from gateway.protocols.openai.answers import Answers, AnswerStream, whole_answer
 from gateway.protocols.openai.sampling import SamplingFields, TokenCount, check_length, conversation
+from gateway.protocols.openai.spoken import AudioOptions
+from gateway.protocols.openai.spoken_answers import spoken_answer
 from gateway.requests import Text
 from gateway.service import GatewayDep
 from worker.protocol import TokenFacts
@@ -65,16 +67,32 @@ class ChatRequest(SamplingFields):
     )
     """For the model's template."""
     enable_thinking: bool | None = None
-    """The option of that name of the template, as Qwen3's has it."""
+    """The option of that name of the template, as Qwen3's has it. What is to be spoken is not thought about
+    unless this is true.
+    """
+    modalities: Annotated[list[Literal["text", "audio"]], Field(max_length=2)] = Field(
+        default_factory=lambda: ["text"]
+    )
+    """`["text", "audio"]` speaks the answer while it is written."""
+    audio: AudioOptions | None = None
+    """How, where it is spoken."""
 
     @model_validator(mode="after")
     def _rules_between_fields(self) -> ChatRequest:
         if self.top_logprobs is not None and not self.logprobs:
             raise FieldError("top_logprobs", "invalid_value", "top_logprobs is told with logprobs alone")
+        if self.is_spoken and (self.n > 1 or self.logprobs):
+            name = "n" if self.n > 1 else "logprobs"
+            raise FieldError(name, "invalid_value", f"{name} is not for an answer that is spoken")
         reply = {"type": "text"}
         if self.model_extra and self.model_extra.get("response_format") == reply:
             del self.model_extra["response_format"]
         return self
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether the answer is heard."""
+        return "audio" in self.modalities
 
     def most_tokens(self) -> int | None:
         """By either name."""
@@ -86,7 +104,8 @@ class ChatRequest(SamplingFields):
 
     def input(self) -> dict[str, Any]:
         """The conversation, and options of its layout."""
-        options = dict(self.chat_template_kwargs)
+        options = {"enable_thinking": False} if self.is_spoken else {}
+        options |= self.chat_template_kwargs
         if self.enable_thinking is not None:
             options["enable_thinking"] = self.enable_thinking
         turns = [(_ROLES.get(message.role, message.role), message.text) for message in self.messages]
@@ -142,6 +161,8 @@ async def chat_completions(body: ChatRequest, request: Request, gateway: Gateway
     orders = body.orders([body.input()], settings)
     check_length(orders, settings, "messages")
     answers = Answers(request, gateway, body, ChatForm())
+    if body.is_spoken:
+        return await spoken_answer(answers, orders[0], body.audio or AudioOptions())
     if body.stream:
         return AnswerStream(answers, orders)
     return await whole_answer(answers, orders)

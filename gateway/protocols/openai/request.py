@@ -10,6 +10,7 @@ from gateway.audio.formats import AudioFormat
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
 from gateway.requests import Language, Name, SpeechOptions, Text, TtsRequest, translated
+from gateway.service import Gateway
 from gateway.text.ssml import PARAGRAPH_SECONDS
 
 OPENAI = "openai"
@@ -39,12 +40,22 @@ _LANGUAGES = {
 """Words that clients of other services send as `language`."""
 
 
-def _voice_id(voice: Any) -> Any:
+def voice_id(voice: Any) -> Any:
+    """Of a name or id, or an object with it as its `id`."""
     return voice["id"] if isinstance(voice, dict) and voice.keys() == {"id"} else voice
 
 
 def _language_code(language: Any) -> Any:
     return _LANGUAGES.get(language.strip().lower(), language) if isinstance(language, str) else language
+
+
+async def known_voice(gateway: Gateway, voice: str) -> str:
+    """The voice, or the default one for a name of OpenAI's that nobody gave here: some clients know no other
+    names.
+    """
+    if voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(voice):
+        return "default"
+    return voice
 
 
 class OpenAiSpeechRequest(Lenient, SpeechOptions):
@@ -53,7 +64,7 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
     input: Text
-    voice: Annotated[Name, BeforeValidator(_voice_id)] = "default"
+    voice: Annotated[Name, BeforeValidator(voice_id)] = "default"
     """A name or id, or an object with it as its `id`."""
     instructions: Annotated[Text, Field(max_length=4096)] | None = None
     """Taken and not followed, as OpenAI's tts-1 does: the model speaks as its voice does."""

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from gateway.protocols.clip import whole_clip
 from gateway.protocols.openai.events import Events
-from gateway.protocols.openai.request import OPENAI, OPENAI_VOICES, OpenAiSpeechRequest
+from gateway.protocols.openai.request import OPENAI, OpenAiSpeechRequest, known_voice
 from gateway.protocols.response import SpeechResponse
 from gateway.requests import check_limits
 from gateway.service import Gateway, GatewayDep
@@ -34,8 +34,7 @@ async def azure_speech(
 async def _speak(order: OpenAiSpeechRequest, request: Request, gateway: Gateway) -> Response:
     translated = order.to_tts_request(served_models(gateway.pool))
     check_limits(translated, gateway.settings, "input")
-    if order.voice.lower() in OPENAI_VOICES and not await gateway.voices.knows(order.voice):
-        translated.voice = "default"  # some clients know no other names
+    translated.voice = await known_voice(gateway, order.voice)
     if order.comes_whole:
         return await whole_clip(request, gateway, translated, OPENAI, order.ignored, text_field="input")
     framing = Events() if order.stream_format == "sse" else None

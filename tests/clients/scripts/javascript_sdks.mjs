@@ -5,7 +5,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import Cartesia from "@cartesia/cartesia-js";
 import { DeepgramClient } from "@deepgram/sdk";
 import { ElevenLabsClient } from "@elevenlabs/elevenlabs-js";
-import { generateSpeech } from "ai";
+import { generateSpeech, generateText, streamText } from "ai";
 import OpenAI from "openai";
 
 const { URL: url, SECURE_URL: secureUrl, KEY: key } = process.env;
@@ -18,6 +18,7 @@ const deepgram = new DeepgramClient({ apiKey: key, environment: place });
 const cartesia = new Cartesia({ apiKey: key, baseURL: secureUrl, maxRetries: 0 }); // its sockets are wss alone
 const aiSdk = createOpenAI({ apiKey: key, baseURL: `${url}/v1` });
 const RAW = { container: "raw", encoding: "pcm_s16le", sample_rate: 24000 };
+const QUESTION = [{ role: "user", content: "What did you see?" }];
 const ORDER = { model_id: "sonic-3", voice: { mode: "id", id: "default" }, output_format: RAW };
 
 async function bytesOf(stream) {
@@ -40,6 +41,26 @@ const cases = {
     await assert.rejects(openai.audio.speech.create(wrong), OpenAI.NotFoundError);
     const [model] = (await openai.models.list()).data;
     assert.equal((await openai.models.retrieve(model.id)).id, model.id);
+  },
+  async case_openai_chat() {
+    const order = { model: "teller", messages: QUESTION, max_tokens: 12, seed: 3 };
+    const answer = await openai.chat.completions.create(order);
+    const whole = answer.choices[0].message.content;
+    assert(whole.startsWith(" The old ship"), whole);
+    let streamed = "";
+    for await (const event of await openai.chat.completions.create({ ...order, stream: true })) {
+      streamed += event.choices[0]?.delta.content ?? "";
+    }
+    assert.equal(streamed, whole);
+  },
+  async case_ai_sdk_text() {
+    const order = { model: aiSdk.chat("teller"), messages: QUESTION, maxOutputTokens: 12, maxRetries: 0 };
+    const { text, usage } = await generateText(order);
+    assert(text.startsWith(" The old ship"), text);
+    assert.equal(usage.outputTokens, 12);
+    let streamed = "";
+    for await (const piece of streamText(order).textStream) streamed += piece;
+    assert(streamed.startsWith(" The old ship"), streamed);
   },
   async case_ai_sdk_speech() {
     const order = { model: aiSdk.speech("tts-1"), text: TEXT, maxRetries: 0 };

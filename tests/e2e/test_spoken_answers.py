@@ -1,0 +1,152 @@
+"""Answers that are spoken while they are written: text of one worker, speech of another."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import soundfile
+
+from tests.gateway.processes import GatewayProcess, StartFleet, all_free, check_error, started_fleets
+from tests.text_models import telling_model
+from tests.worker.harness import WorkerProcess
+
+CHAT = "/v1/chat/completions"
+QUESTION = [{"role": "user", "content": "What did you see?"}]
+SPOKEN = {
+    "messages": QUESTION, "max_tokens": 40, "seed": 3, "modalities": ["text", "audio"],
+    "audio": {"voice": "alloy", "format": "pcm16"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return telling_model(tmp_path_factory.mktemp("models") / "teller")
+
+
+@pytest.fixture(scope="module")
+def fleet(model: Path) -> Iterator[GatewayProcess]:
+    with started_fleets() as start:
+        workers = [start.worker(model=str(model), device="cpu"), start.worker(step_ms=20)]
+        yield start.gateway(workers).wait_until_serving(2)
+
+
+async def deltas(gateway: GatewayProcess, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async with gateway.http() as http, http.stream("POST", CHAT, json={**body, "stream": True}) as response:
+        assert response.status_code == 200, await response.aread()
+        async for line in response.aiter_lines():
+            if line.startswith("data: {"):
+                yield json.loads(line.removeprefix("data: "))["choices"][0]["delta"]
+
+
+async def heard(gateway: GatewayProcess, body: dict[str, Any]) -> tuple[str, bytes]:
+    transcript, audio = "", b""
+    async for delta in deltas(gateway, body):
+        transcript += delta.get("audio", {}).get("transcript", "")
+        audio += base64.b64decode(delta.get("audio", {}).get("data", ""))
+    return transcript, audio
+
+
+async def written(gateway: GatewayProcess, body: dict[str, Any]) -> str:
+    async with gateway.http() as http:
+        alone = {**body, "modalities": ["text"], "enable_thinking": False}
+        answer = (await http.post(CHAT, json=alone)).json()
+    return answer["choices"][0]["message"]["content"]
+
+
+async def test_what_is_written_is_spoken_and_told_meanwhile(fleet: GatewayProcess) -> None:
+    transcript, audio = await heard(fleet, SPOKEN)
+    assert transcript == await written(fleet, SPOKEN)
+    seconds, characters = len(audio) / 2 / 24000, len(transcript)
+    assert seconds == pytest.approx(characters / 15, rel=0.2)
+    await all_free(fleet)
+
+
+async def test_the_first_audio_does_not_wait_for_the_end_of_the_text(fleet: GatewayProcess) -> None:
+    order = ""
+    async for delta in deltas(fleet, {**SPOKEN, "max_tokens": 1500}):
+        audio = delta.get("audio", {})
+        order += "T" if "transcript" in audio else "A" if "data" in audio else ""
+        if "AT" in order:
+            break
+    assert order.startswith("T")
+    assert "AT" in order
+    await all_free(fleet)
+
+
+@pytest.mark.parametrize("format", ["wav", "mp3"])
+async def test_a_whole_answer_holds_a_file(fleet: GatewayProcess, format: str) -> None:
+    async with fleet.http() as http:
+        body = {**SPOKEN, "audio": {"voice": "default", "format": format}}
+        answer = (await http.post(CHAT, json=body)).json()
+    (choice,) = answer["choices"]
+    message = choice["message"]
+    data = base64.b64decode(message["audio"]["data"])
+    assert (message["content"], choice["finish_reason"]) == (None, "length")
+    assert message["audio"]["transcript"] == await written(fleet, SPOKEN)
+    samples, rate = soundfile.read(io.BytesIO(data))
+    assert (rate, len(samples) / rate > 5) == (24000, True)
+    assert answer["usage"]["completion_tokens"] == 40
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "param"),
+    [
+        ({"audio": {"voice": "nobody"}}, 404, "voice"),
+        ({"audio": {"format": "midi"}}, 422, "audio.format"),
+        ({"audio": {"model": "teller"}}, 404, "model"),
+        ({"n": 2}, 422, "n"),
+        ({"logprobs": True}, 422, "logprobs"),
+        ({"modalities": ["text", "smell"]}, 422, "modalities.1"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_wrong_is_said_before_anything_is_written(
+    fleet: GatewayProcess, fields: dict[str, Any], status: int, param: str, stream: bool
+) -> None:
+    async with fleet.http() as http:
+        error = check_error(await http.post(CHAT, json={**SPOKEN, "stream": stream, **fields}), status)
+    assert error["param"] == param
+
+
+async def test_speech_that_is_too_long_for_a_whole_file_is_refused(start: StartFleet, model: Path) -> None:
+    workers = [start.worker(model=str(model), device="cpu"), start.worker(step_ms=5)]
+    gateway = start.gateway(workers, max_clip_seconds=2).wait_until_serving(2)
+    async with gateway.http() as http:
+        error = check_error(await http.post(CHAT, json=SPOKEN), 422)
+    assert error["code"] == "audio_too_long"
+    assert len((await heard(gateway, SPOKEN))[1]) > 2 * 2 * 24000
+    await all_free(gateway)
+
+
+async def test_without_a_speech_model_an_answer_is_not_begun(start: StartFleet, model: Path) -> None:
+    gateway, _ = start(1, model=str(model), device="cpu")
+    async with gateway.http() as http:
+        check_error(await http.post(CHAT, json=SPOKEN), 404)
+        assert 'voxfleet_tokens_total{kind="answer"}' not in (await http.get("/metrics")).text
+
+
+async def test_killed_speakers_are_not_noticed(start: StartFleet, model: Path) -> None:
+    speakers = [start.worker(step_ms=20) for _ in range(2)]
+    gateway = start.gateway([*speakers, start.worker(model=str(model), device="cpu")]).wait_until_serving(3)
+    undisturbed = await heard(gateway, SPOKEN | {"audio": {"voice": "default", "format": "pcm16"}})
+    transcript, audio, killed = "", b"", False
+    async for delta in deltas(gateway, SPOKEN):
+        transcript += delta.get("audio", {}).get("transcript", "")
+        audio += base64.b64decode(delta.get("audio", {}).get("data", ""))
+        if audio and not killed:
+            killed = True
+            await asyncio.to_thread(_busy(speakers).kill)
+    assert killed
+    assert transcript == undisturbed[0]
+    assert len(audio) == len(undisturbed[1])
+
+
+def _busy(speakers: list[WorkerProcess]) -> WorkerProcess:
+    return next(speaker for speaker in speakers if speaker.health().slots_used)
