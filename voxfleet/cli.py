@@ -65,6 +65,9 @@ def serve(
     ] = None,
     device: Annotated[Device | None, typer.Option(help="What workers run on. \\[default: auto]")] = None,
     model: ModelOption = None,
+    text_model: Annotated[
+        str | None, typer.Option(help="A text model, served beside speech: a directory or a Hugging Face id.")
+    ] = None,
 ) -> None:
     """Run a gateway and its workers here, and restart what dies."""
     from voxfleet.devices import DeviceError
@@ -74,7 +77,9 @@ def serve(
     from voxfleet.settings import SettingsError, load_settings
 
     try:
-        settings = load_settings(config, host=host, port=port, workers=workers, device=device, model=model)
+        settings = load_settings(
+            config, host=host, port=port, workers=workers, device=device, model=model, text_model=text_model
+        )
         exit_code = serve_until_stopped(settings, config)
     except SettingsError as error:
         fail(error, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from voxfleet import ports
@@ -10,7 +11,9 @@ from voxfleet.devices import Placement, place_workers, visible_gpus
 from voxfleet.model_source import check_model
 from voxfleet.settings import ServeSettings, check_children
 from voxfleet.supervisor import ServePlan, supervise
-from voxfleet.worker_service import LOOPBACK
+from voxfleet.worker_service import LOOPBACK, WorkerPlan
+
+MEMORY_VARIABLE = "VOXFLEET_WORKER_GPU_MEMORY_UTILIZATION"
 
 
 def serve(settings: ServeSettings, config: Path | None = None) -> int:
@@ -23,19 +26,17 @@ def serve(settings: ServeSettings, config: Path | None = None) -> int:
 
 
 def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
-    """Decides model, ports and devices; raises as `serve` does."""
+    """Decides models, ports and devices; raises as `serve` does."""
     gateway, worker = check_children(config)
     model = settings.model or worker.model
-    check_model(model)
+    for named in filter(None, (model, settings.text_model)):
+        check_model(named)
     if settings.port:
         ports.ensure_free(settings.host, settings.port)
-    placements = plan_placements(settings, model)
     return ServePlan(
         host=settings.host,
         port=settings.port or ports.any_free(settings.host),
-        model=model,
-        worker_ports=tuple(ports.find_free(LOOPBACK, settings.first_worker_port, len(placements))),
-        placements=tuple(placements),
+        workers=plan_workers(settings, model, config),
         config=config,
         secure=gateway.tls_certificate is not None,
         data_dir=gateway.data_dir if gateway.admin_token is None else None,
@@ -43,8 +44,42 @@ def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
     )
 
 
-def plan_placements(settings: ServeSettings, model: str) -> list[Placement]:
-    """A placement per worker; the synthetic model computes nothing that a GPU could."""
+def plan_workers(settings: ServeSettings, model: str, config: Path | None = None) -> tuple[WorkerPlan, ...]:
+    """Of speech, and of text where there is a text model, each with a port and a place of its own."""
+    speaking, writing = plan_placements(settings, model)
+    found = ports.find_free(LOOPBACK, settings.first_worker_port, len(speaking) + len(writing))
+    speech = [
+        WorkerPlan(f"worker-{index}", port, model, placement, config=config)
+        for index, (port, placement) in enumerate(zip(found, speaking, strict=False))
+    ]
+    text = [
+        WorkerPlan(f"text-{index}", port, settings.text_model, placement, settings.text_slots, config=config)
+        for index, (port, placement) in enumerate(zip(found[len(speaking) :], writing, strict=True))
+    ]
+    return (*speech, *text)
+
+
+def plan_placements(settings: ServeSettings, model: str) -> tuple[list[Placement], list[Placement]]:
+    """Of workers of speech and of text. The synthetic model computes nothing that a GPU could."""
+    texts = settings.text_workers if settings.text_model is not None else 0
+    gpus = [] if settings.device == "cpu" or (model == "synthetic" and not texts) else visible_gpus()
     device = "cpu" if model == "synthetic" else settings.device
-    gpus = [] if device == "cpu" else visible_gpus()
-    return place_workers(settings.workers, device, gpus)
+    if settings.device == "cpu" or not gpus:
+        return place_on_cpu(settings.workers, texts, settings.device if texts else device)
+    apart = len(gpus) > texts
+    speaking = place_workers(settings.workers, device, gpus[:-texts] if texts and apart else gpus)
+    writing = place_workers(texts, settings.device, gpus[-texts:] if apart else gpus) if texts else []
+    return speaking, writing if apart else [sharing(placement) for placement in writing]
+
+
+def place_on_cpu(workers: int | str, texts: int, device: str) -> tuple[list[Placement], list[Placement]]:
+    """All of them share its cores. Raises DeviceError for a GPU that is not there."""
+    count = 1 if workers == "auto" else int(workers)
+    places = place_workers(count + texts, device, [])
+    return places[:count], places[count:]
+
+
+def sharing(placement: Placement) -> Placement:
+    """On a GPU beside a worker of speech: half of its memory, unless the environment says how much."""
+    share = {MEMORY_VARIABLE: os.environ.get(MEMORY_VARIABLE, "0.5")}
+    return Placement(placement.device, {**placement.environment, **share})

@@ -55,6 +55,12 @@ class ServeSettings(BaseSettings):
     """`bundled`, `synthetic`, a directory, or a Hugging Face `owner/name[@revision]`; None leaves it to
     `worker:`.
     """
+    text_model: str | None = None
+    """A text model, a directory or a Hugging Face `owner/name[@revision]`, that is served beside speech."""
+    text_workers: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Workers with the text model."""
+    text_slots: Annotated[int, Field(ge=1, le=4096)] = 16
+    """Answers that each of them writes at the same time."""
     first_worker_port: Annotated[int, Field(ge=1, le=65535)] = 22400
     """Workers take the lowest free ports from here on."""
     shutdown_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0

@@ -27,7 +27,6 @@ import httpx
 from gateway.kept_secrets import ADMIN_TOKEN, read_secret
 from voxfleet.child_process import voxfleet_command
 from voxfleet.console import ServeConsole
-from voxfleet.devices import Placement
 from voxfleet.service import Health, RestartPolicy, Service
 from voxfleet.worker_service import (
     ANY_ADDRESS,
@@ -52,9 +51,8 @@ class ServePlan:
 
     host: str
     port: int
-    model: str
-    worker_ports: tuple[int, ...]
-    placements: tuple[Placement, ...]
+    workers: tuple[WorkerPlan, ...] = ()
+    """Those that run from the beginning on."""
     config: Path | None = None
     secure: bool = False
     """The gateway speaks TLS."""
@@ -98,11 +96,7 @@ class Supervisor:
             timeout=PROBE_TIMEOUT_SECONDS, trust_env=False, verify=not plan.secure
         )
         self._secret = secret or given_secret() or secrets.token_urlsafe(32)
-        workers = [
-            WorkerPlan(f"worker-{index}", port, plan.model, placement, config=plan.config)
-            for index, (port, placement) in enumerate(zip(plan.worker_ports, plan.placements, strict=True))
-        ]
-        self._workers = {worker.name: self._worker(worker) for worker in workers}
+        self._workers = {worker.name: self._worker(worker) for worker in plan.workers}
         self._gateway = self._gateway_service(self._secret)
 
     async def run(self, overseer: Overseer | None = None) -> int:
@@ -154,7 +148,7 @@ class Supervisor:
 
     def _gateway_service(self, secret: str) -> Service:
         plan = self._plan
-        workers = ",".join(f"http://{LOOPBACK}:{port}" for port in plan.worker_ports)  # "" names none
+        workers = ",".join(f"http://{LOOPBACK}:{worker.port}" for worker in plan.workers)  # "" names none
         command = voxfleet_command(
             "gateway", host=plan.host, port=plan.port, workers=workers, config=plan.config
         )

@@ -88,9 +88,9 @@ def test_a_plan_takes_free_ports_and_the_model_of_the_worker_section(tmp_path: P
     config = tmp_path / "fleet.yaml"
     config.write_text("worker: {model: synthetic}", encoding="utf-8")
     plan = serve.make_plan(ServeSettings(port=0, workers=2), config)
-    assert plan.model == "synthetic"
     assert plan.port > 0
-    assert len(plan.worker_ports) == len(plan.placements) == 2
+    assert [worker.model for worker in plan.workers] == ["synthetic"] * 2
+    assert len({worker.port for worker in plan.workers}) == 2
 
 
 def test_a_worker_section_for_machines_of_their_own_may_leave_the_secret_to_serve(
@@ -99,7 +99,9 @@ def test_a_worker_section_for_machines_of_their_own_may_leave_the_secret_to_serv
     monkeypatch.delenv("VOXFLEET_WORKER_SECRET", raising=False)
     config = tmp_path / "fleet.yaml"
     config.write_text("worker: {host: 0.0.0.0, model: synthetic}", encoding="utf-8")
-    assert serve.make_plan(ServeSettings(port=0), config).model == "synthetic"
+    assert [worker.model for worker in serve.make_plan(ServeSettings(port=0), config).workers] == [
+        "synthetic"
+    ]
 
 
 def test_a_model_directory_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -124,3 +126,53 @@ def test_a_missing_bundled_voice_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         check_model("bundled")
     (tmp_path / "config.json").touch()
     check_model("bundled")
+
+
+def both(**settings: object) -> ServeSettings:
+    return ServeSettings(port=0, model="bundled", text_model="owner/model", **settings)
+
+
+def devices_of(placements: list[Placement]) -> list[str]:
+    return [placement.environment.get("CUDA_VISIBLE_DEVICES", placement.device) for placement in placements]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "settings", "speech", "text"),
+    [
+        ([], {}, ["cpu"], ["cpu"]),
+        (["0"], {}, ["0"], ["0"]),
+        (["0", "1"], {}, ["0"], ["1"]),
+        (["0", "1", "2"], {}, ["0", "1"], ["2"]),
+        (["0", "1", "2"], {"text_workers": 2}, ["0"], ["1", "2"]),
+        (["0", "1"], {"device": "cpu"}, ["cpu"], ["cpu"]),
+        (["0", "1"], {"workers": 3}, ["0", "0", "0"], ["1"]),
+    ],
+)
+def test_text_has_gpus_of_its_own_where_there_are_enough(
+    gpus: list[str],
+    settings: dict[str, object],
+    speech: list[str],
+    text: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serve, "visible_gpus", lambda: gpus)
+    monkeypatch.delenv(serve.MEMORY_VARIABLE, raising=False)
+    speaking, writing = serve.plan_placements(both(**settings), "bundled")
+    assert (devices_of(speaking), devices_of(writing)) == (speech, text)
+    shared = {placement.environment.get(serve.MEMORY_VARIABLE) for placement in writing}
+    assert shared == ({"0.5"} if gpus == ["0"] else {None})
+
+
+def test_all_workers_on_a_cpu_know_how_many_they_are() -> None:
+    speaking, writing = serve.plan_placements(both(device="cpu", workers=2, text_workers=2), "bundled")
+    sharing = Placement("cpu", {"VOXFLEET_WORKER_WORKERS_ON_MACHINE": "4"})
+    assert speaking == writing == [sharing] * 2
+
+
+def test_both_kinds_of_workers_are_planned() -> None:
+    plan = serve.make_plan(both(device="cpu", text_slots=7))
+    assert [(worker.name, worker.model, worker.slots) for worker in plan.workers] == [
+        ("worker-0", "bundled", None),
+        ("text-0", "owner/model", 7),
+    ]
+    assert plan.workers[0].port != plan.workers[1].port

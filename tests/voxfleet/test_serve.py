@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.text_models import STORY, telling_model
 from tests.voxfleet.conftest import ROOT, Served, is_gone, speak, voxfleet, wait_until
 
 SYNTHETIC = ("--model", "synthetic", "--port", "0", "--workers", "1")
@@ -218,3 +220,24 @@ def test_two_servers_can_run_side_by_side(running: tuple[Served, str], serve: Se
     assert second_url != first_url
     speak(first_url)
     speak(second_url)
+
+
+def test_a_text_model_beside_speech_speaks_what_it_writes(serve: Serve, tmp_path: Path) -> None:
+    model = telling_model(tmp_path / "teller")
+    url = serve(*SYNTHETIC, "--text-model", str(model), "--device", "cpu").wait_ready()
+
+    def both_listed() -> bool:
+        models = httpx.get(f"{url}/v1/models", timeout=30, trust_env=False).json()["data"]
+        return [one["id"] for one in models] == ["synthetic", "teller"]
+
+    wait_until(both_listed, "both models are served")
+    question = [{"role": "user", "content": "What did you see?"}]
+    spoken = {"modalities": ["text", "audio"], "audio": {"voice": "default", "format": "wav"}}
+    answer = httpx.post(
+        f"{url}/v1/chat/completions", json={"messages": question, "max_tokens": 10, **spoken}, timeout=60,
+        trust_env=False,
+    )  # fmt: skip
+    audio = answer.json()["choices"][0]["message"]["audio"]
+    assert audio["transcript"].startswith(STORY[0])
+    with wave.open(io.BytesIO(base64.b64decode(audio["data"]))) as clip:
+        assert clip.getnframes() > clip.getframerate()

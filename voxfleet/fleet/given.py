@@ -40,9 +40,6 @@ class Given:
         return ServePlan(
             host=host,
             port=self.settings.port or ports.any_free(host),
-            model="",
-            worker_ports=(),
-            placements=(),
             config=self.config,
             data_dir=self.gateway.data_dir if self.gateway.admin_token is None else None,
             shutdown_seconds=self.settings.shutdown_seconds,
