@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gateway.slots.requirement import Requirement
@@ -20,6 +21,7 @@ CHAT = "chat"
 _CHARACTERS_PER_TOKEN = 4
 SECONDS_PER_TOKEN = _CHARACTERS_PER_TOKEN / 15.0
 SECONDS_PER_PROMPT_TOKEN = SECONDS_PER_TOKEN / 10
+_BEGINNING_CHARACTERS = 512
 _EXPECTED_TOKENS = 256
 """Of an answer, until it is known."""
 
@@ -45,6 +47,16 @@ class AnswerOrder:
         text = sum(len(message.content) for message in self.messages or ()) + len(self.prompt or "")
         return text + _CHARACTERS_PER_TOKEN * len(self.prompt_ids or ())
 
+    @cached_property
+    def beginning(self) -> str:
+        """Names what goes in by how it begins, which stays through a conversation: the worker that answered
+        last has it in its cache.
+        """
+        turns = [f"{message.role}\n{message.content}" for message in (self.messages or ())[:2]]
+        begun = "\n".join(turns) or (self.prompt or "")[:_BEGINNING_CHARACTERS]
+        ids = (self.prompt_ids or ())[:_BEGINNING_CHARACTERS]
+        return hashlib.blake2b(f"{begun}\n{ids}".encode(), digest_size=16).hexdigest()
+
     @property
     def expected_seconds(self) -> float:
         """What it is charged until it is known how much was written."""
@@ -54,7 +66,13 @@ class AnswerOrder:
     def requirement(self, revision: str | None = None, model: str | None = None) -> Requirement:
         """What a worker must offer."""
         features = frozenset() if self.messages is None else frozenset({CHAT})
-        return Requirement(model or self.model, revision=revision, features=features, kind="text")
+        return Requirement(
+            model or self.model,
+            revision=revision,
+            features=features,
+            kind="text",
+            affinity=self.beginning,
+        )
 
 
 def charge(prompt_tokens: int, tokens: int) -> float:

@@ -88,6 +88,7 @@ class Writing(Served[AnswerOutcome]):
 
     async def use(self, ticket: Ticket, lease: Lease) -> None:
         """One attempt: what is missing of the answer."""
+        lease.worker.remember(self._order.beginning)
         try:
             await self._relay(self.answer, ticket, lease)
             seconds = time.monotonic() - lease.granted_at

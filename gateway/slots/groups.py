@@ -16,7 +16,9 @@ from gateway.slots.worker import Worker
 from worker.protocol import AnyModel
 
 WARM_CACHE_IS_WORTH = 0.5
-"""In units of load, which goes from 0 to 1: a worker that spoke with a voice lately has it in its caches."""
+"""In units of load, which goes from 0 to 1: a worker that spoke with a voice lately, or answered in a
+conversation, has it in its caches.
+"""
 
 
 class Group:
@@ -44,10 +46,11 @@ class Group:
         """Whether a worker besides those `excluded` has room now."""
         return any(worker.id not in excluded for _, _, worker in self.ready)
 
-    def least_loaded(self, voice: str | None, excluded: Collection[str]) -> tuple[float, Worker]:
+    def least_loaded(self, affinity: str | None, excluded: Collection[str]) -> tuple[float, Worker]:
         """Whom to give a request to, and its load; there is somebody.
 
-        Load counts less where the caches hold the voice. Those `excluded` only where there is nobody else.
+        Load counts less where the caches hold what `affinity` names. Those `excluded` only where there is
+        nobody else.
         """
         if excluded and not self.has_room_without(excluded):
             excluded = ()
@@ -57,13 +60,13 @@ class Group:
                 break
             if worker.id in excluded:
                 continue
-            if voice and worker.has_spoken(voice):
+            if affinity and worker.has_cached(affinity):
                 if best is None or load - WARM_CACHE_IS_WORTH < best[0]:
                     best = load - WARM_CACHE_IS_WORTH, worker
                 break
             if best is None:
                 best = load, worker
-                if not voice:
+                if not affinity:
                     break
         assert best is not None, "asked only where a worker has room"
         return best

@@ -25,7 +25,9 @@ class Requirement:
     """One of these is enough; empty: none is needed."""
     kind: Literal["speech", "text"] = "speech"
     affinity: str | None = field(default=None, compare=False)
-    """A voice that a worker serves faster when it served it recently: a wish, and no condition."""
+    """A voice, or the beginning of a conversation, that a worker serves faster when it served it recently: a
+    wish, and no condition.
+    """
 
     def met_by(self, model: AnyModel) -> bool:
         """Whether a worker with that model could serve it."""

@@ -23,7 +23,7 @@ from worker.protocol import AnyModel, WorkerState, WorkerStatus
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)
 _FIRST_HOLD_SECONDS = 0.05
 _LONGEST_HOLD_SECONDS = 1.0
-_RECENT_VOICES = 64
+_MOST_REMEMBERED = 64
 FAILED_IN_A_ROW = 3
 """Requests; then a worker is suspected, whatever reason it gives."""
 
@@ -83,8 +83,8 @@ class Worker:
     """It failed a request: one at a time is given to it until one has brought audio."""
     _before_trial: frozenset[str] = frozenset()
     """Leases that were out already when the trial began."""
-    _recent_voices: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    """Voices that came with requests, the latest last."""
+    _recent: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    """What its caches probably hold (`Requirement.affinity`), the latest last."""
 
     @property
     def boot_id(self) -> str | None:
@@ -151,16 +151,16 @@ class Worker:
         """Whether its model is what the requirement asks for."""
         return self.model is not None and requirement.met_by(self.model)
 
-    def has_spoken(self, voice: str) -> bool:
-        """Whether its caches probably hold that voice."""
-        return voice in self._recent_voices
+    def has_cached(self, affinity: str) -> bool:
+        """Whether its caches probably hold that voice, or that beginning of a conversation."""
+        return affinity in self._recent
 
-    def remember_voice(self, voice: str) -> None:
-        """It is about to speak with that voice."""
-        self._recent_voices[voice] = None
-        self._recent_voices.move_to_end(voice)
-        if len(self._recent_voices) > _RECENT_VOICES:
-            self._recent_voices.popitem(last=False)
+    def remember(self, affinity: str) -> None:
+        """It is about to compute that."""
+        self._recent[affinity] = None
+        self._recent.move_to_end(affinity)
+        if len(self._recent) > _MOST_REMEMBERED:
+            self._recent.popitem(last=False)
 
     def answered(self, status: WorkerStatus) -> None:
         """A probe succeeded. A suspect whose engine stands still on an open request stays suspect."""
@@ -170,7 +170,7 @@ class Worker:
         if not same_process:
             self.leases.clear()
             self.sharing.restarted()
-            self._recent_voices.clear()
+            self._recent.clear()
             self.on_trial = self.moving_out = self.restarting = False
             self.failed_in_a_row = 0
         self.failures = 0

@@ -87,7 +87,7 @@ class CustomSpeaker(Speaker):
         revision = worker.model.revision
         if revision not in self._made:
             self._made[revision] = await self.encode(worker.model, client)
-        worker.remember_voice(self._voice.audio_sha256)
+        worker.remember(self._voice.audio_sha256)
         return self._made[revision]
 
     async def encode(self, model: ModelDescription, client: WorkerClient) -> Conditioning:

@@ -58,6 +58,7 @@ class Speaking(DialogueListener):
         request_id: str,
         options: AudioOptions,
         protocol: str,
+        priority: str | None,
         on_text: Callable[[str], None],
         on_audio: Callable[[bytes], None],
         caught_up: Callable[[], Awaitable[None]] | None = None,
@@ -65,7 +66,7 @@ class Speaking(DialogueListener):
         """`on_text`: what will be said of the answer; `on_audio`: s16le samples at `PCM_RATE`. `caught_up`:
         returns when the client has read most of it, for which the speech waits between two sentences.
         """
-        self._gateway, self._options = gateway, options
+        self._gateway, self._options, self._priority = gateway, options, priority
         self._request_id, self._protocol = request_id, protocol
         self._on_text, self._on_audio, self._caught_up = on_text, on_audio, caught_up
         self._changed = asyncio.Event()
@@ -92,7 +93,9 @@ class Speaking(DialogueListener):
         speaker = await gateway.voices.resolve(voice)
         if problem := gateway.pool.why_unservable(speaker.requirement(options.model)):
             raise problem
-        return Start(type="start", voice=voice, model=options.model, sample_rate=PCM_RATE)
+        return Start(
+            type="start", voice=voice, model=options.model, sample_rate=PCM_RATE, priority=self._priority
+        )
 
     async def _write(self, writing: Writing) -> AnswerOutcome:
         outcome = await writing.run()

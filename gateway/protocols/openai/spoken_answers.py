@@ -32,7 +32,15 @@ def _audio_id() -> str:
 async def _whole(answers: Answers, order: AnswerOrder, options: AudioOptions) -> Response:
     gateway = answers.gateway
     kept = SpokenWhole(min(gateway.settings.max_clip_seconds, gateway.settings.max_audio_seconds))
-    speaking = Speaking(gateway, answers.request_id, options, answers.form.protocol, kept.text, kept.audio)
+    speaking = Speaking(
+        gateway,
+        answers.request_id,
+        options,
+        answers.form.protocol,
+        answers.body.priority,
+        kept.text,
+        kept.audio,
+    )
     (writing,) = answers.writings([order], [speaking])
     outcome = await finished(answers, speaking.run(writing, answers.caller))
     if outcome is None:
@@ -61,6 +69,7 @@ class SpokenStream(AnswerStream):
             answers.request_id,
             options,
             answers.form.protocol,
+            answers.body.priority,
             on_text=self._said,
             on_audio=self._heard,
             caught_up=lambda: self._outbox.caught_up(),

@@ -12,7 +12,15 @@ from gateway.answers.answer import Answer, Written
 from gateway.answers.order import AnswerOrder, charge, seed_of_choice
 from gateway.workers.client import StreamBroken
 from tests.gateway.fleet import describe_model
-from worker.protocol import ErrorDetail, Frame, FrameKind, Sampling, TextModelDescription, TokenFacts
+from worker.protocol import (
+    ChatMessage,
+    ErrorDetail,
+    Frame,
+    FrameKind,
+    Sampling,
+    TextModelDescription,
+    TokenFacts,
+)
 
 MODEL = TextModelDescription(kind="text", name="tiny", revision="1", vocab_size=300, max_model_len=50)
 ORDER = AnswerOrder(most_tokens=10, seed=7, prompt="Well.")
@@ -98,6 +106,18 @@ async def test_how_long_the_prompt_is_has_bounds_too(said: int | None) -> None:
     answer = Answer(ORDER, print)
     with pytest.raises(StreamBroken, match="no prompt"):
         answer.accepted(MODEL, SimpleNamespace(model_revision="1", prompt_tokens=said))
+
+
+def test_a_conversation_is_known_by_how_it_begins() -> None:
+    def order(*texts: str) -> AnswerOrder:
+        roles = ("system", "user", "assistant", "user")
+        turns = (ChatMessage(role=role, content=text) for role, text in zip(roles, texts, strict=False))
+        return AnswerOrder(most_tokens=1, seed=1, messages=tuple(turns))
+
+    first, second = order("Be kind.", "Hello."), order("Be kind.", "Hello.", "Hi!", "How are you?")
+    assert first.requirement().affinity == second.requirement().affinity
+    assert order("Be kind.", "Bye.").beginning != first.beginning
+    assert replace(ORDER, prompt="Other.").beginning != ORDER.beginning
 
 
 def test_an_answer_costs_what_speaking_it_would() -> None:

@@ -21,14 +21,14 @@ def admit(stack: contextlib.ExitStack, fleet: Fleet, requirement: Requirement = 
 
 async def test_the_worker_that_spoke_with_the_voice_is_preferred(open_tickets) -> None:
     fleet = Fleet(4, 4, 4)
-    fleet.workers[2].remember_voice("a voice")
+    fleet.workers[2].remember("a voice")
     assert worker_of(admit(open_tickets, fleet)) == "w2"
     assert worker_of(admit(open_tickets, fleet, Requirement(affinity="another"))) != "w2"
 
 
 async def test_not_when_it_is_much_busier_than_another(open_tickets) -> None:
     fleet = Fleet(4, 4)
-    fleet.workers[1].remember_voice("a voice")
+    fleet.workers[1].remember("a voice")
     taken = [worker_of(admit(open_tickets, fleet)) for _ in range(8)]
     assert taken[:2] == ["w1", "w1"], "up to half of its slots"
     assert sorted(taken) == ["w0"] * 4 + ["w1"] * 4, "and nobody waited"
@@ -36,13 +36,13 @@ async def test_not_when_it_is_much_busier_than_another(open_tickets) -> None:
 
 async def test_not_when_it_has_no_room(open_tickets) -> None:
     fleet = Fleet(1, 1)
-    fleet.workers[1].remember_voice("a voice")
+    fleet.workers[1].remember("a voice")
     assert [worker_of(admit(open_tickets, fleet)) for _ in range(3)] == ["w1", "w0", None]
 
 
 async def test_who_came_first_is_served_first_whatever_is_in_the_caches(open_tickets) -> None:
     fleet = Fleet(1)
-    fleet.workers[0].remember_voice("a voice")
+    fleet.workers[0].remember("a voice")
     with fleet.pool.admit("busy", Requirement()):
         first, second = admit(open_tickets, fleet, Requirement()), admit(open_tickets, fleet)
     assert worker_of(first) == "w0" and second.lease is None
@@ -50,7 +50,7 @@ async def test_who_came_first_is_served_first_whatever_is_in_the_caches(open_tic
 
 async def test_a_restarted_worker_has_forgotten(open_tickets) -> None:
     fleet = Fleet(2, 2)
-    fleet.workers[1].remember_voice("a voice")
+    fleet.workers[1].remember("a voice")
     fleet.pool.report_status(fleet.workers[1], status(slots=2, boot_id="another-process"))
     assert worker_of(admit(open_tickets, fleet)) == "w0"
 
@@ -58,11 +58,11 @@ async def test_a_restarted_worker_has_forgotten(open_tickets) -> None:
 def test_a_worker_remembers_the_latest_voices_only() -> None:
     worker = Worker("w0", "http://w0")
     for number in range(1000):
-        worker.remember_voice(f"voice {number}")
-        worker.remember_voice("often")
-    assert worker.has_spoken("often") and worker.has_spoken("voice 999")
-    assert not worker.has_spoken("voice 0")
-    assert sum(worker.has_spoken(f"voice {number}") for number in range(1000)) < 100
+        worker.remember(f"voice {number}")
+        worker.remember("often")
+    assert worker.has_cached("often") and worker.has_cached("voice 999")
+    assert not worker.has_cached("voice 0")
+    assert sum(worker.has_cached(f"voice {number}") for number in range(1000)) < 100
 
 
 def test_affinity_makes_no_lane_of_its_own() -> None:
