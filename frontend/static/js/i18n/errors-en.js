@@ -138,6 +138,7 @@ export default {
   "error.unknown_model": "This model is not there any more.",
   "error.ambiguous_voice": "Several voices have this name. Choose one of them.",
   "error.voice_not_supported": "No worker can speak with this voice. Choose another one.",
+  "error.chat_not_supported": "This model has no template for conversations. Use a plain completion, or another model.",
   "error.voice_without_consent": "Nobody has agreed to the use of this voice yet.",
   "error.built_in_voice": "This voice belongs to the model and stays as it is.",
   "error.not_the_owner": "Only its owner may change or delete this voice.",

@@ -135,6 +135,7 @@ export default {
   "error.unknown_model": "此模型已不存在。",
   "error.ambiguous_voice": "有多个同名的音色，请选择其中一个。",
   "error.voice_not_supported": "没有工作节点能使用此音色，请另选一个。",
+  "error.chat_not_supported": "该模型没有对话模板。请使用普通补全，或换一个模型。",
   "error.voice_without_consent": "尚无人同意使用此音色。",
   "error.built_in_voice": "此音色属于模型，不能更改。",
   "error.not_the_owner": "只有所有者可以更改或删除此音色。",
