@@ -136,6 +136,8 @@ export default {
 
   "error.unknown_voice": "This voice is not there any more. Choose another one.",
   "error.unknown_model": "This model is not there any more.",
+  "error.unsupported": "This model cannot do that.",
+  "error.empty_prompt": "There is nothing to answer. Write something first.",
   "error.ambiguous_voice": "Several voices have this name. Choose one of them.",
   "error.voice_not_supported": "No worker can speak with this voice. Choose another one.",
   "error.chat_not_supported": "This model has no template for conversations. Use a plain completion, or another model.",

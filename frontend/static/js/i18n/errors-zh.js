@@ -133,6 +133,8 @@ export default {
 
   "error.unknown_voice": "此音色已不存在，请另选一个。",
   "error.unknown_model": "此模型已不存在。",
+  "error.unsupported": "该模型不支持此功能。",
+  "error.empty_prompt": "没有可回答的内容，请先输入文字。",
   "error.ambiguous_voice": "有多个同名的音色，请选择其中一个。",
   "error.voice_not_supported": "没有工作节点能使用此音色，请另选一个。",
   "error.chat_not_supported": "该模型没有对话模板。请使用普通补全，或换一个模型。",
