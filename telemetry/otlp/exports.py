@@ -11,10 +11,8 @@ import contextlib
 import logging
 import threading
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -23,12 +21,12 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from telemetry.log_sinks import SINKS
 from telemetry.otlp.logs import LogSink
 from telemetry.otlp.metrics import metrics_data
+from telemetry.otlp.resource import ProcessResource
 from telemetry.otlp.traces import OtlpTracing
 from telemetry.settings import TelemetrySettings
 from telemetry.spans import Tracing
@@ -53,14 +51,7 @@ class Exports:
         self._settings = settings
         self._collect = collect
         self._began_ns = time.time_ns()
-        self._resource = Resource.create(
-            {
-                "service.name": service,
-                "service.namespace": "voxfleet",
-                "service.version": _installed_version(),
-                "service.instance.id": str(uuid.uuid4()),
-            }
-        )
+        self._resource = ProcessResource(service)
         self._spans: BatchSpanProcessor | None = None
         self._logs: LoggerProvider | None = None
         self._metrics: OTLPMetricExporter | None = None
@@ -141,10 +132,3 @@ class Exports:
                 await done.wait()
         except TimeoutError:
             logger.warning("the receiver of telemetry does not answer; the last of it is dropped")
-
-
-def _installed_version() -> str:
-    try:
-        return version("voxfleet")
-    except PackageNotFoundError:
-        return "unknown"
