@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gateway.errors import ApiError, FieldError
 from gateway.protocols.lenient import Lenient
@@ -26,8 +27,26 @@ _UNSUPPORTED = {
     "guided_json": "answers here are plain text",
 }
 _MOST_OPTIONS = 32
+_MOST_OPTION_BYTES = 8192
+_DEEPEST_OPTION = 8
 _ROLES = {"developer": "system"}
 """Roles that templates know by another name."""
+
+
+def _check_options(options: dict[str, Any]) -> dict[str, Any]:
+    """They go to a template as they are: no more, and no deeper, than one has a use for."""
+    if _depth(options) > _DEEPEST_OPTION or len(json.dumps(options)) > _MOST_OPTION_BYTES:
+        limits = f"{_MOST_OPTION_BYTES} bytes of JSON, {_DEEPEST_OPTION} levels deep"
+        raise ValueError(f"takes at most {limits}")
+    return options
+
+
+def _depth(value: Any, limit: int = _DEEPEST_OPTION + 1) -> int:
+    """Of lists and objects in each other, counted up to `limit`."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None or not limit:
+        return 0
+    return 1 + max((_depth(each, limit - 1) for each in inner), default=0)
 
 
 class TextPart(BaseModel):
@@ -62,9 +81,9 @@ class ChatRequest(SamplingFields):
     """Tell how likely each token was."""
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     """With `logprobs`: so many likeliest tokens of each place."""
-    chat_template_kwargs: Annotated[dict[str, Any], Field(max_length=_MOST_OPTIONS)] = Field(
-        default_factory=dict
-    )
+    chat_template_kwargs: Annotated[
+        dict[str, Any], Field(max_length=_MOST_OPTIONS), AfterValidator(_check_options)
+    ] = Field(default_factory=dict)
     """For the model's template."""
     enable_thinking: bool | None = None
     """The option of that name of the template, as Qwen3's has it. What is to be spoken is not thought about

@@ -16,6 +16,10 @@ CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 QUESTION = [{"role": "user", "content": "What did you see?"}]
 
 
+def nested(depth: int) -> list[Any]:
+    return [nested(depth - 1)] if depth else []
+
+
 def said(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
 
@@ -180,6 +184,9 @@ async def test_options_of_the_template_reach_it(fleet: GatewayProcess) -> None:
         (CHAT, {"logit_bias": {"one": 1}}, 422, "logit_bias", "invalid_value"),
         (CHAT, {"logit_bias": {"285": 1}}, 422, "logit_bias", "invalid_request"),
         (CHAT, {"stop": ["a"] * 17}, 422, None, "invalid_value"),
+        (CHAT, {"chat_template_kwargs": {"a": "b" * 9000}}, 422, "chat_template_kwargs", "invalid_value"),
+        (CHAT, {"chat_template_kwargs": {"a": nested(300)}}, 422, "chat_template_kwargs", "invalid_value"),
+        (CHAT, {"chat_template_kwargs": {"messages": 1}}, 422, "messages", "invalid_request"),
         (CHAT, {"tools": [{"type": "function"}]}, 422, "tools", "not_supported"),
         (CHAT, {"response_format": {"type": "json_object"}}, 422, "response_format", "not_supported"),
         (CHAT, {"priority": "interactive"}, 403, "priority", "priority_not_allowed"),
