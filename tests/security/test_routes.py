@@ -49,6 +49,8 @@ PUBLIC = {
     ("POST", "/openai/v1/audio/speech"),
     ("POST", "/api/encode"),
     ("POST", "/tts"),
+    ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/completions"),
     ("POST", "/tts/links"),
     ("GET", "/v1/voices"),
     ("GET", "/v1/voices/{voice_id}"),
