@@ -77,7 +77,12 @@ class Checkpoint:
     @cached_property
     def weights_digest(self) -> str:
         """Hash of the language models' and the DiT's weights alone: what an adapter was trained for."""
-        return revision_of(find_checkpoint(self.directory))
+        return weights_digest_of(self.directory)
+
+    @cached_property
+    def vae_digest(self) -> str:
+        """Hash of the audio VAE's weights alone: what latents were made by."""
+        return revision_of(find_checkpoint(self.directory, "audiovae"))
 
     @property
     def whole_sentences(self) -> bool:
@@ -215,6 +220,11 @@ def _read_statistics(directory: Path, config: VoxCPMConfig) -> SpeechStatistics 
     if found is not None and len(found.whitener) != config.feat_dim:
         raise ConfigError(f"the statistics of speech in {directory} are not of {config.feat_dim} values")
     return found
+
+
+def weights_digest_of(directory: Path) -> str:
+    """`Checkpoint.weights_digest` of a checkpoint directory."""
+    return revision_of(find_checkpoint(directory))
 
 
 def _revision(directory: Path, voices: Mapping[str, Voice]) -> str:

@@ -145,7 +145,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         if self._wants_programs or runs_triton(self.checkpoint.device):
             raise RequestError(
                 f"adapters are not served on {self.checkpoint.device} yet: recorded steps and fused kernels "
-                "have no place for them; merge the adapter into the checkpoint, or use a CPU",
+                "have no place for them; use a CPU, or merge it (python -m models.voxcpm.merging)",
                 param="adapter",
                 code="adapters_unsupported",
             )

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
-from models.lora.adapter import merged
+from models.lora.adapter import AdapterError
 from models.speech import SpeechOutput
-from models.voxcpm import parity
+from models.voxcpm import merging, parity
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.parity import GoldenMode, golden_request, relative_error
@@ -123,14 +122,12 @@ def test_plain_layers_serve_adapters_as_packed_ones_do(
 
 
 def test_merged_weights_say_what_the_adapter_says(published: Published, tmp_path: Path) -> None:
-    source, checkpoint = published.directory, load_checkpoint(published.directory, device="cpu")
-    engine = VoxCPMEngine(checkpoint, EngineOptions())
-    adapter = engine.read_adapter(published.adapter("all"))
-    engine.close()
-    for file in source.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    save_file(merged(load_file(source / "model.safetensors"), adapter), tmp_path / "model.safetensors")
+    out = tmp_path / "merged"
+    arguments = [str(published.directory), str(published.adapter("all")), str(out)]
+    assert merging.main(arguments) == 0
     golden = published.goldens["all", "continuation"]
-    outputs = parity.free_run(load_checkpoint(tmp_path, device="cpu"), golden)
+    outputs = parity.free_run(load_checkpoint(out, device="cpu"), golden)
     latents = torch.stack([torch.from_numpy(patch.latents) for patch in outputs])
     assert relative_error(latents, golden.patches) <= TOLERANCE
+    with pytest.raises(AdapterError, match="exists"):
+        merging.main(arguments)

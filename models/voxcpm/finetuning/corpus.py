@@ -107,7 +107,7 @@ def encode(spoken: Sequence[Spoken], checkpoint: Checkpoint, cache: Path, report
 def _latents(speech: Speech, checkpoint: Checkpoint, cache: Path) -> np.ndarray:
     """float32 [n, P, D]: the speech, and a patch of silence by which its end is plain to hear."""
     config = checkpoint.config
-    name = hashlib.sha256(f"{checkpoint.revision} {speech.rate}".encode())
+    name = hashlib.sha256(f"{checkpoint.vae_digest} {speech.rate}".encode())
     name.update(speech.samples.tobytes())
     file = cache / f"{name.hexdigest()}.npy"
     if file.is_file():

@@ -19,7 +19,8 @@ class FinetuneOptions:
     """What may be chosen. None is what suits base and method. Raises ValueError naming what is out of range.
 
     base: "bundled", a directory or a repository id. alpha: the scale is alpha / rank; None is the rank.
-    steps: at most; a run ends earlier when the held-out recordings get no better.
+    steps: at most; a run ends earlier when the held-out recordings get no better. threads: of a CPU; None is
+    as many as other programs leave, which moves the last bits of a result.
     """
 
     base: str = "bundled"

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from engine.cpus import available_cpus
+from engine.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, summary
 from models.voxcpm.finetuning.corpus import encode, examine
@@ -88,7 +89,7 @@ def _train(
     note("encoded", recordings=len(spoken), seconds_of_speech=material.seconds)
     if material.seconds < ADVISED_TOTAL_SECONDS:
         note("found", message=f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better")
-    trainee = _trainee(checkpoint, options, out.name)
+    trainee = _trainee(checkpoint, options)
     schedule = Schedule(options.steps, options.rate, recipe, seed=options.seed)
     with closing(Samples(options, material.held_out_texts)) as samples:
 
@@ -97,7 +98,9 @@ def _train(
                 trainee.write(folder := out / f"step_{step:07}")
                 note("sampled", folder=folder.name, clips=samples.speak(folder, folder / "samples"))
 
-        trainer = Trainer(checkpoint, trainee, material, schedule, work / "state.pt", note, keep, stopping)
+        threads = None if options.threads else ThreadChoice(available_cpus())
+        state = work / "state.pt"
+        trainer = Trainer(checkpoint, trainee, material, schedule, state, note, keep, stopping, threads)
         standing = trainer.run()
         trainee.write(out)
         clips = samples.speak(out, out / "samples")
@@ -133,9 +136,9 @@ def _base(options: FinetuneOptions) -> Checkpoint:
     return load_checkpoint(directory, options.device, dtype, trainable=True)
 
 
-def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, name: str) -> Trainee:
+def _trainee(checkpoint: Checkpoint, options: FinetuneOptions) -> Trainee:
     if options.method == "full":
-        return FullTrainee(checkpoint, name)
+        return FullTrainee(checkpoint)
     return AdapterTrainee(checkpoint, options.rank, options.alpha or options.rank, options.seed)
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from engine.layers.low_rank import LowRank
@@ -21,6 +18,7 @@ from models.lora.rows import LoadedAdapter
 from models.transformer.adapted import Size
 from models.voxcpm.adapters import adaptable, loaded
 from models.voxcpm.checkpoint import Checkpoint
+from models.voxcpm.merging import write_checkpoint
 from models.voxcpm.model import PROJECTIONS
 
 
@@ -69,8 +67,8 @@ class AdapterTrainee:
 class FullTrainee:
     """All weights of the language models, the DiT and the local encoder; the audio VAE stays."""
 
-    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
-        self._checkpoint, self._name = checkpoint, name
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
         checkpoint.model.requires_grad_(True)
         self.parameters = list(checkpoint.model.parameters())
 
@@ -79,22 +77,10 @@ class FullTrainee:
 
     def write(self, directory: Path) -> None:
         """A whole checkpoint: new weights among copies of the other files of its base."""
-        source = self._checkpoint.directory
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in source.iterdir():
-            weights = file.name.startswith(("model.", "model-", "pytorch_model"))
-            if file.is_file() and not weights and not file.name.startswith((".", "README", "watch.")):
-                shutil.copyfile(file, directory / file.name)
-        about = dict(self._checkpoint.generation) | {"name": self._name}
-        (directory / "generation_config.json").write_text(json.dumps(about, indent=2) + "\n")
-        partial = directory / "model.safetensors.partial"
-        stored = torch.bfloat16 if self._checkpoint.config.dtype == "bfloat16" else torch.float32
-        state = {
-            name: tensor.to(stored).cpu() for name, tensor in export_state(self._checkpoint.model).items()
-        }
-        save_file(state, partial, metadata={"format": "pt"})
-        partial.chmod(0o644)
-        partial.replace(directory / "model.safetensors")
+        base = self._checkpoint
+        stored = torch.bfloat16 if base.config.dtype == "bfloat16" else torch.float32
+        state = {name: tensor.to(stored).cpu() for name, tensor in export_state(base.model).items()}
+        write_checkpoint(base.directory, state, directory)
 
 
 def _fresh(sizes: Mapping[str, Size], rank: int, seed: int, device: torch.device) -> dict[str, LowRank]:

@@ -7,7 +7,8 @@ gives what it would have given.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from engine.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.corpus import Material
 from models.voxcpm.finetuning.trainee import Trainee
@@ -85,6 +87,7 @@ class Trainer:
         report: told (state, fields) as the run goes on.
         keep: called with the step when it is time to keep what there is, every `Schedule.keep_every` steps.
         stopping: asked after every step; True ends the run as it stands.
+        threads: of a CPU, chosen again after every step; None leaves them as they are.
     """
 
     def __init__(
@@ -97,10 +100,12 @@ class Trainer:
         report: Callable[..., None],
         keep: Callable[[int], None] = lambda step: None,
         stopping: Callable[[], bool] = lambda: False,
+        threads: ThreadChoice | None = None,
     ) -> None:
         self._device, self._trainee, self._schedule = checkpoint.device, trainee, schedule
         self._latents, self._learnt = material.latents.to(self._device), material.learnt
         self._state, self._report, self._keep, self._stopping = state, report, keep, stopping
+        self._threads = threads
         self._model = checkpoint.model.train()
         self._loss = TrainingLoss(self._model, schedule.batches)
         self._optimizer = torch.optim.AdamW(
@@ -123,7 +128,8 @@ class Trainer:
         if standing.step == 0:
             self._validate()
         while standing.step < schedule.steps and standing.since_best < schedule.patience:
-            losses = self._step()
+            with self._chosen_threads():
+                losses = self._step()
             standing.spent_seconds = spent_before + time.monotonic() - began
             pace = (time.monotonic() - began) / (standing.step - first_step)
             if standing.step % schedule.validate_every == 0:
@@ -162,6 +168,18 @@ class Trainer:
         self._optimizer.zero_grad(set_to_none=True)
         standing.step += 1
         return Losses(flow.item(), stop.item())
+
+    @contextmanager
+    def _chosen_threads(self) -> Iterator[None]:
+        """Fewer while other programs have the CPUs, since all threads of a step wait for the slowest."""
+        choice = self._threads
+        if choice is None:
+            yield
+            return
+        torch.set_num_threads(choice.threads)
+        began, computed = choice.clock(), time.thread_time()
+        yield
+        choice.observe(began, choice.clock(), time.thread_time() - computed)
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._device.type == "cuda")

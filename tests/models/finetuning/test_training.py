@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.published import load_published
+from engine.thread_choice import ThreadChoice
 from models.voxcpm import VoxCPM
 from models.voxcpm.finetuning import run
 from models.voxcpm.finetuning.dataset import DatasetError
@@ -121,6 +122,22 @@ def test_a_run_ends_when_nothing_gets_better(
     result = finetune(recordings, tmp_path / "anna", options(steps=50, learning_rate=0.1), lambda event: None)
     standing = result.standing
     assert standing.step == standing.best_step + 1 < 50
+
+
+def test_threads_follow_what_other_programs_leave(
+    recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+
+    class Crowded(ThreadChoice):
+        def observe(self, *seconds: float) -> None:
+            used.append(torch.get_num_threads())
+            self.threads = 1
+
+    monkeypatch.setattr(run, "ThreadChoice", lambda limit: Crowded(2))
+    before = torch.get_num_threads()
+    finetune(recordings, tmp_path / "anna", options(steps=3, threads=None), lambda event: None)
+    assert used == [2, 1, 1] and torch.get_num_threads() == before
 
 
 def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path: Path) -> None:
