@@ -16,6 +16,7 @@ collision costs a comparison and never returns another prompt's keys and values.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,10 +52,14 @@ class Prefix:
         return True
 
 
-def digest_of(parent: bytes, tokens: Iterable[int | bytes]) -> bytes:
+def digest_of(parent: bytes, tokens: tuple[int | bytes, ...]) -> bytes:
     """128-bit hash of one block after `parent`; the encoding keeps 12, [1, 2] and b"12" apart."""
-    parts = [b"b%d:%b" % (len(t), t) if isinstance(t, bytes) else b"i%d;" % t for t in tokens]
-    return xxhash.xxh3_128_digest(parent + b"".join(parts))
+    try:
+        encoded = b"q" + array("q", tokens).tobytes()
+    except (TypeError, OverflowError):  # there are bytes among them
+        parts = [b"b%d:%b" % (len(t), t) if isinstance(t, bytes) else b"i%d;" % t for t in tokens]
+        encoded = b"".join(parts)
+    return xxhash.xxh3_128_digest(parent + encoded)
 
 
 @dataclass(slots=True)
@@ -117,8 +122,14 @@ class BlockManager:
         sequence.num_cached_tokens = sequence.num_computed_tokens = len(matched) * self.block_size
         return True
 
+    def covers(self, sequence: Sequence, more: int = 0) -> bool:
+        """Whether a sequence has the blocks for all of its tokens, and so many more."""
+        return len(sequence.token_ids) + more <= len(sequence.block_table) * self.block_size
+
     def can_append(self, sequence: Sequence) -> bool:
         """Whether the blocks for all tokens of a running sequence can be had."""
+        if self.covers(sequence):
+            return True
         return self.blocks_for(len(sequence)) - len(sequence.block_table) <= len(self._free)
 
     def append(self, sequence: Sequence) -> None:
@@ -128,6 +139,8 @@ class BlockManager:
         Raises:
             EngineError: out of blocks; ask `can_append` first.
         """
+        if self.covers(sequence):
+            return
         if not self.can_append(sequence):
             raise EngineError(f"out of KV blocks for {sequence.request_id}")
         while len(sequence.block_table) < self.blocks_for(len(sequence)):
@@ -142,7 +155,7 @@ class BlockManager:
         """Records that positions below `num_computed_tokens` are computed; offers full blocks to others."""
         first, end = sequence.num_computed_tokens // self.block_size, num_computed_tokens // self.block_size
         sequence.num_computed_tokens = num_computed_tokens
-        if not self.enable_prefix_caching:
+        if first == end or not self.enable_prefix_caching:
             return
         for number in range(first, end):
             prefix = self._prefix_of(sequence, number)

@@ -11,6 +11,7 @@ graph is recorded for a batch size, so batches are padded to the next size there
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import torch
@@ -64,6 +65,7 @@ class GraphRecorder:
     """
 
     def __init__(self, device: torch.device, first: bool = False) -> None:
+        gc.collect()  # graphs of engines that are gone would otherwise be freed in the middle of a recording
         self._device = device
         with on_device(device):
             self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None

@@ -25,7 +25,7 @@ from engine.sequence import Sequence
 logger = logging.getLogger(__name__)
 
 
-@dataclass
+@dataclass(slots=True)
 class SequenceOutput:
     """What one step did for one sequence.
 
@@ -130,17 +130,17 @@ class LLMEngine:
             logger.exception("step %d failed with %d sequences", self.step_count, len(batch))
             self.runner.check_device()
             return [self._fail(scheduled.sequence, error) for scheduled in batch]
-        self.scheduler.observe(batch, self._clock() - began)
+        now = self._clock()
+        self.scheduler.observe(batch, now - began)
         outputs = []
         for scheduled, result in zip(batch, results, strict=True):
             self.scheduler.commit(scheduled)
             if result is not None:
-                outputs.append(self._advance(scheduled, result))
+                outputs.append(self._advance(scheduled.sequence, result, now))
         return outputs
 
-    def _advance(self, scheduled: ScheduledSequence, result: StepResult) -> SequenceOutput:
-        sequence = scheduled.sequence
-        self.scheduler.append(sequence, result.token)
+    def _advance(self, sequence: Sequence, result: StepResult, now: float) -> SequenceOutput:
+        self.scheduler.append(sequence, result.token, now)
         reason = None
         if result.stopped:
             reason = result.finish_reason or "stop"
@@ -167,6 +167,6 @@ class LLMEngine:
 def _check_results(batch: list[ScheduledSequence], results: list[StepResult | None]) -> None:
     if [result is not None for result in results] != [scheduled.samples for scheduled in batch]:
         raise EngineError("the runner returned results for other rows than those that sample")
-    for result in results:
-        if result is not None and not isinstance(result.token, int | bytes):
-            raise EngineError(f"the runner returned a token of type {type(result.token).__name__}")
+    for kind in {type(result.token) for result in results if result is not None}:
+        if not issubclass(kind, int | bytes):
+            raise EngineError(f"the runner returned a token of type {kind.__name__}")

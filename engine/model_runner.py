@@ -15,7 +15,7 @@ from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 
 
-@dataclass
+@dataclass(slots=True)
 class StepResult:
     """What one sequence got out of one step.
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.block_manager import BlockManager
 from engine.config import EngineConfig
@@ -43,8 +43,7 @@ LEAD_SHARE, MOST_SECONDS = 0.5, 0.25
 cancels waits for the step that is under way."""
 
 
-@dataclass(frozen=True)
-class ScheduledSequence:
+class ScheduledSequence(NamedTuple):
     """Compute positions [start, start + count) of a sequence; `count` is 1 for a decode."""
 
     sequence: Sequence
@@ -54,7 +53,7 @@ class ScheduledSequence:
     @property
     def samples(self) -> bool:
         """Whether the last position is included, so that a new token comes out."""
-        return self.start + self.count == len(self.sequence)
+        return self.start + self.count == len(self.sequence.token_ids)
 
 
 class Scheduler:
@@ -148,31 +147,36 @@ class Scheduler:
         """Records that the scheduled positions have been computed."""
         self.block_manager.commit(scheduled.sequence, scheduled.start + scheduled.count)
 
-    def append(self, sequence: Sequence, token: int | bytes) -> None:
-        """Adds the token that a step yielded for a sequence."""
+    def append(self, sequence: Sequence, token: int | bytes, now: float | None = None) -> None:
+        """Adds the token that a step yielded for a sequence. now: by the clock; None asks it."""
         sequence.token_ids.append(token)
-        record_token(sequence, self._clock())
+        record_token(sequence, self._clock() if now is None else now)
 
     def observe(self, batch: list[ScheduledSequence], seconds: float) -> None:
         """Learns from the time a step took how much fits into one; not from patches that are computed again
         one by one, which take a part of a decode."""
-        if any(scheduled.count == 1 and not scheduled.samples for scheduled in batch):
+        if any(count == 1 and start + 1 != len(sequence.token_ids) for sequence, start, count in batch):
             return
-        decodes = sum(scheduled.count == 1 for scheduled in batch)
-        self._pace.observe(decodes, sum(scheduled.count for scheduled in batch) - decodes, seconds)
+        counts = [count for _, _, count in batch]
+        decodes = counts.count(1)
+        self._pace.observe(decodes, sum(counts) - decodes, seconds)
 
     def schedule(self) -> list[ScheduledSequence]:
         """The batch of the next step; empty only when nothing is waiting or running."""
         batch = list(self._schedule_decodes())
+        if self._waiting or len(batch) < len(self._running):
+            batch.extend(self._prefills_beside(batch))
+        if self.config.look_ahead:
+            self._look_ahead(batch)
+        return batch
+
+    def _prefills_beside(self, batch: list[ScheduledSequence]) -> Iterator[ScheduledSequence]:
         budget = self.config.max_num_batched_tokens - len(batch)
         if batch:
             share = self.config.prefill_tokens_per_decode * len(batch)
             budget = min(budget, max(self.config.max_prefill_tokens, share, self._affordable(len(batch))))
         alone = len(self._running) + len(self._waiting) == 1
-        batch.extend(self._schedule_prefills(budget, alone))
-        if self.config.look_ahead:
-            self._look_ahead(batch)
-        return batch
+        return self._schedule_prefills(budget, alone)
 
     def _affordable(self, decodes: int) -> int:
         """Positions of prompts, beside so many decodes, that leave every listener half of its lead."""
@@ -187,7 +191,7 @@ class Scheduler:
     def _look_ahead(self, batch: list[ScheduledSequence]) -> None:
         for scheduled in batch:
             sequence = scheduled.sequence
-            if scheduled.samples and sequence.num_new_tokens + 1 < sequence.max_new_tokens:
+            if not self.block_manager.covers(sequence, more=1) and scheduled.samples and sequence.goes_on:
                 self.block_manager.look_ahead(sequence)
 
     def _schedule_decodes(self) -> Iterator[ScheduledSequence]:
@@ -198,14 +202,17 @@ class Scheduler:
             if len(decodes) > limit - len(served):
                 chosen = most_urgent(decodes, limit - len(served), now)
             for sequence in chosen:
-                if self._make_room(sequence, served):
+                if not self.block_manager.covers(sequence):
+                    if not self._make_room(sequence, served):
+                        continue
                     self.block_manager.append(sequence)
-                    served.add(sequence)
-                    yield ScheduledSequence(sequence, sequence.num_computed_tokens, 1)
+                served.add(sequence)
+                yield ScheduledSequence(sequence, sequence.num_computed_tokens, 1)
             # Who was chosen and had to give its blocks up leaves its place to the next.
+            taken = set(chosen)
             decodes = [
                 sequence for sequence in decodes
-                if sequence not in chosen and sequence.status is SequenceStatus.RUNNING
+                if sequence not in taken and sequence.status is SequenceStatus.RUNNING
             ]  # fmt: skip
 
     def _max_decodes(self, decodes: list[Sequence]) -> int:
@@ -286,7 +293,7 @@ def check_admissible(sequence: Sequence, config: EngineConfig) -> None:
     """
     if not sequence.token_ids:
         raise RequestError("the prompt is empty", "prompt", "empty_prompt")
-    if not all(isinstance(token, int | bytes) for token in sequence.token_ids):
+    if not all(issubclass(kind, int | bytes) for kind in set(map(type, sequence.token_ids))):
         raise RequestError("prompt tokens must be int or bytes", "prompt", "invalid_token")
     if sequence.max_new_tokens < 1:
         raise RequestError(

@@ -92,6 +92,11 @@ class Sequence:
         return len(self.token_ids) - self.num_prompt_tokens
 
     @property
+    def goes_on(self) -> bool:
+        """Whether another token may follow the one that is computed next."""
+        return len(self.token_ids) - self.num_prompt_tokens + 1 < self.max_new_tokens
+
+    @property
     def num_uncomputed_tokens(self) -> int:
         """Positions that still need keys and values; exactly 1 while decoding."""
         return len(self.token_ids) - self.num_computed_tokens

@@ -54,7 +54,10 @@ def write_checkpoint(directory: Path, shape: str) -> None:
     torch.manual_seed(0)
     with torch.device("meta"):
         network = Qwen3(Qwen3Config.from_dict(values))
-    network = network.to_empty(device="cpu").to(torch.bfloat16)
+    device = (
+        "cuda" if torch.cuda.is_available() else "cpu"
+    )  # where eight billion random numbers take a moment
+    network = network.to(torch.bfloat16).to_empty(device=device)
     with torch.no_grad():
         for weight in network.parameters():
             weight.fill_(1.0) if weight.ndim == 1 else weight.normal_(std=0.02)

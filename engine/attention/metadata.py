@@ -23,10 +23,12 @@ from torch import Tensor
 
 from engine.attention.backend import AttentionBatch, StepShape
 from engine.attention.sdpa import slots_of
+from engine.attention.whole_contexts import WholeContexts
 from engine.errors import EngineError
 from engine.staging import Staging
 
 Array = TypeVar("Array", Tensor, np.ndarray)
+Written = list[tuple[list[int] | None, int]]
 ALIGNMENT = 16  # int32 values; kernels are specialised for addresses that are multiples of 64 bytes
 
 
@@ -61,17 +63,22 @@ class PagedMetadata:
 
     Attributes:
         shape: the room there is; launches depend on it alone.
+        whole_contexts: of chunks, in steps that are not recorded, where a backend has put them there.
         slots, decodes, chunks: device tensors, see `PagedFields`. `chunks` has a row more than
             `shape.num_chunks`, to which unused chunk tokens belong.
     """
 
     def __init__(self, shape: StepShape, block_size: int, device: torch.device, num_staging: int = 2) -> None:
         self.shape, self._block_size = shape, block_size
+        self.whole_contexts: WholeContexts | None = None
         sizes = _field_sizes(shape, block_size)
         total = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
         self._storage = torch.zeros(total, dtype=torch.int32, device=device)
         self._staging = Staging(self._storage, num_staging)
         self._hosts = [_as_arrays(_split(host, shape, block_size)) for host in self._staging.hosts]
+        self._written: list[Written] = [[(None, 0)] * shape.num_decodes for _ in self._hosts]
+        """Of the block tables of decodes in each host copy: which stands in a row, and how much of it. Tables
+        grow in place, so most rows of a step need nothing."""
         fields = _split(self._storage, shape, block_size)
         self.slots, self.decodes, self.chunks = fields.slots, fields.decodes, fields.chunks
 
@@ -83,8 +90,9 @@ class PagedMetadata:
         """
         num_decodes = min(batch.num_leading_decodes, self.shape.num_decodes)
         self._check(batch, num_decodes)
-        fields = self._hosts[self._staging.take()]
-        self._fill_decodes(fields, batch, num_decodes)
+        turn = self._staging.take()
+        fields = self._hosts[turn]
+        self._fill_decodes(fields, batch, num_decodes, self._written[turn])
         self._fill_chunks(fields, batch, num_decodes)
         self._staging.send()
 
@@ -98,10 +106,12 @@ class PagedMetadata:
                 f"does not fit into {self.shape}"
             )
 
-    def _fill_decodes(self, fields: PagedFields[np.ndarray], batch: AttentionBatch, count: int) -> None:
+    def _fill_decodes(
+        self, fields: PagedFields[np.ndarray], batch: AttentionBatch, count: int, written: Written
+    ) -> None:
         rows, room = fields.decodes, self.shape.num_decodes
-        contexts = np.asarray(batch.context_lens[:count], dtype=np.int32)
-        self._fill_rows(rows, contexts, batch.block_tables[:count])
+        contexts = np.asarray(batch.starts[:count], dtype=np.int32) + 1
+        self._fill_rows(rows, contexts, batch.block_tables[:count], written)
         rows.cu_queries[:] = np.arange(room + 1)
         positions = contexts - 1
         blocks = rows.block_tables[np.arange(count), positions // self._block_size]
@@ -121,15 +131,27 @@ class PagedMetadata:
             slots[begin : begin + count] = slots_of(table, start, start + count, self._block_size)
         slots[sum(counts) :] = -1
 
-    def _fill_rows(self, rows: PagedRows[np.ndarray], contexts: np.ndarray, tables: list[list[int]]) -> None:
+    def _fill_rows(
+        self,
+        rows: PagedRows[np.ndarray],
+        contexts: np.ndarray,
+        tables: list[list[int]],
+        written: Written | None = None,
+    ) -> None:
+        """written: what the block tables of these rows hold already."""
         count = len(contexts)
         rows.context_lens[:count] = contexts
         rows.context_lens[count:] = 0
         rows.cu_contexts[0] = 0
         np.cumsum(rows.context_lens, out=rows.cu_contexts[1:])
         needed = -(-contexts // self._block_size)
-        for row, table, blocks in zip(rows.block_tables, tables, needed.tolist(), strict=False):
-            row[:blocks] = table[:blocks]
+        for i, (table, blocks) in enumerate(zip(tables, needed.tolist(), strict=True)):
+            known, first = written[i] if written is not None else (None, 0)
+            first = first if known is table else 0
+            if first < blocks:
+                rows.block_tables[i, first:blocks] = table[first:blocks]
+                if written is not None:
+                    written[i] = table, blocks
 
 
 def _field_sizes(shape: StepShape, block_size: int) -> list[int]:

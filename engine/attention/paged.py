@@ -74,6 +74,10 @@ class PagedBackend(ABC):
     def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """The same for the chunk rows, [num_chunk_tokens, heads, D]."""
 
+    def prefill_alone(self, tokens: Tokens, cache: Tensor, step: PagedMetadata) -> Tensor | None:
+        """What `prefill` does, of a step without decodes, as a tensor of its own; None: not here."""
+        return None
+
     def buffers(self, shape: StepShape) -> PagedMetadata:
         """Metadata for any step that fits into `shape`; see `AttentionBackend.buffers`."""
         return PagedMetadata(shape, self._block_size, self._device)
@@ -104,8 +108,10 @@ class PagedBackend(ABC):
         if rope is not None and not self.rotates:
             q, k, rope = apply_rotary(q, *rope), apply_rotary(k, *rope), None
         q, k, v = (part if part.stride(-1) == 1 else part.contiguous() for part in (q, k, v))
-        tokens, out = Tokens(q, k, v, rope, norms), torch.empty(q.shape, dtype=q.dtype, device=q.device)
-        split = shape.num_decodes
+        tokens, split = Tokens(q, k, v, rope, norms), shape.num_decodes
+        if not split and (attended := self.prefill_alone(tokens, kv_cache, metadata)) is not None:
+            return attended
+        out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
         if split:
             self.decode(tokens.part(0, split), kv_cache, metadata, out[:split])
         if shape.num_chunk_tokens:

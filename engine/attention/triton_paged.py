@@ -17,9 +17,11 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.attention import triton_kernels as kernels
+from engine.attention.backend import AttentionBatch
 from engine.attention.metadata import PagedMetadata
 from engine.attention.paged import PagedBackend, Tokens
 from engine.attention.triton_decode import COMBINED, combine_kernel, decode_kernel
+from engine.attention.whole_contexts import WholeContexts
 from engine.kernels.fence import FENCE
 from engine.kernels.launch import kernel_on, launch_options
 
@@ -72,6 +74,7 @@ class TritonBackend(PagedBackend):
         self._processors = 1
         if self._device.type == "cuda":
             self._processors = torch.cuda.get_device_properties(self._device).multi_processor_count
+        self._whole_contexts = self._device.type == "cuda" and dtype in (torch.float16, torch.bfloat16)
         # The interpreter holds bfloat16 as bits, which it can convert but not multiply.
         self._operand = tl.float32 if kernels.INTERPRETED else DTYPES.get(dtype)
 
@@ -87,6 +90,20 @@ class TritonBackend(PagedBackend):
         if head_dim % 2:
             return f"head_dim {head_dim} is odd"
         return self._built_for(device, dtype, block_size)
+
+    def plan(self, batch: AttentionBatch, out: PagedMetadata | None = None) -> PagedMetadata:
+        """Beside what `PagedBackend.plan` does, where whole contexts are for steps that are not recorded."""
+        metadata = super().plan(batch, out)
+        chunks_alone = metadata.shape.num_chunk_tokens and not metadata.shape.num_decodes
+        if out is None and self._whole_contexts and chunks_alone:
+            metadata.whole_contexts = WholeContexts(batch, self._block_size, self._device)
+        return metadata
+
+    def prefill_alone(self, tokens: Tokens, cache: Tensor, step: PagedMetadata) -> Tensor | None:
+        if step.whole_contexts is None or tokens.rope is not None:
+            return None
+        store(tokens, cache, step.slots)
+        return step.whole_contexts.attend(tokens, cache, step.chunks)
 
     def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """One launch, storing included; a second one merges when contexts are split."""

@@ -42,13 +42,25 @@ def bounded_blocks(wanted: int, least: int, budget: int, block_bytes: int) -> in
     return blocks
 
 
-def blocks_on_device(wanted: int, least: int, block_bytes: int, reserve: int, device: torch.device) -> int:
-    """`wanted`, on CUDA bounded by what is free now less `reserve` bytes. Raises as `bounded_blocks`."""
+def blocks_on_device(
+    wanted: int,
+    least: int,
+    block_bytes: int,
+    reserve: int,
+    device: torch.device,
+    share: float = 1.0,
+    host_bytes: int | None = None,
+) -> int:
+    """`wanted`, on CUDA bounded by what is free now less `reserve` bytes, elsewhere by `host_bytes`.
+
+    share: of a GPU's memory that may be used in all. Raises as `bounded_blocks`.
+    """
     if device.type != "cuda":
-        return wanted
+        return wanted if host_bytes is None else bounded_blocks(wanted, least, host_bytes, block_bytes)
     torch.cuda.empty_cache()
-    free_bytes, _ = torch.cuda.mem_get_info(device)
-    blocks = bounded_blocks(wanted, least, budget_bytes(free_bytes, reserve), block_bytes)
+    free_bytes, total = torch.cuda.mem_get_info(device)
+    usable = max(0, free_bytes - int(total * (1 - share)))
+    blocks = bounded_blocks(wanted, least, budget_bytes(usable, reserve), block_bytes)
     logger.info(
         "KV cache: %d blocks, %.2f GiB of %.2f GiB free (%d wanted)",
         blocks, blocks * block_bytes / GIB, free_bytes / GIB, wanted,

@@ -36,15 +36,19 @@ class UnderWay(Protocol):
 
 
 class Position(NamedTuple):
-    """Of a sequence, with the block table through which it is computed."""
+    """Of a sequence, with the block table through which it is computed.
+
+    unread: how many tokens of the sequence were not read yet when it was launched.
+    """
 
     sequence: Sequence
     start: int
     block_table: list[int]
+    unread: int = 0
 
     @classmethod
-    def of(cls, sequence: Sequence, start: int) -> Position:
-        return cls(sequence, start, sequence.block_table)
+    def of(cls, row: ScheduledSequence | Chunk) -> Position:
+        return cls(row.sequence, row.start, row.sequence.block_table)
 
     def serves(self, row: ScheduledSequence) -> bool:
         """Whether `row` asks for this position alone, in the same blocks: who gave them up has other ones."""
@@ -59,14 +63,6 @@ class Flight:
     rows: list[Position]
     wanted: list[int | None] = field(default_factory=list)
     """For each row, the row of the batch that it serves."""
-
-
-class Ahead(NamedTuple):
-    """A row that is to be launched: a sequence, a position, and how many of its tokens are not read yet."""
-
-    sequence: Sequence
-    start: int
-    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,8 +94,8 @@ class AheadRunner(ABC):
         """Launch what is not under way, marking it as served; what is left is run freely."""
 
     @abstractmethod
-    def _launch(self, rows: list[Ahead]) -> Flight | None:
-        """Launch one position of each sequence; None when there is no row, or no program for so many."""
+    def _launch(self, rows: list[Position]) -> Flight | None:
+        """Launch one position of each sequence; None when there is no program for so many."""
 
     @abstractmethod
     def _goes_on(self, sequence: Sequence, unread: int) -> bool:
@@ -166,8 +162,10 @@ class AheadRunner(ABC):
                 self._lose_place(position.sequence)
             wanted.append(i if asked else None)
         left_out = [
-            place for place, (sequence, _, _) in enumerate(ahead.rows)
-            if sequence not in places and sequence.status is not SequenceStatus.FINISHED
+            place for place, (position, i) in enumerate(zip(ahead.rows, wanted, strict=True))
+            if i is None
+            and position.sequence not in places
+            and position.sequence.status is not SequenceStatus.FINISHED
         ]  # fmt: skip
         if left_out:
             found = ahead.launched.results()
@@ -182,15 +180,15 @@ class AheadRunner(ABC):
         rows = []
         for row, result in zip(batch, results, strict=True):
             sequence, next_start = row.sequence, row.start + row.count
-            unread = int(result is None)
+            total, unread = len(sequence.token_ids), result is None
             if (
-                row.samples
-                and not (result is not None and result.stopped)
-                and sequence.num_new_tokens + 1 < sequence.max_new_tokens
+                next_start == total  # it samples
+                and (unread or not result.stopped)
+                and sequence.goes_on
                 and next_start < len(sequence.block_table) * self._block_size
-                and self._goes_on(sequence, unread)
+                and self._goes_on(sequence, int(unread))
             ):
-                rows.append(Ahead(sequence, next_start, unread))
+                rows.append(Position(sequence, next_start, sequence.block_table, int(unread)))
         return self._launch(rows) if rows else None
 
 

@@ -21,7 +21,8 @@ from tqdm import tqdm
 from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop
 from models.llm.checkpoint import load_text_checkpoint
-from models.llm.engine import TextEngine, TextOptions, TextOutput, TextRequest
+from models.llm.engine import TextEngine, TextOutput, TextRequest
+from models.llm.options import TextOptions
 from models.llm.sampling_params import SamplingParams
 
 Prompt = str | list[int]
@@ -41,7 +42,7 @@ class Completion(TypedDict):
 class LLM:
     """A loaded model. Use as a context manager or call `close`.
 
-    enforce_eager is there for scripts that say it: steps are not recorded here yet, so it changes nothing.
+    enforce_eager: steps are not recorded as CUDA graphs.
     max_model_len: positions of one sequence; None takes the model's own. cpu_weights: "float32", "bfloat16",
     which takes half the memory and about half the time, or "auto": bf16 where checkpoint and processor have
     it. Raises RequestError for more than one GPU, ConfigError or engine.errors.WeightError naming what is
@@ -63,6 +64,8 @@ class LLM:
             raise RequestError(
                 f"tensor_parallel_size must be 1, got {tensor_parallel_size}", "tensor_parallel_size"
             )
+        if enforce_eager:
+            options.setdefault("graphs", "off")
         chosen = TextOptions(
             max_model_len=max_model_len, gpu_memory_utilization=gpu_memory_utilization, **options
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from engine.devices import default_dtype, select_device
+from engine.devices import default_dtype, runs_triton, select_device
 from engine.layers.packed import weight_dtype
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
@@ -90,7 +90,11 @@ def load_text_checkpoint(
     ignored = (TIED_HEAD,) if config.tie_word_embeddings else ()
     load_into(network, load_state(directory), dtype=dtype, device=target, ignore=ignored)
     network.to(target).eval().requires_grad_(False)
-    if target.type == "cpu":
+    if runs_triton(target):
+        from models.transformer.fused import fuse_layers
+
+        fuse_layers(network)
+    elif target.type == "cpu":
         pack_model(network, weight_dtype(cpu_weights, config.torch_dtype))
     has_tokenizer = (directory / "tokenizer.json").is_file()
     return TextCheckpoint(

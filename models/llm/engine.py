@@ -8,21 +8,21 @@ while engine.has_unfinished():
 
 from __future__ import annotations
 
+import logging
 import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import torch
-
 from engine.config import EngineConfig
-from engine.errors import RequestError
-from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
-from engine.kv_cache.sizing import GIB, bounded_blocks
+from engine.devices import runs_triton
+from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
 from models.llm.checkpoint import TextCheckpoint
+from models.llm.kv_sizing import default_blocks
 from models.llm.logits import AnswerLogits
+from models.llm.options import TextOptions
 from models.llm.runner import TextRunner
 from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
@@ -30,29 +30,9 @@ from models.llm.stop_strings import StopStrings
 from models.llm.tokenizer import TextStream
 from models.text import CHAT, TextModelInfo
 
-CPU_CACHE_BYTES = 4 * GIB
-"""Of keys and values, at most, where nobody says how many blocks there are to be."""
+logger = logging.getLogger(__name__)
+
 SEED_BITS = 63
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """Sizes of one engine. max_model_len: None takes the model's, or less where there is room for less.
-
-    kv_blocks: None takes as many as there is room for, up to `max_num_seqs` sequences of full length.
-    gpu_memory_utilization: share of a GPU's memory that weights and cache may take together. threads: of a
-    CPU; None takes what `engine.cpus.thread_limit` finds for one engine.
-    """
-
-    max_num_seqs: int = 64
-    max_model_len: int | None = None
-    block_size: int = 16
-    kv_blocks: int | None = None
-    max_num_batched_tokens: int = 8192
-    gpu_memory_utilization: float = 0.9
-    enable_prefix_caching: bool = True
-    attention_backend: str = "auto"
-    threads: int | None = None
 
 
 @dataclass
@@ -65,7 +45,7 @@ class TextRequest:
     resume_ids: list[int] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class TextOutput:
     """What a step did for a request. Exactly the last output of a request has a `finish_reason`.
 
@@ -102,7 +82,10 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         self.max_model_len = min(
             options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
         )
-        blocks = options.kv_blocks or self._blocks()
+        wants_programs = options.graphs == "static" or (
+            options.graphs == "auto" and runs_triton(checkpoint.device)
+        )
+        blocks = options.kv_blocks or default_blocks(checkpoint, options, self.max_model_len)
         self.max_model_len = min(self.max_model_len, blocks * options.block_size)
         runner = TextRunner(
             checkpoint.model,
@@ -119,9 +102,13 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             max_model_len=self.max_model_len,
             max_num_seqs=options.max_num_seqs,
             max_num_batched_tokens=max(options.max_num_batched_tokens, options.max_num_seqs),
+            max_prefill_tokens=options.max_prefill_tokens,
             enable_prefix_caching=options.enable_prefix_caching,
+            look_ahead=wants_programs,
         )
         super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, options.threads))
+        if wants_programs:
+            self._prepare(runner)
 
     @cached_property
     def info(self) -> TextModelInfo:
@@ -198,20 +185,10 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
     def _text(self, state: TextState, token: int) -> tuple[str, bool]:
         return state.stops.add(state.stream.add(token)) if state.stream else ("", False)
 
-    def _blocks(self) -> int:
-        """As many blocks as there is room for, up to every sequence of full length. Raises EngineError."""
-        config, options, device = self.checkpoint.config, self.options, self.checkpoint.device
-        budget = CPU_CACHE_BYTES
-        if device.type == "cuda":
-            free, total = torch.cuda.mem_get_info(device)
-            budget = int(total * options.gpu_memory_utilization) - (total - free)
-        block_bytes = bytes_per_block(
-            config.num_hidden_layers,
-            options.block_size,
-            config.num_key_value_heads,
-            config.head_dim,
-            self.checkpoint.dtype,
-        )
-        wanted = blocks_for_sequences(options.max_num_seqs, self.max_model_len, options.block_size)
-        least = blocks_for_sequences(1, options.max_model_len or options.block_size, options.block_size)
-        return bounded_blocks(wanted, least, max(0, budget), block_bytes)
+    def _prepare(self, runner: TextRunner) -> None:
+        try:
+            runner.prepare(self.options.max_num_seqs)
+        except (EngineError, RuntimeError) as error:
+            if self.options.graphs != "auto":
+                raise
+            logger.warning("steps run without CUDA graphs: %s: %s", type(error).__name__, error)

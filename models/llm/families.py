@@ -21,6 +21,8 @@ class TextConfig(Protocol):
     """Sizes that the engine asks for."""
 
     vocab_size: int
+    hidden_size: int
+    intermediate_size: int
     num_hidden_layers: int
     num_attention_heads: int
     num_key_value_heads: int

@@ -37,9 +37,10 @@ class AnswerLogits:
             if strange:
                 raise RequestError(f"{name} has {strange[0]}, the model has {vocab_size} tokens", name)
         self._params = params
-        self._ends = [token for token in end_ids if 0 <= token < vocab_size]
-        repeats = params.repetition_penalty != 1.0
-        self._seen = set(prompt) if repeats else set[int]()
+        self.end_ids = [token for token in end_ids if 0 <= token < vocab_size]
+        self._repeats = params.repetition_penalty != 1.0
+        self._counted = bool(params.presence_penalty or params.frequency_penalty)
+        self._seen = set(prompt) if self._repeats else set[int]()
         self._counts: Counter[int] = Counter()
         self._answer: list[int] = []
 
@@ -51,15 +52,16 @@ class AnswerLogits:
             params.logit_bias
             or params.bad_words
             or self._seen
-            or (self._counts and (params.presence_penalty or params.frequency_penalty))
+            or self._counts
             or len(self._answer) < params.min_tokens
         )
 
     def add(self, token: int) -> None:
         """The answer goes on with `token`."""
         self._answer.append(token)
-        self._counts[token] += 1
-        if self._params.repetition_penalty != 1.0:
+        if self._counted:
+            self._counts[token] += 1
+        if self._repeats:
             self._seen.add(token)
 
     def apply(self, logits: Tensor) -> None:
@@ -69,7 +71,7 @@ class AnswerLogits:
             seen = upload(np.array(sorted(self._seen)), device)
             found, penalty = logits[seen], params.repetition_penalty
             logits[seen] = torch.where(found > 0, found / penalty, found * penalty)
-        if self._counts and (params.presence_penalty or params.frequency_penalty):
+        if self._counts:
             ids = upload(np.array(list(self._counts)), device)
             counts = upload(np.array(list(self._counts.values()), np.float32), device)
             logits[ids] -= params.presence_penalty + params.frequency_penalty * counts
@@ -82,7 +84,7 @@ class AnswerLogits:
 
     def _barred(self) -> list[int]:
         """Tokens that may not come next."""
-        barred = list(self._ends) if len(self._answer) < self._params.min_tokens else []
+        barred = list(self.end_ids) if len(self._answer) < self._params.min_tokens else []
         for *before, last in self._params.bad_words:
             if not before or self._answer[-len(before) :] == before:
                 barred.append(last)

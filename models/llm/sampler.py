@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,10 +29,11 @@ class Answer:
     seed: int
     logits: AnswerLogits
     index: int = 0
+    kind: int | None = None
+    """Of sampling programs, once it is known."""
 
 
-@dataclass(frozen=True)
-class Sampled:
+class Sampled(NamedTuple):
     """A token, with natural logarithms of probabilities before temperature and filters where asked for.
 
     top: the likeliest tokens, best first.

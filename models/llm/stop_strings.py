@@ -13,6 +13,8 @@ class StopStrings:
 
     def add(self, text: str) -> tuple[str, bool]:
         """What of the text so far is certain now, and whether a stop string has come: the end."""
+        if not self._stops:
+            return text, False
         held = self._held + text
         found = [at for stop in self._stops if (at := held.find(stop)) >= 0]
         if found:

@@ -12,7 +12,7 @@ from collections.abc import Sequence as Rows
 import numpy as np
 
 from engine.model_runner import StepResult
-from engine.programs.ahead import Ahead, AheadRunner, Chunk, Flight, Position, chunks_of
+from engine.programs.ahead import AheadRunner, Chunk, Flight, Position, chunks_of
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from models.voxcpm.generation import GenerationState
@@ -51,7 +51,7 @@ class ProgramRunner(AheadRunner):
         self._launch_replays(batch, served)
         return flights + self._launch_chunks(batch, served)
 
-    def _launch(self, rows: list[Ahead]) -> Flight | None:
+    def _launch(self, rows: list[Position]) -> Flight | None:
         return self._launch_patches_of(rows, self._programs.num_steps)
 
     def _goes_on(self, sequence: Sequence, unread: int) -> bool:
@@ -76,9 +76,7 @@ class ProgramRunner(AheadRunner):
                 waiting.setdefault(_num_steps(row), []).append(i)
         flights = []
         for num_steps, rows in waiting.items():
-            flight = self._launch_patches_of(
-                [Ahead(batch[i].sequence, batch[i].start) for i in rows], num_steps
-            )
+            flight = self._launch_patches_of([Position.of(batch[i]) for i in rows], num_steps)
             if flight is not None:
                 served.update(rows)
                 flights.append(Flight(flight.launched, flight.rows, rows))
@@ -101,7 +99,7 @@ class ProgramRunner(AheadRunner):
             program.launch()
             served.add(i)
 
-    def _launch_patches_of(self, rows: list[Ahead], num_steps: int) -> Flight | None:
+    def _launch_patches_of(self, rows: list[Position], num_steps: int) -> Flight | None:
         """The next patch of each sequence; None when there is no program for so many."""
         longest = max(row.start + 1 for row in rows)
         program = self._programs.for_decodes(len(rows), longest)
@@ -110,7 +108,7 @@ class ProgramRunner(AheadRunner):
         slots = self._streams.slots([row.sequence for row in rows])
         program.fill(
             [
-                LanguageRow(row.start, [b""], row.sequence.block_table, slot)
+                LanguageRow(row.start, [b""], row.block_table, slot)
                 for row, slot in zip(rows, slots, strict=True)
             ]
         )
@@ -118,8 +116,7 @@ class ProgramRunner(AheadRunner):
         patches = [
             self._patch_row(row.sequence, slot, row.unread) for row, slot in zip(rows, slots, strict=True)
         ]
-        positions = [Position.of(row.sequence, row.start) for row in rows]
-        return Flight(self._launch_patches(patches, False, num_steps), positions)
+        return Flight(self._launch_patches(patches, False, num_steps), rows)
 
     def _launch_patches(self, rows: list[PatchRow], begins: bool, num_steps: int) -> Launched:
         """After the language program that computes what they are made from."""
@@ -163,7 +160,7 @@ class ProgramRunner(AheadRunner):
             self._patch_row(chunk.sequence, slot, 0, slot in fresh)
             for chunk, slot in zip(ends, slots, strict=True)
         ]
-        positions = [Position.of(chunk.sequence, chunk.start) for chunk in ends]
+        positions = [Position.of(chunk) for chunk in ends]
         launched = self._launch_patches(rows, True, num_steps)
         return Flight(launched, positions, [chunk.index for chunk in ends])
 

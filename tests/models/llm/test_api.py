@@ -138,9 +138,9 @@ def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tm
 def test_a_model_longer_than_memory_is_served_as_long_as_it_fits(
     checkpoint_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from models.llm import engine
+    from models.llm import kv_sizing
 
-    monkeypatch.setattr(engine, "CPU_CACHE_BYTES", 64 * 1024)
+    monkeypatch.setattr(kv_sizing, "CPU_CACHE_BYTES", 64 * 1024)
     with LLM(str(checkpoint_directory), device="cpu") as llm:
         longest = llm._engine.max_model_len
         assert 16 <= longest < 512

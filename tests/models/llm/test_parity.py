@@ -45,9 +45,14 @@ def test_logits_and_greedy_answers_are_those_of_transformers(tmp_path: Path, sha
 
 SCHEDULES = {
     "chunks of a prompt": {"max_num_batched_tokens": 16, "max_num_seqs": 3},
-    "too few blocks, so answers are preempted": {"kv_blocks": 30, "max_model_len": 460, "max_num_seqs": 3},
+    "too few blocks, so answers are preempted": {
+        "kv_blocks": 30,
+        "block_size": 16,
+        "max_model_len": 460,
+        "max_num_seqs": 3,
+    },
     "no shared prefixes": {"enable_prefix_caching": False},
-    "large blocks": {"block_size": 64},
+    "small blocks": {"block_size": 16},
 }
 
 

@@ -1,0 +1,46 @@
+"""How many blocks of KV cache the engine of a text model gets when nobody says how many.
+
+Wanted is room for `max_num_seqs` sequences of full length; what fits of that `engine.kv_cache.sizing` tells.
+"""
+
+from __future__ import annotations
+
+from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
+from engine.kv_cache.sizing import GIB, blocks_on_device
+from models.llm.checkpoint import TextCheckpoint
+from models.llm.options import TextOptions
+
+CPU_CACHE_BYTES = 4 * GIB
+"""Of keys and values, at most."""
+FIXED_RESERVE_BYTES = GIB
+"""Libraries' workspaces, kernels, recorded steps."""
+LOGITS_BYTES = 24
+"""Of a row and a token of the vocabulary: logits as they come, after penalties, as probabilities and sorted,
+and how often an answer has the token."""
+WIDTHS = 8
+"""Of a position of a prompt: its rows in a layer, as multiples of the widest."""
+
+
+def reserve_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
+    """Device memory that the cache leaves alone."""
+    config = checkpoint.config
+    logits = options.max_num_seqs * config.vocab_size * LOGITS_BYTES
+    widest = max(config.hidden_size, 2 * config.intermediate_size)
+    rows = options.max_num_batched_tokens * (2 * widest + WIDTHS * config.hidden_size)
+    return FIXED_RESERVE_BYTES + logits + rows * checkpoint.dtype.itemsize
+
+
+def default_blocks(checkpoint: TextCheckpoint, options: TextOptions, max_model_len: int) -> int:
+    """Blocks for an engine whose weights are loaded already. Raises EngineError."""
+    config, size = checkpoint.config, options.block_size
+    return blocks_on_device(
+        blocks_for_sequences(options.max_num_seqs, max_model_len, size),
+        blocks_for_sequences(1, options.max_model_len or size, size),
+        bytes_per_block(
+            config.num_hidden_layers, size, config.num_key_value_heads, config.head_dim, checkpoint.dtype
+        ),
+        reserve_bytes(checkpoint, options),
+        checkpoint.device,
+        share=options.gpu_memory_utilization,
+        host_bytes=CPU_CACHE_BYTES,
+    )

@@ -1,0 +1,30 @@
+"""What may be chosen when the engine of a text model is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Sizes of one engine. max_model_len: None takes the model's, or less where there is room for less.
+
+    kv_blocks: None takes as many as there is room for, up to `max_num_seqs` sequences of full length.
+    max_prefill_tokens: of a step that also decodes. gpu_memory_utilization: share of a GPU's memory that may
+    be used in all. graphs: "auto" records steps as CUDA graphs where there is CUDA, "off" never does,
+    "static" runs the same programs unrecorded, on any device with Triton. threads: of a CPU; None takes
+    what `engine.cpus.thread_limit` finds for one engine.
+    """
+
+    max_num_seqs: int = 64
+    max_model_len: int | None = None
+    block_size: int = 64
+    kv_blocks: int | None = None
+    max_num_batched_tokens: int = 16384
+    max_prefill_tokens: int = 2048
+    gpu_memory_utilization: float = 0.9
+    enable_prefix_caching: bool = True
+    attention_backend: str = "auto"
+    graphs: Literal["auto", "off", "static"] = "auto"
+    threads: int | None = None

@@ -1,0 +1,121 @@
+"""The programs of one engine: which there are, and which one serves a row of a batch.
+
+Decodes of all sequences go through one language program of the next batch size. Chunks of prompts share
+programs with room for several, as far as they fit; more positions than the largest has room for are computed
+unrecorded, where launching costs less than computing. Tokens follow for as many rows as need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from engine.attention import AttentionBackend, StepShape
+from engine.cuda_graphs import GraphRecorder, batch_sizes
+from engine.kv_cache.pool import KVPool
+from engine.programs.catalogue import Rooms, Sizes
+from models.llm.families import TextModel
+from models.llm.programs.language_program import LanguageProgram
+from models.llm.programs.sampling_program import Kind, SamplingProgram, readback
+from models.llm.programs.tables import Tables
+
+Report = Callable[[float], None]
+"""Is told what part of the programs is recorded, 0 to 1."""
+
+SHORT_CONTEXT = 1024
+"""Positions; attention over a shorter room is split less, so short contexts have programs of their own."""
+SHORT_CONTEXT_ROWS = 8
+"""Decodes up to which they have; more fill a device without as many splits as that."""
+CHUNKS = ((1, 32), (1, 64), (1, 128), (1, 256), (4, 512), (16, 1024), (16, 2048))
+"""Chunks and positions in all."""
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """Which programs there are."""
+
+    max_rows: int
+    max_context: int
+    chunks: tuple[tuple[int, int], ...] = CHUNKS
+    """More chunks than `max_rows` are so many, more positions than `max_context` in each have no program."""
+
+    @property
+    def sizes(self) -> list[int]:
+        return batch_sizes(self.max_rows)
+
+    @property
+    def contexts(self) -> list[int]:
+        """Lengths of the longest context that programs have room for, rising."""
+        return [limit for limit in (SHORT_CONTEXT,) if limit < self.max_context] + [self.max_context]
+
+    def language_shapes(self) -> list[StepShape]:
+        """All of them, the largest first."""
+        shapes = [
+            StepShape(count, max_context=context)
+            for context in self.contexts
+            for count in self.sizes
+            if context == self.max_context or count <= SHORT_CONTEXT_ROWS
+        ]
+        rooms = {(min(chunks, self.max_rows), tokens) for chunks, tokens in self.chunks}
+        shapes += [StepShape(0, chunks, tokens, self.max_context) for chunks, tokens in sorted(rooms)]
+        return sorted(shapes, key=lambda shape: -shape.num_tokens)
+
+
+class StepPrograms:
+    """Builds and records what `plan` says.
+
+    Attributes:
+        hidden: [rows, H], on their way from language programs to sampling programs: those of the step under
+            way.
+    """
+
+    def __init__(
+        self,
+        plan: TextPlan,
+        model: TextModel,
+        tables: Tables,
+        backend: AttentionBackend,
+        pool: KVPool,
+        dtype: torch.dtype,
+        recorder: GraphRecorder,
+        report: Report = lambda share: None,
+    ) -> None:
+        device, config = tables.tokens.device, model.config
+        self.hidden = torch.zeros(plan.max_rows, config.hidden_size, dtype=dtype, device=device)
+        self._decodes: dict[int, Sizes[LanguageProgram]] = {context: Sizes() for context in plan.contexts}
+        """By the longest context that they have room for, rising."""
+        self.chunks: Rooms[LanguageProgram] = Rooms()
+        self._samplers: dict[Kind, Sizes[SamplingProgram]] = {kind: Sizes() for kind in Kind}
+        shapes = plan.language_shapes()
+        count, done = len(shapes) + len(Kind) * len(plan.sizes), 0
+        for shape in shapes:
+            language = LanguageProgram(shape, model, tables, backend, pool, self.hidden)
+            language.use(recorder.record(language.compute))
+            if shape.num_chunks:
+                self.chunks.add((shape.num_chunks, shape.num_chunk_tokens), language)
+            else:
+                self._decodes[shape.max_context].add(shape.num_decodes, language)
+            report((done := done + 1) / count)
+        for kind in reversed(Kind):
+            outputs = readback(plan.max_rows, kind, config.vocab_size, device)
+            for rows in reversed(plan.sizes):
+                sampler = SamplingProgram(rows, kind, model, tables, self.hidden, outputs)
+                sampler.use(recorder.record(sampler.compute))
+                self._samplers[kind].add(rows, sampler)
+                report((done := done + 1) / count)
+
+    def for_decodes(self, count: int, longest_context: int) -> LanguageProgram | None:
+        """The smallest program with room for so many decodes."""
+        for context, programs in self._decodes.items():
+            if longest_context <= context and (program := programs.smallest(count)):
+                return program
+        return None
+
+    def for_tokens(self, count: int, kind: Kind) -> SamplingProgram:
+        """The smallest program that draws so many tokens."""
+        program = self._samplers[kind].smallest(count)
+        if program is None:
+            raise ValueError(f"no program draws {count} tokens at once")
+        return program

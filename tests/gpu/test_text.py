@@ -1,0 +1,112 @@
+"""Text models: what transformers computes, the same recorded, unrecorded and free, and as a CPU draws it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.scheduler import ScheduledSequence
+from engine.sequence import Sequence
+from models.llm import SamplingParams
+from models.llm.checkpoint import TextCheckpoint, load_text_checkpoint
+from models.llm.engine import TextEngine, TextRequest
+from models.llm.options import TextOptions
+from models.llm.sampling_params import SamplingParams as Params
+from tests.gpu.device import CUDA, DEVICE, needs_gpu
+from tests.models.llm.checkpoints import VOCABULARY, make_checkpoint
+
+pytestmark = needs_gpu
+STREAMS = 17 if CUDA else 2
+TOKENS = 24 if CUDA else 3
+OPTIONS = TextOptions(
+    max_num_seqs=STREAMS,
+    block_size=16,
+    max_model_len=256 if CUDA else 32,
+    kv_blocks=16 * STREAMS,
+    attention_backend="triton",
+    graphs="auto" if CUDA else "static",
+)
+MANY: list[Params] = [
+    SamplingParams(temperature=0),
+    SamplingParams(temperature=0.8, seed=1),
+    SamplingParams(temperature=0.9, seed=2, top_k=7),
+    SamplingParams(temperature=1.1, seed=3, top_p=0.6, repetition_penalty=1.3),
+    SamplingParams(temperature=1.1, seed=4, min_p=0.1, presence_penalty=0.5, frequency_penalty=1.0),
+    SamplingParams(
+        temperature=1.0, seed=5, logit_bias={5: 5.0, 7: 4.5}, bad_words=((5,), (7, 7)), logprobs=3
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("checkpoints")
+    make_checkpoint(directory, "untied")
+    return directory
+
+
+def prompt(number: int) -> list[int]:
+    return [(7 * number + 3 * i) % VOCABULARY for i in range(1 + 5 * number % 23)]
+
+
+def answers(checkpoint: TextCheckpoint, options: TextOptions, params: list[Params]) -> list[list[int]]:
+    engine = TextEngine(checkpoint, options)
+    try:
+        found: list[list[int]] = [[] for _ in params]
+        for number, param in enumerate(params):
+            asked = replace(param, max_tokens=TOKENS, ignore_eos=True)
+            engine.add_request(TextRequest(str(number), prompt(number), asked))
+        while engine.has_unfinished():
+            for output in engine.step():
+                assert output.error is None
+                found[int(output.request_id)].append(output.token)
+        return found
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("streams", sorted({1, 2, 3, 5, 8, STREAMS}) if CUDA else [2])
+def test_recorded_and_unrecorded_steps_draw_the_same(tiny: Path, streams: int) -> None:
+    checkpoint = load_text_checkpoint(str(tiny), str(DEVICE), torch.bfloat16)
+    params = [MANY[i % len(MANY)] for i in range(streams)]
+    recorded = answers(checkpoint, OPTIONS, params)
+    assert recorded == answers(checkpoint, replace(OPTIONS, graphs="static"), params)
+    assert all(len(answer) == TOKENS for answer in recorded)
+
+
+def test_a_device_draws_what_a_cpu_draws(tiny: Path) -> None:
+    params = MANY if CUDA else MANY[:2]
+    expected = answers(load_text_checkpoint(str(tiny), "cpu", torch.float32), OPTIONS_OFF, params)
+    checkpoint = load_text_checkpoint(str(tiny), str(DEVICE), torch.float32)
+    assert answers(checkpoint, OPTIONS, params) == expected
+    assert answers(checkpoint, replace(OPTIONS, graphs="off"), params) == expected
+
+
+OPTIONS_OFF = replace(OPTIONS, graphs="off", attention_backend="sdpa")
+
+
+def test_logits_are_as_near_as_those_of_transformers(tiny: Path) -> None:
+    network = make_checkpoint(tiny, "untied")
+    tokens = [i % VOCABULARY for i in range(3, 200 if CUDA else 20)]
+    with torch.inference_mode():
+        exact = network(torch.tensor([tokens])).logits[0]
+        theirs = network.to(DEVICE, torch.bfloat16)(torch.tensor([tokens], device=DEVICE)).logits[0]
+        ours = logits(load_text_checkpoint(str(tiny), str(DEVICE), torch.bfloat16), tokens)
+    assert error(ours, exact) <= 2 * error(theirs, exact)
+
+
+def logits(checkpoint: TextCheckpoint, tokens: list[int]) -> torch.Tensor:
+    """Of every position, by one prefill."""
+    options = TextOptions(max_num_seqs=1, kv_blocks=-(-len(tokens) // 16), block_size=16, graphs="off")
+    engine = TextEngine(checkpoint, options)
+    sequence = Sequence("a", tokens, 1)
+    sequence.block_table = list(range(-(-len(tokens) // 16)))
+    hidden = engine._llm.runner._hidden([ScheduledSequence(sequence, 0, len(tokens))])
+    return checkpoint.model.logits(hidden)
+
+
+def error(found: torch.Tensor, exact: torch.Tensor) -> float:
+    return ((found.float().cpu() - exact).norm() / exact.norm()).item()
