@@ -1,12 +1,14 @@
 """Qwen3 side by side with others, random weights of released sizes, in turns.
 
     python -m benchmarks.llm --device cpu --peer transformers --json benchmarks/results/llm_cpu.json
-    python -m benchmarks.llm --device cuda --bench --peer nano-vllm --nano-vllm DIR --json FILE
+    python -m benchmarks.llm --device cuda --streams 1 8 64 --tokens 128 --bench --prefill --json FILE
+    python -m benchmarks.llm --device cuda --bench --prefill --peer nano-vllm --nano-vllm DIR
 
 Each system lives in a process of its own, one after the other, as often as `--rounds` says, so that a noisy
 machine disturbs all. Milliseconds a token: of prompts of 128 tokens, the time of `--tokens` new ones less
 that of one, over their number; the best of the rounds. With 256 prompts as nano-vllm's own bench.py has them
-(`--bench`): new tokens a second, prompts included.
+(`--bench`): new tokens a second, prompts included. Prompts of 4,000 tokens, 16 at once (`--prefill`): their
+tokens a second.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from benchmarks.llm.checkpoints import SHAPES, write_checkpoint
 from benchmarks.llm.systems import SYSTEMS, NanoVLLM, System
 
 PROMPT_TOKENS = 128
+PREFILL_PROMPTS, PREFILL_TOKENS = 16, 4000
 FIRST_ID, LAST_ID = 100, 10000
 
 
@@ -39,10 +42,12 @@ def seconds(system: System, streams: int, tokens: int, seed: int) -> float:
     return time.perf_counter() - began
 
 
-def measure(system: System, args: argparse.Namespace) -> dict[str, Any]:
+def measure(name: str, directory: Path, args: argparse.Namespace) -> dict[str, Any]:
     """Of one system in this process."""
-    found: dict[str, Any] = {}
+    began = time.perf_counter()
+    system = SYSTEMS[name](directory, args.device)
     seconds(system, 1, 2, seed=0)  # what happens at the first call alone
+    found: dict[str, Any] = {"start to first tokens, s": round(time.perf_counter() - began, 1)}
     for streams in args.streams:
         seconds(system, streams, 2, seed=1)
         one, many = seconds(system, streams, 1, seed=2), seconds(system, streams, args.tokens, seed=3)
@@ -54,6 +59,14 @@ def measure(system: System, args: argparse.Namespace) -> dict[str, Any]:
         began = time.perf_counter()
         system.generate(given, counts)
         found["bench of 256, tokens a second"] = round(sum(counts) / (time.perf_counter() - began))
+    if args.prefill:
+        took = []
+        for seed in range(3):
+            given = prompts(random.Random(seed), [PREFILL_TOKENS] * PREFILL_PROMPTS)
+            began = time.perf_counter()
+            system.generate(given, [1] * PREFILL_PROMPTS)
+            took.append(time.perf_counter() - began)
+        found["prefill, tokens a second"] = round(PREFILL_TOKENS * PREFILL_PROMPTS / min(took))
     return found
 
 
@@ -77,6 +90,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--bench", action="store_true")
+    parser.add_argument("--prefill", action="store_true")
     parser.add_argument("--nano-vllm", type=Path)
     parser.add_argument("--checkpoint", type=Path, help="where the random weights are, or are written")
     parser.add_argument("--json", type=Path)
@@ -85,7 +99,7 @@ def main() -> None:
     directory = args.checkpoint or Path(tempfile.gettempdir()) / f"qwen3-{args.shape}"
     if args.only:
         NanoVLLM.source = args.nano_vllm
-        print(json.dumps(measure(SYSTEMS[args.only](directory, args.device), args)))
+        print(json.dumps(measure(args.only, directory, args)))
         return
     write_checkpoint(directory, args.shape)
     results: dict[str, dict[str, Any]] = {}

@@ -53,13 +53,25 @@ class Transformers:
         )
 
 
+class _Ids:
+    """In place of a tokenizer where prompts are token ids."""
+
+    eos_token_id = -1
+
+    def decode(self, token_ids: list[int]) -> str:
+        return ""
+
+
 class NanoVLLM:
     """From its source: `--nano-vllm DIR`, the folder that holds `nanovllm/`."""
 
     source: Path | None = None
 
     def __init__(self, directory: Path, device: str) -> None:
+        from transformers import AutoTokenizer
+
         sys.path.insert(0, str(self.source))
+        AutoTokenizer.from_pretrained = lambda *args, **kwargs: _Ids()  # the checkpoints here have none
         from nanovllm import LLM, SamplingParams
 
         self._params = SamplingParams

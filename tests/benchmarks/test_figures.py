@@ -196,6 +196,15 @@ def test_the_numbers_cite_what_faults_and_load_came_to(figures: Any) -> None:
     assert [figure for figure in figures() if figure not in text] == []
 
 
+def test_the_numbers_cite_what_text_models_reach_on_gpus() -> None:
+    document = (ROOT / "docs" / "numbers.md").read_text()
+    for run in results("llm_gpu"):
+        (found,) = run["systems"].values()
+        cells = [f"{v:,}" if "a second" in name else f"{v:.3f}" for name, v in found.items()]
+        card = run["device"].split()[1]
+        assert f"| {run['shape'].upper()}, {card} | {' | '.join(cells)} |" in document
+
+
 def test_the_drawing_of_the_voice_is_that_of_its_results() -> None:
     drawing = ROOT / "benchmarks" / "results" / "voice.svg"
     assert drawing.read_text() == plot.svg(results("voice"))
