@@ -9,9 +9,10 @@
 # GPUs in mid-sentence, behind a gateway; it needs the service's packages. These three run when they are named.
 #
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
-# sentencex, tokenizers and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the tests. The
-# published package and what it imports are optional (benchmarks/published.py puts it into benchmarks/.published
-# elsewhere), and so are the service's packages, with which a worker process is tried, too.
+# sentencex, tokenizers, jinja2, tqdm and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the
+# tests, transformers for those of text models. The published package and what it imports are optional
+# (benchmarks/published.py puts it into benchmarks/.published elsewhere), and so are the service's packages, with which a
+# worker process is tried, too.
 # PYTHON names the interpreter; without it, it is that of .venv where there is one, else python3. GPU_TESTS_DEVICE=cpu
 # shows on a CPU that the script works, and nothing more.
 set -uo pipefail
@@ -33,7 +34,7 @@ print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) i
 PYTHON
 }
 
-missing=$(absent torch numpy safetensors sentencex tokenizers xxhash triton)
+missing=$(absent torch numpy safetensors sentencex tokenizers jinja2 tqdm xxhash triton)
 if [ -n "$missing" ]; then
     echo "missing in $python: $missing" >&2
     exit 2

@@ -16,9 +16,11 @@ from models.llm.engine import TextEngine, TextRequest
 from models.llm.options import TextOptions
 from models.llm.sampling_params import SamplingParams as Params
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
-from tests.models.llm.checkpoints import VOCABULARY, make_checkpoint
 
 pytestmark = needs_gpu
+checkpoints = pytest.importorskip(
+    "tests.models.llm.checkpoints", exc_type=ImportError
+)  # it needs transformers
 STREAMS = 17 if CUDA else 2
 TOKENS = 24 if CUDA else 3
 OPTIONS = TextOptions(
@@ -44,12 +46,12 @@ MANY: list[Params] = [
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("checkpoints")
-    make_checkpoint(directory, "untied")
+    checkpoints.make_checkpoint(directory, "untied")
     return directory
 
 
 def prompt(number: int) -> list[int]:
-    return [(7 * number + 3 * i) % VOCABULARY for i in range(1 + 5 * number % 23)]
+    return [(7 * number + 3 * i) % checkpoints.VOCABULARY for i in range(1 + 5 * number % 23)]
 
 
 def answers(checkpoint: TextCheckpoint, options: TextOptions, params: list[Params]) -> list[list[int]]:
@@ -89,8 +91,8 @@ OPTIONS_OFF = replace(OPTIONS, graphs="off", attention_backend="sdpa")
 
 
 def test_logits_are_as_near_as_those_of_transformers(tiny: Path) -> None:
-    network = make_checkpoint(tiny, "untied")
-    tokens = [i % VOCABULARY for i in range(3, 200 if CUDA else 20)]
+    network = checkpoints.make_checkpoint(tiny, "untied")
+    tokens = [i % checkpoints.VOCABULARY for i in range(3, 200 if CUDA else 20)]
     with torch.inference_mode():
         exact = network(torch.tensor([tokens])).logits[0]
         theirs = network.to(DEVICE, torch.bfloat16)(torch.tensor([tokens], device=DEVICE)).logits[0]
