@@ -103,7 +103,10 @@ class TritonBackend(PagedBackend):
         if step.whole_contexts is None or tokens.rope is not None:
             return None
         store(tokens, cache, step.slots)
-        return step.whole_contexts.attend(tokens, cache, step.chunks)
+        rows = step.chunks
+        return step.whole_contexts.attend(
+            tokens.q, tokens.k, tokens.v, cache, rows.cu_queries, rows.cu_contexts
+        )
 
     def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         """One launch, storing included; a second one merges when contexts are split."""

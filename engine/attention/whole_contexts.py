@@ -6,8 +6,6 @@ earlier chunks is gathered first. Nothing here can be recorded: launches depend 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,10 +13,6 @@ from torch import Tensor
 from engine.attention.backend import AttentionBatch
 from engine.attention.sdpa import slots_of
 from engine.staging import upload
-
-if TYPE_CHECKING:
-    from engine.attention.metadata import PagedRows
-    from engine.attention.paged import Tokens
 
 
 class WholeContexts:
@@ -33,12 +27,16 @@ class WholeContexts:
             slots = [slots_of(table, 0, context, block_size) for table, context in rows]
             self._slots = upload(np.concatenate(slots).astype(np.int64), device)
 
-    def attend(self, tokens: Tokens, cache: Tensor, rows: PagedRows[Tensor]) -> Tensor:
-        """[T, Hq, D]; keys and values are stored already. cache: one layer of the pool."""
-        k, v = tokens.k, tokens.v
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, cache: Tensor, cu_queries: Tensor, cu_contexts: Tensor
+    ) -> Tensor:
+        """[T, Hq, D], the last query of a row seeing its whole context; k and v are stored already.
+
+        cache: one layer of the pool. cu_queries, cu_contexts: int32, where those of rows begin.
+        """
         if self._slots is not None:
             k, v = cache.flatten(1, 2)[:, self._slots]
         queries, context = self._longest
         return torch.ops.aten._flash_attention_forward(
-            tokens.q, k, v, rows.cu_queries, rows.cu_contexts, queries, context, 0.0, True, False
+            q, k, v, cu_queries, cu_contexts, queries, context, 0.0, True, False
         )[0]

@@ -48,7 +48,7 @@ class Tables(Slots):
         self._device, rows = device, num_slots + 1
         self.tokens = torch.zeros(rows, dtype=torch.int64, device=device)
         self.seeds = torch.zeros(rows, dtype=torch.int64, device=device)
-        self.floats = torch.tensor([_NEUTRAL] * rows, dtype=torch.float32, device=device)
+        self.floats = upload(np.array([_NEUTRAL] * rows, np.float32), device)
         self.counts = torch.zeros(rows, vocab_size, dtype=torch.int32, device=device)
         self.history = torch.full((rows, PREFIX), -2, dtype=torch.int32, device=device)
         self.rules = torch.zeros(rows, RULES, FIELDS, dtype=torch.int32, device=device)
