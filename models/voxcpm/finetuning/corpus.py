@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import RequestError
+from engine.staging import upload
 from models.voxcpm.audio_encoding import read_audio
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.checks import Checks, Finding, of_all
@@ -114,7 +115,7 @@ def _latents(speech: Speech, checkpoint: Checkpoint, cache: Path) -> np.ndarray:
         return np.load(file)
     patch_samples = config.patch_size * config.audio_vae_config.hop_length
     padding = -len(speech.samples) % patch_samples + patch_samples
-    audio = torch.from_numpy(np.pad(speech.samples, (0, padding)))[None, None].to(checkpoint.device)
+    audio = upload(np.pad(speech.samples, (0, padding)), checkpoint.device)[None, None]
     found = checkpoint.vae.encode(audio)[0].unflatten(1, (-1, config.patch_size)).permute(1, 2, 0)
     patches = found.float().contiguous().cpu().numpy()
     partial = file.with_suffix(".partial.npy")
