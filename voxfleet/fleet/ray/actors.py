@@ -86,6 +86,7 @@ def _lasting(name: str, namespace: str) -> dict[str, Any]:
         "get_if_exists": True,
         "max_restarts": -1,
         "max_concurrency": _ANSWERS,
+        "enable_task_events": False,  # workers are asked once a second; nobody wants to see each time
     }
 
 

@@ -33,7 +33,8 @@ def enter(section: RaySection, may_start: bool = True) -> bool:
             return False
         except (ConnectionError, RuntimeError, ValueError, RayError) as error:
             if section.address or not may_start:
-                raise PlaceError(f"no cluster of Ray answers: {error}") from error
+                hint = "one that wants a token is told by RAY_AUTH_MODE=token"
+                raise PlaceError(f"no cluster of Ray answers: {error} ({hint})") from error
             if not isinstance(error, ConnectionError):
                 raise PlaceError(f"the cluster of Ray cannot be used: {error}") from error
     try:
