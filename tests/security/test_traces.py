@@ -84,7 +84,7 @@ def test_the_log_of_operators_has_no_field_for_what_is_said() -> None:
         *("who", "page", "values", "count", "model", "open", "counts", "seconds", "outcome", "code"),
         *("reason", "part", "flaw", "owner", "voice", "consent"),
         *("asked", "needed", "capacity", "before", "now", "waiting", "late", "heard", "refused", "least"),
-        *("underruns", "running", "most", "minutes", "failed", "used", "slots"),
+        *("underruns", "running", "most", "minutes", "failed", "used", "slots", "former"),
     }
     assert set(EventLog.say.__annotations__) == {"kind", "subject", "saying", "facts", "return"}
     assert set(EventLog.quote.__annotations__) == {"kind", "subject", "message", "return"}
