@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import models.voxcpm
+from engine import devices
 from engine.devices import runs_triton
 from models.transformer.stack import Transformer, bidirectional_attention
-from models.voxcpm import fused as fused_package
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.fused.linear import FusedLinear
 from models.voxcpm.fused.model import fuse_model
@@ -36,7 +36,7 @@ def both() -> Models:
 
 def test_the_forms_want_triton_and_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs_triton(torch.device("cuda")) and not runs_triton(torch.device("cpu"))
-    monkeypatch.setattr(fused_package, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
     assert not runs_triton(torch.device("cuda"))
 
 

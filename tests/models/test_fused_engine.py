@@ -38,7 +38,7 @@ def whole_tile(streams: int, frames: int, inputs: int, columns: int, *_: int) ->
 
 @pytest.fixture
 def make_fused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], VoxCPMEngine]:
-    monkeypatch.setattr(checkpoint_module, "pack_model", fuse_model)
+    monkeypatch.setattr(checkpoint_module, "pack_model", lambda model, _: fuse_model(model))
     monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
     monkeypatch.setattr(vae_stages, "separable_tile", whole_tile)
     monkeypatch.setattr(

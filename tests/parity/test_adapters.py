@@ -115,7 +115,7 @@ def test_a_row_says_alone_what_it_says_in_a_batch(published: Published) -> None:
 def test_plain_layers_serve_adapters_as_packed_ones_do(
     published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.voxcpm.checkpoint.pack_model", lambda model: None)
+    monkeypatch.setattr("models.voxcpm.checkpoint.pack_model", lambda model, _: None)
     checkpoint = load_checkpoint(published.directory, device="cpu", dtype=torch.float32)
     found = errors(published, speak(checkpoint, published, *published.goldens))
     assert max(found.values()) <= TOLERANCE, found

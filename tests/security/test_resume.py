@@ -16,7 +16,7 @@ from gateway.errors import ApiError
 from gateway.requests import StreamRequest
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
-from gateway.streams.relay import Clip
+from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens
 from tests.gateway.fleet import (
     ANY,
