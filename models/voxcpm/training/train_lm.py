@@ -52,7 +52,7 @@ AVERAGE_DECAY = 0.99
 WRITE_EVERY_SECONDS = 200.0
 FIRST_HOURS = 5.0  # of speech, with which training begins while the teachers go on
 LOOK_EVERY_SECONDS = 5.0
-ENCODE_AT = 4.0  # times the speech that was encoded before
+ENCODE_AT = 2.0  # times the speech that was encoded before
 INVENTED_PATCHES = 4096
 
 
