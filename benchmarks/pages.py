@@ -34,7 +34,9 @@ LATENCY_MS, BITS_PER_SECOND = 150, 10_000_000
 TOKEN = "the-token-of-this-benchmark"
 START_SECONDS, SETTLE_MS = 60.0, 1000
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
+FORM_FACTORS = {"desktop": "desktop", "phone": "mobile"}  # as Lighthouse names the sizes
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
+PAGES = ("studio", "live", "books", "sessions", "session", "admin")
 READY = """(() => {
   const no = (selector) => !document.querySelector(selector);
   const filled = (selector) => Boolean(document.querySelector(selector)?.textContent.trim());
@@ -172,19 +174,24 @@ def _far_away(context: BrowserContext, page: Page) -> CDPSession:
 
 
 def measure(
-    browser: Browser, urls: dict[str, str], runs: int, sizes: list[str], frames: Path | None
+    browser: Browser,
+    urls: dict[str, str],
+    pages: list[str],
+    runs: int,
+    sizes: list[str],
+    frames: Path | None,
 ) -> dict[str, Any]:
     """Medians by checkout, page, size and visit. The checkouts take turns within every run."""
     places = {checkout: addresses(url) for checkout, url in urls.items()}
     seen: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
     for run in range(runs):
-        for name in next(iter(places.values())):
+        for name in pages:
             for size in sizes:
-                for checkout, pages in places.items():
+                for checkout, address in places.items():
                     context = browser.new_context(viewport=SIZES[size], service_workers="block")  # type: ignore[arg-type]
                     for which in ("first", "again"):
                         frame = frames / f"{checkout}-{name}-{size}.png" if frames and not run else None
-                        found = visit(context, name, pages[name], frame)
+                        found = visit(context, name, address[name], frame)
                         seen.setdefault((checkout, name, size, which), []).append(found)
                     context.close()
     return {" ".join(key): _summary(visits) for key, visits in seen.items()}
@@ -203,23 +210,35 @@ def _summary(visits: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def scores(url: str, runs: int) -> dict[str, dict[str, float]]:
-    """Medians of what Lighthouse says, by page and form factor."""
+def scores(url: str, pages: list[str], sizes: list[str], runs: int) -> dict[str, dict[str, float]]:
+    """Medians of what Lighthouse says, by page and form factor. A run takes half a minute."""
     found = {}
     with debugged_chromium() as port:
-        for name, address in addresses(url).items():
-            for form_factor in ("desktop", "mobile"):
-                said = [lighthouse(port, address, form_factor, *CATEGORIES)["scores"] for _ in range(runs)]
+        places = addresses(url)
+        for name in pages:
+            for form_factor in (FORM_FACTORS[size] for size in sizes):
+                said = [
+                    lighthouse(port, places[name], form_factor, *CATEGORIES)["scores"] for _ in range(runs)
+                ]
                 found[f"{name} {form_factor}"] = {
                     category: statistics.median(each[category] for each in said) for category in CATEGORIES
                 }
     return found
 
 
+def write(found: dict[str, Any], output: Path | None) -> None:
+    """What is known so far, to a file and to whoever looks on."""
+    text = json.dumps(found, indent=2)
+    if output:
+        output.write_text(f"{text}\n", encoding="utf-8")
+    print(text, flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--sizes", default="desktop,phone")
+    parser.add_argument("--sizes", type=lambda text: text.split(","), default=list(SIZES))
+    parser.add_argument("--pages", type=lambda text: text.split(","), default=list(PAGES))
     parser.add_argument("--beside", type=Path, help="another checkout, to take turns with")
     parser.add_argument("--frames", type=Path, help="folder for a picture of each page")
     parser.add_argument("--lighthouse", type=int, default=0, metavar="N", help="runs of Lighthouse")
@@ -228,16 +247,17 @@ def main() -> int:
     checkouts = {"here": HERE, **({"beside": arguments.beside.resolve()} if arguments.beside else {})}
     if arguments.frames:
         arguments.frames.mkdir(parents=True, exist_ok=True)
+    conditions = {"latency_ms": LATENCY_MS, "bits_per_second": BITS_PER_SECOND, "runs": arguments.runs}
+    found: dict[str, Any] = {"conditions": conditions}
     with contextlib.ExitStack() as stack:
         urls = {name: stack.enter_context(service(checkout)) for name, checkout in checkouts.items()}
         browser = stack.enter_context(chromium())
-        figures = measure(browser, urls, arguments.runs, arguments.sizes.split(","), arguments.frames)
-        judged = scores(urls["here"], arguments.lighthouse) if arguments.lighthouse else {}
-    conditions = {"latency_ms": LATENCY_MS, "bits_per_second": BITS_PER_SECOND, "runs": arguments.runs}
-    text = json.dumps({"conditions": conditions, "pages": figures, "lighthouse": judged}, indent=2)
-    if arguments.output:
-        arguments.output.write_text(f"{text}\n", encoding="utf-8")
-    print(text)
+        which = arguments.pages, arguments.sizes
+        found["pages"] = measure(browser, urls, which[0], arguments.runs, which[1], arguments.frames)
+        write(found, arguments.output)
+        if arguments.lighthouse:
+            found["lighthouse"] = scores(urls["here"], *which, arguments.lighthouse)
+            write(found, arguments.output)
     return 0
 
 

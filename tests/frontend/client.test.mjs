@@ -36,6 +36,21 @@ describe("VoxFleet over HTTP", () => {
     assert.deepEqual(JSON.parse(seen[0].body), { text: "Hi.", voice: "slt", format: "mp3" });
   });
 
+  test("a request that is under way is waited for, once, and a change is always sent", async () => {
+    const { seen } = await service(200, { voices: [] });
+    const taken = [];
+    const begun = (path) => {
+      taken.push(path);
+      return taken.length === 1 ? Promise.resolve(Response.json({ voices: ["the early one"] })) : undefined;
+    };
+    const fleet = new VoxFleet({ url: `http://127.0.0.1:${server.address().port}`, begun });
+    assert.deepEqual(await fleet.voices(), ["the early one"]);
+    assert.deepEqual(await fleet.voices(), []);
+    await fleet.startJob("Hi.");
+    assert.deepEqual(taken, ["/api/voices", "/api/voices"]);
+    assert.deepEqual(seen.map(({ method, url }) => `${method} ${url}`), ["GET /api/voices", "POST /api/jobs"]);
+  });
+
   test("a refusal is thrown with its code and field", async () => {
     const { fleet } = await service(422, { error: { message: "too long", code: "invalid_request", param: "text" } });
     const refused = (error) => error instanceof ApiError && error.status === 422 && error.param === "text";

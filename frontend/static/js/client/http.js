@@ -11,11 +11,15 @@ export class ApiError extends Error {
   }
 }
 
-/** The response, when it is a success. @throws {ApiError} */
-export async function request(path, options = {}) {
+/**
+ * The response, when it is a success. @throws {ApiError}
+ *
+ * @param {Promise<Response>} [begun] the same request, where it is under way already
+ */
+export async function request(path, options = {}, begun = fetch(path, options)) {
   let response;
   try {
-    response = await fetch(path, options);
+    response = await begun;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, { message: "The gateway does not answer.", code: "no_answer" });

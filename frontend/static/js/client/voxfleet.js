@@ -31,14 +31,17 @@ export class VoxFleet {
   books = new Books((path, options) => this.request(path, options));
   #urls;
   #apiKey;
+  #begun;
 
   /**
    * @param {object} [options]
    * @param {string | string[]} [options.url] of the gateway, or of several that share a resume secret; the page's own
    * @param {string | (() => string | null)} [options.apiKey] or what tells it, asked for each request
+   * @param {(path: string) => Promise<Response> | undefined} [options.begun] GET requests that are under way already
    */
-  constructor({ url = globalThis.location?.origin ?? "", apiKey = null } = {}) {
+  constructor({ url = globalThis.location?.origin ?? "", apiKey = null, begun = () => undefined } = {}) {
     this.#urls = [url].flat().map((each) => each.replace(/\/+$/, ""));
+    this.#begun = begun;
     this.#apiKey = typeof apiKey === "function" ? apiKey : () => apiKey;
   }
 
@@ -46,7 +49,8 @@ export class VoxFleet {
   request(path, { json, headers = {}, ...options } = {}) {
     const key = this.#apiKey();
     const sent = { ...headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
-    if (json === undefined) return request(this.#urls[0] + path, { ...options, headers: sent });
+    const begun = json === undefined && (options.method ?? "GET") === "GET" ? this.#begun(path) : undefined;
+    if (json === undefined) return request(this.#urls[0] + path, { ...options, headers: sent }, begun);
     const body = JSON.stringify(json);
     return request(this.#urls[0] + path, { ...options, body, headers: { ...sent, "content-type": "application/json" } });
   }

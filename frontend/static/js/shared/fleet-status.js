@@ -5,6 +5,7 @@
  * Event "ready" tells that it can, after it could not.
  */
 import { h } from "./dom.js";
+import { takeEarly } from "./early-answers.js";
 import { fleet, forgetConfig } from "./fleet.js";
 import { setLabel, setMessage, t } from "./i18n.js";
 
@@ -48,7 +49,7 @@ export class FleetStatus extends EventTarget {
 
   async #ask() {
     try {
-      const { ok } = await fetch("/ready");
+      const { ok } = await (takeEarly("/ready") ?? fetch("/ready"));
       if (ok) this.#show("ready");
       else this.#show("waiting", (await fleet.config()).loading);
     } catch {

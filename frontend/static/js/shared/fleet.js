@@ -4,6 +4,7 @@
  * A key is kept for the tab, and beyond it only when the reader asks for that.
  */
 import { VoxFleet } from "../client/voxfleet.js";
+import { takeEarly } from "./early-answers.js";
 
 const KEY = "voxfleet.apiKey";
 
@@ -26,7 +27,7 @@ export function setApiKey(key, remember) {
   window.dispatchEvent(new Event("apikey"));
 }
 
-export const fleet = new VoxFleet({ apiKey });
+export const fleet = new VoxFleet({ apiKey, begun: takeEarly });
 
 let config = null;
 

@@ -1,7 +1,7 @@
 /**
  * Light and dark: the system's choice until the reader makes one, which is then remembered.
  *
- * theme-early.js (a classic script in <head>) applies the remembered choice before the first paint.
+ * early.js (a classic script in <head>) applies the remembered choice before the first paint.
  */
 const KEY = "voxfleet.theme";
 const system = matchMedia("(prefers-color-scheme: dark)");

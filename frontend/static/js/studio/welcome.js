@@ -1,6 +1,6 @@
 /**
  * The strip for newcomers: what this is, which model runs where, what it speaks, and a first sentence at one click.
- * Who closes it does not see it again; theme-early.js keeps its place free until then, so that nothing moves.
+ * Who closes it does not see it again; early.js keeps its place free until then, so that nothing moves.
  *
  * Event "hear": the first sentence is wanted.
  */

@@ -1,0 +1,10 @@
+/**
+ * Answers to what early.js asked for before this page's script ran. Each is there for the first who wants it.
+ */
+
+/** @param {string} path @returns {Promise<Response> | undefined} nothing where it was not asked for, or was taken */
+export function takeEarly(path) {
+  const answer = globalThis.voxfleetEarly?.get(path);
+  globalThis.voxfleetEarly?.delete(path);
+  return answer;
+}

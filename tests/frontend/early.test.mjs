@@ -1,0 +1,52 @@
+/** What runs before a page's script: it remembers, and asks with the reader's key for what the page needs first. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { afterEach, test } from "node:test";
+import { runInNewContext } from "node:vm";
+import { takeEarly } from "../../frontend/static/js/shared/early-answers.js";
+
+const SOURCE = await readFile(new URL("../../frontend/static/js/shared/early.js", import.meta.url), "utf8");
+
+/** Runs it in a page that remembers, and returns what it did. */
+function run({ kept = {}, tab = {}, ask }) {
+  const storage = (values) => ({ getItem: (name) => values[name] ?? null });
+  const asked = [];
+  const page = {
+    localStorage: storage(kept),
+    sessionStorage: storage(tab),
+    navigator: { language: "de" },
+    document: { documentElement: { dataset: {} }, currentScript: { dataset: { ask } } },
+    fetch: async (path, options) => {
+      asked.push([path, options.headers?.authorization]);
+      return `answer to ${path}`;
+    },
+  };
+  page.globalThis = page;
+  runInNewContext(SOURCE, page);
+  return { page, asked };
+}
+
+afterEach(() => delete globalThis.voxfleetEarly);
+
+test("what the page names is asked for with the key of the tab", () => {
+  const { asked } = run({ kept: { "voxfleet.apiKey": "old" }, tab: { "voxfleet.apiKey": "new" }, ask: "/ready /api/voices" });
+  assert.deepEqual(asked, [["/ready", "Bearer new"], ["/api/voices", "Bearer new"]]);
+});
+
+test("without a key none is sent, and a page that names nothing asks nothing", () => {
+  assert.deepEqual(run({ ask: "/ready" }).asked, [["/ready", undefined]]);
+  assert.deepEqual(run({}).asked, []);
+});
+
+test("an answer is there for the first who wants it", async () => {
+  globalThis.voxfleetEarly = run({ ask: "/ready" }).page.voxfleetEarly;
+  assert.equal(await takeEarly("/ready"), "answer to /ready");
+  assert.equal(takeEarly("/ready"), undefined);
+  assert.equal(takeEarly("/api/config"), undefined);
+});
+
+test("the theme and the language are there before the first paint", () => {
+  const { page } = run({ kept: { "voxfleet.theme": "dark", "voxfleet.language": "zh" } });
+  assert.equal(page.document.documentElement.dataset.theme, "dark");
+  assert.equal(page.document.documentElement.lang, "zh-CN");
+});
