@@ -73,8 +73,10 @@ side_by_side=(
 )
 
 # A test of processes or a browser may fail on a busy computer: it is tried once more, and named at the end. One that
-# fails twice has failed.
-again=(--reruns 1 -rR)
+# fails twice has failed. What took longest is said, too.
+told=(--reruns 1 -rR --durations=25)
+# Tests of processes wait more than they compute.
+waiting=$(((OMP_NUM_THREADS * 3 + 1) / 2))
 
 if [ $# -eq 0 ]; then
     check "tools for the pages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix tests/pages
@@ -83,11 +85,9 @@ if [ $# -eq 0 ]; then
         nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &
     fi
     check "pytest, side by side" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical "${again[@]}" "${side_by_side[@]}"
+        .venv/bin/python -m pytest -q -n logical "${told[@]}" "${side_by_side[@]}"
     check "pytest, file by file" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical --dist loadfile "${again[@]}" --ignore=tests/clients \
-        "${side_by_side[@]/#/--ignore=}"
-    check "pytest, SDKs of other services" env OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/clients
+        .venv/bin/python -m pytest -q -n "$waiting" --dist loadfile "${told[@]}" "${side_by_side[@]/#/--ignore=}"
     check "node" node --test tests/frontend/
 else
     check "pytest" .venv/bin/python -m pytest -q "$@"
