@@ -10,64 +10,32 @@ With block size 4 and the prompts
 B takes A's first two blocks and computes two positions. The last token is never taken from the cache, since
 computing it is what yields the next token: for [1 2 3 4][5 6 7 8] only the first block is.
 
-A hash is only the way to find a candidate. What decides is equality of the tokens along the whole chain, so a
-collision costs a comparison and never returns another prompt's keys and values.
+A sequence that gives up its blocks and will go on is remembered to the last position it has computed, within
+a block, too; `Sequence.kept` names what it expects back. Where there is a second tier
+(`engine.kv_cache.host_tier`), blocks that are handed out again go there first, and what is not on the device
+is looked for there. Such blocks are on their way for a while: their sequence has its block table, and nobody
+may compute it or share these blocks until `arrived` says so.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-import xxhash
+from typing import NamedTuple
 
 from engine.errors import EngineError
-from engine.sequence import Sequence
+from engine.kv_cache.figures import CacheFigures
+from engine.kv_cache.host_tier import HostTier
+from engine.kv_cache.invariants import Block, check_blocks, check_sequence
+from engine.kv_cache.prefix import Prefix
+from engine.sequence import Arrival, Sequence
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prefix:
-    """All tokens up to the end of one full block, as a chain; the root stands for the salt."""
+class _Found(NamedTuple):
+    """A prefix in a block of the device; None: it lies on the host."""
 
-    parent: Prefix | None
-    tokens: tuple[int | bytes, ...]
-    digest: bytes
-
-    @classmethod
-    def extend(cls, parent: Prefix | None, tokens: Iterable[int | bytes]) -> Prefix:
-        """The prefix that continues `parent` with one block of `tokens`."""
-        tokens = tuple(tokens)
-        return cls(parent, tokens, digest_of(b"" if parent is None else parent.digest, tokens))
-
-    def same_as(self, other: Prefix) -> bool:
-        """Whether both stand for the same salt and tokens, compared from the end up to a shared ancestor."""
-        mine: Prefix | None = self
-        theirs: Prefix | None = other
-        while mine is not theirs:
-            if mine is None or theirs is None or mine.tokens != theirs.tokens:
-                return False
-            mine, theirs = mine.parent, theirs.parent
-        return True
-
-
-def digest_of(parent: bytes, tokens: tuple[int | bytes, ...]) -> bytes:
-    """128-bit hash of one block after `parent`; the encoding keeps 12, [1, 2] and b"12" apart."""
-    try:
-        encoded = b"q" + array("q", tokens).tobytes()
-    except (TypeError, OverflowError):  # there are bytes among them
-        parts = [b"b%d:%b" % (len(t), t) if isinstance(t, bytes) else b"i%d;" % t for t in tokens]
-        encoded = b"".join(parts)
-    return xxhash.xxh3_128_digest(parent + encoded)
-
-
-@dataclass(slots=True)
-class Block:
-    """`ref_count` block tables name this block; `prefix` is set once it is full and computed."""
-
-    ref_count: int = 0
-    prefix: Prefix | None = None
+    prefix: Prefix
+    block: int | None
 
 
 class BlockManager:
@@ -76,13 +44,23 @@ class BlockManager:
     Args:
         num_blocks: blocks of the cache, numbered from 0.
         block_size: positions per block.
-        enable_prefix_caching: False never shares.
+        enable_prefix_caching: False never shares, and remembers nothing.
+        host: where blocks go that are forgotten here.
     """
 
-    def __init__(self, num_blocks: int, block_size: int, enable_prefix_caching: bool = True) -> None:
+    def __init__(
+        self,
+        num_blocks: int,
+        block_size: int,
+        enable_prefix_caching: bool = True,
+        host: HostTier | None = None,
+        figures: CacheFigures | None = None,
+    ) -> None:
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.enable_prefix_caching = enable_prefix_caching
+        self.figures = figures or CacheFigures()
+        self._host = host
         self._blocks = [Block() for _ in range(num_blocks)]
         # Taken from the front: never cached or no longer valid first, then the least recently freed.
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))
@@ -101,7 +79,8 @@ class BlockManager:
     def allocate(self, sequence: Sequence, reserve: int = 0) -> bool:
         """Gives a sequence without blocks all those its tokens need, cached ones where they match.
 
-        Sets `num_cached_tokens` and `num_computed_tokens` to the positions found in the cache.
+        Sets `num_cached_tokens` and `num_computed_tokens` to the positions found in the cache; it may be
+        computed once `arrived` says so.
 
         Args:
             reserve: blocks that have to be left over.
@@ -110,17 +89,73 @@ class BlockManager:
         """
         if sequence.block_table:
             raise EngineError(f"{sequence.request_id} already has blocks")
-        matched = self._match(sequence)
-        num_fresh = self.blocks_for(len(sequence)) - len(matched)
-        num_revived = sum(self._blocks[index].ref_count == 0 for index in matched)
+        found = self._match(sequence)
+        here = [block for _, block in found if block is not None]
+        num_fresh = self.blocks_for(len(sequence)) - len(here)
+        num_revived = sum(self._blocks[block].ref_count == 0 for block in here)
         if num_fresh + num_revived + reserve > len(self._free):
             return False
-        for index in matched:
-            self._free.pop(index, None)
-            self._blocks[index].ref_count += 1
-        sequence.block_table = matched + [self._take() for _ in range(num_fresh)]
-        sequence.num_cached_tokens = sequence.num_computed_tokens = len(matched) * self.block_size
+        self._give(sequence, found, num_fresh)
         return True
+
+    def _give(self, sequence: Sequence, found: list[_Found], num_fresh: int) -> None:
+        for prefix, block in found:
+            if block is not None:
+                self._share(block, returns=bool(sequence.kept))
+                if len(prefix.tokens) < self.block_size:  # its owner goes on writing there
+                    self._forget(block)
+        missing = [prefix for prefix, block in found if block is None]
+        if self._host is not None:
+            self._host.expect(missing)  # or making room could push out what is about to be brought
+        fresh = [self._take() for _ in range(num_fresh)]
+        incoming, unused = list(zip(missing, fresh, strict=False)), iter(fresh)
+        sequence.block_table = [next(unused) if block is None else block for _, block in found]
+        sequence.block_table += unused
+        positions = sum(len(prefix.tokens) for prefix, _ in found)
+        sequence.num_cached_tokens = sequence.num_computed_tokens = positions
+        self._count(sequence, missing)
+        if self._host is not None and incoming:
+            sequence.arrival = Arrival(self._host.bring(incoming, bool(sequence.kept)), incoming)
+        if self._host is not None:
+            self._host.release(missing, self.block_size)
+        self.arrived(sequence)
+
+    def _share(self, block: int, returns: bool) -> None:
+        self._free.pop(block, None)
+        self._blocks[block].ref_count += 1
+        self._blocks[block].reused |= not returns
+
+    def _count(self, sequence: Sequence, missing: list[Prefix]) -> None:
+        brought = sum(len(prefix.tokens) for prefix in missing)
+        self.figures.host_positions += brought
+        self.figures.device_positions += sequence.num_cached_tokens - brought
+        self.figures.computed_positions += len(sequence) - sequence.num_cached_tokens
+
+    def arrived(self, sequence: Sequence, wait: bool = False) -> bool:
+        """Whether all that `allocate` found for a sequence is on the device; wait: until it is."""
+        arrival = sequence.arrival
+        if arrival is not None:
+            if wait:
+                arrival.transfer.wait()
+            elif not arrival.transfer.done():
+                return False
+            sequence.arrival = None
+            for prefix, block in arrival.blocks:
+                if len(prefix.tokens) == self.block_size:
+                    self._register(block, prefix)
+        self._release(sequence)
+        return True
+
+    def _release(self, sequence: Sequence) -> None:
+        """A sequence expects nothing back any more."""
+        if self._host is not None and sequence.kept:
+            self._host.release(sequence.kept, self.block_size)
+        sequence.kept = []
+
+    def flush(self) -> None:
+        """Sends to the host what was forgotten; before anything is computed in these blocks."""
+        if self._host is not None:
+            self._host.flush()
 
     def covers(self, sequence: Sequence, more: int = 0) -> bool:
         """Whether a sequence has the blocks for all of its tokens, and so many more."""
@@ -160,15 +195,27 @@ class BlockManager:
         for number in range(first, end):
             prefix = self._prefix_of(sequence, number)
             index = sequence.block_table[number]
-            self._blocks[index].prefix = prefix
-            self._cached.setdefault(prefix.digest, {})[index] = None
+            self._register(index, prefix)
+            self._blocks[index].reused |= (number + 1) * self.block_size <= sequence.num_lasting_tokens
 
-    def free(self, sequence: Sequence, reusable: bool = True) -> None:
+    def _register(self, index: int, prefix: Prefix) -> None:
+        self._blocks[index].prefix = prefix
+        self._cached.setdefault(prefix.digest, {})[index] = None
+
+    def free(self, sequence: Sequence, reusable: bool = True, returns: bool = False) -> None:
         """Takes all blocks back; computed contents stay reusable until their block is handed out again.
 
         Args:
             reusable: False where they may be wrong; what nobody else uses is then forgotten.
+            returns: the sequence will go on, and wants to find all that it has computed.
         """
+        if sequence.arrival is not None:  # what is on its way is expected still
+            sequence.arrival.transfer.abandon()
+            sequence.arrival = None
+        elif returns and sequence.block_table and self.enable_prefix_caching:
+            self._keep(sequence)
+        if not returns:
+            self._release(sequence)
         # The end of a prefix is of no use without its beginning, so it goes into the queue first.
         for index in reversed(sequence.block_table):
             block = self._blocks[index]
@@ -181,10 +228,25 @@ class BlockManager:
         sequence.block_table = []
         sequence.num_computed_tokens = 0
 
+    def _keep(self, sequence: Sequence) -> None:
+        """Remembers all that is computed, the part of a block included, as what the sequence expects back."""
+        full, rest = divmod(sequence.num_computed_tokens, self.block_size)
+        sequence.kept = [self._prefix_of(sequence, number) for number in range(full)]
+        if rest:
+            parent = sequence.kept[-1] if full else Prefix.root(sequence)
+            tail = Prefix.extend(parent, self._tokens_of(sequence, full)[:rest])
+            self._register(sequence.block_table[full], tail)
+            sequence.kept.append(tail)
+        if self._host is not None:
+            self._host.expect(sequence.kept)
+
     def _take(self) -> int:
         index, _ = self._free.popitem(last=False)
+        block = self._blocks[index]
+        if self._host is not None and block.prefix is not None:
+            self._host.keep(block.prefix, index, block.reused)
         self._forget(index)
-        self._blocks[index].ref_count = 1
+        block.ref_count = 1
         return index
 
     def _forget(self, index: int) -> None:
@@ -195,36 +257,52 @@ class BlockManager:
             del holders[index]
             if not holders:
                 del self._cached[block.prefix.digest]
-            block.prefix = None
+            block.prefix, block.reused = None, False
 
-    def _match(self, sequence: Sequence) -> list[int]:
-        """Blocks that hold the longest cached prefix, the last token excluded."""
-        matched: list[int] = []
+    def _match(self, sequence: Sequence) -> list[_Found]:
+        """The longest cached prefix, the last token excluded; a part of a block for who computed it alone."""
+        found: list[_Found] = []
         if not self.enable_prefix_caching:
-            return matched
+            return found
         for number in range((len(sequence) - 1) // self.block_size):
-            prefix = self._prefix_of(sequence, number)
-            holders = self._cached.get(prefix.digest, ())
-            found = next((index for index in holders if self._holds(index, prefix)), None)
-            if found is None:
+            place = self._find(self._prefix_of(sequence, number))
+            if place is None:
                 break
-            matched.append(found)
-            held = self._blocks[found].prefix
-            if held is not prefix:  # one object for what follows, so that comparing stays short
-                sequence.prefixes[number:] = [held]
-        return matched
+            found.append(place)
+            if place.prefix is not sequence.prefixes[number]:
+                # One object for what follows, so that comparing stays short.
+                sequence.prefixes[number:] = [place.prefix]
+        else:
+            full = len(sequence.kept) - 1
+            if full == len(found) and len(sequence.kept[full].tokens) < self.block_size:
+                tail = self._find(sequence.kept[full])
+                found += [tail] if tail is not None else []
+        return self._worthwhile(found)
+
+    def _find(self, prefix: Prefix) -> _Found | None:
+        for index in self._cached.get(prefix.digest, ()):
+            held = self._blocks[index].prefix
+            if held is not None and held.same_as(prefix):
+                return _Found(held, index)
+        on_host = self._host is not None and self._host.has(prefix)
+        return _Found(prefix, None) if on_host else None
+
+    def _worthwhile(self, found: list[_Found]) -> list[_Found]:
+        """Without what lies on the host, and all behind it, where computing that is faster."""
+        first = next((number for number, place in enumerate(found) if place.block is None), len(found))
+        missing = sum(place.block is None for place in found)
+        positions = sum(len(place.prefix.tokens) for place in found[first:])
+        if self._host is None or not missing or self._host.pays(missing, positions):
+            return found
+        return found[:first]
 
     def _prefix_of(self, sequence: Sequence, number: int) -> Prefix:
         """Of a full block; hashed once, however often a sequence waits or is preempted."""
         known = sequence.prefixes
         while len(known) <= number:
-            parent = known[-1] if known else _root(sequence)
+            parent = known[-1] if known else Prefix.root(sequence)
             known.append(Prefix.extend(parent, self._tokens_of(sequence, len(known))))
         return known[number]
-
-    def _holds(self, index: int, prefix: Prefix) -> bool:
-        held = self._blocks[index].prefix
-        return held is not None and held.same_as(prefix)
 
     def _tokens_of(self, sequence: Sequence, number: int) -> list[int | bytes]:
         return sequence.token_ids[number * self.block_size : (number + 1) * self.block_size]
@@ -236,54 +314,8 @@ class BlockManager:
             EngineError: names the first rule that does not hold.
         """
         sequences = list(sequences)
-        named = Counter(index for sequence in sequences for index in sequence.block_table)
-        for index, block in enumerate(self._blocks):
-            _require(
-                block.ref_count == named[index],
-                f"block {index}: {block.ref_count} references, {named[index]} tables",
-            )
-            _require(
-                (block.ref_count == 0) == (index in self._free), f"block {index} is free and used, or neither"
-            )
-            if block.prefix is not None:
-                _require(
-                    index in self._cached.get(block.prefix.digest, ()),
-                    f"block {index}: hash is not registered",
-                )
-        _require(set(named) <= set(range(self.num_blocks)), "a table names a block that does not exist")
-        for digest, holders in self._cached.items():
-            _require(bool(holders), "a hash without a block")
-            for index in holders:
-                prefix = self._blocks[index].prefix
-                _require(
-                    prefix is not None and prefix.digest == digest,
-                    f"block {index} is registered under another hash",
-                )
+        check_blocks(self._blocks, self._free, self._cached, sequences)
         for sequence in sequences:
-            self._check_sequence(sequence)
-
-    def _check_sequence(self, sequence: Sequence) -> None:
-        table, name = sequence.block_table, sequence.request_id
-        _require(len(set(table)) == len(table), f"{name} names a block twice")
-        _require(len(table) <= self.blocks_for(len(sequence) + 1), f"{name} has blocks without tokens")
-        _require(
-            self.blocks_for(sequence.num_computed_tokens) <= len(table),
-            f"{name}: computed positions without a block",
-        )
-        prefix = _root(sequence)
-        for number, index in enumerate(table):
-            held = self._blocks[index].prefix
-            full = (number + 1) * self.block_size <= sequence.num_computed_tokens
-            _require(full or held is None, f"{name}: block {number} is hashed before it is full and computed")
-            if held is not None:
-                prefix = Prefix.extend(prefix, self._tokens_of(sequence, number))
-                _require(held.same_as(prefix), f"{name}: block {number} is hashed as something else")
-
-
-def _root(sequence: Sequence) -> Prefix:
-    return Prefix.extend(None, (sequence.salt,))
-
-
-def _require(holds: bool, rule: str) -> None:
-    if not holds:
-        raise EngineError(f"KV block invariant broken: {rule}")
+            check_sequence(sequence, self._blocks, self.block_size)
+        if self._host is not None:
+            self._host.check_invariants(prefix for sequence in sequences for prefix in sequence.kept)

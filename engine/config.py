@@ -9,6 +9,9 @@ may use the whole 2048.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
+
+BringBack = Literal["auto", "always"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class EngineConfig:
         enable_prefix_caching: share blocks between sequences with the same beginning.
         look_ahead: what decodes has the block of its next token before the step that yields it, as long as
             blocks are free, so that a runner can begin the step after it.
+        bring_back: what lies in the second tier of the cache, where the runner has one: "always", or "auto",
+            where copying is faster than computing, by the measured pace of both.
 
     Raises:
         ValueError: a limit below 1 (a time of 0), or fewer batched tokens than sequences (some stream would
@@ -49,6 +54,7 @@ class EngineConfig:
     max_decodes: int | None = None
     max_step_seconds: float | None = None
     look_ahead: bool = False
+    bring_back: BringBack = "auto"
 
     def __post_init__(self) -> None:
         for name in (
@@ -65,6 +71,10 @@ class EngineConfig:
             raise ValueError(f"max_decodes must be at least 1, got {self.max_decodes}")
         if self.max_step_seconds is not None and not self.max_step_seconds > 0:
             raise ValueError(f"max_step_seconds must be above 0, got {self.max_step_seconds}")
+        if self.bring_back not in get_args(BringBack):
+            raise ValueError(
+                f"bring_back must be one of {', '.join(get_args(BringBack))}, got {self.bring_back!r}"
+            )
         if self.max_num_batched_tokens < self.max_num_seqs:
             raise ValueError(
                 f"max_num_batched_tokens {self.max_num_batched_tokens} is below max_num_seqs "

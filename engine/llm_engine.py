@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from engine.config import EngineConfig
 from engine.errors import EngineError
+from engine.kv_cache.figures import CacheFigures
 from engine.model_runner import ModelRunner, StepResult
 from engine.scheduler import ScheduledSequence, Scheduler
 from engine.sequence import Sequence
@@ -64,9 +65,14 @@ class LLMEngine:
                 )
         self.runner = runner
         self.config = config
-        self.scheduler = Scheduler(config, clock)
+        self.scheduler = Scheduler(config, clock, runner.host_memory)
         self._clock = clock
         self.step_count = 0
+
+    @property
+    def cache_figures(self) -> CacheFigures:
+        """What the KV cache was good for; any thread may read."""
+        return self.scheduler.figures
 
     def add(self, sequence: Sequence) -> None:
         """Queues a sequence for the next step.

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import torch
 
+from engine.kv_cache.figures import CacheFigures
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
 from engine.threads import StepThreads
@@ -32,6 +33,11 @@ class ModelEngine(ABC, Generic[Request, Output]):
     @abstractmethod
     def _output(self, output: SequenceOutput) -> Output:
         """What a step did for a sequence, in the words of the family."""
+
+    @property
+    def cache_figures(self) -> CacheFigures:
+        """What the KV cache was good for; any thread may read."""
+        return self._llm.cache_figures
 
     def add(self, prepared: Sequence) -> None:
         self._llm.add(prepared)

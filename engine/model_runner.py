@@ -11,6 +11,7 @@ from collections.abc import Sequence as Rows
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from engine.kv_cache.host_tier import BlockStore
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 
@@ -33,11 +34,15 @@ class StepResult:
 
 
 class ModelRunner(Protocol):
-    """A model on its device, with a paged cache of `num_blocks` blocks of `block_size` positions."""
+    """A model on its device, with a paged cache of `num_blocks` blocks of `block_size` positions.
+
+    host_memory: for blocks that are not on the device; None where there is none.
+    """
 
     num_blocks: int
     block_size: int
     max_model_len: int
+    host_memory: BlockStore | None
 
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Computes the scheduled positions through the block tables.

@@ -9,12 +9,16 @@ may hold (`max_decodes`, `max_step_seconds`): then those whose listeners are abo
 `engine.playback`.
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
-the front of the queue; admitted again, it computes its prompt and what it had generated once more. A request
-is refused at `add` when it could not even run alone, so the oldest sequence always makes progress.
+the front of the queue; admitted again, it takes what is left of them, or lies on the host, and computes the
+rest once more. A request is refused at `add` when it could not even run alone, so the oldest sequence always
+makes progress.
 
 A paused sequence is in no batch. It keeps its blocks until somebody else needs them, to go on or to be
 admitted; paused ones give way before running ones, the longest paused first. With its blocks it resumes at
 once, without them as a preempted sequence does.
+
+Who was admitted while some of its blocks are on their way from the host runs, but is in no batch until they
+are there; the others do not wait for it.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from typing import NamedTuple
 from engine.block_manager import BlockManager
 from engine.config import EngineConfig
 from engine.errors import RequestError
+from engine.kv_cache.figures import CacheFigures
+from engine.kv_cache.host_tier import BlockStore, HostTier
 from engine.playback import (
     lead_seconds,
     most_urgent,
@@ -60,14 +66,28 @@ class Scheduler:
     """The queue, the running set, and the rule that moves sequences between them.
 
     Args:
-        clock: seconds, from any origin; it decides only which decodes go first when not all fit.
+        clock: seconds, from any origin; it decides which decodes go first when not all fit, and whether
+            blocks are brought back from the host.
+        host: memory for a second tier of the cache.
     """
 
-    def __init__(self, config: EngineConfig, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        clock: Callable[[], float] = time.monotonic,
+        host: BlockStore | None = None,
+    ) -> None:
         self.config = config
         self._clock = clock
         self._pace = StepPace()
-        self.block_manager = BlockManager(config.num_blocks, config.block_size, config.enable_prefix_caching)
+        self.figures = CacheFigures(block_bytes=0 if host is None else host.block_bytes)
+        tier = None
+        if host is not None and config.enable_prefix_caching:
+            always = config.bring_back == "always"
+            tier = HostTier(host, self.figures, self._pace.prompts.seconds_for, always)
+        self.block_manager = BlockManager(
+            config.num_blocks, config.block_size, config.enable_prefix_caching, tier, self.figures
+        )
         self._waiting: OrderedDict[str, Sequence] = OrderedDict()
         self._running: dict[str, Sequence] = {}
         self._paused: dict[str, Sequence] = {}
@@ -118,8 +138,7 @@ class Scheduler:
         self._waiting.pop(sequence.request_id, None)
         self._running.pop(sequence.request_id, None)
         self._paused.pop(sequence.request_id, None)
-        if sequence.block_table:
-            self.block_manager.free(sequence, reusable)
+        self.block_manager.free(sequence, reusable)
         sequence.status = SequenceStatus.FINISHED
 
     def pause(self, sequence: Sequence) -> None:
@@ -163,6 +182,16 @@ class Scheduler:
 
     def schedule(self) -> list[ScheduledSequence]:
         """The batch of the next step; empty only when nothing is waiting or running."""
+        batch = self._next_batch()
+        if not batch and (arriving := [s for s in self._running.values() if s.arrival is not None]):
+            began = self._clock()
+            self.block_manager.arrived(arriving[0], wait=True)
+            self.figures.stall_seconds += self._clock() - began
+            batch = self._next_batch()
+        self.block_manager.flush()
+        return batch
+
+    def _next_batch(self) -> list[ScheduledSequence]:
         batch = list(self._schedule_decodes())
         if self._waiting or len(batch) < len(self._running):
             batch.extend(self._prefills_beside(batch))
@@ -195,7 +224,10 @@ class Scheduler:
                 self.block_manager.look_ahead(sequence)
 
     def _schedule_decodes(self) -> Iterator[ScheduledSequence]:
-        decodes = [sequence for sequence in self.running if sequence.num_uncomputed_tokens == 1]
+        decodes = [
+            sequence for sequence in self.running
+            if sequence.num_uncomputed_tokens == 1 and self.block_manager.arrived(sequence)
+        ]  # fmt: skip
         limit, served = self._max_decodes(decodes), set[Sequence]()
         while decodes and len(served) < limit:
             chosen, now = decodes, self._clock()
@@ -244,8 +276,7 @@ class Scheduler:
 
     def _queue_in_front(self, sequence: Sequence) -> None:
         """Without blocks, since waiting sequences have none."""
-        if sequence.block_table:
-            self.block_manager.free(sequence)
+        self.block_manager.free(sequence, returns=True)
         sequence.status = SequenceStatus.WAITING
         self._waiting[sequence.request_id] = sequence
         self._waiting.move_to_end(sequence.request_id, last=False)
@@ -255,17 +286,19 @@ class Scheduler:
         holder = next((sequence for sequence in self._paused.values() if sequence.block_table), None)
         if holder is None:
             return False
-        self.block_manager.free(holder)
+        self.block_manager.free(holder, returns=True)
         self.num_preemptions += 1
         return True
 
     def _schedule_prefills(self, budget: int, alone: bool) -> Iterator[ScheduledSequence]:
         for sequence in self.running:
-            if budget and sequence.num_uncomputed_tokens > 1:
+            if budget and sequence.num_uncomputed_tokens > 1 and self.block_manager.arrived(sequence):
                 scheduled = _chunk(sequence, budget, alone)
                 budget -= scheduled.count
                 yield scheduled
         while budget and (sequence := self._admit()) is not None:
+            if sequence.arrival is not None:
+                continue
             scheduled = _chunk(sequence, budget, alone)
             budget -= scheduled.count
             yield scheduled

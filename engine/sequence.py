@@ -13,7 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from engine.kv_cache.host_tier import Transfer
+    from engine.kv_cache.prefix import Prefix
 
 
 class SequenceStatus(Enum):
@@ -21,6 +25,13 @@ class SequenceStatus(Enum):
     RUNNING = "running"
     PAUSED = "paused"
     FINISHED = "finished"
+
+
+class Arrival(NamedTuple):
+    """Blocks of a sequence that are on their way to the device, and what they will hold."""
+
+    transfer: Transfer
+    blocks: list[tuple[Prefix, int]]
 
 
 @dataclass(eq=False)
@@ -44,6 +55,11 @@ class Sequence:
         num_cached_tokens: how many of those the latest admission took from the prefix cache.
         prefixes: of its first full blocks, as far as the block manager has asked for them; tokens that are
             there never change.
+        num_lasting_tokens: the first so many will be asked for again, as those of a voice are; the cache
+            keeps them for longer.
+        kept: what it had computed when it gave up its blocks, the part of a block included; the cache keeps
+            that for it as long as it can.
+        arrival: blocks on their way from the host; it is in no batch until they are there.
         stopped: the model said so, or a limit was reached; no further step runs.
         finish_reason: why it ended, None while it lives.
         arrived_at, served_at, first_token_at: when it was queued, got its latest token (or was queued) and
@@ -64,7 +80,10 @@ class Sequence:
     num_prompt_tokens: int = field(init=False)
     num_computed_tokens: int = 0
     num_cached_tokens: int = 0
-    prefixes: list[Any] = field(default_factory=list, repr=False)
+    prefixes: list[Prefix] = field(default_factory=list, repr=False)
+    num_lasting_tokens: int = 0
+    kept: list[Prefix] = field(default_factory=list, repr=False)
+    arrival: Arrival | None = field(default=None, repr=False)
     status: SequenceStatus = SequenceStatus.WAITING
     stopped: bool = False
     finish_reason: str | None = None

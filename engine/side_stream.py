@@ -68,10 +68,45 @@ class SideStream:
             target.copy_(buffer)
         read.record(self._stream)
 
+    def moment(self) -> Moment:
+        """What was launched here up to now."""
+        return Moment(self._stream)
+
     def borrow(self, tensor: Tensor) -> None:
         """A tensor of the current stream is read here; its memory is not used again before that is done."""
         if self._stream is not None:
             tensor.record_stream(self._stream)
+
+
+class Moment:
+    """A point in the order of a stream; without a stream all is past that was called."""
+
+    def __init__(self, stream: torch.cuda.Stream | None) -> None:
+        self._event = None
+        if stream is not None:
+            self._event = torch.cuda.Event(enable_timing=True)
+            self._event.record(stream)
+            self._device = stream.device
+
+    def past(self) -> bool:
+        """Whether the device is there."""
+        return self._event is None or self._event.query()
+
+    def wait(self) -> None:
+        """Until the device is there."""
+        if self._event is not None:
+            self._event.synchronize()
+
+    def hold_up(self) -> None:
+        """What is launched on the current stream from now on waits for it."""
+        if self._event is not None:
+            torch.cuda.current_stream(self._device).wait_event(self._event)
+
+    def seconds_since(self, earlier: Moment) -> float:
+        """Between two moments that are past, by the device's clock; 0 without a stream."""
+        if self._event is None or earlier._event is None:
+            return 0.0
+        return earlier._event.elapsed_time(self._event) / 1000
 
 
 class HandOver:

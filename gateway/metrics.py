@@ -5,7 +5,7 @@ formats, protocols.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from gateway.disk import Disk
 from gateway.slots.pool import WorkerPool
+from gateway.slots.worker import Worker
 from gateway.version import VERSION
 from worker.protocol import WorkerState
 
@@ -260,7 +261,32 @@ class _PoolCollector:
             for flaw, count in worker.figures.flaws.items():
                 flaws.add_metric([worker.id, flaw], count)
         yield from (up, lost, total, used, failures, flaws)
+        yield from _caches_of(workers)
         yield from _demand_of(self._pool)
+
+
+_OF_CACHES = (
+    ("kv_positions", "Positions of admitted requests, by where their keys and values were.", "tier",
+     {"device": "kv_device_positions", "host": "kv_host_positions", "none": "kv_computed_positions"}),
+    ("kv_bytes", "Keys and values copied to the host and back.", "direction",
+     {"out": "kv_stored_bytes", "back": "kv_brought_bytes"}),
+    ("kv_dropped_blocks", "Blocks for which the host had no room.", "", {"": "kv_dropped_blocks"}),
+    ("kv_stall_seconds", "Time in which an engine waited for blocks and had nothing else to do.", "",
+     {"": "kv_stall_seconds"}),
+)  # fmt: skip
+"""Name, help, label, and the counter of a worker's status for each value of the label."""
+
+
+def _caches_of(workers: Iterable[Worker]) -> Iterator[Metric]:
+    """What workers say of their KV caches."""
+    counters = {worker.id: worker.status.counters for worker in workers if worker.status is not None}
+    for name, help, label, fields in _OF_CACHES:
+        labels = ["worker", *([label] if label else [])]
+        metric = CounterMetricFamily(f"voxfleet_worker_{name}", help, labels=labels)
+        for worker_id, told in counters.items():
+            for value, field in fields.items():
+                metric.add_metric([worker_id, *([value] if label else [])], getattr(told, field))
+        yield metric
 
 
 _OF_MODELS = (

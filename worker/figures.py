@@ -16,6 +16,13 @@ _TOTALS = (
     ("tokens", "Tokens of text that were written."),
     ("errors", "Requests that failed."),
     ("cancelled", "Requests that were given up."),
+    ("kv_device_positions", "Positions that the cache had on the device."),
+    ("kv_host_positions", "Positions that came back from the host."),
+    ("kv_computed_positions", "Positions that neither had."),
+    ("kv_stored_bytes", "Keys and values copied to the host."),
+    ("kv_brought_bytes", "Keys and values copied back."),
+    ("kv_dropped_blocks", "Blocks for which the host had no room."),
+    ("kv_stall_seconds", "Time in which blocks on their way were waited for."),
 )
 
 

@@ -181,12 +181,21 @@ class Worker:
             uptime_seconds=time.monotonic() - self._started_at,
             memory_bytes=resident_memory_bytes(),
             device_memory_bytes=None if serving is None else device_memory_bytes(str(device)),
-            counters=self.counters,
+            counters=self._counters_now(),
             supervised=self.settings.supervised,
             traced=self.tracing.on,
             loading=self._loading if state is WorkerState.LOADING else None,
             error=self.error,
         )
+
+    def _counters_now(self) -> Counters:
+        """With those of the engine's cache, which an engine without one does not have."""
+        figures = getattr(None if self._serving is None else self._serving.engine, "cache_figures", None)
+        if figures is None:
+            return self.counters
+        names = [name for name in Counters.model_fields if name.startswith("kv_")]
+        cache = {name: getattr(figures, name.removeprefix("kv_")) for name in names}
+        return self.counters.model_copy(update=cache)
 
     def serving(self) -> Serving:
         """The engine, when new work is taken. Raises WorkerError: loading, draining or failed."""

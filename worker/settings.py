@@ -31,6 +31,9 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 
+KV_HOST_SHARE = 0.25
+"""Of the available memory, for the second tier of the KV cache of all workers of a machine."""
+
 
 class SettingsError(ValueError):
     """A setting that cannot be used; the message names it and quotes no value."""
@@ -76,6 +79,12 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """
     kv_blocks: Count | None = None
     """Blocks of the KV cache. None: for all slots, as far as memory allows."""
+    kv_host_gib: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = 0.0
+    """GiB of the host's memory for blocks that the device forgets, so that paused and preempted requests and
+    voices come back without being computed again. auto: beside a GPU, what is worth it and available.
+    """
+    kv_bring_back: Literal["auto", "always"] = "auto"
+    """When they come back: auto, where copying is faster than computing."""
     block_size: Count | None = None
     """Positions in a block of the KV cache. None: 16."""
     attention: Literal["auto", "sdpa", "triton", "flash", "torch_varlen"] = "auto"
@@ -179,14 +188,21 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
             "max_prefill_tokens", "max_decodes", "max_step_seconds", "cpu_weights",
         )  # fmt: skip
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return {**chosen, "attention_backend": self.attention}
+        return {**chosen, **self._second_tier(), "attention_backend": self.attention}
 
     def text_options(self) -> dict[str, Any]:
         """Those of `models.llm.engine.TextOptions` that were chosen."""
         names = ("max_model_len", "kv_blocks", "block_size", "max_num_batched_tokens", "cpu_weights")
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
-        memory = self.gpu_memory_utilization
-        return {**chosen, "attention_backend": self.attention, "gpu_memory_utilization": memory}
+        chosen |= {"attention_backend": self.attention, "gpu_memory_utilization": self.gpu_memory_utilization}
+        return {**chosen, **self._second_tier()}
+
+    def _second_tier(self) -> dict[str, Any]:
+        """Of the KV cache, in both kinds of options; workers of a machine share what is available."""
+        if self.kv_host_gib == "auto":
+            share = KV_HOST_SHARE / self.workers_on_machine
+            return {"kv_host_gib": None, "kv_host_share": share, "kv_bring_back": self.kv_bring_back}
+        return {"kv_host_gib": self.kv_host_gib, "kv_bring_back": self.kv_bring_back}
 
     @model_validator(mode="after")
     def _open_network_needs_a_secret(self) -> Self:

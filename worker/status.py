@@ -142,6 +142,20 @@ class Counters(BaseModel):
     tokens: Count = 0
     errors: Count = 0
     cancelled: Count = 0
+    kv_device_positions: Count = 0
+    """Positions of requests that the cache had on the device when they were let in, or let in again."""
+    kv_host_positions: Count = 0
+    """Those that came back from the host."""
+    kv_computed_positions: Count = 0
+    """Those that were computed."""
+    kv_stored_bytes: Count = 0
+    """Copied to the host."""
+    kv_brought_bytes: Count = 0
+    """Copied back."""
+    kv_dropped_blocks: Count = 0
+    """For which the host had no room."""
+    kv_stall_seconds: Seconds = 0.0
+    """In which there was nothing to compute but blocks were on their way."""
 
 
 class LoadingProgress(BaseModel):

@@ -5,11 +5,15 @@ activations and the pool of recorded steps, and of the rest the cache takes a sh
 
     wanted 28672 blocks of 0.5625 MiB, free 100 GiB, reserve 10 GiB -> 28672
     wanted 28672 blocks of 0.5625 MiB, free  16 GiB, reserve 10 GiB -> 10376
+
+How large its second tier is on the host, `host_slots` tells: what was asked for, or a share of what is free.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+from pathlib import Path
 
 import torch
 
@@ -20,6 +24,9 @@ logger = logging.getLogger(__name__)
 GIB = 1 << 30
 FREE_SHARE = 0.95
 """Of the free memory less the reserve; the rest is for what the allocator cannot use."""
+HOST_SHARE, HOST_TIMES = 0.25, 4
+"""Of the host's available memory, and of the device's part of the cache: the second tier takes no more when
+nobody says how much."""
 
 
 def budget_bytes(free_bytes: int, reserve: int) -> int:
@@ -66,3 +73,50 @@ def blocks_on_device(
         blocks, blocks * block_bytes / GIB, free_bytes / GIB, wanted,
     )  # fmt: skip
     return blocks
+
+
+def host_slots(
+    gib: float | None,
+    block_bytes: int,
+    device_blocks: int,
+    device: torch.device,
+    share: float = HOST_SHARE,
+) -> int:
+    """Blocks of the second tier, in `gib` GiB; None: as many as are worth it beside `device_blocks` on a GPU.
+
+    share: of the available memory, where nobody says how much. On other devices the first tier lies in the
+    same memory already, and None is 0. Raises EngineError when there is less memory than was asked for.
+    """
+    available = available_bytes()
+    if gib is None:
+        if device.type != "cuda":
+            return 0
+        wanted = HOST_TIMES * device_blocks * block_bytes
+        return int(min(wanted, share * available)) // block_bytes
+    wanted = int(gib * GIB)
+    if wanted > available:
+        raise EngineError(
+            f"kv_host_gib is {gib:g}, and {available / GIB:.2f} GiB of the host's memory are available"
+        )
+    return wanted // block_bytes
+
+
+def available_bytes(root: Path = Path("/")) -> int:
+    """What this process can get of the host's memory, by the system and by its control group."""
+    limits = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for line in _read(root / "proc/meminfo").splitlines():
+        name, _, size = line.partition(":")
+        if name == "MemAvailable":
+            limits = [int(size.split()[0]) * 1024]
+    group = root / "sys/fs/cgroup"
+    most, used = _read(group / "memory.max").strip(), _read(group / "memory.current").strip()
+    if most.isdigit() and used.isdigit():
+        limits.append(max(0, int(most) - int(used)))
+    return min(limits)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:  # not there on every system
+        return ""

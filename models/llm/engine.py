@@ -20,7 +20,7 @@ from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
 from models.llm.checkpoint import TextCheckpoint
-from models.llm.kv_sizing import default_blocks
+from models.llm.kv_sizing import default_blocks, second_tier_slots
 from models.llm.logits import AnswerLogits
 from models.llm.options import TextOptions
 from models.llm.runner import TextRunner
@@ -94,6 +94,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             num_blocks=blocks,
             block_size=options.block_size,
             max_model_len=self.max_model_len,
+            host_slots=second_tier_slots(checkpoint, options, blocks),
             attention_backend=options.attention_backend,
         )
         engine_config = EngineConfig(
@@ -104,6 +105,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             max_num_batched_tokens=max(options.max_num_batched_tokens, options.max_num_seqs),
             max_prefill_tokens=options.max_prefill_tokens,
             enable_prefix_caching=options.enable_prefix_caching,
+            bring_back=options.kv_bring_back,
             look_ahead=wants_programs,
         )
         super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, options.threads))

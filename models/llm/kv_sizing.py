@@ -6,7 +6,7 @@ Wanted is room for `max_num_seqs` sequences of full length; what fits of that `e
 from __future__ import annotations
 
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
-from engine.kv_cache.sizing import GIB, blocks_on_device
+from engine.kv_cache.sizing import GIB, blocks_on_device, host_slots
 from models.llm.checkpoint import TextCheckpoint
 from models.llm.options import TextOptions
 
@@ -30,17 +30,28 @@ def reserve_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
     return FIXED_RESERVE_BYTES + logits + rows * checkpoint.dtype.itemsize
 
 
+def _block_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
+    """Of one block, all layers together."""
+    config = checkpoint.config
+    heads, width = config.num_key_value_heads, config.head_dim
+    return bytes_per_block(config.num_hidden_layers, options.block_size, heads, width, checkpoint.dtype)
+
+
 def default_blocks(checkpoint: TextCheckpoint, options: TextOptions, max_model_len: int) -> int:
     """Blocks for an engine whose weights are loaded already. Raises EngineError."""
-    config, size = checkpoint.config, options.block_size
+    size = options.block_size
     return blocks_on_device(
         blocks_for_sequences(options.max_num_seqs, max_model_len, size),
         blocks_for_sequences(1, options.max_model_len or size, size),
-        bytes_per_block(
-            config.num_hidden_layers, size, config.num_key_value_heads, config.head_dim, checkpoint.dtype
-        ),
+        _block_bytes(checkpoint, options),
         reserve_bytes(checkpoint, options),
         checkpoint.device,
         share=options.gpu_memory_utilization,
         host_bytes=CPU_CACHE_BYTES,
     )
+
+
+def second_tier_slots(checkpoint: TextCheckpoint, options: TextOptions, num_blocks: int) -> int:
+    """Blocks on the host, beside so many on the device. Raises EngineError."""
+    size, share = _block_bytes(checkpoint, options), options.kv_host_share
+    return host_slots(options.kv_host_gib, size, num_blocks, checkpoint.device, share)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.config import BringBack
+from engine.kv_cache.sizing import HOST_SHARE
+
 
 @dataclass(frozen=True)
 class TextOptions:
     """Sizes of one engine. max_model_len: None takes the model's, or less where there is room for less.
 
     kv_blocks: None takes as many as there is room for, up to `max_num_seqs` sequences of full length.
+    kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
+    `kv_host_share` of what is available. kv_bring_back: see `engine.config.EngineConfig`.
     max_prefill_tokens: of a step that also decodes. gpu_memory_utilization: share of a GPU's memory that may
     be used in all. graphs: "auto" records steps as CUDA graphs where there is CUDA, "off" never does,
     "static" runs the same programs unrecorded, on any device with Triton. threads: of a CPU; None takes
@@ -21,6 +26,9 @@ class TextOptions:
     max_model_len: int | None = None
     block_size: int = 64
     kv_blocks: int | None = None
+    kv_host_gib: float | None = 0.0
+    kv_host_share: float = HOST_SHARE
+    kv_bring_back: BringBack = "auto"
     max_num_batched_tokens: int = 16384
     max_prefill_tokens: int = 2048
     gpu_memory_utilization: float = 0.9

@@ -20,6 +20,7 @@ from torch import Tensor
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device
+from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -50,6 +51,7 @@ class TextRunner:
         num_blocks: int,
         block_size: int,
         max_model_len: int,
+        host_slots: int = 0,
         attention_backend: str = "auto",
     ) -> None:
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
@@ -68,6 +70,7 @@ class TextRunner:
             dtype,
             device,
         )
+        self.host_memory = HostMemory(self._pool, host_slots) if host_slots else None
         self._programs: ProgramRunner | None = None
 
     @torch.inference_mode()

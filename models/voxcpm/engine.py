@@ -51,7 +51,7 @@ from models.voxcpm.checkpoint import (
     resolve_model,
 )
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.kv_sizing import default_blocks
+from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import EngineOptions, OptionsError
 from models.voxcpm.programs.step_programs import ProgramPlan
@@ -111,6 +111,9 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             block_size=self.options.block_size,
             max_num_seqs=self.options.max_num_seqs,
             max_model_len=self.max_model_len,
+            host_slots=second_tier_slots(
+                self.config, self.options, num_blocks, checkpoint.device, checkpoint.dtype
+            ),
             attention_backend=self.options.attention_backend,
             noise=noise,
             threads=None if self._wants_programs else threads,
@@ -126,6 +129,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             num_blocks=num_blocks,
             max_model_len=self.max_model_len,
             enable_prefix_caching=self.options.enable_prefix_caching,
+            bring_back=self.options.kv_bring_back,
             look_ahead=self._wants_programs or checkpoint.device.type == "cpu",
         )
         super().__init__(LLMEngine(self._runner, engine_config), threads)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
-from engine.kv_cache.sizing import GIB, blocks_on_device
+from engine.kv_cache.sizing import GIB, blocks_on_device, host_slots
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.options import EngineOptions
 
@@ -33,6 +33,13 @@ def reserve_bytes(options: EngineOptions) -> int:
     return FIXED_RESERVE_BYTES + options.max_num_seqs * RESERVE_BYTES_PER_SEQUENCE
 
 
+def _block_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype) -> int:
+    """Of one block, all layers together."""
+    lm = config.lm_config
+    layers = lm.num_hidden_layers + config.residual_lm_num_layers
+    return bytes_per_block(layers, options.block_size, lm.num_key_value_heads, lm.head_dim, dtype)
+
+
 def default_blocks(
     config: VoxCPMConfig,
     options: EngineOptions,
@@ -41,12 +48,18 @@ def default_blocks(
     dtype: torch.dtype,
 ) -> int:
     """Blocks for an engine on `device`, whose weights are loaded already. Raises EngineError."""
-    lm = config.lm_config
-    layers = lm.num_hidden_layers + config.residual_lm_num_layers
     return blocks_on_device(
         wanted_blocks(config, options, max_model_len),
         blocks_for_sequences(1, max_model_len, options.block_size),
-        bytes_per_block(layers, options.block_size, lm.num_key_value_heads, lm.head_dim, dtype),
+        _block_bytes(config, options, dtype),
         reserve_bytes(options),
         device,
     )
+
+
+def second_tier_slots(
+    config: VoxCPMConfig, options: EngineOptions, num_blocks: int, device: torch.device, dtype: torch.dtype
+) -> int:
+    """Blocks on the host, beside so many on the device. Raises EngineError."""
+    size = _block_bytes(config, options, dtype)
+    return host_slots(options.kv_host_gib, size, num_blocks, device, options.kv_host_share)

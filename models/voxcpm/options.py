@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from engine.attention.selection import BACKENDS
+from engine.config import BringBack
+from engine.kv_cache.sizing import HOST_SHARE
 from models.voxcpm.generation import MIN_STOP_INDEX
 
 Graphs = Literal["auto", "off", "static"]
@@ -16,7 +18,7 @@ _COUNTS = (
     "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters", "threads",
     "max_adapters",
 )  # fmt: skip
-_SECONDS = ("typical_seconds", "max_step_seconds")
+_ABOVE_ZERO = ("typical_seconds", "max_step_seconds", "kv_host_share")
 
 
 BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
@@ -34,6 +36,8 @@ class EngineOptions:
     kv_blocks: blocks of the KV cache; None sizes it so that `max_num_seqs` sequences of `typical_seconds`
     of speech fit, and at least one of full length; on CUDA no more than fits into the free memory. Fewer
     than a full length takes make every sequence as short as that.
+    kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
+    `kv_host_share` of what is available. kv_bring_back: see `engine.config.EngineConfig`.
     max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
@@ -46,6 +50,9 @@ class EngineOptions:
     max_model_len: int | None = None
     block_size: int = 16
     kv_blocks: int | None = None
+    kv_host_gib: float | None = 0.0
+    kv_host_share: float = HOST_SHARE
+    kv_bring_back: BringBack = "auto"
     typical_seconds: float = 60.0
     max_num_batched_tokens: int | None = None
     max_prefill_tokens: int = 512
@@ -67,10 +74,12 @@ class EngineOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise OptionsError(f"{name} must be at least 1, got {value}")
-        for name in _SECONDS:
+        for name in _ABOVE_ZERO:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise OptionsError(f"{name} must be above 0 and finite, got {value}")
+        if self.kv_host_gib is not None and not 0 <= self.kv_host_gib < math.inf:
+            raise OptionsError(f"kv_host_gib must be 0 or more and finite, got {self.kv_host_gib}")
         if self.graphs not in get_args(Graphs):
             raise OptionsError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")
         if self.attention_backend not in ATTENTION:

@@ -16,6 +16,8 @@ import numpy as np
 from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
 
 KeyStream = list[int | bytes]
+REFERENCE_MARKS = 2
+"""Positions around the patches of a reference."""
 
 
 def build_sequence(

@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device
+from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -69,9 +70,9 @@ class Patch:
 class VoxCPMRunner:
     """The `engine.model_runner.ModelRunner` of VoxCPM.
 
-    num_blocks * block_size positions of KV cache are allocated at once; max_num_seqs bounds the
-    number of waveform streams decoded together. threads: of a CPU; with them the next step begins beside the
-    audio of this one, see `step_ahead.py`.
+    num_blocks * block_size positions of KV cache are allocated at once, and host_slots blocks on the host;
+    max_num_seqs bounds the number of waveform streams decoded together. threads: of a CPU; with them the next
+    step begins beside the audio of this one, see `step_ahead.py`.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class VoxCPMRunner:
         block_size: int,
         max_num_seqs: int,
         max_model_len: int,
+        host_slots: int = 0,
         attention_backend: str = "auto",
         noise: NoiseSource = patch_noise,
         threads: StepThreads | None = None,
@@ -114,6 +116,7 @@ class VoxCPMRunner:
         )
         self._programs: ProgramRunner | None = None
         self._ahead = StepAhead(self._compute, threads, block_size) if threads else None
+        self.host_memory = HostMemory(self._pool, host_slots, self._settle) if host_slots else None
         self.probe: Callable[[torch.device], None] = check_device
         """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
 
@@ -195,6 +198,10 @@ class VoxCPMRunner:
             if self._programs is None:
                 return self._run_freely(batch)
             return self._programs.run(batch, self._run_freely)
+
+    def _settle(self) -> None:
+        if self._ahead is not None:
+            self._ahead.settle()
 
     def check_device(self) -> None:
         """See `engine.model_runner.ModelRunner.check_device`."""

@@ -22,7 +22,7 @@ from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.options import EngineOptions
-from models.voxcpm.prompt import build_sequence
+from models.voxcpm.prompt import REFERENCE_MARKS, build_sequence
 from models.voxcpm.watch import SpeechWatch
 
 VoiceReference = Callable[[str], np.ndarray | None]
@@ -88,6 +88,7 @@ class SequenceBuilder:
             self._salt if adapter is None else self._salt + f"/{adapter.digest}".encode(),
             num_resumed_tokens=request.resume_patches,
             token_seconds=self.config.patch_seconds,
+            num_lasting_tokens=0 if reference is None else len(reference) + REFERENCE_MARKS,
         )
 
     def _state(

@@ -109,6 +109,10 @@ class StepAhead:
             work = self._threads.beside(lambda: self._compute(parts))
             self._under_way = sequences, parts, work
 
+    def settle(self) -> None:
+        """Return once nothing is computed beside the caller; what was is kept."""
+        self._land(())
+
     def release(self, sequence: Sequence) -> None:
         """Nothing more will be asked for this sequence."""
         self._kept.pop(sequence, None)

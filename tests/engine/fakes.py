@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from engine.config import EngineConfig
 from engine.errors import DeviceLostError
+from engine.kv_cache.host_tier import Transfer
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_runner import StepResult
 from engine.scheduler import ScheduledSequence
@@ -57,9 +58,16 @@ class FakeRunner:
     fail: Callable[[Rows[ScheduledSequence]], None] | None = None
     stop_after: dict[str, int] = field(default_factory=dict)
     lost: str | None = None
+    host_slots: int = 0
+    arrives_after: Callable[[], int] = lambda: 0
+    """How often somebody asks for blocks from the host before they are there."""
 
     def __post_init__(self) -> None:
         self.store = [[POISON] * self.block_size for _ in range(self.num_blocks)]
+        self.host_memory = None
+        if self.host_slots:
+            read, write = self.store.__getitem__, self.store.__setitem__
+            self.host_memory = FakeHost(self.host_slots, read, write, self.arrives_after)
         self.batches: list[list[tuple[str, int, int]]] = []
         self.released: list[str] = []
 
@@ -93,6 +101,59 @@ class FakeRunner:
 
     def _write(self, sequence: Sequence, position: int, value: bytes) -> None:
         self.store[sequence.block_table[position // self.block_size]][position % self.block_size] = value
+
+
+class FakeHost:
+    """Slots on the host for blocks that `read` and `write` know by number. What is on its way arrives when it
+    was asked for `arrives_after()` times, or is waited for; until then its blocks hold what nobody may read.
+    """
+
+    block_bytes = 100
+
+    def __init__(
+        self,
+        num_slots: int,
+        read: Callable[[int], list[bytes]],
+        write: Callable[[int, list[bytes]], None],
+        arrives_after: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.num_slots, self.seconds = num_slots, 0.0
+        self._read, self._write, self._arrives_after = read, write, arrives_after
+        self._slots: list[list[bytes]] = [[]] * num_slots
+
+    def store(self, blocks: Rows[int], slots: Rows[int]) -> None:
+        for block, slot in zip(blocks, slots, strict=True):
+            self._slots[slot] = list(self._read(block))
+
+    def load(self, slots: Rows[int], blocks: Rows[int]) -> Transfer:
+        contents = [(block, self._slots[slot]) for slot, block in zip(slots, blocks, strict=True)]
+        for block, content in contents:
+            self._write(block, [POISON] * len(content))
+        return FakeTransfer(contents, self._write, self._arrives_after())
+
+    def seconds_for(self, count: int) -> float:
+        return self.seconds * count
+
+
+@dataclass
+class FakeTransfer:
+    contents: list[tuple[int, list[bytes]]]
+    write: Callable[[int, list[bytes]], None]
+    questions: int
+
+    def done(self) -> bool:
+        self.questions -= 1
+        if self.questions >= 0:
+            return False
+        self.wait()
+        return True
+
+    def wait(self) -> None:
+        for block, content in self.contents:
+            self.write(block, list(content))
+
+    def abandon(self) -> None:
+        self.contents = []
 
 
 def make_engine(runner: FakeRunner | None = None, **limits: object) -> LLMEngine:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine import block_manager as block_manager_module
-from engine.block_manager import BlockManager, digest_of
+from engine.block_manager import BlockManager
 from engine.errors import EngineError
+from engine.kv_cache import prefix as prefix_module
+from engine.kv_cache.prefix import digest_of
 from engine.sequence import Sequence
 
 BLOCK = 4
@@ -141,7 +142,7 @@ def test_the_hash_keeps_different_tokens_apart() -> None:
 
 
 def test_a_hash_collision_never_shares_another_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_manager_module, "digest_of", lambda parent, tokens: b"the same for all")
+    monkeypatch.setattr(prefix_module, "digest_of", lambda parent, tokens: b"the same for all")
     manager = BlockManager(16, BLOCK)
     held = [compute(manager, seq([*prompt, 0], str(i))) for i, prompt in enumerate((A + B, P1 + B, A + C))]
     manager.check_invariants(held)
@@ -295,7 +296,7 @@ def test_a_head_that_waits_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> No
     waiting = seq(A + B + P1 * 6)
     hashed: list[object] = []
     monkeypatch.setattr(
-        block_manager_module,
+        prefix_module,
         "digest_of",
         lambda parent, tokens: hashed.append(tokens) or digest_of(parent, tokens),
     )

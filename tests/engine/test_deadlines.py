@@ -32,6 +32,7 @@ class SimulatedDevice:
     num_blocks: int = 4000
     block_size: int = 16
     max_model_len: int = 1000
+    host_memory: None = None
     now: float = 0.0
     largest_batch: int = 0
     longest_step: float = 0.0

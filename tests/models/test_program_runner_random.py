@@ -25,7 +25,7 @@ from models.voxcpm.programs.language_program import LanguageRow
 from models.voxcpm.programs.patch_program import PatchRow
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.waveform_streams import WaveformStreams
-from tests.engine.fakes import check, digest, make_engine
+from tests.engine.fakes import FakeHost, check, digest, make_engine
 
 NUM_STEPS, SILENCE = 10, b""
 CHUNKS, CHUNK_TOKENS = 2, 6
@@ -75,6 +75,18 @@ class Streams(WaveformStreams):
         self.begin(slot, list(sequence.token_ids[begin:]))
 
 
+def host_of(store: dict[tuple[int, int], bytes], block_size: int, host_slots: int) -> FakeHost | None:
+    """A second tier of a device whose keys and values are in `store`, by block and place in it."""
+
+    def read(block: int) -> list[bytes]:
+        return [store.get((block, place), b"never written") for place in range(block_size)]
+
+    def write(block: int, content: list[bytes]) -> None:
+        store.update({(block, place): value for place, value in enumerate(content)})
+
+    return FakeHost(host_slots, read, write) if host_slots else None
+
+
 def new_patch(values: list[bytes], last: bytes, num_steps: int, seed: int, index: int) -> bytes:
     return digest(values, last, num_steps, seed, index)
 
@@ -88,12 +100,14 @@ class Device:
     streams: Streams
     num_steps: int = NUM_STEPS
     max_model_len: int = 1000
+    host_slots: int = 0
     store: dict[tuple[int, int], bytes] = field(default_factory=dict)
     conditions: list[list[bytes]] = field(default_factory=list)
     """What the rows that the last language program computed can see."""
     served_freely: int = 0
 
     def __post_init__(self) -> None:
+        self.host_memory = host_of(self.store, self.block_size, self.host_slots)
         self.ahead = ProgramRunner(self, self.streams, self.block_size, self.noise, self.result)  # type: ignore
 
     def run(self, batch: list[ScheduledSequence]) -> list[StepResult | None]:
@@ -282,6 +296,7 @@ changes = st.lists(
     max_num_seqs=st.integers(1, 4),
     max_decodes=st.none() | st.integers(1, 2),
     max_prefill_tokens=st.integers(1, 9),
+    host_slots=st.sampled_from([0, 3, 40]),
 )
 def test_any_traffic_gives_each_request_what_it_gets_alone(
     block_size: int,
@@ -291,9 +306,10 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
     max_num_seqs: int,
     max_decodes: int | None,
     max_prefill_tokens: int,
+    host_slots: int,
 ) -> None:
     num_blocks = -(-20 // block_size) + spare_blocks
-    device = Device(num_blocks, block_size, Streams(max_num_seqs))
+    device = Device(num_blocks, block_size, Streams(max_num_seqs), host_slots=host_slots)
     limits = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_seqs + 8}
     limits |= {"max_decodes": max_decodes, "max_prefill_tokens": max_prefill_tokens, "look_ahead": True}
     engine = make_engine(device, **limits)  # type: ignore[arg-type]

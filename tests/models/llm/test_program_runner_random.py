@@ -27,7 +27,7 @@ from models.llm.programs.tables import PREFIX
 from models.llm.sampler import Sampled
 from models.llm.sampling_params import SamplingParams
 from tests.engine.fakes import digest, make_engine
-from tests.models.test_program_runner_random import changes, play
+from tests.models.test_program_runner_random import changes, host_of, play
 
 CHUNKS, CHUNK_TOKENS = 2, 6
 FREELY = SamplingParams(bad_words=(tuple(range(PREFIX + 2)),))
@@ -65,12 +65,14 @@ class Device:
     block_size: int
     tables: Tables
     max_model_len: int = 1000
+    host_slots: int = 0
     store: dict[tuple[int, int], bytes] = field(default_factory=dict)
     hidden_rows: list[Seen] = field(default_factory=list)
     chunks: Any = None
     hidden: Any = None
 
     def __post_init__(self) -> None:
+        self.host_memory = host_of(self.store, self.block_size, self.host_slots)
         self.chunks, self.hidden = Rooms(self), Hidden(self)
         self.ahead = ProgramRunner(self, self.tables, self.block_size, self.compute_ends, self.result)  # type: ignore
 
@@ -227,6 +229,7 @@ requests = st.lists(
     spare_blocks=st.integers(0, 4),
     max_num_seqs=st.integers(1, 4),
     max_prefill_tokens=st.integers(1, 9),
+    host_slots=st.sampled_from([0, 3, 40]),
 )
 def test_any_traffic_gives_each_request_what_it_gets_alone(
     block_size: int,
@@ -235,8 +238,10 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
     spare_blocks: int,
     max_num_seqs: int,
     max_prefill_tokens: int,
+    host_slots: int,
 ) -> None:
-    device = Device(-(-20 // block_size) + spare_blocks, block_size, Tables(max_num_seqs))
+    blocks = -(-20 // block_size) + spare_blocks
+    device = Device(blocks, block_size, Tables(max_num_seqs), host_slots=host_slots)
     limits = {"max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_seqs + 8}
     limits |= {"max_prefill_tokens": max_prefill_tokens, "look_ahead": True}
     engine = make_engine(device, **limits)  # type: ignore[arg-type]
