@@ -65,8 +65,8 @@ class Pauser:
         noise = np.random.default_rng(self.pushers).standard_normal(shape).astype(np.float32)
         self.engine.add_request(
             SpeechRequest(
-                f"pusher {self.pushers}", TEXT, reference_latents=noise, inference_timesteps=2,
-                max_seconds=self.engine.config.patch_seconds,
+                f"pusher {self.pushers}", TEXT, seed=self.pushers, reference_latents=noise,
+                inference_timesteps=2, max_seconds=self.engine.config.patch_seconds,
             )
         )  # fmt: skip
         while self.engine.has_unfinished():

@@ -233,7 +233,7 @@ class BlockManager:
         full, rest = divmod(sequence.num_computed_tokens, self.block_size)
         sequence.kept = [self._prefix_of(sequence, number) for number in range(full)]
         if rest:
-            parent = sequence.kept[-1] if full else Prefix.root(sequence)
+            parent = sequence.kept[-1] if full else Prefix.root(sequence.salt)
             tail = Prefix.extend(parent, self._tokens_of(sequence, full)[:rest])
             self._register(sequence.block_table[full], tail)
             sequence.kept.append(tail)
@@ -300,7 +300,7 @@ class BlockManager:
         """Of a full block; hashed once, however often a sequence waits or is preempted."""
         known = sequence.prefixes
         while len(known) <= number:
-            parent = known[-1] if known else Prefix.root(sequence)
+            parent = known[-1] if known else Prefix.root(sequence.salt)
             known.append(Prefix.extend(parent, self._tokens_of(sequence, len(known))))
         return known[number]
 

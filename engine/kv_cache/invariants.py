@@ -59,7 +59,7 @@ def check_sequence(sequence: Sequence, blocks: list[Block], block_size: int) -> 
     computed = sequence.num_computed_tokens
     require(computed <= len(table) * block_size, f"{name}: computed positions without a block")
     require(not (table and sequence.kept and sequence.arrival is None), f"{name} expects what it has")
-    prefix = Prefix.root(sequence)
+    prefix = Prefix.root(sequence.salt)
     for number, index in enumerate(table):
         held = blocks[index].prefix
         full = (number + 1) * block_size <= computed

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import xxhash
 
-from engine.sequence import Sequence
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefix:
@@ -27,9 +25,9 @@ class Prefix:
     digest: bytes
 
     @classmethod
-    def root(cls, sequence: Sequence) -> Prefix:
-        """Of a sequence: its salt."""
-        return cls.extend(None, (sequence.salt,))
+    def root(cls, salt: bytes) -> Prefix:
+        """Of all sequences with this salt."""
+        return cls.extend(None, (salt,))
 
     @classmethod
     def extend(cls, parent: Prefix | None, tokens: Iterable[int | bytes]) -> Prefix:

@@ -16,7 +16,7 @@ TEXT = "Hello there, this is a test."
 
 @pytest.fixture(scope="module")
 def real_worker():
-    process = WorkerProcess(model=str(CHECKPOINT), device="cpu", slots=2)
+    process = WorkerProcess(model=str(CHECKPOINT), device="cpu", slots=2, kv_host_gib=0.01)
     try:
         yield process.wait_until_ready()
     finally:
@@ -77,3 +77,13 @@ async def test_a_cancel_frees_the_slot(real_worker: WorkerProcess) -> None:
         final = (await client.receive_all_until_last())[-1]
     assert (final.kind, final.finish_reason) == (FrameKind.FINAL, "cancelled")
     await real_worker.wait_for_free_slots()
+
+
+async def test_the_status_counts_what_the_cache_was_good_for(real_worker: WorkerProcess) -> None:
+    await speak(real_worker)
+    before = real_worker.health().counters
+    await speak(real_worker)
+    after = real_worker.health().counters
+    assert after.kv_device_positions > before.kv_device_positions
+    assert after.kv_computed_positions > before.kv_computed_positions
+    assert after.kv_brought_bytes == 0 and after.kv_stall_seconds == 0.0

@@ -127,3 +127,15 @@ def test_errors_quote_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_loopback_means_this_machine_alone(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
+
+
+def test_memory_on_the_host_is_a_number_or_a_part_of_what_the_workers_of_a_machine_share() -> None:
+    settings = load_settings(kv_host_gib=2.5, kv_bring_back="always")
+    for options in (settings.engine_options(), settings.text_options()):
+        assert (options["kv_host_gib"], options["kv_bring_back"]) == (2.5, "always")
+    settings = load_settings(kv_host_gib="auto", workers_on_machine=5)
+    for options in (settings.engine_options(), settings.text_options()):
+        assert options["kv_host_gib"] is None
+        assert options["kv_host_share"] == pytest.approx(0.05)
+    with pytest.raises(SettingsError, match="kv_host_gib"):
+        load_settings(kv_host_gib=-1)
