@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from benchmarks.gpu.checkpoints import shape_config
 from benchmarks.voice import plot, report
 from engine.kernels import halved_linear
+from engine.kv_cache.pool import bytes_per_block
+from models.voxcpm.config import VoxCPMConfig
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {3: "three", 4: "four", 5: "five", 6: "six"}
@@ -194,6 +198,26 @@ def voice_figures() -> list[str]:
 def test_the_numbers_cite_what_faults_and_load_came_to(figures: Any) -> None:
     text = (ROOT / "docs" / "numbers.md").read_text()
     assert [figure for figure in figures() if figure not in text] == []
+
+
+def test_documents_cite_what_bringing_back_a_paused_clip_comes_to() -> None:
+    found = results("paused")["cpu"]
+    to_it, before_it = found["times_faster_to_the_patch"], found["times_faster_before_the_patch"]
+    assert found["same_bits"] and found["clip_seconds"] == 60.0
+    assert f"| {to_it} x; {before_it} x, the same bits" in (ROOT / "docs" / "numbers.md").read_text()
+    memory = (ROOT / "docs" / "memory.md").read_text()
+    assert f"{to_it} times sooner" in memory and f"{before_it} times without" in memory
+
+
+@pytest.mark.parametrize("shape", ["voxcpm2", "voxcpm1.5", "voxcpm-0.5b"])
+def test_the_page_of_memory_says_what_a_position_takes(shape: str) -> None:
+    config = VoxCPMConfig.from_dict(shape_config(shape))
+    lm, layers = config.lm_config, config.lm_config.num_hidden_layers + config.residual_lm_num_layers
+    position = bytes_per_block(layers, 1, lm.num_key_value_heads, lm.head_dim, torch.bfloat16)
+    rate = 1 / config.patch_seconds
+    clip = position * (60 * rate + 100)
+    row = f"{position:,} B | {rate:g} | {clip / (1 << 20):.1f} MiB | {(1 << 30) / clip:.0f} |"
+    assert row in (ROOT / "docs" / "memory.md").read_text()
 
 
 def test_the_numbers_cite_what_text_models_reach_on_gpus() -> None:
