@@ -16,8 +16,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from engine.errors import EngineError, RequestError
 from engine.output_stream import Command, OutputStream, PauseChange, Reader, StepOutput, wake
@@ -55,6 +55,14 @@ class SteppingEngine(Protocol):
         """Whether `step` has anything to do: some request is not paused."""
 
 
+@runtime_checkable
+class LosableEngine(Protocol):
+    """An engine that may be lost while it has nothing to do."""
+
+    def when_lost(self, lost: Callable[[EngineError], object]) -> None:
+        """Have `lost` called, from any thread, once the engine is of no use, though no step told."""
+
+
 class EngineLoop:
     """Runs an engine in a thread of its own.
 
@@ -71,6 +79,7 @@ class EngineLoop:
         self._commands: deque[tuple[OutputStream, Any]] = deque()  # with a Command, or what to add
         self._changed = threading.Condition()
         self._closing = False
+        self._lost: Exception | None = None
         self._step_began: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -87,7 +96,15 @@ class EngineLoop:
 
     def start(self) -> None:
         """Starts the thread; once."""
+        if isinstance(self.engine, LosableEngine):
+            self.engine.when_lost(self.fail)
         self._thread.start()
+
+    def fail(self, error: Exception) -> None:
+        """The engine is lost, also if it has nothing to do; from any thread. Its thread dies of `error`."""
+        with self._changed:
+            self._lost = error
+            self._changed.notify()
 
     def close(self) -> None:
         """Stops after the current step and waits for it; open streams raise EngineError. Twice is a no-op."""
@@ -149,9 +166,13 @@ class EngineLoop:
     def _take_commands(self) -> bool:
         """Waits until there is something to do, then applies what was handed over; False when closing."""
         with self._changed:
-            self._changed.wait_for(lambda: self._commands or self._closing or self.engine.has_unfinished())
+            self._changed.wait_for(
+                lambda: self._commands or self._closing or self._lost or self.engine.has_unfinished()
+            )
             if self._closing:
                 return False
+            if self._lost is not None:
+                raise self._lost
             commands, self._commands = self._commands, deque()
         readers: list[Reader] = []
         for stream, command in commands:

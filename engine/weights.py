@@ -5,6 +5,8 @@ pickle that is only ever opened with `weights_only=True`); `load_into` copies a 
 one error that names every missing key, unexpected key and wrong shape; `export_state` writes the released
 names back.
 
+A module may have a part of a layer, as its `cuts` say; of the released tensor no more than that is read.
+
 Modules may be fused where checkpoints are not: a `MergedLinear` at `layers.0.attention.qkv` takes its rows
 from `layers.0.attention.q_proj.weight` and so on, and exports them under the same names.
 """
@@ -24,6 +26,7 @@ from torch import Tensor, nn
 
 from engine.errors import WeightError
 from engine.layers.linear import MergedLinear
+from engine.parallel.part import Cut
 
 PICKLE_SUFFIXES = {".bin", ".pth", ".pt", ".ckpt"}
 
@@ -114,8 +117,14 @@ def released_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
     Yields: (released name, tensor); a part of a `MergedLinear` is a view of its rows of the fused tensor.
     """
+    return ((name, tensor) for name, tensor, _ in _released(module))
+
+
+def _released(module: nn.Module) -> Iterator[tuple[str, Tensor, Cut | None]]:
+    """`released_tensors`, and which part of the released one each is; None for the whole."""
     for path, child in module.named_modules():
         prefix = f"{path}." if path else ""
+        cuts = getattr(child, "cuts", {})
         own = dict(child.named_parameters(recurse=False))
         for name, buffer in child.named_buffers(recurse=False):
             if name not in child._non_persistent_buffers_set:
@@ -124,10 +133,10 @@ def released_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
             parent = prefix[: prefix.rfind(".", 0, -1) + 1]
             for kind, tensor in own.items():
                 for part, rows in child.slices.items():
-                    yield f"{parent}{part}.{kind}", tensor[rows]
+                    yield f"{parent}{part}.{kind}", tensor[rows], cuts.get(part)
         else:
             for name, tensor in own.items():
-                yield f"{prefix}{name}", tensor
+                yield f"{prefix}{name}", tensor, cuts.get(name)
 
 
 def load_into(
@@ -157,9 +166,9 @@ def load_into(
         module.to(dtype)
     _materialise(module, device)
     with torch.no_grad():
-        for name, tensor in released_tensors(module):
+        for name, tensor, cut in _released(module):
             if name in state:
-                tensor.copy_(state[name])
+                tensor.copy_(state[name] if cut is None else cut.of(state[name]))
 
 
 def export_state(module: nn.Module) -> dict[str, Tensor]:
@@ -171,7 +180,10 @@ def export_state(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _check_fit(module: nn.Module, state: Mapping[str, Tensor], strict: bool, ignore: Collection[str]) -> None:
-    shapes = {name: tensor.shape for name, tensor in released_tensors(module)}
+    shapes = {
+        name: tensor.shape if cut is None else torch.Size(cut.whole_shape(tensor))
+        for name, tensor, cut in _released(module)
+    }
     missing = [name for name in shapes if name not in state and not _matches(name, ignore)]
     unexpected = [name for name in state if name not in shapes and not _matches(name, ignore)]
     mismatched = [

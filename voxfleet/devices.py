@@ -16,6 +16,7 @@ from pathlib import Path
 
 COUNT_TIMEOUT_SECONDS = 120.0
 SHARING_VARIABLE = "VOXFLEET_WORKER_WORKERS_ON_MACHINE"
+RANKS_VARIABLE = "VOXFLEET_WORKER_TENSOR_PARALLEL_SIZE"
 NO_GPU = "--device cuda, but PyTorch sees no CUDA device here (`voxfleet doctor` says more)"
 
 
@@ -31,20 +32,32 @@ class Placement:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def place_workers(workers: int | str, device: str, gpus: list[str]) -> list[Placement]:
+def place_workers(workers: int | str, device: str, gpus: list[str], each: int = 1) -> list[Placement]:
     """One placement per worker.
 
     `workers` is a number or "auto" (as many as there are devices), `device` is cpu, cuda or auto, `gpus` are
-    the visible GPUs as `CUDA_VISIBLE_DEVICES` names them. Raises DeviceError when cuda is asked for and
-    absent.
+    the visible GPUs as `CUDA_VISIBLE_DEVICES` names them, of which a worker gets `each`. Raises DeviceError
+    when cuda is asked for and absent, or a worker wants more GPUs than there are.
     """
     if device == "cuda" and not gpus:
         raise DeviceError(NO_GPU)
     if device != "cpu" and gpus:
+        if each > len(gpus):
+            raise DeviceError(f"a worker over {each} GPUs: PyTorch sees {len(gpus)} CUDA devices here")
         count = len(gpus) if workers == "auto" else int(workers)
-        return [Placement("cuda", {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]}) for i in range(count)]
+        turns = [[gpus[(i * each + k) % len(gpus)] for k in range(each)] for i in range(count)]
+        return [
+            over_ranks(Placement("cuda", {"CUDA_VISIBLE_DEVICES": ",".join(turn)}), each) for turn in turns
+        ]
     count = 1 if workers == "auto" else int(workers)
     return [Placement("cpu", {} if count == 1 else {SHARING_VARIABLE: str(count)})] * count
+
+
+def over_ranks(placement: Placement, ranks: int) -> Placement:
+    """The same for a worker that shares its model out over so many processes."""
+    if ranks == 1:
+        return placement
+    return Placement(placement.device, {**placement.environment, RANKS_VARIABLE: str(ranks)})
 
 
 def ensure_present(device: str) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from voxfleet import ports
-from voxfleet.devices import Placement, place_workers, visible_gpus
+from voxfleet.devices import Placement, over_ranks, place_workers, visible_gpus
 from voxfleet.model_source import check_model
 from voxfleet.settings import ServeSettings, check_children
 from voxfleet.supervisor import ServePlan, supervise
@@ -65,18 +65,25 @@ def plan_placements(settings: ServeSettings, model: str) -> tuple[list[Placement
     gpus = [] if settings.device == "cpu" or (model == "synthetic" and not texts) else visible_gpus()
     device = "cpu" if model == "synthetic" else settings.device
     if settings.device == "cpu" or not gpus:
-        return place_on_cpu(settings.workers, texts, settings.device if texts else device)
-    apart = len(gpus) > texts
-    speaking = place_workers(settings.workers, device, gpus[:-texts] if texts and apart else gpus)
-    writing = place_workers(texts, settings.device, gpus[-texts:] if apart else gpus) if texts else []
+        each = settings.text_tensor_parallel_size
+        return place_on_cpu(settings.workers, texts, settings.device if texts else device, each)
+    each = settings.text_tensor_parallel_size
+    taken = texts * each
+    apart = len(gpus) > taken
+    speaking = place_workers(settings.workers, device, gpus[:-taken] if texts and apart else gpus)
+    writing = place_workers(texts, settings.device, gpus[-taken:] if apart else gpus, each) if texts else []
     return speaking, writing if apart else [sharing(placement) for placement in writing]
 
 
-def place_on_cpu(workers: int | str, texts: int, device: str) -> tuple[list[Placement], list[Placement]]:
-    """All of them share its cores. Raises DeviceError for a GPU that is not there."""
+def place_on_cpu(
+    workers: int | str, texts: int, device: str, ranks: int = 1
+) -> tuple[list[Placement], list[Placement]]:
+    """All of them share its cores; ranks: of each worker of text. Raises DeviceError for a GPU that is not
+    there.
+    """
     count = 1 if workers == "auto" else int(workers)
     places = place_workers(count + texts, device, [])
-    return places[:count], places[count:]
+    return places[:count], [over_ranks(place, ranks) for place in places[count:]]
 
 
 def sharing(placement: Placement) -> Placement:

@@ -61,6 +61,8 @@ class ServeSettings(BaseSettings):
     """Workers with the text model."""
     text_slots: Annotated[int, Field(ge=1, le=4096)] = 16
     """Answers that each of them writes at the same time."""
+    text_tensor_parallel_size: Annotated[int, Field(ge=1, le=64)] = 1
+    """GPUs over which each of them shares its model out."""
     first_worker_port: Annotated[int, Field(ge=1, le=65535)] = 22400
     """Workers take the lowest free ports from here on."""
     shutdown_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5.0

@@ -48,6 +48,8 @@ def _load_speech(settings: WorkerSettings, report: ReportProgress, threads: int)
     from models.voxcpm.engine import load_engine as load
     from models.voxcpm.options import OptionsError
 
+    if settings.tensor_parallel_size != 1:
+        raise RefusedError(f"tensor_parallel_size {settings.tensor_parallel_size}: speech models take 1")
     options = settings.engine_options()
     try:
         return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)
@@ -56,7 +58,11 @@ def _load_speech(settings: WorkerSettings, report: ReportProgress, threads: int)
 
 
 def _load_text(settings: WorkerSettings, report: ReportProgress, threads: int) -> Any:
+    from engine.errors import RequestError
     from models.llm.loading import load_engine as load
 
     options = settings.text_options()
-    return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)
+    try:
+        return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)
+    except RequestError as error:
+        raise RefusedError(str(error)) from error

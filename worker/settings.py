@@ -106,6 +106,8 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Text models: share of a GPU's memory that weights and cache may take together."""
+    tensor_parallel_size: Annotated[int, Field(ge=1, le=64)] = 1
+    """Text models: GPUs over which the model is shared out, beginning with `device`; on a CPU processes."""
     text_gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Text models: tokens that follow each other more closely leave in one frame."""
 
@@ -195,7 +197,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
         names = ("max_model_len", "kv_blocks", "block_size", "max_num_batched_tokens", "cpu_weights")
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
         chosen |= {"attention_backend": self.attention, "gpu_memory_utilization": self.gpu_memory_utilization}
-        return {**chosen, **self._second_tier()}
+        return {**chosen, **self._second_tier(), "tensor_parallel_size": self.tensor_parallel_size}
 
     def _second_tier(self) -> dict[str, Any]:
         """Of the KV cache, in both kinds of options; workers of a machine share what is available."""

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.parallel.part import Cut
+
 
 class MergedLinear(nn.Linear):
     """`nn.Linear` whose output rows are the outputs of several released linear layers.
@@ -26,11 +28,13 @@ class MergedLinear(nn.Linear):
 
     Attributes:
         slices: released name -> its slice of the output.
+        cuts: released name -> which part of it this is; empty where it is the whole.
     """
 
     def __init__(self, in_features: int, parts: Mapping[str, int], bias: bool = False) -> None:
         super().__init__(in_features, sum(parts.values()), bias=bias)
         self.slices: dict[str, slice] = {}
+        self.cuts: dict[str, Cut] = {}
         start = 0
         for name, size in parts.items():
             self.slices[name] = slice(start, start + size)

@@ -20,9 +20,10 @@ from tqdm import tqdm
 
 from engine.errors import EngineError, RequestError
 from engine.loop import EngineLoop
-from models.llm.checkpoint import load_text_checkpoint
 from models.llm.engine import TextEngine, TextOutput, TextRequest
+from models.llm.loading import make_engine
 from models.llm.options import TextOptions
+from models.llm.parallel.launch import load_over_ranks
 from models.llm.sampling_params import SamplingParams
 
 Prompt = str | list[int]
@@ -42,11 +43,12 @@ class Completion(TypedDict):
 class LLM:
     """A loaded model. Use as a context manager or call `close`.
 
-    enforce_eager: steps are not recorded as CUDA graphs.
-    max_model_len: positions of one sequence; None takes the model's own. cpu_weights: "float32", "bfloat16",
-    which takes half the memory and about half the time, or "auto": bf16 where checkpoint and processor have
-    it. Raises RequestError for more than one GPU, ConfigError or engine.errors.WeightError naming what is
-    wrong with the checkpoint.
+    enforce_eager: steps are not recorded as CUDA graphs. max_model_len: positions of one sequence; None
+    takes the model's own. cpu_weights: "float32", "bfloat16", which takes half the memory and about half the
+    time, or "auto": bf16 where checkpoint and processor have it. tensor_parallel_size: over how many
+    processes every layer is shared out, on a GPU each (`models.llm.parallel`). Raises RequestError for more
+    than there are, or than the model can be divided into, ConfigError or engine.errors.WeightError naming
+    what is wrong with the checkpoint.
     """
 
     def __init__(
@@ -60,16 +62,13 @@ class LLM:
         cpu_weights: str = "auto",
         **options: Any,
     ) -> None:
-        if tensor_parallel_size != 1:
-            raise RequestError(
-                f"tensor_parallel_size must be 1, got {tensor_parallel_size}", "tensor_parallel_size"
-            )
         if enforce_eager:
             options.setdefault("graphs", "off")
         chosen = TextOptions(
             max_model_len=max_model_len, gpu_memory_utilization=gpu_memory_utilization, **options
         )
-        self._engine = TextEngine(load_text_checkpoint(model, device, cpu_weights=cpu_weights), chosen)
+        checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
+        self._engine = make_engine(checkpoint, chosen)
         self._loop: EngineLoop | None = None
 
     @property

@@ -14,6 +14,8 @@ import torch
 
 from engine.devices import default_dtype, runs_triton, select_device
 from engine.layers.packed import weight_dtype
+from engine.parallel.part import WHOLE, Part
+from engine.parallel.ranks import Ranks
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
@@ -42,6 +44,10 @@ class TextCheckpoint:
     dtype: torch.dtype
     generation: dict[str, Any] = field(default_factory=dict)
     """`generation_config.json`."""
+    part: Part = WHOLE
+    """What `model` is of the whole network."""
+    ranks: Ranks | None = None
+    """The other ranks, where this is rank 0's part."""
 
     def revision(self) -> str:
         """Hash of all files that decide what it writes, which are read for it."""
@@ -70,10 +76,22 @@ def find_directory(model: str) -> Path:
     return fetch(model)
 
 
+def plan_network(directory: Path, part: Part = WHOLE) -> Any:
+    """The network of a directory, on the meta device. Raises ConfigError, RequestError as `Family.build`."""
+    data = _read_json(directory / "config.json")
+    family = family_of(data)
+    with torch.device("meta"):
+        return family.build(family.read_config(data), part)
+
+
 def load_text_checkpoint(
-    model: str, device: str = "auto", dtype: torch.dtype | None = None, cpu_weights: str = "auto"
+    model: str,
+    device: str = "auto",
+    dtype: torch.dtype | None = None,
+    cpu_weights: str = "auto",
+    part: Part = WHOLE,
 ) -> TextCheckpoint:
-    """Load a directory or a repository id of a hub.
+    """Load a directory or a repository id of a hub, or one rank's part of it.
 
     dtype: fp32 on a CPU, bf16 on CUDA unless given. cpu_weights: in which precision a CPU keeps its weights,
     see `engine.layers.packed.weight_dtype`. Raises ConfigError or engine.errors.WeightError naming
@@ -82,11 +100,8 @@ def load_text_checkpoint(
     directory = find_directory(model)
     target = select_device(device)
     dtype = dtype or default_dtype(target)
-    data = _read_json(directory / "config.json")
-    family = family_of(data)
-    config = family.read_config(data)
-    with torch.device("meta"):
-        network = family.build(config)
+    network = plan_network(directory, part)
+    config = network.config
     ignored = (TIED_HEAD,) if config.tie_word_embeddings else ()
     load_into(network, load_state(directory), dtype=dtype, device=target, ignore=ignored)
     network.to(target).eval().requires_grad_(False)
@@ -106,6 +121,7 @@ def load_text_checkpoint(
         device=target,
         dtype=dtype,
         generation=_read_json(directory / "generation_config.json", optional=True),
+        part=part,
     )
 
 

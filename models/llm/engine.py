@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import logging
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 from engine.config import EngineConfig
 from engine.devices import runs_triton
@@ -23,6 +25,7 @@ from models.llm.checkpoint import TextCheckpoint
 from models.llm.kv_sizing import default_blocks, second_tier_slots
 from models.llm.logits import AnswerLogits
 from models.llm.options import TextOptions
+from models.llm.parallel.launch import threads_of_rank
 from models.llm.runner import TextRunner
 from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
@@ -82,15 +85,12 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         self.max_model_len = min(
             options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
         )
-        wants_programs = options.graphs == "static" or (
-            options.graphs == "auto" and runs_triton(checkpoint.device)
+        wants_programs = checkpoint.ranks is None and (
+            options.graphs == "static" or (options.graphs == "auto" and runs_triton(checkpoint.device))
         )
-        blocks = options.kv_blocks or default_blocks(checkpoint, options, self.max_model_len)
+        blocks = options.kv_blocks or self._default_blocks()
         self.max_model_len = min(self.max_model_len, blocks * options.block_size)
-        runner = TextRunner(
-            checkpoint.model,
-            checkpoint.device,
-            checkpoint.dtype,
+        runner = self._make_runner(
             num_blocks=blocks,
             block_size=options.block_size,
             max_model_len=self.max_model_len,
@@ -108,9 +108,42 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             bring_back=options.kv_bring_back,
             look_ahead=wants_programs,
         )
-        super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, options.threads))
+        threads = options.threads
+        if checkpoint.part.size > 1:
+            threads = threads_of_rank(threads, checkpoint.part.size)
+        super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, threads))
         if wants_programs:
             self._prepare(runner)
+
+    def _default_blocks(self) -> int:
+        """That all ranks have room for."""
+        checkpoint, options = self.checkpoint, self.options
+        blocks = default_blocks(checkpoint, options, self.max_model_len)
+        if checkpoint.ranks is None:
+            return blocks
+        told = {"options": asdict(options), "max_model_len": self.max_model_len}
+        return min(blocks, *checkpoint.ranks.tell(told))
+
+    def _make_runner(self, **sizes: Any) -> TextRunner:
+        checkpoint = self.checkpoint
+        own = checkpoint.model, checkpoint.device, checkpoint.dtype
+        if checkpoint.ranks is None:
+            return TextRunner(*own, **sizes)
+        from models.llm.parallel.leader import LeadingRunner
+
+        runner = LeadingRunner(checkpoint.ranks, *own, part=checkpoint.part, **sizes)
+        checkpoint.ranks.tell({"build": sizes})
+        return runner
+
+    def when_lost(self, lost: Callable[[EngineError], object]) -> None:
+        """See `engine.loop.LosableEngine`."""
+        if self.checkpoint.ranks is not None:
+            self.checkpoint.ranks.on_lost.append(lost)
+
+    def close(self) -> None:
+        super().close()
+        if self.checkpoint.ranks is not None:
+            self.checkpoint.ranks.close()
 
     @cached_property
     def info(self) -> TextModelInfo:

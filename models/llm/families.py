@@ -6,6 +6,7 @@ else is shared. What the engine needs to know of a network stands in `TextConfig
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,6 +14,8 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from engine.errors import RequestError
+from engine.parallel.part import PARAM, WHOLE, Part
 from models.config_fields import ConfigError
 from models.transformer.stack import Attention
 
@@ -43,7 +46,7 @@ class TextModel(Protocol):
         """Hidden states [T, H] of token_ids and positions int64 [T]."""
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """[N, H] -> [N, vocab_size]."""
+        """[N, H] -> [N, vocab_size], or this rank's part of the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,14 @@ class Family:
         """Raises ConfigError naming the field."""
         return _named(self.config).from_dict(data)
 
-    def build(self, config: TextConfig) -> nn.Module:
-        """The network, a `TextModel`."""
-        return _named(self.model)(config)
+    def build(self, config: TextConfig, part: Part = WHOLE) -> nn.Module:
+        """A `TextModel`; for several ranks one whose class takes a `part`. Raises RequestError."""
+        network = _named(self.model)
+        if part.size == 1:
+            return network(config)
+        if "part" not in inspect.signature(network).parameters:
+            raise RequestError(f"{PARAM} must be 1 for {network.__name__}", PARAM, "unsupported")
+        return network(config, part=part)
 
 
 FAMILIES: dict[str, Family] = {

@@ -33,12 +33,13 @@ def reserve_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
 def _block_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
     """Of one block, all layers together."""
     config = checkpoint.config
-    heads, width = config.num_key_value_heads, config.head_dim
-    return bytes_per_block(config.num_hidden_layers, options.block_size, heads, width, checkpoint.dtype)
+    _, heads = checkpoint.part.heads(config.num_attention_heads, config.num_key_value_heads)
+    size, width = options.block_size, config.head_dim
+    return bytes_per_block(config.num_hidden_layers, size, len(heads), width, checkpoint.dtype)
 
 
 def default_blocks(checkpoint: TextCheckpoint, options: TextOptions, max_model_len: int) -> int:
-    """Blocks for an engine whose weights are loaded already. Raises EngineError."""
+    """Blocks for an engine, or one rank of it, whose weights are loaded already. Raises EngineError."""
     size = options.block_size
     return blocks_on_device(
         blocks_for_sequences(options.max_num_seqs, max_model_len, size),

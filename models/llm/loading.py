@@ -9,9 +9,10 @@ from typing import Any
 
 from engine.errors import EngineError
 from models.download import fetch, is_repository
-from models.llm.checkpoint import load_text_checkpoint
+from models.llm.checkpoint import TextCheckpoint
 from models.llm.engine import TextEngine, TextOptions, TextRequest
 from models.llm.families import FAMILIES
+from models.llm.parallel.launch import load_over_ranks
 from models.llm.sampling_params import SamplingParams
 
 Progress = Callable[[str, float], None]
@@ -38,20 +39,37 @@ def load_engine(
     max_num_seqs: int,
     progress: Progress,
     cpu_weights: str = "auto",
+    tensor_parallel_size: int = 1,
     **options: Any,
 ) -> TextEngine:
-    """cpu_weights: see `load_text_checkpoint`. `options` are fields of `TextOptions`. Raises ConfigError or
-    engine.errors.WeightError naming what is wrong with the checkpoint, EngineError when it cannot write.
+    """cpu_weights: see `load_text_checkpoint`. tensor_parallel_size: see `load_over_ranks`. `options` are
+    fields of `TextOptions`. Raises ConfigError or engine.errors.WeightError naming what is wrong with the
+    checkpoint, EngineError when it cannot write.
     """
     progress("weights", 0.1)
-    checkpoint = load_text_checkpoint(model, device, cpu_weights=cpu_weights)
+    chosen = TextOptions(max_num_seqs=max_num_seqs, **options)
+    checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
     progress("engine", 0.8)
-    engine = TextEngine(checkpoint, TextOptions(max_num_seqs=max_num_seqs, **options))
-    progress("warm-up", 0.9)
-    _warm_up(engine)
-    progress("revision", 0.95)
-    _ = engine.info
+    engine = make_engine(checkpoint, chosen)
+    try:
+        progress("warm-up", 0.9)
+        _warm_up(engine)
+        progress("revision", 0.95)
+        _ = engine.info
+    except BaseException:
+        engine.close()
+        raise
     return engine
+
+
+def make_engine(checkpoint: TextCheckpoint, options: TextOptions) -> TextEngine:
+    """Ends the ranks of the checkpoint where no engine comes of it."""
+    try:
+        return TextEngine(checkpoint, options)
+    except BaseException:
+        if checkpoint.ranks is not None:
+            checkpoint.ranks.close()
+        raise
 
 
 def _warm_up(engine: TextEngine) -> None:

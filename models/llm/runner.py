@@ -13,21 +13,22 @@ from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.attention import PagedAttention, select_backend
 from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import StepResult
+from engine.parallel.part import WHOLE, Part
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from engine.staging import upload
 from models.llm.families import TextModel
 from models.llm.sampler import Answer, Sampled, sample
+from models.llm.token_step import TokenStep
 
 if TYPE_CHECKING:
     from models.llm.programs.runner import ProgramRunner
@@ -40,7 +41,10 @@ LONG_PROMPTS = (4000, 8200)
 
 
 class TextRunner:
-    """The `engine.model_runner.ModelRunner` of text models; a sequence's payload is a `TextState`."""
+    """The `engine.model_runner.ModelRunner` of text models; a sequence's payload is a `TextState`.
+
+    part: what `model` is of the network; a runner of one rank computes its part of the logits.
+    """
 
     def __init__(
         self,
@@ -53,19 +57,21 @@ class TextRunner:
         max_model_len: int,
         host_slots: int = 0,
         attention_backend: str = "auto",
+        part: Part = WHOLE,
     ) -> None:
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
         self.probe: Callable[[torch.device], None] = check_device
         self._model, self._device = model, device
         self._dtype = dtype
         config = model.config
-        heads = (config.num_attention_heads, config.num_key_value_heads)
+        query_heads, kv_heads = part.heads(config.num_attention_heads, config.num_key_value_heads)
+        heads = (len(query_heads), len(kv_heads))
         self._backend = select_backend(attention_backend, device, dtype, config.head_dim, block_size, heads)
         self._pool = KVPool(
             config.num_hidden_layers,
             num_blocks,
             block_size,
-            config.num_key_value_heads,
+            len(kv_heads),
             config.head_dim,
             dtype,
             device,
@@ -106,8 +112,8 @@ class TextRunner:
             if count <= self.num_blocks * self.block_size:
                 sequence = Sequence("warm-up", [0] * count, 1)
                 sequence.block_table = list(range(-(-count // self.block_size)))
-                self._hidden([ScheduledSequence(sequence, 0, count)])
-                self._hidden([ScheduledSequence(sequence, count // 2, count - count // 2)])
+                self._ends([ScheduledSequence(sequence, 0, count)])
+                self._ends([ScheduledSequence(sequence, count // 2, count - count // 2)])
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
@@ -120,13 +126,22 @@ class TextRunner:
     def _run_freely(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Any batch, in tensors of its own size, its tokens drawn at once."""
         results: list[StepResult | None] = [None] * len(batch)
-        logits = self._model.logits(self._ends(batch))
         sampling = [i for i, row in enumerate(batch) if row.samples]
-        if sampling:
-            answers: list[Answer] = [batch[i].sequence.payload.answer for i in sampling]
-            for i, sampled in zip(sampling, sample(logits, answers), strict=True):
-                results[i] = _result(batch[i].sequence, sampled)
+        answers: list[Answer] = [batch[i].sequence.payload.answer for i in sampling]
+        for i, sampled in zip(sampling, self._draw(TokenStep.of(batch), answers), strict=True):
+            results[i] = _result(batch[i].sequence, sampled)
         return results
+
+    def _draw(self, step: TokenStep, answers: Rows[Answer]) -> list[Sampled]:
+        """A token for each end of `step`."""
+        logits = self.logits(step)
+        return sample(logits, answers) if answers else []
+
+    def logits(self, step: TokenStep) -> Tensor:
+        """[N, V] of the ends of `step`, or this rank's part of them. Keys and values of all its positions
+        stand in the cache then.
+        """
+        return self._model.logits(self._hidden(step))
 
     def check_device(self) -> None:
         """See `engine.model_runner.ModelRunner.check_device`."""
@@ -139,22 +154,17 @@ class TextRunner:
 
     def _ends(self, batch: Rows[ScheduledSequence]) -> Tensor:
         """Hidden states [N, H] of the last positions of those rows that sample."""
-        ends = np.cumsum([row.count for row in batch]) - 1
-        sampling = [i for i, row in enumerate(batch) if row.samples]
-        return self._hidden(batch)[upload(ends[sampling], self._device)]
+        return self._hidden(TokenStep.of(batch))
 
-    def _hidden(self, batch: Rows[ScheduledSequence]) -> Tensor:
-        """Hidden states [T, H] of all scheduled positions, row after row."""
-        starts, counts = [row.start for row in batch], [row.count for row in batch]
-        tables = [row.sequence.block_table for row in batch]
-        metadata = self._backend.plan(AttentionBatch(starts, counts, tables))
-        tokens = [row.sequence.token_ids[row.start : row.start + row.count] for row in batch]
-        positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
-        return self._model(
-            upload(np.concatenate(tokens).astype(np.int64), self._device),
-            upload(np.concatenate(positions), self._device),
+    def _hidden(self, step: TokenStep) -> Tensor:
+        """Hidden states [N, H] of the ends of a step."""
+        metadata = self._backend.plan(step.batch)
+        hidden = self._model(
+            upload(step.tokens, self._device),
+            upload(step.positions, self._device),
             PagedAttention(self._backend, self._pool, metadata),
         )
+        return hidden[upload(step.ends, self._device)]
 
 
 def _result(sequence: Sequence, sampled: Sampled) -> StepResult:

@@ -8,21 +8,26 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from engine.layers.linear import TiedLinear
+from engine.parallel.layers import head
+from engine.parallel.part import WHOLE, Part
 from models.qwen3.config import Qwen3Config
 from models.transformer.stack import Attention, Transformer
 
 
 class Qwen3(nn.Module):
-    """A causal language model, `models.llm.families.TextModel`. T: positions of a flat batch, V: tokens."""
+    """A causal language model, `models.llm.families.TextModel`. T: positions of a flat batch, V: tokens.
 
-    def __init__(self, config: Qwen3Config) -> None:
+    part: what a rank has of it; it then gives the logits of its part of the vocabulary.
+    """
+
+    def __init__(self, config: Qwen3Config, part: Part = WHOLE) -> None:
         super().__init__()
         self.config = config
-        self.model = Transformer(config)
+        self.model = Transformer(config, part=part)
         if config.tie_word_embeddings:
             self.lm_head: nn.Module = TiedLinear(self.model.embed_tokens)
         else:
-            self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+            self.lm_head = head(part, config.hidden_size, config.vocab_size)
 
     def forward(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
         """token_ids and positions int64 [T] -> hidden states [T, hidden_size], after the final norm."""

@@ -30,6 +30,7 @@ from engine.kernels.split_linear import fits as fits_few_rows
 from engine.kernels.split_linear import partial_linear, split_linear
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
+from engine.parallel.layers import group_of
 from models.transformer.stack import (
     Attention,
     CosSin,
@@ -81,6 +82,7 @@ class FusedLayer(nn.Module):
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
+        self.group = group_of(attention.o_proj)
         self.head_norms = None
         if attention.qk_norm:
             q_norm, k_norm = attention.q_norm, attention.k_norm
@@ -117,9 +119,9 @@ class FusedLayer(nn.Module):
         attended = self._attend(products.whole(normed, self.qkv), rope, attention, keep)
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
-        parts = products.parts(attended, self.output)
+        parts = self._summed(products.parts(attended, self.output))
         x, normed = add_and_norm(parts, residual, before_mlp.weight, before_mlp.eps, scale)
-        parts = products.parts(products.gated(normed, self.gate_up), self.down)
+        parts = self._summed(products.parts(products.gated(normed, self.gate_up), self.down))
         return add_and_norm(parts, x, following.weight, following.eps, scale)
 
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
@@ -154,8 +156,15 @@ class FusedLayer(nn.Module):
         rotate_(qkv.view(-1, qkv.shape[-1]), heads, self.head_dim, rope, norms, self.num_heads)
 
     def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:
-        rows = x.view(-1, x.shape[-1])
-        rows.addmm_(update.reshape(-1, update.shape[-1]), weight.t(), alpha=self.residual_scale)
+        rows, update = x.view(-1, x.shape[-1]), update.reshape(-1, update.shape[-1])
+        if self.group is None:
+            rows.addmm_(update, weight.t(), alpha=self.residual_scale)
+        else:
+            rows.add_(self.group.all_reduce(F.linear(update, weight)), alpha=self.residual_scale)
+
+    def _summed(self, parts: Tensor) -> Tensor:
+        """Of parts fp32 [parts, rows, N], where each rank has its own: their sum, [1, rows, N]."""
+        return parts if self.group is None else self.group.all_reduce(parts.sum(0))[None]
 
 
 class FusedRMSNorm(RMSNorm):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
 from engine.layers.norm import RMSNorm
 from engine.layers.packed import pack, pack_layers, packed_product, packed_sum, packing_available
+from engine.parallel.layers import group_of
 from engine.scripting import scripted
 from models.transformer.stack import (
     GATE_UP,
@@ -38,7 +39,7 @@ class PackedLayer(nn.Module):
     def __init__(self, layer: TransformerLayer, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         attention = layer.self_attn
-        self.layer = attention.layer
+        self.layer, self.group = attention.layer, group_of(attention.o_proj)
         self.heads = (attention.num_heads, attention.num_kv_heads, attention.head_dim)
         """Query heads, key and value heads, and their size."""
         attention_floor, attention_factor = _fold(layer.input_layernorm)
@@ -67,7 +68,13 @@ class PackedLayer(nn.Module):
         q, k, v = queries_keys_values(x, rope, self.heads, self.before, *deltas, 0)
         if keep is not None:
             q, x = q[..., keep, :, :], x[..., keep, :].contiguous()
-        return finish(x, attention(self.layer, q, k, v), self.after, *deltas, 0)
+        attended = attention(self.layer, q, k, v)
+        if self.group is None:
+            return finish(x, attended, self.after, *deltas, 0)
+        # One rank brings the residual to the sum.
+        bring = torch.clone if self.group.rank == 0 else torch.zeros_like
+        x = self.group.all_reduce(add_attended(bring(x), attended, self.after, *NOTHING, 0))
+        return self.group.all_reduce(add_mlp(bring(x), x, self.after, *NOTHING, 0))
 
 
 class PackedStack:
@@ -126,6 +133,39 @@ def queries_keys_values(
 
 
 @scripted
+def add_attended(
+    x: Tensor,
+    attended: Tensor,
+    weights: list[Tensor],
+    rows: list[Tensor | None],
+    deltas: list[list[Tensor]],
+    place: int,
+) -> Tensor:
+    """x + the output projection of what attention gave."""
+    heads = attended.flatten(-2)
+    return with_low_rank(packed_sum(x, heads, weights[0]), heads, rows, deltas, 4 * place + 1)
+
+
+@scripted
+def add_mlp(
+    residual: Tensor,
+    x: Tensor,
+    weights: list[Tensor],
+    rows: list[Tensor | None],
+    deltas: list[list[Tensor]],
+    place: int,
+) -> Tensor:
+    """residual + the MLP of x, norm included."""
+    _, floor, gate_up, down = weights
+    normal = torch.div(x, torch.linalg.vector_norm(x, 2.0, [-1], True).hypot_(floor))
+    product = packed_product(normal, gate_up, None)
+    product = with_low_rank(product, normal, rows, deltas, 4 * place + 2)
+    gate, up = product.chunk(2, dim=-1)
+    hidden = F.silu(gate).mul_(up)
+    return with_low_rank(packed_sum(residual, hidden, down), hidden, rows, deltas, 4 * place + 3)
+
+
+@scripted
 def finish(
     x: Tensor,
     attended: Tensor,
@@ -135,15 +175,8 @@ def finish(
     place: int,
 ) -> Tensor:
     """The rest of a layer: its input x [..., T, hidden], and what attention gave for it [..., T, Hq, D]."""
-    output, floor, gate_up, down = weights
-    heads = attended.flatten(-2)
-    x = with_low_rank(packed_sum(x, heads, output), heads, rows, deltas, 4 * place + 1)
-    normal = torch.div(x, torch.linalg.vector_norm(x, 2.0, [-1], True).hypot_(floor))
-    product = packed_product(normal, gate_up, None)
-    product = with_low_rank(product, normal, rows, deltas, 4 * place + 2)
-    gate, up = product.chunk(2, dim=-1)
-    hidden = F.silu(gate).mul_(up)
-    return with_low_rank(packed_sum(x, hidden, down), hidden, rows, deltas, 4 * place + 3)
+    x = add_attended(x, attended, weights, rows, deltas, place)
+    return add_mlp(x, x, weights, rows, deltas, place)
 
 
 @scripted

@@ -17,11 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.layers.embedding import embedding
-from engine.layers.linear import MergedLinear
 from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
 from engine.layers.norm import RMSNorm
 from engine.layers.rotary import Rotary, apply_rotary
+from engine.parallel.layers import columns, rows, token_embedding
+from engine.parallel.part import WHOLE, Cut, Part
 
 Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 CosSin = tuple[Tensor, Tensor]
@@ -69,16 +69,16 @@ def bidirectional_attention(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tens
 
 
 class SelfAttention(nn.Module):
-    def __init__(self, config: StackShape, layer: int) -> None:
+    def __init__(self, config: StackShape, layer: int, part: Part) -> None:
         super().__init__()
         self.layer = layer
-        self.num_heads, self.num_kv_heads = config.num_attention_heads, config.num_key_value_heads
         self.head_dim = config.head_dim
-        q_size, kv_size = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
-        self.qkv_proj = MergedLinear(
-            config.hidden_size, {"q_proj": q_size, "k_proj": kv_size, "v_proj": kv_size}
-        )
-        self.o_proj = nn.Linear(q_size, config.hidden_size, bias=False)
+        heads, kv_heads = part.heads(config.num_attention_heads, config.num_key_value_heads)
+        self.num_heads, self.num_kv_heads = len(heads), len(kv_heads)
+        q = _cut_heads(heads, config.num_attention_heads, self.head_dim)
+        kv = _cut_heads(kv_heads, config.num_key_value_heads, self.head_dim)
+        self.qkv_proj = columns(config.hidden_size, {"q_proj": q, "k_proj": kv, "v_proj": kv})
+        self.o_proj = rows(part, q, config.hidden_size)
         if config.qk_norm:
             self.q_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
             self.k_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
@@ -103,11 +103,11 @@ class SelfAttention(nn.Module):
 
 
 class GatedMLP(nn.Module):
-    def __init__(self, config: StackShape) -> None:
+    def __init__(self, config: StackShape, part: Part) -> None:
         super().__init__()
-        size = config.intermediate_size
-        self.gate_up_proj = MergedLinear(config.hidden_size, {"gate_proj": size, "up_proj": size})
-        self.down_proj = nn.Linear(size, config.hidden_size, bias=False)
+        inner = part.cut(config.intermediate_size, "intermediate_size")
+        self.gate_up_proj = columns(config.hidden_size, {"gate_proj": inner, "up_proj": inner})
+        self.down_proj = rows(part, inner, config.hidden_size)
 
     def forward(self, x: Tensor, deltas: Deltas) -> Tensor:
         gate, up = with_low_rank(self.gate_up_proj(x), x, *deltas, GATE_UP).chunk(2, dim=-1)
@@ -116,10 +116,10 @@ class GatedMLP(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    def __init__(self, config: StackShape, layer: int) -> None:
+    def __init__(self, config: StackShape, layer: int, part: Part = WHOLE) -> None:
         super().__init__()
-        self.self_attn = SelfAttention(config, layer)
-        self.mlp = GatedMLP(config)
+        self.self_attn = SelfAttention(config, layer, part)
+        self.mlp = GatedMLP(config, part)
         self.input_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.residual_scale = config.residual_scale
@@ -143,19 +143,19 @@ class Transformer(nn.Module):
     """A stack of layers and a final norm, with its own token embedding when `config.vocab_size` is set.
 
     `first_layer` is the number its layers go by in the attention callable, so that two stacks can
-    share one KV pool.
+    share one KV pool. `part` is what a rank has of every layer; hidden states are whole on all ranks.
     """
 
     run: Run | None = None
     """Takes the place of `forward` where there is a faster form of it."""
 
-    def __init__(self, config: StackShape, first_layer: int = 0) -> None:
+    def __init__(self, config: StackShape, first_layer: int = 0, part: Part = WHOLE) -> None:
         super().__init__()
         self.config = config
         if config.vocab_size:
-            self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
+            self.embed_tokens = token_embedding(part, config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(
-            TransformerLayer(config, first_layer + i) for i in range(config.num_hidden_layers)
+            TransformerLayer(config, first_layer + i, part) for i in range(config.num_hidden_layers)
         )
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.rope = config.rotary()
@@ -180,6 +180,11 @@ class Transformer(nn.Module):
         for place, layer in enumerate(body):
             x = layer(x, rope, attention, None, of_layer(deltas, place))
         return self.norm(last(x, rope, attention, keep, of_layer(deltas, len(body))))
+
+
+def _cut_heads(heads: range, total: int, head_dim: int) -> Cut:
+    """The rows of `heads` in a projection to `total` heads."""
+    return Cut(0, heads.start * head_dim, heads.stop * head_dim, total * head_dim)
 
 
 def of_layer(deltas: Deltas, place: int) -> Deltas:

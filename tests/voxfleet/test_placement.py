@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from voxfleet import model_source, ports, serve
-from voxfleet.devices import DeviceError, Placement, name_gpus, place_workers
+from voxfleet.devices import RANKS_VARIABLE, DeviceError, Placement, name_gpus, place_workers
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.settings import ServeSettings
 
@@ -146,6 +146,13 @@ def devices_of(placements: list[Placement]) -> list[str]:
         (["0", "1", "2"], {"text_workers": 2}, ["0"], ["1", "2"]),
         (["0", "1"], {"device": "cpu"}, ["cpu"], ["cpu"]),
         (["0", "1"], {"workers": 3}, ["0", "0", "0"], ["1"]),
+        (["0", "1", "2"], {"text_tensor_parallel_size": 2}, ["0"], ["1,2"]),
+        (
+            ["0", "1", "2", "3", "4"],
+            {"text_workers": 2, "text_tensor_parallel_size": 2},
+            ["0"],
+            ["1,2", "3,4"],
+        ),
     ],
 )
 def test_text_has_gpus_of_its_own_where_there_are_enough(
@@ -161,6 +168,15 @@ def test_text_has_gpus_of_its_own_where_there_are_enough(
     assert (devices_of(speaking), devices_of(writing)) == (speech, text)
     shared = {placement.environment.get(serve.MEMORY_VARIABLE) for placement in writing}
     assert shared == ({"0.5"} if gpus == ["0"] else {None})
+
+
+@pytest.mark.parametrize("gpus", [[], ["0", "1"]])
+def test_a_worker_of_several_gpus_is_told_how_many(gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "visible_gpus", lambda: gpus)
+    speaking, writing = serve.plan_placements(both(text_tensor_parallel_size=2, workers=1), "bundled")
+    assert [place.environment.get(RANKS_VARIABLE) for place in (*speaking, *writing)] == [None, "2"]
+    with pytest.raises(DeviceError, match="a worker over 3 GPUs: PyTorch sees 2"):
+        place_workers(1, "cuda", ["0", "1"], 3)
 
 
 def test_all_workers_on_a_cpu_know_how_many_they_are() -> None:

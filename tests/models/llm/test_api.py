@@ -121,8 +121,6 @@ def test_a_conversation(llm: LLM) -> None:
 
 
 def test_what_cannot_be_served_is_named(checkpoint_directory: Path, llm: LLM, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="tensor_parallel_size must be 1, got 2"):
-        LLM(str(checkpoint_directory), tensor_parallel_size=2)
     with pytest.raises(RequestError, match="2 prompts and 1 sampling_params"):
         llm.generate(["a", "b"], [SamplingParams()], use_tqdm=False)
     with pytest.raises(RequestError, match="max_model_len"):

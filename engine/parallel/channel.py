@@ -1,0 +1,121 @@
+"""Messages between rank 0 and one other rank, over a socket that only these two processes have.
+
+A message is a number and two flat arrays: which program a step is, and its inputs. Everything else is JSON
+in the first of them. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+HEADER = struct.Struct("<III")
+"""The number, and the bytes of each array."""
+MOST_BYTES = 1 << 28
+"""Of an array."""
+
+
+class Number(IntEnum):
+    """Of messages that are not steps."""
+
+    END = 0
+    """To a follower: leave."""
+    TELL = 1
+    """JSON, to a follower, which answers in JSON."""
+    ANSWER = 2
+    FAILED = 3
+    """From a follower: JSON, why it ends."""
+    BEAT = 4
+    """From a follower: a `watch.Pulse`."""
+    FIRST_STEP = 16
+    """From here on numbers are a model's."""
+
+
+class Message(NamedTuple):
+    number: int
+    first: bytes
+    second: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.first)
+
+
+class ChannelClosedError(ConnectionError):
+    """The other process has ended, or has closed its side."""
+
+
+class Channel:
+    """One side of the socket. Several threads may send, one may receive."""
+
+    def __init__(self, own: socket.socket) -> None:
+        self._socket, self._sending = own, threading.Lock()
+        self._received = bytearray()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, number: int, first: bytes | np.ndarray = b"", second: bytes | np.ndarray = b"") -> None:
+        """Raises ChannelClosedError."""
+        parts = [part.tobytes() if isinstance(part, np.ndarray) else part for part in (first, second)]
+        data = b"".join((HEADER.pack(number, *map(len, parts)), *parts))
+        try:
+            with self._sending:
+                self._socket.sendall(data)
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+
+    def send_json(self, number: int, value: Any) -> None:
+        """Raises ChannelClosedError."""
+        self.send(number, json.dumps(value).encode())
+
+    def receive(self) -> Message:
+        """The next message, once it is there. Raises ChannelClosedError."""
+        while (message := self._whole()) is None:
+            self._read(0)
+        return message
+
+    def arrived(self) -> list[Message]:
+        """What is there, without waiting for more. Raises ChannelClosedError after the last message."""
+        messages = []
+        try:
+            self._read(socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        while (message := self._whole()) is not None:
+            messages.append(message)
+        return messages
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _read(self, flags: int) -> None:
+        try:
+            data = self._socket.recv(1 << 16, flags)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+        if not data:
+            raise ChannelClosedError("closed")
+        self._received += data
+
+    def _whole(self) -> Message | None:
+        if len(self._received) < HEADER.size:
+            return None
+        number, *sizes = HEADER.unpack_from(self._received)
+        if max(sizes) > MOST_BYTES:
+            raise ChannelClosedError(f"a message of {max(sizes)} bytes")
+        middle, end = HEADER.size + sizes[0], HEADER.size + sum(sizes)
+        if len(self._received) < end:
+            return None
+        message = Message(
+            number, bytes(self._received[HEADER.size : middle]), bytes(self._received[middle:end])
+        )
+        del self._received[:end]
+        return message

@@ -1,0 +1,89 @@
+"""The side of ranks above 0: does what rank 0 tells, and leaves with it.
+
+def serve(follower: Follower) -> None:   # until the channel's end
+    told = follower.told(); ...; follower.answer({...})
+    for message in follower.steps(): ...
+
+follow(int(sys.argv[1]), serve)
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.parallel.channel import Channel, ChannelClosedError, Message, Number
+from engine.parallel.watch import BEAT_SECONDS, Pulse
+
+if TYPE_CHECKING:
+    from engine.parallel.group import Group
+
+
+class Follower:
+    """A rank above 0, its channel, and a thread that tells rank 0 that it lives.
+
+    group: set it once it is there, so that its waiting is told, too.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self.group: Group | None = None
+        self._channel, self._steps = channel, 0
+        self._parent = os.getppid()
+        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+        threading.Thread(target=self._beat, name="beat", daemon=True).start()
+
+    def told(self) -> dict[str, Any]:
+        """What rank 0 tells next. Raises ChannelClosedError when that is the end."""
+        message = self._channel.receive()
+        if message.number != Number.TELL:
+            raise ChannelClosedError("the end")
+        return message.json()
+
+    def answer(self, value: Any) -> None:
+        """What was told is done."""
+        self._channel.send_json(Number.ANSWER, value)
+
+    def fail(self, reason: str) -> None:
+        """This rank ends, and why."""
+        self._channel.send_json(Number.FAILED, reason)
+
+    def steps(self) -> Iterator[Message]:
+        """Steps as rank 0 gives them. One counts as done when the next one is asked for."""
+        while (message := self._channel.receive()).number >= Number.FIRST_STEP:
+            yield message
+            self._steps += 1
+
+    def _beat(self) -> None:
+        """Ends the process when there is no rank 0 any more, whatever the other thread waits for."""
+        while True:
+            group = self.group
+            exchanges, waiting = (group.exchanges, group.waiting) if group is not None else (0, False)
+            pulse = Pulse(self._steps, exchanges, waiting, time.clock_gettime_ns(self._clock))
+            try:
+                self._channel.send(Number.BEAT, pulse.pack())
+            except ChannelClosedError:
+                os._exit(1)
+            if os.getppid() != self._parent:
+                os._exit(1)
+            time.sleep(BEAT_SECONDS)
+
+
+def follow(descriptor: int, serve: Callable[[Follower], None]) -> None:
+    """Run `serve` for rank 0 at the other end of a socket; what it raises is told there."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for rank 0, which ends this process
+    follower = Follower(Channel(socket.socket(fileno=descriptor)))
+    try:
+        serve(follower)
+    except ChannelClosedError:
+        sys.exit(0)
+    except Exception as error:
+        traceback.print_exc()
+        follower.fail(f"{type(error).__name__}: {error}")
+        sys.exit(1)

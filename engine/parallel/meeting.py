@@ -1,0 +1,55 @@
+"""How the ranks of one engine find each other.
+
+They meet by a file in a folder that only this user can enter, and the group is known to nobody but its
+holder: PyTorch's default group is not touched, so two engines in one process have nothing in common. On CPUs
+gloo's connections are on the loopback interface; on CUDA it is NCCL, beside it symmetric memory for what it
+is faster for, which is measured at the start (`symmetric.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import torch
+from torch import distributed as dist
+
+from engine.parallel.group import Group, Place
+from engine.parallel.symmetric import choose_sums
+
+CONNECT_SECONDS = 60.0
+"""For all ranks to be there."""
+NCCL_SETTINGS = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0"}
+"""All ranks are on one machine; NVLink multicast stays off."""
+EXCHANGE_SECONDS = 3600.0
+"""What a rank waits for the others. `watch.py` decides earlier whether one is gone."""
+
+
+def connect(place: Place, device: torch.device) -> Group:
+    """Waits for the other ranks. Raises RuntimeError when they do not come."""
+    store = dist.FileStore(place.store, place.size)
+    store.set_timeout(timedelta(seconds=CONNECT_SECONDS))
+    if device.type != "cuda":
+        return Group(place, _gloo(store, place))
+    torch.cuda.set_device(device)
+    plain = Group(place, _nccl(store, place))
+    plain.all_reduce(torch.zeros(1, device=device))  # NCCL connects with the first one
+    torch.cuda.synchronize(device)
+    return Group(place, plain._backend, choose_sums(plain, place, store, device))
+
+
+def _gloo(store: dist.Store, place: Place) -> dist.Backend:
+    options = dist.ProcessGroupGloo._Options()
+    options._devices = [dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
+    options._timeout = timedelta(seconds=CONNECT_SECONDS)
+    backend = dist.ProcessGroupGloo(store, place.rank, place.size, options)
+    backend._set_default_timeout(timedelta(seconds=EXCHANGE_SECONDS))
+    return backend
+
+
+def _nccl(store: dist.Store, place: Place) -> dist.Backend:
+    for name, value in NCCL_SETTINGS.items():
+        os.environ.setdefault(name, value)
+    options = dist.ProcessGroupNCCL.Options()
+    options._timeout = timedelta(seconds=EXCHANGE_SECONDS)
+    return dist.ProcessGroupNCCL(store, place.rank, place.size, options)

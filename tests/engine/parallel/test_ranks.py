@@ -1,0 +1,140 @@
+"""Ranks as processes: what they are given arrives, and however one ends, all end and say why."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import DeviceLostError
+from engine.parallel.ranks import Ranks
+from tests.engine.parallel import rank as steps
+
+NOTHING = np.zeros(0, np.int64)
+
+
+@pytest.fixture
+def ranks() -> Iterator[Ranks]:
+    ranks = Ranks(steps.__name__, 3)
+    ranks.start([{}, {}])
+    yield ranks
+    ranks.close()
+
+
+def pids_of(ranks: Ranks) -> list[int]:
+    return [answer["pid"] for answer in ranks.answers()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_every_rank_gets_the_number_and_both_arrays_of_a_step(ranks: Ranks) -> None:
+    assert [answer["rank"] for answer in ranks.answers()] == [1, 2]
+    first, second = np.arange(70000), np.array([0.5, -1.0])
+    with ranks.step(steps.COMPUTE, first, second):
+        found = ranks.answers()
+    assert found == [[first.tobytes().hex(), second.tobytes().hex()]] * 2
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (steps.HANG, "hangs in a step"),
+        (steps.RAISE, "failed: ValueError: no such step"),
+        (steps.DIE, "died, signal 9"),
+    ],
+)
+def test_a_rank_that_hangs_raises_or_dies_in_a_step_ends_all(ranks: Ranks, step: int, reason: str) -> None:
+    pids, lost = pids_of(ranks), []
+    ranks.on_lost.append(lost.append)
+    with pytest.raises(DeviceLostError, match=reason), ranks.step(step, NOTHING, NOTHING):
+        ranks.answers()
+    assert len(lost) == 1
+    assert not any(map(is_running, pids))
+    with pytest.raises(DeviceLostError, match=reason), ranks.step(steps.COMPUTE, NOTHING, NOTHING):
+        pytest.fail("a lost engine began a step")
+
+
+@pytest.mark.parametrize(
+    ("sign", "reason"), [(signal.SIGKILL, "died, signal 9"), (signal.SIGSTOP, "told nothing")]
+)
+def test_a_rank_that_ends_or_stops_between_two_steps_is_noticed(
+    ranks: Ranks, sign: signal.Signals, reason: str
+) -> None:
+    pids, told = pids_of(ranks), threading.Event()
+    ranks.on_lost.append(lambda error: told.set())
+    os.kill(pids[1], sign)
+    assert told.wait(30)
+    assert not any(map(is_running, pids))
+    with pytest.raises(DeviceLostError, match=f"rank 2 .*{reason}"):
+        ranks.check()
+
+
+def test_a_rank_that_computes_for_long_is_left_in_peace() -> None:
+    ranks = Ranks(steps.__name__, 2)
+    try:
+        ranks.start([{}])
+        pids_of(ranks)
+        with ranks.step(steps.WORK, NOTHING, NOTHING):
+            assert ranks.answers() == ["worked"]
+    finally:
+        ranks.close()
+
+
+def test_what_fails_on_rank_0_in_a_step_ends_all(ranks: Ranks) -> None:
+    pids = pids_of(ranks)
+    with pytest.raises(DeviceLostError, match="rank 0 failed in a step: RuntimeError: out of memory"):
+        with ranks.step(steps.COMPUTE, NOTHING, NOTHING):
+            raise RuntimeError("out of memory")
+    assert not any(map(is_running, pids))
+
+
+def test_closing_leaves_no_process_no_thread_and_no_file() -> None:
+    ranks = Ranks(steps.__name__, 2)
+    folder = Path(ranks.place.store).parent
+    assert folder.parent == Path(tempfile.gettempdir())
+    assert folder.stat().st_mode & 0o077 == 0
+    ranks.start([{}])
+    (pid,) = pids_of(ranks)
+    before = threading.active_count()
+    ranks.close()
+    ranks.close()
+    assert not is_running(pid)
+    assert not folder.exists()
+    assert threading.active_count() == before - 1
+
+
+ORPHANS = """
+import sys, time
+from engine.parallel.ranks import Ranks
+ranks = Ranks("tests.engine.parallel.rank", 3)
+ranks.start([{}, {}])
+print(*(answer["pid"] for answer in ranks.answers()), flush=True)
+time.sleep(600)
+"""
+
+
+def test_ranks_end_with_rank_0_however_it_ends() -> None:
+    with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        assert len(pids) == 2
+        process.kill()
+    deadline = time.monotonic() + 30
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, pids))

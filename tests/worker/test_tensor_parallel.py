@@ -1,0 +1,57 @@
+"""A worker whose text model is shared out over two processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from tests.engine.parallel.test_ranks import is_running
+from tests.text_models import random_model
+from tests.worker.harness import Client, WorkerProcess, wait_until
+from worker.protocol import FrameKind
+
+
+def ranks_of(process: WorkerProcess) -> list[int]:
+    """Its child processes that are ranks."""
+    pid = process.health().pid
+    children = [
+        int(child)
+        for tasks in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in tasks.read_text().split()
+    ]
+    return [
+        child
+        for child in children
+        if b"models.llm.parallel.rank" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+async def test_a_worker_of_two_ranks_writes_and_ends_with_one_of_them(tmp_path: Path, start_worker) -> None:
+    model = random_model(tmp_path / "tiny")
+    process = start_worker(
+        model=str(model), device="cpu", slots=2, tensor_parallel_size=2, supervised=True
+    ).wait_until_ready()
+    (rank,) = ranks_of(process)
+    async with process.connect() as websocket:
+        client = Client(websocket)
+        await client.start_text(prompt="Once", sampling={"max_tokens": 9, "temperature": 0, "logprobs": None})
+        frames = await client.receive_text()
+    assert frames[-1].kind is FrameKind.TEXT
+    assert sum(len(frame.tokens) for frame in frames) == 9
+    os.kill(rank, signal.SIGKILL)  # nobody has asked for anything
+    assert process.wait() != 0
+    wait_until(lambda: any("rank 1 died, signal 9" in line for line in process.log) or None, lambda: "no log")
+    assert not is_running(rank)
+
+
+def test_a_model_that_cannot_be_divided_is_refused_by_name(tmp_path: Path, start_worker) -> None:
+    process = start_worker(model=str(random_model(tmp_path / "tiny")), device="cpu", tensor_parallel_size=3)
+    status = process.wait_for(lambda status: status.state == "ERROR")
+    assert "tensor_parallel_size 3: this model has a num_attention_heads of" in status.error
+
+
+def test_a_speech_model_is_not_divided(start_worker) -> None:
+    process = start_worker(model="bundled", device="cpu", tensor_parallel_size=2)
+    status = process.wait_for(lambda status: status.state == "ERROR")
+    assert "tensor_parallel_size 2: speech models take 1" in status.error
