@@ -1,16 +1,21 @@
 """What traces, metrics and logs by OpenTelemetry cost a gateway: CPU seconds per second of audio.
 
-Gateways with and without telemetry stand before the same workers, and serve as many streams each at the same
-time, clip after clip: whatever else the machine does disturbs both alike. The cheapest of several rounds
-counts; metrics go out once in each. Telemetry is as it comes in some rounds, and keeps every trace in others.
-The receiver takes everything and keeps nothing.
+One gateway serves as many streams all the time, clip after clip, and its telemetry is turned off and on
+again between rounds (`toggled.py`). So both have the same process, memory and machine: two gateways side by
+side differ by up to a tenth without any telemetry. Each round with telemetry is compared with those before
+and after it, and metrics go out once in each. Telemetry is as it comes in one gateway, and keeps every trace
+in the other. The receiver takes everything and keeps nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+import math
+import os
+import signal
+import statistics
+from pathlib import Path
 from typing import Any
 
 from benchmarks.fleet import Fleet, Process, free_port, until_ready
@@ -19,8 +24,7 @@ from benchmarks.speech_clients import PATCH_SECONDS, listen, text_of
 EVERYTHING = {"trace_share": 1, "trace_most_per_second": 10_000}
 WORKERS = 3
 WARM_UP_SECONDS = 2.0
-_TICK_SECONDS = 0.01
-"""Of the clock that counts CPU time."""
+TOGGLED = "benchmarks.gateway.toggled"
 
 
 class Receiver:
@@ -49,68 +53,83 @@ class Receiver:
 
 
 async def telemetry_cost(
-    *, streams: int = 128, patches: int = 30, seconds: float = 30.0, rounds: int = 4, step_ms: float = 160.0
+    *, streams: int = 128, patches: int = 30, seconds: float = 25.0, rounds: int = 6, step_ms: float = 160.0
 ) -> dict[str, Any]:
-    """How much more CPU time a gateway takes with telemetry than without, by seconds of audio."""
-    costs: dict[str, list[list[float]]] = {"default": [], "everything": []}
+    """How much more CPU time a gateway takes with telemetry than without, by seconds of audio.
+
+    A share is the mean over `rounds` rounds with telemetry, each against the mean of its neighbours without;
+    beside it stands its standard error, 0 for one round. Rounds last `seconds`, and before that as long as a
+    clip takes.
+    """
+    costs: dict[str, list[float]] = {}
     async with Receiver() as receiver:
-        told = {"otlp_endpoint": receiver.url}
-        slots = 2 * streams // WORKERS + 2
+        told = {"otlp_endpoint": receiver.url, "otlp_metrics_seconds": max(1, round(seconds))}
+        slots = streams // WORKERS + 2
         fleet = Fleet(workers=WORKERS, slots=slots, step_ms=step_ms, worker_settings=told, log_level="info")
         async with fleet:
             urls = ",".join(worker.url for worker in fleet.workers)
             for mode, settings in (("default", told), ("everything", {**told, **EVERYTHING})):
                 options = {**fleet.settings, **settings}
-                gateway = Process("gateway", "--workers", urls, port=free_port(), **options)
+                gateway = Process("gateway", "--workers", urls, port=free_port(), program=TOGGLED, **options)
                 try:
                     await until_ready(gateway, fleet.workers)
-                    both = (fleet.gateway, gateway)
-                    costs[mode] = [await _costs(both, streams, patches, seconds) for _ in range(rounds)]
+                    costs[mode] = await _costs(gateway, streams, patches, seconds, 2 * rounds + 1)
                 finally:
                     gateway.kill()
+    found = {mode: _shares(each) for mode, each in costs.items()}
     return {
         "streams": streams,
-        "cost_share": _share(costs["default"]),
-        "cost_share_of_everything": _share(costs["everything"]),
+        "cost_share": round(statistics.fmean(found["default"]), 4),
+        "cost_share_error": _error(found["default"]),
+        "cost_share_of_everything": round(statistics.fmean(found["everything"]), 4),
+        "cost_share_of_everything_error": _error(found["everything"]),
         "cpu_ms_per_audio_second": {
-            mode: [[round(1000 * cost, 3) for cost in each] for each in zip(*found, strict=True)]
-            for mode, found in costs.items()
+            mode: [round(1000 * cost, 3) for cost in each] for mode, each in costs.items()
         },
         "received_bytes": receiver.bytes,
     }
 
 
-def _share(costs: list[list[float]]) -> float:
-    """How much more telemetry costs, by the cheapest round of each: what disturbs a round only adds to it."""
-    without, with_it = map(min, zip(*costs, strict=True))
-    return round(with_it / without - 1, 4)
+def _shares(costs: list[float]) -> list[float]:
+    """What each round with telemetry costs more than its neighbours without (off, on, off, ...)."""
+    return [2 * costs[i] / (costs[i - 1] + costs[i + 1]) - 1 for i in range(1, len(costs) - 1, 2)]
 
 
-async def _costs(gateways: Sequence[Process], streams: int, patches: int, seconds: float) -> list[float]:
-    """CPU seconds of each gateway per second of audio, while all streams of all of them run."""
-    heard = dict.fromkeys((gateway.port for gateway in gateways), 0)
+def _error(shares: list[float]) -> float:
+    """Standard error of their mean; neighbours share a round, which makes it a little small."""
+    return round(statistics.stdev(shares) / math.sqrt(len(shares)), 4) if len(shares) > 1 else 0.0
 
-    async def listen_on(port: int, number: int) -> None:
+
+def _cpu_seconds(process: Process) -> float:
+    """CPU time of all threads so far, to the nanosecond, of which ended threads have none."""
+    tasks = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+async def _costs(gateway: Process, streams: int, patches: int, seconds: float, rounds: int) -> list[float]:
+    """CPU seconds of the gateway per second of audio, round for round; telemetry is off in the first."""
+    heard = 0
+
+    async def listen_on(number: int) -> None:
+        nonlocal heard
         await asyncio.sleep(number / streams * WARM_UP_SECONDS)  # clips begin at all times, not at once
         for seed in itertools.count(number, streams):
-            clip = await listen(port, {"text": text_of(patches), "seed": seed})
+            clip = await listen(gateway.port, {"text": text_of(patches), "seed": seed})
             if clip.last["type"] != "done":
                 raise RuntimeError(f"a stream failed: {clip.last}")
-            heard[port] += len(clip.arrivals)
+            heard += len(clip.arrivals)
 
+    costs = []
     async with asyncio.TaskGroup() as group:
-        listeners = [
-            group.create_task(listen_on(port, number)) for number in range(streams) for port in heard
-        ]
-        await asyncio.sleep(WARM_UP_SECONDS + patches * PATCH_SECONDS)
-        cpu_before, heard_before = [gateway.cpu_seconds() for gateway in gateways], dict(heard)
-        await asyncio.sleep(seconds)
-        cpu = [
-            max(gateway.cpu_seconds() - before, _TICK_SECONDS)
-            for gateway, before in zip(gateways, cpu_before, strict=True)
-        ]
-        chunks = [max(1, count - heard_before[port]) for port, count in heard.items()]
+        listeners = [group.create_task(listen_on(number)) for number in range(streams)]
+        await asyncio.sleep(WARM_UP_SECONDS)
+        for _ in range(rounds):
+            os.kill(gateway.pid, signal.SIGUSR2)
+            await asyncio.sleep(patches * PATCH_SECONDS)  # until clips that began before have ended
+            cpu, before = _cpu_seconds(gateway), heard
+            await asyncio.sleep(seconds)
+            costs.append((_cpu_seconds(gateway) - cpu) / (max(1, heard - before) * PATCH_SECONDS))
         for listener in listeners:
             listener.cancel()
     await asyncio.sleep(1.0)  # workers let go of what was cut
-    return [spent / (count * PATCH_SECONDS) for spent, count in zip(cpu, chunks, strict=True)]
+    return costs

@@ -38,6 +38,7 @@ def measure(
     for name, recordings in people.items():
         spoken = reader.read_all([{"text": text, "reference_audio": recordings[0].audio} for text in said])
         words = [judges.words(clip.samples) for clip in spoken]
+        theirs = [recording.clip for recording in recordings[1:]]
         first, *others = voices[name]
         own = float(np.mean([np.dot(first, other) for other in others]))
         like = float(np.mean([np.dot(first, judges.speaker(clip.samples)) for clip in spoken]))
@@ -46,6 +47,7 @@ def measure(
             "own_similarity": own,
             "likeness": (like - floor) / (own - floor),
             "word_error_rate": errors_in(spoken, words),
+            "own_word_error_rate": errors_in(theirs, [judges.words(clip.samples) for clip in theirs]),
             **pitches(spoken, recordings[0]),
         }
         clips += spoken

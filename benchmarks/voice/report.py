@@ -125,7 +125,8 @@ def _errors(figures: Results) -> str:
 
 def _stranger(figures: Results) -> str:
     off, errors = figures["pitch_off_percent"], figures["word_error_rate"]
-    return f"{figures['likeness']:.2f}, {off:.1f} %, {errors:.3f}"
+    own = f" ({figures['own_word_error_rate']:.3f})" if "own_word_error_rate" in figures else ""
+    return f"{figures['likeness']:.2f}, {off:.1f} %, {errors:.3f}{own}"
 
 
 if __name__ == "__main__":
