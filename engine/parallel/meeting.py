@@ -14,6 +14,7 @@ from datetime import timedelta
 import torch
 from torch import distributed as dist
 
+from engine.devices import on_device
 from engine.parallel.group import Group, Place
 from engine.parallel.symmetric import choose_sums
 
@@ -31,11 +32,12 @@ def connect(place: Place, device: torch.device) -> Group:
     store.set_timeout(timedelta(seconds=CONNECT_SECONDS))
     if device.type != "cuda":
         return Group(place, _gloo(store, place))
-    torch.cuda.set_device(device)
-    plain = Group(place, _nccl(store, place))
-    plain.all_reduce(torch.zeros(1, device=device))  # NCCL connects with the first one
-    torch.cuda.synchronize(device)
-    return Group(place, plain._backend, choose_sums(plain, place, store, device))
+    with on_device(device):
+        backend = _nccl(store, place)
+        plain = Group(place, backend)
+        plain.all_reduce(torch.zeros(1, device=device))  # NCCL connects with the first one
+        torch.cuda.synchronize(device)
+        return Group(place, backend, choose_sums(plain, backend, place, store, device))
 
 
 def _gloo(store: dist.Store, place: Place) -> dist.Backend:

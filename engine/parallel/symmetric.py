@@ -53,7 +53,9 @@ class SymmetricSums:
         return torch.ops.symm_mem.one_shot_all_reduce(buffer, "sum", self._name)
 
 
-def choose_sums(group: Group, place: Place, store: dist.Store, device: torch.device) -> SymmetricSums | None:
+def choose_sums(
+    group: Group, backend: dist.Backend, place: Place, store: dist.Store, device: torch.device
+) -> SymmetricSums | None:
     """What serves sums faster than `group` does by NCCL, and for which sizes; None where nothing does."""
     sums: SymmetricSums | None = None
     try:
@@ -63,7 +65,7 @@ def choose_sums(group: Group, place: Place, store: dist.Store, device: torch.dev
     able = group.all_reduce(torch.tensor([float(sums is not None)], device=device)).item()
     if sums is None or able < place.size:
         return None
-    fastest = Group(place, group._backend, sums)
+    fastest = Group(place, backend, sums)
     most = 0
     for size in SIZES:
         x = torch.zeros(size // 2, dtype=torch.bfloat16, device=device)

@@ -141,7 +141,7 @@ class TextRunner:
         """[N, V] of the ends of `step`, or this rank's part of them. Keys and values of all its positions
         stand in the cache then.
         """
-        return self._model.logits(self._hidden(step))
+        return self._model.logits(self._at_ends(step))
 
     def check_device(self) -> None:
         """See `engine.model_runner.ModelRunner.check_device`."""
@@ -154,17 +154,19 @@ class TextRunner:
 
     def _ends(self, batch: Rows[ScheduledSequence]) -> Tensor:
         """Hidden states [N, H] of the last positions of those rows that sample."""
-        return self._hidden(TokenStep.of(batch))
+        return self._at_ends(TokenStep.of(batch))
+
+    def _at_ends(self, step: TokenStep) -> Tensor:
+        return self._hidden(step)[upload(step.ends, self._device)]
 
     def _hidden(self, step: TokenStep) -> Tensor:
-        """Hidden states [N, H] of the ends of a step."""
+        """Hidden states [T, H] of all positions of a step, row after row."""
         metadata = self._backend.plan(step.batch)
-        hidden = self._model(
+        return self._model(
             upload(step.tokens, self._device),
             upload(step.positions, self._device),
             PagedAttention(self._backend, self._pool, metadata),
         )
-        return hidden[upload(step.ends, self._device)]
 
 
 def _result(sequence: Sequence, sampled: Sampled) -> StepResult:

@@ -15,6 +15,7 @@ from models.llm.checkpoint import TextCheckpoint, load_text_checkpoint
 from models.llm.engine import TextEngine, TextRequest
 from models.llm.options import TextOptions
 from models.llm.sampling_params import SamplingParams as Params
+from models.llm.token_step import TokenStep
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 
 pytestmark = needs_gpu
@@ -110,8 +111,9 @@ def logits(checkpoint: TextCheckpoint, tokens: list[int], cut: int = 0) -> torch
     sequence = Sequence("a", tokens, 1)
     sequence.block_table = list(range(-(-len(tokens) // 16)))
     if cut:
-        engine._llm.runner._hidden([ScheduledSequence(sequence, 0, cut)])
-    hidden = engine._llm.runner._hidden([ScheduledSequence(sequence, cut, len(tokens) - cut)])
+        engine._llm.runner._hidden(TokenStep.of([ScheduledSequence(sequence, 0, cut)]))
+    rest = ScheduledSequence(sequence, cut, len(tokens) - cut)
+    hidden = engine._llm.runner._hidden(TokenStep.of([rest]))
     return checkpoint.model.logits(hidden)
 
 

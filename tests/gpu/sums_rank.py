@@ -1,0 +1,48 @@
+"""A rank that takes part in some sums, for `test_tensor_parallel.py`."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+from torch import Tensor
+
+from engine.parallel.follower import Follower, follow
+from engine.parallel.group import Group, Place
+from engine.parallel.meeting import connect
+
+SIZES = (8, 4096, 40000, 1 << 18, 1 << 21)
+"""Elements, on both sides of what symmetric memory serves."""
+
+
+def summed(group: Group, device: torch.device) -> list[float]:
+    """The largest error of sums of random numbers, by size."""
+    errors = []
+    for size in SIZES:
+        parts = [own(rank, size) for rank in range(group.size)]
+        for _ in range(3):  # a buffer that is used again must not hold the sum before
+            found = group.all_reduce(parts[group.rank].to(device, torch.bfloat16))
+        exact = sum(part.bfloat16().float() for part in parts)
+        errors.append((found.float().cpu() - exact).abs().max().item())
+    gathered = group.gather(torch.full((3,), float(group.rank), device=device))
+    if gathered is not None:
+        errors.append((gathered[:, 0].cpu() - torch.arange(float(group.size))).abs().max().item())
+    return errors
+
+
+def own(rank: int, size: int) -> Tensor:
+    return torch.rand(size, generator=torch.Generator().manual_seed(rank)) - 0.5
+
+
+def serve(follower: Follower) -> None:
+    told = follower.told()
+    place = Place(told["rank"], told["size"], told["store"], told["name"])
+    device = torch.device(told["device"])
+    follower.answer("ready")
+    follower.group = connect(place, device)
+    follower.answer(summed(follower.group, device))
+    follower.told()
+
+
+if __name__ == "__main__":
+    follow(int(sys.argv[1]), serve)

@@ -1,0 +1,81 @@
+"""Text models over two GPUs: the answers of one, sums of both ways, and a rank that is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine.errors import EngineError
+from engine.parallel.meeting import connect
+from engine.parallel.ranks import Ranks
+from models.llm import LLM, SamplingParams
+from tests.gpu import sums_rank
+from tests.gpu.device import CUDA, needs_gpu
+
+pytestmark = [
+    needs_gpu,
+    pytest.mark.skipif(CUDA and torch.cuda.device_count() < 2, reason="needs two CUDA devices"),
+]
+checkpoints = pytest.importorskip("tests.models.llm.checkpoints", exc_type=ImportError)
+FIRST = "cuda:0" if CUDA else "cpu"
+DEVICES = [torch.device(name) for name in (("cuda:0", "cuda:1") if CUDA else ("cpu", "cpu"))]
+PROMPTS: list[Any] = [[(7 * n + 3 * i) % 300 for i in range(1 + 9 * n)] for n in range(8)]
+BF16_ERROR = 2.0**-8
+"""Of a sum of two numbers below 1."""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("checkpoints")
+    checkpoints.make_checkpoint(directory, "untied")
+    return directory
+
+
+def make(directory: Path, size: int, **options: Any) -> LLM:
+    options = {"max_num_seqs": 8, "max_model_len": 256, "cpu_weights": "float32", **options}
+    return LLM(str(directory), size, device=FIRST, **options)
+
+
+def test_sums_are_exact_to_the_last_bits_of_bf16_of_every_size() -> None:
+    ranks = Ranks(sums_rank.__name__, 2)
+    try:
+        ranks.start([{"device": str(DEVICES[1])}])
+        ranks.answers()
+        group = connect(ranks.place, DEVICES[0])
+        ranks.joined(group)
+        own = sums_rank.summed(group, DEVICES[0])
+        (other,) = ranks.answers()
+        assert max(own + other) <= BF16_ERROR
+    finally:
+        ranks.close()
+
+
+def test_logprobs_of_two_gpus_are_as_near_as_those_of_one(tiny: Path) -> None:
+    network = checkpoints.make_checkpoint(tiny, "untied")
+    params = SamplingParams(temperature=0, max_tokens=1, ignore_eos=True, logprobs=20)
+    errors = []
+    for size in (1, 2):
+        total = count = 0.0
+        with make(tiny, size) as llm, torch.inference_mode():
+            for prompt, answer in zip(PROMPTS, llm.generate(PROMPTS, params, use_tqdm=False), strict=True):
+                exact = network(torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
+                _, top = answer["logprobs"][0]
+                total += sum((value - exact[token].item()) ** 2 for token, value in top)
+                count += len(top)
+        errors.append((total / count) ** 0.5)
+    assert errors[1] <= 2 * errors[0] + 1e-5
+
+
+def test_a_rank_that_is_killed_ends_the_engine_while_gpus_wait_for_it(tiny: Path) -> None:
+    with make(tiny, 2) as llm:
+        llm.add_request([1, 2, 3], SamplingParams(temperature=0, max_tokens=200, ignore_eos=True))
+        llm.step()
+        os.kill(llm._engine.checkpoint.ranks._processes[0].pid, signal.SIGKILL)
+        with pytest.raises(EngineError, match="rank 1"):
+            while not llm.is_finished():
+                llm.step()

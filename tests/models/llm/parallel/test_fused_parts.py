@@ -1,0 +1,83 @@
+"""The form for GPUs in parts: summed over ranks it computes what the whole stack computes. Ranks are
+threads, one of which runs at a time, since Triton's interpreter is for one.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.kernels.split_tiling import MAX_ROWS
+from engine.parallel.part import Part
+from engine.weights import export_state, load_into
+from models.qwen3.config import Qwen3Config
+from models.transformer.fused import fuse_layers
+from models.transformer.stack import Transformer, bidirectional_attention
+
+ANY = range(1 << 20)
+SIZE = 2
+CONFIG = Qwen3Config(
+    vocab_size=4,
+    hidden_size=48,
+    intermediate_size=96,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=64,
+    head_dim=32,
+)
+
+
+class Turns:
+    """Sums of threads that take turns."""
+
+    def __init__(self) -> None:
+        self.baton = threading.Lock()
+        self._parts: list[Tensor] = [torch.empty(0)] * SIZE
+        self._met = threading.Barrier(SIZE)
+
+    def all_reduce(self, rank: int, x: Tensor) -> Tensor:
+        self._parts[rank] = x
+        self.baton.release()
+        self._met.wait()
+        total = torch.stack(self._parts).sum(0)
+        self._met.wait()
+        self.baton.acquire()
+        return total
+
+
+class TakingTurns:
+    def __init__(self, rank: int, turns: Turns) -> None:
+        self.rank, self._turns = rank, turns
+
+    def all_reduce(self, x: Tensor) -> Tensor:
+        return self._turns.all_reduce(self.rank, x)
+
+
+@pytest.mark.parametrize(
+    "limits", [(0, ()), (0, (ANY,)), (MAX_ROWS, ())], ids=["many rows", "halved", "few rows"]
+)
+def test_a_fused_stack_in_parts_computes_what_the_whole_computes(limits: tuple) -> None:
+    torch.manual_seed(1)
+    plain, turns = Transformer(CONFIG).eval().requires_grad_(False), Turns()
+    for name, parameter in plain.named_parameters():
+        parameter.normal_(*((1.0, 0.3) if "norm" in name else (0.0, 0.15)))
+    x, rope, state = torch.randn(2, 5, 48), plain.cos_sin(torch.arange(5)), export_state(plain)
+
+    @torch.inference_mode()
+    def run(rank: int) -> Tensor:
+        with turns.baton:
+            part = Transformer(CONFIG, part=Part(rank, SIZE, TakingTurns(rank, turns))).eval()
+            load_into(part.requires_grad_(False), state)
+            assert part.layers[0].self_attn.qkv_proj.weight.shape == (2 * 32 + 2 * 32, 48)
+            fuse_layers(part, *limits)
+            return part(x, rope, bidirectional_attention)
+
+    with ThreadPoolExecutor(SIZE) as threads, torch.inference_mode():
+        expected = plain(x, rope, bidirectional_attention)
+        for found in threads.map(run, range(SIZE)):
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
