@@ -11,9 +11,14 @@
 #
 # It installs nothing, so that it runs on a machine without a network: torch with CUDA, Triton, numpy, safetensors,
 # sentencex, tokenizers, jinja2, tqdm and xxhash must be there, and pytest (with pluggy, iniconfig and packaging) for the
-# tests, transformers for those of text models. The published package and what it imports are optional
-# (benchmarks/published.py puts it into benchmarks/.published elsewhere), and so are the service's packages, with which a
-# worker process is tried, too.
+# tests, transformers for those of text models. A test says why it is skipped where an optional package is missing:
+#
+#   soundfile, soxr             the bundled voice, whose recording is a FLAC file of another sample rate
+#   fastapi, httpx, structlog, uvicorn, websockets, PyYAML, and those two: a worker process
+#   flash-attn                  attention by it
+#   the published package, and what it imports: a comparison with it (benchmarks/published.py puts it into
+#                               benchmarks/.published elsewhere)
+#
 # PYTHON names the interpreter; without it, it is that of .venv where there is one, else python3. GPU_TESTS_DEVICE=cpu
 # shows on a CPU that the script works, and nothing more.
 set -uo pipefail

@@ -52,3 +52,20 @@ def test_a_part_that_fails_fails_the_script_and_stands_in_its_output(tmp_path: P
     assert result.returncode == 1
     assert "no such part: nonsense" in output.read_text()
     assert output.read_text().splitlines()[-1] == "==> FAILED: nonsense"
+
+
+def test_tests_that_lack_a_package_are_skipped_and_name_it(tmp_path: Path) -> None:
+    hidden = ("soundfile", "soxr", "fastapi")
+    (tmp_path / "hidden.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({hidden}))\n")
+    files = [f"tests/gpu/test_{name}.py" for name in ("bundled", "worker", "lost_device")]
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "hidden", "--confcutdir=tests/gpu", *files],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "GPU_TESTS_DEVICE": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout
+    assert "passed" not in result.stdout
+    assert "the recording of a voice needs soundfile, soxr" in result.stdout
+    assert "a worker process needs fastapi, soundfile, soxr" in result.stdout

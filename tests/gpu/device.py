@@ -8,6 +8,7 @@ programs that are not recorded: that shows that the tests work, not that a GPU d
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -21,4 +22,16 @@ LARGEST_BATCH = 33 if CUDA else 2
 needs_gpu = pytest.mark.skipif(
     not CUDA and os.environ.get("GPU_TESTS_DEVICE") != "cpu",
     reason="needs a CUDA device; scripts/gpu_tests.sh runs these where there is one",
+)
+
+
+def needs_packages(what: str, *modules: str) -> pytest.MarkDecorator:
+    """Skips where one of `modules`, which `what` imports, is not installed, and says which."""
+    missing = [module for module in modules if find_spec(module) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"{what} needs {', '.join(missing)}")
+
+
+needs_service = needs_packages(
+    "a worker process",
+    *("fastapi", "httpx", "sentencex", "soundfile", "soxr", "structlog", "uvicorn", "websockets", "yaml"),
 )

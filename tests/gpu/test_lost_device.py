@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.device import CUDA, DEVICE, needs_gpu
-from tests.gpu.test_worker import missing
+from tests.gpu.device import CUDA, DEVICE, needs_gpu, needs_service
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [needs_gpu, pytest.mark.skipif(not CUDA, reason="tests/worker/test_lost_device.py is for a CPU")]
@@ -46,7 +45,7 @@ def test_the_probe_tells_a_lost_device_from_one_without_memory() -> None:
     assert "illegal" in result.stdout
 
 
-@pytest.mark.skipif(bool(missing), reason=f"the service needs {missing}")
+@needs_service
 def test_a_worker_ends_with_its_device() -> None:
     from tests.worker.harness import WorkerProcess
     from tests.worker.losing import SUPERVISED, check_end, lose_device

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from tests.gpu.device import DEVICE, needs_gpu
+from tests.gpu.device import DEVICE, needs_gpu, needs_service
 
 if TYPE_CHECKING:
     from tests.worker.harness import WorkerProcess
 
-SERVICE = ("fastapi", "httpx", "sentencex", "soundfile", "soxr", "structlog", "uvicorn", "websockets", "yaml")
-missing = [module for module in SERVICE if find_spec(module) is None]
-pytestmark = [needs_gpu, pytest.mark.skipif(bool(missing), reason=f"the service needs {missing}")]
+pytestmark = [needs_gpu, needs_service]
 SLOTS = 8
 TEXT = "The quick brown fox jumps over the lazy dog."
 Clip = tuple[np.ndarray, int]
