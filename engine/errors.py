@@ -1,6 +1,7 @@
 """What can go wrong in the engine, one class per party that has to react.
 
-`RequestError` is the caller's to fix: it names the field and the limit, and fails one request. `EngineError`
+`RequestError` is the caller's to fix: it names the field and the limit, and fails one request. `OptionsError`
+is for who sets an engine up. `EngineError`
 is ours: the engine could not do what it promised; `DeviceLostError` ends the engine. `WeightError` is the
 checkpoint's: it lists every key that is missing, unexpected or of the wrong shape.
 """
@@ -27,6 +28,10 @@ class RequestError(ValueError):
 
     def __reduce__(self) -> tuple[type[RequestError], tuple[str, str | None, str]]:
         return type(self), (self.message, self.param, self.code)
+
+
+class OptionsError(ValueError):
+    """An option that is out of range, or does not go with another one or with the device."""
 
 
 class EngineError(RuntimeError):

@@ -1,6 +1,6 @@
 """Makes the engine that a worker serves; a model is imported only for a worker that serves it.
 
-A family of speech models is a function here, of text models a line in `models/llm/families.py`.
+A family of speech models is a loader here, of text models a line in `models/llm/families.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def load_engine(settings: WorkerSettings, report: ReportProgress) -> Any:
     bound_shape_caches()
     import torch
 
+    from engine.errors import OptionsError, RequestError
     from models.llm.loading import is_text_model
 
     kind, _, index = settings.device.partition(":")
@@ -40,29 +41,17 @@ def load_engine(settings: WorkerSettings, report: ReportProgress) -> Any:
         raise RefusedError(f"device {settings.device}: PyTorch sees {count} CUDA devices here")
     threads = thread_limit(settings.workers_on_machine)
     report("config", 0.0)
-    load = _load_text if settings.model != "bundled" and is_text_model(settings.model) else _load_speech
-    return load(settings, report, threads)
+    if settings.model != "bundled" and is_text_model(settings.model):
+        from models.llm.loading import load_engine as load
 
+        options = settings.text_options()
+    else:
+        from models.voxcpm.engine import load_engine as load
 
-def _load_speech(settings: WorkerSettings, report: ReportProgress, threads: int) -> Any:
-    from models.voxcpm.engine import load_engine as load
-    from models.voxcpm.options import OptionsError
-
-    if settings.tensor_parallel_size != 1:
-        raise RefusedError(f"tensor_parallel_size {settings.tensor_parallel_size}: speech models take 1")
-    options = settings.engine_options()
+        if settings.tensor_parallel_size != 1:
+            raise RefusedError(f"tensor_parallel_size {settings.tensor_parallel_size}: speech models take 1")
+        options = settings.engine_options()
     try:
         return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)
-    except OptionsError as error:
-        raise RefusedError(str(error)) from error
-
-
-def _load_text(settings: WorkerSettings, report: ReportProgress, threads: int) -> Any:
-    from engine.errors import RequestError
-    from models.llm.loading import load_engine as load
-
-    options = settings.text_options()
-    try:
-        return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)
-    except RequestError as error:
+    except (OptionsError, RequestError) as error:
         raise RefusedError(str(error)) from error

@@ -86,9 +86,13 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     kv_bring_back: Literal["auto", "always"] = "auto"
     """When they come back: auto, where copying is faster than computing."""
     block_size: Count | None = None
-    """Positions in a block of the KV cache. None: 16."""
+    """Positions in a block of the KV cache. None: 16 for speech, 64 for text, 256 where `attention` wants
+    that.
+    """
     attention: Literal["auto", "sdpa", "triton", "flash", "torch_varlen"] = "auto"
-    """How attention is computed; auto measures what there is."""
+    """How attention is computed; auto measures what there is. flash (the package flash-attn) and torch_varlen
+    need a GPU and blocks of 256.
+    """
     graphs: Literal["auto", "off", "static"] = "auto"
     """auto: steps are recorded as CUDA graphs where there is CUDA. off saves their memory, and is slower."""
     cpu_weights: Literal["auto", "float32", "bfloat16"] | None = None
@@ -96,9 +100,9 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     where the model has it and the processor multiplies it. None: float32 for speech, auto for text.
     """
     max_num_batched_tokens: Count | None = None
-    """Positions in one step; at least `slots`. None: 4096 on CUDA, 2048 elsewhere."""
+    """Positions in one step; at least `slots`. None: 4096 on CUDA, 2048 elsewhere, 16384 for text."""
     max_prefill_tokens: Count | None = None
-    """Positions of prompts in a step that streams take part in. None: 512."""
+    """Positions of prompts in a step that streams take part in. None: 512 for speech, 2048 for text."""
     max_decodes: Count | None = None
     """Streams in one step; the others are ahead of their listeners and wait. None: all."""
     max_step_seconds: Seconds | None = None
@@ -185,22 +189,27 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     def engine_options(self) -> dict[str, Any]:
         """Those of `models.voxcpm.options.EngineOptions` that were chosen."""
-        names = (
-            "max_model_len", "kv_blocks", "block_size", "graphs", "max_num_batched_tokens",
-            "max_prefill_tokens", "max_decodes", "max_step_seconds", "cpu_weights",
-        )  # fmt: skip
-        chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return {**chosen, **self._second_tier(), "attention_backend": self.attention}
+        return self._chosen("max_decodes", "max_step_seconds")
 
     def text_options(self) -> dict[str, Any]:
-        """Those of `models.llm.engine.TextOptions` that were chosen."""
-        names = ("max_model_len", "kv_blocks", "block_size", "max_num_batched_tokens", "cpu_weights")
+        """Those of `models.llm.options.TextOptions` that were chosen."""
+        return self._chosen("gpu_memory_utilization", "tensor_parallel_size")
+
+    def _chosen(self, *more: str) -> dict[str, Any]:
+        """Options of every engine, and `more`. Imports PyTorch."""
+        from engine.attention.selection import BLOCK_SIZES
+
+        names = (
+            "max_model_len", "kv_blocks", "block_size", "graphs", "max_num_batched_tokens",
+            "max_prefill_tokens", "cpu_weights", *more,
+        )  # fmt: skip
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
-        chosen |= {"attention_backend": self.attention, "gpu_memory_utilization": self.gpu_memory_utilization}
-        return {**chosen, **self._second_tier(), "tensor_parallel_size": self.tensor_parallel_size}
+        if self.attention in BLOCK_SIZES:
+            chosen.setdefault("block_size", BLOCK_SIZES[self.attention])
+        return {**chosen, **self._second_tier(), "attention_backend": self.attention}
 
     def _second_tier(self) -> dict[str, Any]:
-        """Of the KV cache, in both kinds of options; workers of a machine share what is available."""
+        """Of the KV cache; workers of a machine share what is available."""
         if self.kv_host_gib == "auto":
             share = KV_HOST_SHARE / self.workers_on_machine
             return {"kv_host_gib": None, "kv_host_share": share, "kv_bring_back": self.kv_bring_back}

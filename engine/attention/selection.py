@@ -17,7 +17,8 @@ from importlib import import_module
 import torch
 
 from engine.attention.backend import AttentionBackend
-from engine.errors import EngineError
+from engine.attention.paged import FLASH_PAGE_MULTIPLE
+from engine.errors import EngineError, OptionsError
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ BACKENDS: dict[str, BackendFactory] = {
 # What "auto" considers: the first group of which a backend can serve, and in it the fastest.
 AUTO = {"cuda": (("triton", "flash", "torch_varlen"), ("sdpa",))}
 AUTO_ELSEWHERE = (("sdpa",),)
+BLOCK_SIZES = dict.fromkeys(("flash", "torch_varlen"), FLASH_PAGE_MULTIPLE)
+"""Positions of a block for backends that cannot do with what models have otherwise."""
 
 
 def select_backend(
@@ -91,6 +94,17 @@ def build_backend(
     except ImportError as error:
         return str(error)
     return backend.supports(device, dtype, head_dim, block_size) or backend
+
+
+def check_backend(
+    name: str, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
+) -> None:
+    """Raises OptionsError when a backend that was asked for does not serve this combination."""
+    if name == "auto":
+        return
+    found = build_backend(name, device, dtype, head_dim, block_size)
+    if isinstance(found, str):
+        raise OptionsError(f"attention {name} does not serve {device}: {found}")
 
 
 def _usable(

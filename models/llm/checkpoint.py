@@ -19,7 +19,7 @@ from engine.parallel.ranks import Ranks
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError
 from models.download import fetch, is_repository
-from models.llm.families import TextConfig, family_of
+from models.llm.families import Family, TextConfig, family_of
 from models.llm.tokenizer import TextTokenizer
 from models.revision import revision_of
 from models.transformer.packed import pack_model
@@ -76,12 +76,18 @@ def find_directory(model: str) -> Path:
     return fetch(model)
 
 
-def plan_network(directory: Path, part: Part = WHOLE) -> Any:
-    """The network of a directory, on the meta device. Raises ConfigError, RequestError as `Family.build`."""
+def read_config(directory: Path) -> tuple[Family, TextConfig]:
+    """What `config.json` says. Raises ConfigError."""
     data = _read_json(directory / "config.json")
     family = family_of(data)
+    return family, family.read_config(data)
+
+
+def plan_network(directory: Path, part: Part = WHOLE) -> Any:
+    """The network of a directory, on the meta device. Raises ConfigError, RequestError as `Family.build`."""
+    family, config = read_config(directory)
     with torch.device("meta"):
-        return family.build(family.read_config(data), part)
+        return family.build(config, part)
 
 
 def load_text_checkpoint(

@@ -85,8 +85,9 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         self.max_model_len = min(
             options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
         )
+        records = runs_triton(checkpoint.device) and getattr(checkpoint.model, "recordable", True)
         wants_programs = checkpoint.ranks is None and (
-            options.graphs == "static" or (options.graphs == "auto" and runs_triton(checkpoint.device))
+            options.graphs == "static" or (options.graphs == "auto" and records)
         )
         blocks = options.kv_blocks or self._default_blocks()
         self.max_model_len = min(self.max_model_len, blocks * options.block_size)
@@ -222,7 +223,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
 
     def _prepare(self, runner: TextRunner) -> None:
         try:
-            runner.prepare(self.options.max_num_seqs)
+            runner.prepare(self.options.max_num_seqs, record=self.options.graphs != "static")
         except (EngineError, RuntimeError) as error:
             if self.options.graphs != "auto":
                 raise

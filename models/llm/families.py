@@ -38,9 +38,14 @@ class TextConfig(Protocol):
 
 
 class TextModel(Protocol):
-    """A causal language model over a flat batch of T positions."""
+    """A causal language model over a flat batch of T positions.
+
+    recordable: whether a step launches the same kernels whatever is in it, so that a CUDA graph may record
+    it. It may be left out where that is so.
+    """
 
     config: TextConfig
+    recordable: bool
 
     def __call__(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
         """Hidden states [T, H] of token_ids and positions int64 [T]."""
@@ -72,6 +77,7 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "Qwen3ForCausalLM": Family("models.qwen3.config:Qwen3Config", "models.qwen3.model:Qwen3"),
+    "Qwen3MoeForCausalLM": Family("models.qwen3.mixture:Qwen3MoeConfig", "models.qwen3.mixture:Qwen3Moe"),
 }
 """What a checkpoint's `architectures` names -> its family."""
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from engine.attention.selection import check_backend
+from engine.devices import default_dtype, select_device
 from engine.errors import EngineError
 from models.download import fetch, is_repository
-from models.llm.checkpoint import TextCheckpoint
+from models.llm.checkpoint import TextCheckpoint, find_directory, read_config
 from models.llm.engine import TextEngine, TextOptions, TextRequest
 from models.llm.families import FAMILIES
 from models.llm.parallel.launch import load_over_ranks
@@ -43,11 +45,14 @@ def load_engine(
     **options: Any,
 ) -> TextEngine:
     """cpu_weights: see `load_text_checkpoint`. tensor_parallel_size: see `load_over_ranks`. `options` are
-    fields of `TextOptions`. Raises ConfigError or engine.errors.WeightError naming what is wrong with the
-    checkpoint, EngineError when it cannot write.
+    fields of `TextOptions`. Raises OptionsError before anything is loaded, ConfigError or
+    engine.errors.WeightError naming what is wrong with the checkpoint, EngineError when it cannot write.
     """
+    chosen, target = TextOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
+    _, config = read_config(find_directory(model))
+    dtype, block_size = default_dtype(target), chosen.block_size
+    check_backend(chosen.attention_backend, target, dtype, config.head_dim, block_size)
     progress("weights", 0.1)
-    chosen = TextOptions(max_num_seqs=max_num_seqs, **options)
     checkpoint = load_over_ranks(model, device, cpu_weights, tensor_parallel_size, chosen)
     progress("engine", 0.8)
     engine = make_engine(checkpoint, chosen)

@@ -80,8 +80,13 @@ class TextRunner:
         self._programs: ProgramRunner | None = None
 
     @torch.inference_mode()
-    def prepare(self, max_num_seqs: int, report: Callable[[float], None] = lambda share: None) -> None:
-        """Build the programs and, on CUDA, record them. Raises EngineError, RuntimeError."""
+    def prepare(
+        self,
+        max_num_seqs: int,
+        record: bool = True,
+        report: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        """Build the programs and, on CUDA, `record` them. Raises EngineError, RuntimeError."""
         from models.llm.programs.runner import ProgramRunner
         from models.llm.programs.step_programs import StepPrograms, TextPlan
         from models.llm.programs.tables import Tables
@@ -101,7 +106,7 @@ class TextRunner:
 
                 what = repr((plan, self._model.config, self.num_blocks, self.block_size, self._dtype))
                 compile_ahead(lambda: (build(Rehearsal()), self._run_long()), what, report, self._device)
-            programs, tables = build(GraphRecorder(self._device))
+            programs, tables = build(GraphRecorder(self._device) if record else Rehearsal())
             if self._device.type == "cuda":
                 self._run_long()
         self._programs = ProgramRunner(programs, tables, self.block_size, self._ends, _result)

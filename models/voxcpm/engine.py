@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from engine.attention.selection import build_backend
+from engine.attention.selection import check_backend
 from engine.config import EngineConfig
 from engine.devices import default_dtype, runs_triton, select_device
 from engine.errors import EngineError, RequestError
@@ -50,10 +49,9 @@ from models.voxcpm.checkpoint import (
     read_config,
     resolve_model,
 )
-from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.options import EngineOptions, OptionsError
+from models.voxcpm.options import EngineOptions
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
 from models.voxcpm.sequence_builder import SequenceBuilder
@@ -266,28 +264,14 @@ def load_engine(
     chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)
-    _check_attention(chosen, read_config(directory), target)
+    head_dim = read_config(directory).lm_config.head_dim
+    check_backend(chosen.attention_backend, target, default_dtype(target), head_dim, chosen.block_size)
     checkpoint = load_checkpoint(directory, str(target), progress=progress, cpu_weights=cpu_weights)
     engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
     if progress:
         progress("warm-up", 0.95)
     engine.warm_up()
     return engine
-
-
-def _check_attention(options: EngineOptions, config: VoxCPMConfig, device: torch.device) -> None:
-    """Refuse a backend that does not serve this device, before the weights are loaded for it."""
-    if options.attention_backend == "auto":
-        return
-    found = build_backend(
-        options.attention_backend,
-        device,
-        default_dtype(device),
-        config.lm_config.head_dim,
-        options.block_size,
-    )
-    if isinstance(found, str):
-        raise OptionsError(f"attention {options.attention_backend} does not serve {device}: {found}")
 
 
 def _generation_defaults(checkpoint: Checkpoint) -> dict[str, Any]:

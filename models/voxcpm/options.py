@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from engine.attention.selection import BACKENDS
 from engine.config import BringBack
+from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
 from models.voxcpm.generation import MIN_STOP_INDEX
 
@@ -23,10 +24,6 @@ _ABOVE_ZERO = ("typical_seconds", "max_step_seconds", "kv_host_share")
 
 BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
 """`max_num_batched_tokens` where nobody says; the largest language program takes as many as that."""
-
-
-class OptionsError(ValueError):
-    """An option that is out of range, or does not go with another one or with the device."""
 
 
 @dataclass(frozen=True)

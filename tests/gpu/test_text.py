@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from engine.attention.selection import BACKENDS, BLOCK_SIZES, build_backend
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm import SamplingParams
@@ -80,6 +82,20 @@ def test_recorded_and_unrecorded_steps_draw_the_same(tiny: Path, streams: int) -
     assert all(len(answer) == TOKENS for answer in recorded)
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+def test_every_back_end_serves_recorded_steps(tiny: Path, name: str) -> None:
+    block_size = BLOCK_SIZES.get(name, OPTIONS.block_size)
+    found = build_backend(name, DEVICE, torch.bfloat16, checkpoints.HEAD_DIM, block_size)
+    if isinstance(found, str) or not found.capturable:
+        pytest.skip(f"{name}: {found if isinstance(found, str) else 'its steps cannot be recorded'}")
+    blocks = -(-OPTIONS.max_model_len // block_size) * STREAMS
+    options = replace(OPTIONS, attention_backend=name, block_size=block_size, kv_blocks=blocks)
+    params = [MANY[i % len(MANY)] for i in range(STREAMS)]
+    checkpoint = load_text_checkpoint(str(tiny), str(DEVICE), torch.bfloat16)
+    recorded = answers(checkpoint, options, params)
+    assert recorded == answers(checkpoint, replace(options, graphs="static"), params)
+
+
 def test_a_device_draws_what_a_cpu_draws(tiny: Path) -> None:
     params = MANY if CUDA else MANY[:2]
     expected = answers(load_text_checkpoint(str(tiny), "cpu", torch.float32), OPTIONS_OFF, params)
@@ -91,30 +107,37 @@ def test_a_device_draws_what_a_cpu_draws(tiny: Path) -> None:
 OPTIONS_OFF = replace(OPTIONS, graphs="off", attention_backend="sdpa")
 
 
-def test_logits_are_as_near_as_those_of_transformers(tiny: Path) -> None:
+@pytest.mark.parametrize("name", BACKENDS)
+def test_logits_are_as_near_as_those_of_transformers(tiny: Path, name: str) -> None:
+    block_size = BLOCK_SIZES.get(name, OPTIONS.block_size)
+    found = build_backend(name, DEVICE, torch.bfloat16, checkpoints.HEAD_DIM, block_size)
+    if isinstance(found, str):
+        pytest.skip(f"{name}: {found}")
     network = checkpoints.make_checkpoint(tiny, "untied")
     tokens = [i % checkpoints.VOCABULARY for i in range(3, 200 if CUDA else 20)]
     with torch.inference_mode():
         exact = network(torch.tensor([tokens])).logits[0]
         theirs = network.to(DEVICE, torch.bfloat16)(torch.tensor([tokens], device=DEVICE)).logits[0]
         checkpoint = load_text_checkpoint(str(tiny), str(DEVICE), torch.bfloat16)
-        whole, second = logits(checkpoint, tokens), logits(checkpoint, tokens, cut=len(tokens) // 2)
+        whole = logits(checkpoint, tokens, name)
+        second = logits(checkpoint, tokens, name, cut=len(tokens) // 2)
     assert error(whole, exact) <= 2 * error(theirs, exact)
     exact, theirs = exact[-len(second) :], theirs[-len(second) :]
     assert error(second, exact) <= 2 * error(theirs, exact)
 
 
-def logits(checkpoint: TextCheckpoint, tokens: list[int], cut: int = 0) -> torch.Tensor:
+def logits(checkpoint: TextCheckpoint, tokens: list[int], attention: str, cut: int = 0) -> torch.Tensor:
     """Of every position from `cut` on, which a second prefill computes where there is one."""
-    options = TextOptions(max_num_seqs=1, kv_blocks=-(-len(tokens) // 16), block_size=16, graphs="off")
+    size = BLOCK_SIZES.get(attention, OPTIONS.block_size)
+    blocks = -(-len(tokens) // size)
+    options = TextOptions(1, kv_blocks=blocks, block_size=size, attention_backend=attention, graphs="off")
     engine = TextEngine(checkpoint, options)
     sequence = Sequence("a", tokens, 1)
-    sequence.block_table = list(range(-(-len(tokens) // 16)))
+    sequence.block_table = list(range(blocks))
     if cut:
-        engine._llm.runner._hidden(TokenStep.of([ScheduledSequence(sequence, 0, cut)]))
-    rest = ScheduledSequence(sequence, cut, len(tokens) - cut)
-    hidden = engine._llm.runner._hidden(TokenStep.of([rest]))
-    return checkpoint.model.logits(hidden)
+        engine._llm.runner.logits(TokenStep.of([ScheduledSequence(sequence, 0, cut)]))
+    step = TokenStep.of([ScheduledSequence(sequence, cut, len(tokens) - cut)])
+    return engine._llm.runner.logits(replace(step, ends=np.arange(len(tokens) - cut)))
 
 
 def error(found: torch.Tensor, exact: torch.Tensor) -> float:

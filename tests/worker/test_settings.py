@@ -139,3 +139,12 @@ def test_memory_on_the_host_is_a_number_or_a_part_of_what_the_workers_of_a_machi
         assert options["kv_host_share"] == pytest.approx(0.05)
     with pytest.raises(SettingsError, match="kv_host_gib"):
         load_settings(kv_host_gib=-1)
+
+
+@pytest.mark.parametrize("attention", ["flash", "torch_varlen"])
+def test_attention_that_wants_large_blocks_gets_them_unless_told_otherwise(attention: str) -> None:
+    settings = load_settings(attention=attention)
+    for options in (settings.engine_options(), settings.text_options()):
+        assert (options["attention_backend"], options["block_size"]) == (attention, 256)
+    assert load_settings(attention=attention, block_size=512).text_options()["block_size"] == 512
+    assert "block_size" not in load_settings().text_options()

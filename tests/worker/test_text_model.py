@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.text_models import SPECIAL, random_model
-from tests.worker.harness import Client, WorkerProcess, wait_until
+from tests.worker.harness import Client, StartWorker, WorkerProcess, wait_until
 from worker.protocol import Accepted, ErrorMessage, Frame, FrameKind
 
 PROMPT = "Once upon a time"
@@ -208,6 +208,19 @@ async def test_text_is_in_no_line_of_the_log(writer: WorkerProcess) -> None:
     text = text_of(await written(writer, messages=[{"role": "user", "content": secret}], sampling=DRAWN))
     wait_until(lambda: any("finished" in line for line in writer.log[-3:]) or None, lambda: "no log")
     assert not any(secret in line or text[:10] in line for line in writer.log)
+
+
+@pytest.mark.parametrize("attention", ["flash", "torch_varlen"])
+def test_attention_that_is_not_to_be_had_is_refused_before_the_weights_are_read(
+    tmp_path: Path, start_worker: StartWorker, attention: str
+) -> None:
+    model = random_model(tmp_path / "tiny")
+    environment = {"VOXFLEET_WORKER_ATTENTION": attention}
+    process = start_worker("cli", environment=environment, model=str(model), device="cpu", step_ms=None)
+    status = process.wait_for(lambda status: status.state == "ERROR")
+    assert f"attention {attention} does not serve cpu: " in status.error
+    log = "".join(process.log)
+    assert '"weights"' not in log and "Traceback" not in log
 
 
 async def test_tokens_that_follow_closely_leave_together(tmp_path: Path, start_worker) -> None:
