@@ -1,1 +1,1 @@
-"""Qwen3, dense: `config.py` reads its files, `model.py` is the network."""
+"""Qwen3: `config.py` reads its files, `model.py` is the network; `mixture.py` is both for mixtures."""

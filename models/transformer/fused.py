@@ -34,6 +34,7 @@ from engine.parallel.layers import group_of
 from models.transformer.stack import (
     Attention,
     CosSin,
+    GatedMLP,
     Transformer,
     TransformerLayer,
     bidirectional_attention,
@@ -222,14 +223,15 @@ class FusedStack:
 def fuse_layers(
     model: nn.Module, few_rows: int = MAX_ROWS, halved_rows: tuple[range, ...] | None = None
 ) -> None:
-    """Put fused layers and norms into every transformer below `model`; the weights stay where they are.
+    """Put fused layers and norms into every transformer of dense layers below `model`; the weights stay where
+    they are.
 
     Args:
         few_rows: up to how many rows (tokens) products are those of `split_linear`, if that pays.
         halved_rows: for how many they are `halved_linear`'s; None: for those that it is known to pay for.
     """
     for module in list(model.modules()):
-        if isinstance(module, Transformer):
+        if isinstance(module, Transformer) and all(isinstance(x.mlp, GatedMLP) for x in module.layers):
             module.layers = nn.ModuleList(
                 FusedLayer(layer, place > 0) for place, layer in enumerate(module.layers)
             )

@@ -26,6 +26,7 @@ from models.transformer.stack import (
     QKV,
     Attention,
     CosSin,
+    GatedMLP,
     Transformer,
     TransformerLayer,
     bidirectional_attention,
@@ -221,7 +222,10 @@ def pack_model(model: nn.Module, dtype: torch.dtype = torch.float32) -> None:
 def _fits(stack: Transformer) -> bool:
     weight = stack.norm.weight
     plain = weight.device.type == "cpu" and weight.dtype is torch.float32 and packing_available()
-    return plain and all(isinstance(x, TransformerLayer) and x.residual_scale == 1.0 for x in stack.layers)
+    return plain and all(
+        isinstance(x, TransformerLayer) and x.residual_scale == 1.0 and isinstance(x.mlp, GatedMLP)
+        for x in stack.layers
+    )
 
 
 def _fold(norm: RMSNorm) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from tests.text_models import write_tokenizer
 
@@ -24,11 +24,28 @@ SHAPES: dict[str, dict] = {
             "rope_theta": 1000000.0,
         },
     },
+    "mixture": {
+        "num_experts": 8,
+        "num_experts_per_tok": 3,
+        "moe_intermediate_size": 48,
+        "norm_topk_prob": True,
+    },
+    "mixture in some layers": {
+        "num_experts": 5,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 32,
+        "num_hidden_layers": 4,
+        "decoder_sparse_step": 2,
+        "mlp_only_layers": [3],
+        "tie_word_embeddings": True,
+    },
 }
 VOCABULARY = 300
+HEAD_DIM = 16
+"""Unless a shape has another one."""
 
 
-def make_checkpoint(directory: Path, shape: str = "tied", shards: int = 1) -> Qwen3ForCausalLM:
+def make_checkpoint(directory: Path, shape: str = "tied", shards: int = 1) -> PreTrainedModel:
     """Write one to `directory`; returns the network that transformers makes of it, fp32."""
     sizes = {
         "vocab_size": VOCABULARY,
@@ -37,13 +54,16 @@ def make_checkpoint(directory: Path, shape: str = "tied", shards: int = 1) -> Qw
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
-        "head_dim": 16,
+        "head_dim": HEAD_DIM,
         "max_position_embeddings": 512,
         "eos_token_id": None,
     } | SHAPES[shape]
     torch.manual_seed(len(shape))
-    config = Qwen3Config(**sizes)
-    network = Qwen3ForCausalLM(config).float().eval()
+    if "num_experts" in sizes:
+        network: PreTrainedModel = Qwen3MoeForCausalLM(Qwen3MoeConfig(**sizes))
+    else:
+        network = Qwen3ForCausalLM(Qwen3Config(**sizes))
+    network.float().eval()
     with torch.no_grad():
         for weight in network.parameters():
             # Sharper than at the start of training, so that no two tokens are nearly as likely.

@@ -46,9 +46,9 @@ def test_logits_and_greedy_answers_are_those_of_transformers(tmp_path: Path, sha
 SCHEDULES = {
     "chunks of a prompt": {"max_num_batched_tokens": 16, "max_num_seqs": 3},
     "too few blocks, so answers are preempted": {
-        "kv_blocks": 30,
+        "kv_blocks": 20,
         "block_size": 16,
-        "max_model_len": 460,
+        "max_model_len": 300,
         "max_num_seqs": 3,
     },
     "no shared prefixes": {"enable_prefix_caching": False},
@@ -56,16 +56,27 @@ SCHEDULES = {
 }
 
 
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("mixture")
+    make_checkpoint(directory, "mixture")
+    return directory
+
+
+@pytest.mark.parametrize("checkpoint", ["checkpoint_directory", "mixture"])
 @pytest.mark.parametrize("options", SCHEDULES.values(), ids=SCHEDULES)
-def test_answers_do_not_depend_on_how_they_are_scheduled(checkpoint_directory: Path, options: dict) -> None:
+def test_answers_do_not_depend_on_how_they_are_scheduled(
+    request: pytest.FixtureRequest, checkpoint: str, options: dict
+) -> None:
+    directory = str(request.getfixturevalue(checkpoint))
     params = [
         SamplingParams(temperature=0, max_tokens=120, ignore_eos=True),
         SamplingParams(temperature=0.8, top_k=20, seed=3, max_tokens=120, ignore_eos=True),
         SamplingParams(temperature=1.0, top_p=0.9, repetition_penalty=1.2, seed=4, max_tokens=120),
     ]
-    with LLM(str(checkpoint_directory), device="cpu") as plain:
+    with LLM(directory, device="cpu") as plain:
         alone = [plain.generate([p], q, use_tqdm=False)[0] for p, q in zip(PROMPTS, params, strict=True)]
-    with LLM(str(checkpoint_directory), device="cpu", **options) as llm:
+    with LLM(directory, device="cpu", **options) as llm:
         assert llm.generate(PROMPTS, params, use_tqdm=False) == alone
         # The second time their prompts are in the cache, where one is kept.
         assert llm.generate(PROMPTS, params, use_tqdm=False) == alone
