@@ -5,6 +5,7 @@ voxfleet gateway --workers URL,URL  one gateway for workers that run elsewhere
 voxfleet worker --port 22400        one worker
 voxfleet drain                      have that worker finish what it has, before it is stopped
 voxfleet say "Hello." -o hello.wav  a clip without any server
+voxfleet chat "Hello."              the answer of a text model of a running server
 voxfleet finetune DIR --name ANNA   a voice learnt from recordings
 voxfleet detect FILE...              whether a file is marked as generated speech
 voxfleet bench | doctor             figures of a running server | what this machine lacks
@@ -25,6 +26,7 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
+from voxfleet.chat import chat
 from voxfleet.finetune import finetune
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
 from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
@@ -215,6 +217,7 @@ def say(
         console.print(spoken.note, style="yellow")
 
 
+app.command()(chat)
 app.command()(finetune)
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from engine.errors import EngineError
 from engine.layers.low_rank import NOTHING, Deltas
+from engine.parallel.part import WHOLE
 from models.config_fields import ConfigError
 from models.qwen3.config import Qwen3Config
 from models.qwen3.model import Qwen3
@@ -70,7 +71,7 @@ class Experts(nn.Module):
         self.count, self.normalises = config.num_experts_per_tok, config.norm_topk_prob
         self.gate = nn.Linear(config.hidden_size, config.num_experts, bias=False)
         each = replace(config, intermediate_size=config.moe_intermediate_size)
-        self.experts = nn.ModuleList(GatedMLP(each) for _ in range(config.num_experts))
+        self.experts = nn.ModuleList(GatedMLP(each, WHOLE) for _ in range(config.num_experts))
 
     def forward(self, x: Tensor, deltas: Deltas) -> Tensor:
         """x [..., hidden_size] -> the same shape. Raises EngineError for rows with an adapter."""

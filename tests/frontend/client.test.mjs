@@ -88,6 +88,75 @@ describe("VoxFleet over HTTP", () => {
   });
 });
 
+describe("ChatStream", () => {
+  let server;
+  afterEach(() => server.close());
+
+  const said = (content, more = {}) => ({ model: "m", choices: [{ delta: { content }, finish_reason: null }], ...more });
+  const USAGE = { prompt_tokens: 4, completion_tokens: 2 };
+
+  /** A service that notes bodies and sends bytes one piece at a time; @returns {VoxFleet} */
+  async function service(seen, pieces) {
+    server = createServer(async (request, response) => {
+      let body = "";
+      for await (const part of request) body += part;
+      seen.push(JSON.parse(body));
+      response.writeHead(200, { "content-type": "text/event-stream", "x-seed": "9" });
+      for (const piece of pieces) {
+        response.write(piece);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      response.end();
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return new VoxFleet({ url: `http://127.0.0.1:${server.address().port}` });
+  }
+
+  async function read(stream) {
+    const pieces = [];
+    for await (const piece of stream) pieces.push(piece);
+    return pieces;
+  }
+
+  test("events that are cut anywhere are put together, and the answer tells the rest", async () => {
+    const events = [
+      said("Grüß"),
+      said(" dich"),
+      { model: "m", choices: [{ delta: {}, finish_reason: "length" }] },
+      { model: "m", choices: [], usage: USAGE },
+    ];
+    const bytes = Buffer.from(`${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`);
+    const cut = bytes.indexOf("ü") + 1; // in the middle of a character
+    const seen = [];
+    const fleet = await service(seen, [bytes.subarray(0, cut), bytes.subarray(cut, cut + 9), bytes.subarray(cut + 9)]);
+    const stream = fleet.streamChat("Hi.", { max_tokens: 2 });
+    assert.deepEqual(await read(stream), ["Grüß", " dich"]);
+    const rest = { finishReason: "length", model: "m", seed: 9, promptTokens: 4, completionTokens: 2 };
+    assert.deepEqual(stream.answer, { text: "Grüß dich", ...rest });
+    const options = { max_tokens: 2, stream: true, stream_options: { include_usage: true } };
+    assert.deepEqual(seen, [{ messages: [{ role: "user", content: "Hi." }], ...options }]);
+  });
+
+  test("an error in a stream is thrown, and so is an end before the end", async () => {
+    const error = { message: "gone", code: "worker_failed", type: "server_error" };
+    for (const [last, code] of [[`data: ${JSON.stringify({ error })}\n\n`, "worker_failed"], ["", "connection_lost"]]) {
+      const fleet = await service([], [`data: ${JSON.stringify(said("a"))}\n\n`, last]);
+      const stream = fleet.streamChat("Hi.");
+      await assert.rejects(read(stream), { code });
+      assert.equal(stream.answer, null);
+      server.close();
+    }
+  });
+
+  test("what would give more than one answer as text is no option", async () => {
+    const seen = [];
+    const fleet = await service(seen, []);
+    assert.throws(() => fleet.streamChat("Hi.", { n: 2 }), { param: "n" });
+    await assert.rejects(fleet.chat("Hi.", { modalities: ["audio"] }), { param: "modalities" });
+    assert.deepEqual(seen, []);
+  });
+});
+
 describe("SpeechStream as a sequence", () => {
   function stream() {
     const socket = new FarEnd();

@@ -7,6 +7,7 @@ with Client("http://127.0.0.1:8006") as client:
 """
 
 from voxfleet.client.asynchronous import AsyncClient, Speech
+from voxfleet.client.chat import ChatAnswer, ChatStream
 from voxfleet.client.errors import (
     AuthenticationError,
     CapacityError,
@@ -17,18 +18,21 @@ from voxfleet.client.errors import (
 )
 from voxfleet.client.live import LiveSession
 from voxfleet.client.streaming import stream_speech
-from voxfleet.client.synchronous import Client, SyncLiveSession
+from voxfleet.client.synchronous import Client, SyncChatStream, SyncLiveSession
 
 __all__ = [
     "AsyncClient",
     "AuthenticationError",
     "CapacityError",
+    "ChatAnswer",
+    "ChatStream",
     "Client",
     "InvalidRequestError",
     "LiveSession",
     "ServerError",
     "Speech",
     "SpeechError",
+    "SyncChatStream",
     "SyncLiveSession",
     "UnreachableError",
     "stream_speech",

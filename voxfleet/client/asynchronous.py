@@ -1,4 +1,4 @@
-"""The client for asyncio: speech, live sessions, voices and recordings of one service.
+"""The client for asyncio: speech, chats, live sessions, voices and recordings of one service.
 
     async with AsyncClient("http://127.0.0.1:8006", api_key="...") as client:
         speech = await client.speak("Hello.", format="mp3")
@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import httpx
 
+from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
 from voxfleet.client.errors import UnreachableError, error_from_answer
 from voxfleet.client.live import LiveSession
@@ -108,6 +109,16 @@ class AsyncClient:
     def live(self, **options: Any) -> LiveSession:
         """A live session, for `async with`; `options` are the fields of its first message."""
         return LiveSession(self._urls[0], options, self._api_key, self._key_in_subprotocol)
+
+    # ------------------------------------------------------------------------------------------------- chats
+
+    async def chat(self, messages: Messages, **options: Any) -> ChatAnswer:
+        """The whole answer of a text model; `options` are the other fields of `POST /v1/chat/completions`."""
+        return whole_answer(await self._call("POST", CHAT_PATH, json=chat_request(messages, options)))
+
+    def stream_chat(self, messages: Messages, **options: Any) -> ChatStream:
+        """The same while it is written, for `async for`."""
+        return ChatStream(self._http, chat_request(messages, options))
 
     # ------------------------------------------------------------------------------------------------ voices
 

@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from voxfleet.client.asynchronous import DEFAULT_URL, AsyncClient, Speech
 from voxfleet.client.background import BackgroundLoop
+from voxfleet.client.chat import ChatAnswer, ChatStream, Messages
 from voxfleet.client.live import LiveSession
 
 
@@ -55,6 +56,14 @@ class Client:
     def live(self, **options: Any) -> SyncLiveSession:
         """A live session, for `with`; `options` are the fields of its first message."""
         return SyncLiveSession(self._client.live(**options), self._background)
+
+    def chat(self, messages: Messages, **options: Any) -> ChatAnswer:
+        """The whole answer of a text model; `options` are the other fields of `POST /v1/chat/completions`."""
+        return self._background.run(self._client.chat(messages, **options))
+
+    def stream_chat(self, messages: Messages, **options: Any) -> SyncChatStream:
+        """The same while it is written, for `for`."""
+        return SyncChatStream(self._client.stream_chat(messages, **options), self._background)
 
     def voices(self) -> list[dict[str, Any]]:
         """The voices there are, "default" first."""
@@ -155,6 +164,22 @@ class Client:
     def save_job(self, job_id: str, path: Path, **options: Any) -> None:
         """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
         self._background.run(self._client.save_job(job_id, path, **options))
+
+
+class SyncChatStream:
+    """As `ChatStream`, for `for`."""
+
+    def __init__(self, stream: ChatStream, background: BackgroundLoop) -> None:
+        self._stream = stream
+        self._background = background
+
+    def __iter__(self) -> Iterator[str]:
+        return self._background.iterate(aiter(self._stream))
+
+    @property
+    def answer(self) -> ChatAnswer | None:
+        """The whole of it, once it is complete."""
+        return self._stream.answer
 
 
 class SyncLiveSession:

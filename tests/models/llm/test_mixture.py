@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import EngineError, WeightError
+from engine.errors import EngineError, RequestError, WeightError
 from engine.layers.low_rank import Deltas
 from engine.weights import load_state
 from models.config_fields import ConfigError
@@ -83,6 +83,11 @@ def test_each_position_gets_the_sum_of_its_experts_by_their_shares(normalises: b
         assert torch.allclose(experts(x, Deltas([], [])), expected, atol=1e-6)
         with pytest.raises(EngineError, match="experts take no adapters"):
             experts(x, Deltas([None], [[]]))
+
+
+def test_it_is_not_shared_out_over_ranks(directory: Path) -> None:
+    with pytest.raises(RequestError, match="must be 1 for Qwen3Moe"):
+        LLM(str(directory), tensor_parallel_size=2, device="cpu")
 
 
 def test_its_steps_are_not_recorded(

@@ -13,14 +13,17 @@
  *   live.append("being written. ");
  *   live.cancel(playedSamples);                                         // barge-in
  *
+ *   for await (const piece of fleet.streamChat("What is new?")) show(piece);            // of a text model
+ *
  * Whatever the service refuses is thrown as an ApiError {status, code, param, message}.
  */
 import { Books } from "./books.js";
+import { ChatStream, wholeChat } from "./chat-stream.js";
 import { ApiError, request } from "./http.js";
 import { LiveSession } from "./live-session.js";
 import { SpeechStream } from "./speech-stream.js";
 
-export { ApiError, LiveSession, SpeechStream };
+export { ApiError, ChatStream, LiveSession, SpeechStream };
 
 const SUBPROTOCOL = "voxfleet";
 /** Fields of a new voice that go into the form as they are. */
@@ -95,6 +98,20 @@ export class VoxFleet {
   /** A live session. @param {object} [options] voice, model, seed, cfg_value, inference_timesteps, temperature, normalize, lexicon, record */
   live(options = {}) {
     return new LiveSession(this.#sockets("/ws/live")[0], options, this.#opener());
+  }
+
+  /**
+   * The whole answer of a text model. @param {string | object[]} messages a text, or a conversation of {role, content}
+   * @param {object} [options] of POST /v1/chat/completions, and `signal`
+   * @returns {Promise<{text: string, finishReason: string, model: string, seed: number}>} and promptTokens, completionTokens
+   */
+  chat(messages, options = {}) {
+    return wholeChat((...sent) => this.request(...sent), messages, options);
+  }
+
+  /** The same while it is written, for `for await`. @returns {ChatStream} */
+  streamChat(messages, options = {}) {
+    return new ChatStream((...sent) => this.request(...sent), messages, options);
   }
 
   #sockets(path) {
