@@ -72,6 +72,10 @@ class SideStream:
         """What was launched here up to now."""
         return Moment(self._stream)
 
+    def outside(self) -> Moment:
+        """What was launched on the current stream up to now."""
+        return Moment(None if self._stream is None else torch.cuda.current_stream(self._stream.device))
+
     def borrow(self, tensor: Tensor) -> None:
         """A tensor of the current stream is read here; its memory is not used again before that is done."""
         if self._stream is not None:

@@ -5,8 +5,8 @@
     transfer = memory.load(slots=[0], blocks=[3])
     transfer.done()                               # asked between two steps
 
-A slot is [layers, 2, block_size, heads, head_dim], so a block is one copy over the bus. In the pool of the
-device it lies in 2 x layers pieces; a kernel gathers or spreads them.
+A block is one copy over the bus (`host_slots.py`). In the pool of the device it lies in 2 x layers pieces; a
+kernel gathers or spreads them.
 
 On CUDA the memory is pinned, and all copies run on one stream of their own, in the order in which they were
 asked for. No step waits for one, but for two reasons: what leaves is first gathered into one of a few
@@ -25,13 +25,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import EngineError
+from engine.kv_cache.host_slots import HostSlots
 from engine.kv_cache.pool import KVPool
 from engine.side_stream import Moment, SideStream
 from engine.staging import upload
 
-SEGMENT_BYTES = 256 << 20
-"""Of pinned memory, which PyTorch rounds up to a power of two."""
 BUFFER_BYTES, NUM_BUFFERS = 16 << 20, 4
 """Of the device, for what leaves it; a block at least."""
 ASSUMED_BYTES_PER_SECOND = 8e9
@@ -55,9 +53,9 @@ class HostMemory:
         self._pool, self._settle = pool.tensor, settle
         layers, parts, _, *rest = pool.tensor.shape
         self._shape = (layers, parts, *rest)
-        self.block_bytes = pool.tensor[:, :, 0].numel() * pool.tensor.element_size()
         self._side = SideStream(pool.tensor.device, "kv")
-        self._segments = self._allocate()
+        self._slots = HostSlots(num_slots, self._shape, pool.tensor.dtype, pool.tensor.is_cuda)
+        self.block_bytes = self._slots.slot_bytes
         rows = max(1, BUFFER_BYTES // self.block_bytes)
         self._buffers = [_Buffer(self._empty(rows), self._side.moment()) for _ in range(NUM_BUFFERS)]
         self._next = 0
@@ -78,7 +76,7 @@ class HostMemory:
             self._side.follow()
             with self._side.on():
                 for row, slot in zip(buffer.tensor, part, strict=False):
-                    self._slot(slot).copy_(row, non_blocking=True)
+                    self._slots[slot].copy_(row, non_blocking=True)
             buffer.read = self._side.moment()
 
     def load(self, slots: Sequence[int], blocks: Sequence[int]) -> BlockTransfer:
@@ -88,7 +86,7 @@ class HostMemory:
         began, began_at = self._side.moment(), time.perf_counter()
         with self._side.on():
             for slot, block in zip(slots, blocks, strict=True):
-                self._pool[:, :, block].copy_(self._slot(slot), non_blocking=True)
+                self._pool[:, :, block].copy_(self._slots[slot], non_blocking=True)
         ended = self._side.moment()
         seconds = time.perf_counter() - began_at
         return BlockTransfer(began, ended, len(blocks), seconds, self._pace)
@@ -96,26 +94,6 @@ class HostMemory:
     def seconds_for(self, count: int) -> float:
         """See `BlockStore.seconds_for`; by the pace of the latest copies."""
         return count * self._pace.seconds_per_block
-
-    def _slot(self, slot: int) -> Tensor:
-        return self._segments[slot // self._per_segment][slot % self._per_segment]
-
-    def _allocate(self) -> list[Tensor]:
-        self._per_segment = max(1, SEGMENT_BYTES // self.block_bytes)
-        sizes = [
-            min(self._per_segment, self.num_slots - first)
-            for first in range(0, self.num_slots, self._per_segment)
-        ]
-        try:
-            return [
-                torch.empty(size, *self._shape, dtype=self._pool.dtype, pin_memory=self._pool.is_cuda)
-                for size in sizes
-            ]
-        except RuntimeError as error:
-            wanted = self.num_slots * self.block_bytes / (1 << 30)
-            raise EngineError(
-                f"the host has no {wanted:.2f} GiB for its part of the KV cache; lower kv_host_gib ({error})"
-            ) from error
 
     def _empty(self, rows: int) -> Tensor:
         buffer = torch.empty(rows, *self._shape, dtype=self._pool.dtype, device=self._pool.device)

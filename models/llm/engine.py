@@ -22,7 +22,7 @@ from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
 from models.llm.checkpoint import TextCheckpoint
-from models.llm.kv_sizing import default_blocks, second_tier_slots
+from models.llm.kv_sizing import check_offload, default_blocks, ring_blocks, second_tier_slots
 from models.llm.logits import AnswerLogits
 from models.llm.options import TextOptions
 from models.llm.parallel.launch import threads_of_rank
@@ -85,10 +85,10 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         self.max_model_len = min(
             options.max_model_len or config.max_position_embeddings, config.max_position_embeddings
         )
+        check_offload(options)
         records = runs_triton(checkpoint.device) and getattr(checkpoint.model, "recordable", True)
-        wants_programs = checkpoint.ranks is None and (
-            options.graphs == "static" or (options.graphs == "auto" and records)
-        )
+        alone = checkpoint.ranks is None and not options.kv_offload
+        wants_programs = alone and (options.graphs == "static" or (options.graphs == "auto" and records))
         blocks = options.kv_blocks or self._default_blocks()
         self.max_model_len = min(self.max_model_len, blocks * options.block_size)
         runner = self._make_runner(
@@ -96,6 +96,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             block_size=options.block_size,
             max_model_len=self.max_model_len,
             host_slots=second_tier_slots(checkpoint, options, blocks),
+            ring_blocks=ring_blocks(options),
             attention_backend=options.attention_backend,
         )
         engine_config = EngineConfig(

@@ -5,8 +5,12 @@ Wanted is room for `max_num_seqs` sequences of full length; what fits of that `e
 
 from __future__ import annotations
 
+import torch
+
+from engine.attention.streamed import PART_POSITIONS
+from engine.errors import RequestError
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
-from engine.kv_cache.sizing import GIB, blocks_on_device, host_slots
+from engine.kv_cache.sizing import GIB, available_bytes, blocks_on_device, bounded_blocks, host_slots
 from models.llm.checkpoint import TextCheckpoint
 from models.llm.options import TextOptions
 
@@ -41,9 +45,14 @@ def _block_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
 def default_blocks(checkpoint: TextCheckpoint, options: TextOptions, max_model_len: int) -> int:
     """Blocks for an engine, or one rank of it, whose weights are loaded already. Raises EngineError."""
     size = options.block_size
+    wanted = blocks_for_sequences(options.max_num_seqs, max_model_len, size)
+    least = blocks_for_sequences(1, options.max_model_len or size, size)
+    if options.kv_offload:
+        budget = _offload_bytes(options, checkpoint.device)
+        return bounded_blocks(wanted, least, budget, _block_bytes(checkpoint, options))
     return blocks_on_device(
-        blocks_for_sequences(options.max_num_seqs, max_model_len, size),
-        blocks_for_sequences(1, options.max_model_len or size, size),
+        wanted,
+        least,
         _block_bytes(checkpoint, options),
         reserve_bytes(checkpoint, options),
         checkpoint.device,
@@ -52,7 +61,34 @@ def default_blocks(checkpoint: TextCheckpoint, options: TextOptions, max_model_l
     )
 
 
+def check_offload(options: TextOptions) -> None:
+    """Raises RequestError for options that do not go with `kv_offload`, or not without it."""
+    ring = options.gpu_kv_blocks
+    if ring is not None and not options.kv_offload:
+        raise RequestError("gpu_kv_blocks goes with kv_offload=True", "gpu_kv_blocks")
+    if ring is not None and ring < 2:
+        raise RequestError(f"gpu_kv_blocks must be at least 2, got {ring}", "gpu_kv_blocks")
+    if options.kv_offload and options.graphs == "static":
+        raise RequestError("kv_offload has no recorded steps: graphs must be auto or off", "graphs")
+
+
+def ring_blocks(options: TextOptions) -> int | None:
+    """Blocks of one layer that pass through the device; None without `kv_offload`."""
+    if not options.kv_offload:
+        return None
+    return options.gpu_kv_blocks or 2 * max(1, PART_POSITIONS // options.block_size) + 1
+
+
+def _offload_bytes(options: TextOptions, device: torch.device) -> int:
+    if options.kv_host_gib:
+        return int(options.kv_host_gib * GIB)
+    half = available_bytes() // 2
+    return min(half, CPU_CACHE_BYTES) if device.type == "cpu" else half
+
+
 def second_tier_slots(checkpoint: TextCheckpoint, options: TextOptions, num_blocks: int) -> int:
     """Blocks on the host, beside so many on the device. Raises EngineError."""
+    if options.kv_offload:
+        return 0
     size, share = _block_bytes(checkpoint, options), options.kv_host_share
     return host_slots(options.kv_host_gib, size, num_blocks, checkpoint.device, share)

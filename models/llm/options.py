@@ -17,7 +17,10 @@ class TextOptions:
     kv_host_gib: memory of the host for blocks that the device forgets; None takes, beside a GPU, up to
     `kv_host_share` of what is available. kv_bring_back: see `engine.config.EngineConfig`.
     max_prefill_tokens: of a step that also decodes. gpu_memory_utilization: share of a GPU's memory that may
-    be used in all. graphs: "auto" records steps as CUDA graphs where there is CUDA, "off" never does,
+    be used in all. kv_offload: all keys and values live on the host (`engine.attention.streamed`), in
+    `kv_host_gib` or, where that is 0, half of what is available; `gpu_kv_blocks` pass through the device, of
+    one layer at a time, 2 at least; steps are not recorded then. graphs: "auto" records steps as CUDA graphs
+    where there is CUDA, "off" never does,
     "static" runs the same programs unrecorded, on any device with Triton. threads: of a CPU; None takes
     what `engine.cpus.thread_limit` finds for one engine.
     """
@@ -33,6 +36,8 @@ class TextOptions:
     max_prefill_tokens: int = 2048
     gpu_memory_utilization: float = 0.9
     enable_prefix_caching: bool = True
+    kv_offload: bool = False
+    gpu_kv_blocks: int | None = None
     attention_backend: str = "auto"
     graphs: Literal["auto", "off", "static"] = "auto"
     threads: int | None = None

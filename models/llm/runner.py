@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from engine.attention import PagedAttention, select_backend
+from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.attention.streamed import StreamedCache
 from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device
 from engine.kv_cache.host_memory import HostMemory
@@ -29,6 +30,7 @@ from engine.staging import upload
 from models.llm.families import TextModel
 from models.llm.sampler import Answer, Sampled, sample
 from models.llm.token_step import TokenStep
+from models.transformer.stack import Attention
 
 if TYPE_CHECKING:
     from models.llm.programs.runner import ProgramRunner
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from models.llm.programs.tables import Tables
 
 
+Attend = Callable[[AttentionBatch], Attention]
 LONG_PROMPTS = (4000, 8200)
 """Positions; kernels of many programs have a form of their own, see `engine.kernels.launch`."""
 
@@ -43,6 +46,8 @@ LONG_PROMPTS = (4000, 8200)
 class TextRunner:
     """The `engine.model_runner.ModelRunner` of text models; a sequence's payload is a `TextState`.
 
+    host_slots: of a second tier of the cache. ring_blocks: with them all of the cache is on the host, see
+    `engine.attention.streamed`; then there is no `prepare`.
     part: what `model` is of the network; a runner of one rank computes its part of the logits.
     """
 
@@ -56,6 +61,7 @@ class TextRunner:
         block_size: int,
         max_model_len: int,
         host_slots: int = 0,
+        ring_blocks: int | None = None,
         attention_backend: str = "auto",
         part: Part = WHOLE,
     ) -> None:
@@ -66,18 +72,19 @@ class TextRunner:
         config = model.config
         query_heads, kv_heads = part.heads(config.num_attention_heads, config.num_key_value_heads)
         heads = (len(query_heads), len(kv_heads))
-        self._backend = select_backend(attention_backend, device, dtype, config.head_dim, block_size, heads)
-        self._pool = KVPool(
-            config.num_hidden_layers,
-            num_blocks,
-            block_size,
-            len(kv_heads),
-            config.head_dim,
-            dtype,
-            device,
-        )
-        self.host_memory = HostMemory(self._pool, host_slots) if host_slots else None
+        cache = (config.num_hidden_layers, num_blocks, block_size, heads[1], config.head_dim, dtype, device)
+        self.host_memory: HostMemory | None = None
         self._programs: ProgramRunner | None = None
+        if ring_blocks is not None:
+            self._attention: Attend = StreamedCache(*cache, ring_blocks).step
+            return
+        self._backend = select_backend(attention_backend, device, dtype, config.head_dim, block_size, heads)
+        self._pool = KVPool(*cache)
+        self._attention = self._paged_attention
+        self.host_memory = HostMemory(self._pool, host_slots) if host_slots else None
+
+    def _paged_attention(self, batch: AttentionBatch) -> PagedAttention:
+        return PagedAttention(self._backend, self._pool, self._backend.plan(batch))
 
     @torch.inference_mode()
     def prepare(
@@ -166,11 +173,10 @@ class TextRunner:
 
     def _hidden(self, step: TokenStep) -> Tensor:
         """Hidden states [T, H] of all positions of a step, row after row."""
-        metadata = self._backend.plan(step.batch)
         return self._model(
             upload(step.tokens, self._device),
             upload(step.positions, self._device),
-            PagedAttention(self._backend, self._pool, metadata),
+            self._attention(step.batch),
         )
 
 

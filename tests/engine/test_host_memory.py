@@ -10,6 +10,7 @@ import torch
 
 from engine.errors import EngineError
 from engine.kv_cache import host_memory
+from engine.kv_cache import host_slots as host_slots_module
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.kv_cache.sizing import GIB, HOST_TIMES, available_bytes, host_slots
@@ -26,10 +27,10 @@ def test_any_order_of_copies_keeps_every_bit(dtype: torch.dtype, monkeypatch: py
     """More slots than fit into a segment, more blocks at once than fit into a buffer."""
     pool = make_pool(dtype=dtype)
     block_bytes = pool.tensor[:, :, 0].numel() * dtype.itemsize
-    monkeypatch.setattr(host_memory, "SEGMENT_BYTES", 3 * block_bytes)
+    monkeypatch.setattr(host_slots_module, "SEGMENT_BYTES", 3 * block_bytes)
     monkeypatch.setattr(host_memory, "BUFFER_BYTES", 2 * block_bytes)
     memory = HostMemory(pool, num_slots=8)
-    assert memory.block_bytes == block_bytes and len(memory._segments) == 3
+    assert memory.block_bytes == block_bytes and len(memory._slots._segments) == 3
     chance, kept = random.Random(3), {}
     for _ in range(60):
         chosen = chance.sample(range(7), chance.randint(1, 6))

@@ -72,6 +72,7 @@ def _check_options(options: TextOptions) -> None:
     for name, value, only in (
         ("graphs", options.graphs, ("auto", "off")),
         ("kv_host_gib", options.kv_host_gib, (0,)),
+        ("kv_offload", options.kv_offload, (False,)),
     ):
         if value not in only:
             problem = f"{name} {value!r} needs a {PARAM} of 1"

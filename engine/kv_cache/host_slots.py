@@ -1,0 +1,51 @@
+"""Slots of host memory for blocks of the KV cache, each of them one piece, so that it is one copy over the
+bus. Slots that follow each other are one copy, too (`runs`). For a GPU the memory is pinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from engine.errors import EngineError
+
+SEGMENT_BYTES = 256 << 20
+"""Of pinned memory, which PyTorch rounds up to a power of two."""
+
+
+class HostSlots:
+    """`num_slots` tensors of `shape`.
+
+    Raises:
+        EngineError: there is not so much memory.
+    """
+
+    def __init__(self, num_slots: int, shape: tuple[int, ...], dtype: torch.dtype, pinned: bool) -> None:
+        self.slot_bytes = torch.Size(shape).numel() * dtype.itemsize
+        self._per_segment = max(1, SEGMENT_BYTES // self.slot_bytes)
+        sizes = [
+            min(self._per_segment, num_slots - first) for first in range(0, num_slots, self._per_segment)
+        ]
+        try:
+            self._segments = [torch.zeros(size, *shape, dtype=dtype, pin_memory=pinned) for size in sizes]
+        except RuntimeError as error:
+            wanted = num_slots * self.slot_bytes / (1 << 30)
+            raise EngineError(
+                f"the host has no {wanted:.2f} GiB for its part of the KV cache; lower kv_host_gib or "
+                f"kv_blocks ({error})"
+            ) from error
+
+    def runs(self, slots: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
+        """`slots` in their order, as few tensors [n, *shape]; each with the place in `slots` of its first."""
+        first = 0
+        for place in range(1, len(slots) + 1):
+            follows = place < len(slots) and slots[place] == slots[place - 1] + 1
+            if not follows or slots[place] % self._per_segment == 0:
+                segment, offset = divmod(slots[first], self._per_segment)
+                yield first, self._segments[segment][offset : offset + place - first]
+                first = place
+
+    def __getitem__(self, slot: int) -> Tensor:
+        return self._segments[slot // self._per_segment][slot % self._per_segment]
