@@ -168,6 +168,10 @@ class Metrics:
             "voxfleet_objective_first_audio_seconds", "The first audio is promised within this time.",
             registry=registry,
         )  # fmt: skip
+        self.objective_token_seconds = Gauge(
+            "voxfleet_objective_first_token_seconds", "The first token is promised within this time.",
+            registry=registry,
+        )  # fmt: skip
         self.encode_seconds = Histogram(
             "voxfleet_encode_seconds",
             "Time to encode a clip.",
@@ -290,9 +294,9 @@ def _caches_of(workers: Iterable[Worker]) -> Iterator[Metric]:
 
 
 _OF_MODELS = (
-    ("requests", "Speech requests that were let in."),
-    ("audio_seconds_asked", "Seconds of audio that they asked for, as estimated."),
-    ("first_audios", "First audios of clips that somebody waited for."),
+    ("requests", "Requests that were let in."),
+    ("audio_seconds_asked", "Seconds of audio that they asked for, as estimated; tokens as if spoken."),
+    ("first_audios", "First audios, and first tokens, that somebody waited for."),
     ("late", "Of these, later than the objective."),
     ("refused", "Requests refused for lack of capacity."),
     ("underruns", "Times that a player had nothing to play."),

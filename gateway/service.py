@@ -83,6 +83,7 @@ class Gateway:
         self.telemetry = Telemetry(settings, "voxfleet-gateway", self.metrics.registry.collect)
         self.tracing = self.telemetry.tracing
         self.pool.demand.objective_seconds = settings.objective_first_audio_seconds
+        self.pool.demand.first_token_seconds = settings.objective_first_token_seconds
         self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
         self._leaving: set[str] = set()

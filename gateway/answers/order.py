@@ -1,10 +1,4 @@
-"""What is asked of a text model, and what the answer is charged.
-
-Clients take turns by seconds of audio (`gateway/slots/fairness.py`). A token counts as the audio that it
-would be if it were spoken, four characters at fifteen a second, so an answer costs its client the same
-whether it is read or heard. A token of the prompt counts for a tenth of that: a device computes them many at
-a time.
-"""
+"""What is asked of a text model, and what the answer is charged (`gateway/slots/charge.py`)."""
 
 from __future__ import annotations
 
@@ -13,14 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from gateway.slots.charge import CHARACTERS_PER_TOKEN, charge
 from gateway.slots.requirement import Requirement
 from worker.protocol import ChatMessage, Sampling
 
 CHAT = "chat"
 """The feature of a text model with a chat template."""
-_CHARACTERS_PER_TOKEN = 4
-SECONDS_PER_TOKEN = _CHARACTERS_PER_TOKEN / 15.0
-SECONDS_PER_PROMPT_TOKEN = SECONDS_PER_TOKEN / 10
 _BEGINNING_CHARACTERS = 512
 _EXPECTED_TOKENS = 256
 """Of an answer, until it is known."""
@@ -45,7 +37,7 @@ class AnswerOrder:
     def characters(self) -> int:
         """Of what goes in, tokens counted as so many each."""
         text = sum(len(message.content) for message in self.messages or ()) + len(self.prompt or "")
-        return text + _CHARACTERS_PER_TOKEN * len(self.prompt_ids or ())
+        return text + CHARACTERS_PER_TOKEN * len(self.prompt_ids or ())
 
     @cached_property
     def beginning(self) -> str:
@@ -60,7 +52,7 @@ class AnswerOrder:
     @property
     def expected_seconds(self) -> float:
         """What it is charged until it is known how much was written."""
-        prompt_tokens = 1 + self.characters // _CHARACTERS_PER_TOKEN
+        prompt_tokens = 1 + self.characters // CHARACTERS_PER_TOKEN
         return charge(prompt_tokens, min(self.most_tokens, _EXPECTED_TOKENS))
 
     def requirement(self, revision: str | None = None, model: str | None = None) -> Requirement:
@@ -73,11 +65,6 @@ class AnswerOrder:
             kind="text",
             affinity=self.beginning,
         )
-
-
-def charge(prompt_tokens: int, tokens: int) -> float:
-    """Seconds of audio that an answer counts for."""
-    return prompt_tokens * SECONDS_PER_PROMPT_TOKEN + tokens * SECONDS_PER_TOKEN
 
 
 def seed_of_choice(seed: int, number: int) -> int:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.answers.answer import Answer, Written
-from gateway.answers.order import AnswerOrder, charge
+from gateway.answers.order import AnswerOrder
 from gateway.operations.objectives import Kind
 from gateway.service import Gateway
 from gateway.slots.about import About
+from gateway.slots.charge import charge
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
+from gateway.slots.standing import Priority, Standing
 from gateway.slots.tickets import Lease, Ticket
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.served import Served
@@ -144,9 +145,13 @@ class Writing(Served[AnswerOutcome]):
         metrics.tokens.labels("answer").inc(len(answer.tokens))
         if first_seconds is not None:
             metrics.first_token_seconds.observe(first_seconds, self.span.exemplar)
+        if answer.tokens:
+            self._gateway.pool.demand.answered(self._order.requirement(), charge(0, len(answer.tokens)))
         figures = {
             "first_token_seconds": first_seconds,
             "prompt_tokens": answer.prompt_tokens,
             "tokens": len(answer.tokens),
         }
-        settle(self._gateway, account, figures)
+        awaited = self._standing.priority is not Priority.BULK
+        promised_seconds = first_seconds if awaited else None
+        settle(self._gateway, account, figures, promised_seconds=promised_seconds, promise="first_token")

@@ -112,5 +112,5 @@ class HostedSession:
         started = self.speech.model is not None
         note_request(
             self._gateway.metrics, self._kind_by_now, outcome=outcome, status=status, started=started,
-            first_audio_seconds=None, promised_seconds=self._gateway.settings.objective_first_audio_seconds,
+            first_seconds=None, promised_seconds=self._gateway.settings.objective_first_audio_seconds,
         )  # fmt: skip

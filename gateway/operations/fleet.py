@@ -18,9 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from gateway.operations.event_log import EventLog
 from gateway.operations.sayings import SAYINGS
+from gateway.slots.charge import charge
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from gateway.slots.worker import Worker
+from worker.protocol import Counters
 
 FRESH_SECONDS = 10.0
 """A controller that was silent for longer is taken to be gone."""
@@ -100,6 +102,8 @@ class FleetReport(_Part):
     place: Annotated[str, Field(pattern=r"^[a-z]{1,20}\z")]
     """Where its workers run."""
     objective_seconds: Annotated[float, Field(gt=0, le=86_400)]
+    """Of the first audio."""
+    first_token_seconds: Annotated[float, Field(gt=0, le=86_400)] = 2.0
     kinds: Annotated[list[KindReport], Field(min_length=1, max_length=32)]
     said: Annotated[list[Said], Field(max_length=100)] = Field(default_factory=list)
     """Since its last report."""
@@ -152,6 +156,7 @@ class FleetDesk:
         """A report came; the answer has all that the next decision depends on."""
         self._report, self._heard_at = report, self._clock()
         self._pool.demand.objective_seconds = report.objective_seconds
+        self._pool.demand.first_token_seconds = report.first_token_seconds
         for said in report.said:
             family = next((name for name in _FAMILIES if said.saying.startswith(name)), "fleet")
             self._log.say(family, said.kind, said.saying, **said.facts)
@@ -192,7 +197,7 @@ class FleetDesk:
         waiting: dict[str, list[float]] = {}
         for requirement in pool.queue.requirements:
             since = [ticket.enqueued_at for ticket in pool.queue.lane(requirement)]
-            waiting.setdefault(requirement.model or "", []).extend(since)
+            waiting.setdefault(pool.demand.name_of(requirement), []).extend(since)
         models = {}
         for name in pool.demand.models.keys() | waiting.keys():
             demand, since = pool.demand.of(name), waiting.get(name, [])
@@ -216,11 +221,14 @@ def _ago(now: float, at: float) -> float | None:
 
 
 def _seen(worker: Worker) -> dict[str, Any]:
+    """`audio_seconds`: made since its process started; tokens as if they were spoken."""
+    counters, model = Counters() if worker.status is None else worker.status.counters, worker.model
     return {
         "id": worker.id,
         "boot": worker.boot_id,
         "state": worker.state,
         "slots_used": worker.slots_used,
-        "model": worker.model.name if worker.model is not None else None,
-        "audio_seconds": worker.status.counters.audio_seconds if worker.status is not None else 0.0,
+        "model": None if model is None else model.name,
+        "writes": model is not None and model.kind == "text",
+        "audio_seconds": counters.audio_seconds + charge(0, counters.tokens),
     }

@@ -1,7 +1,9 @@
-"""What listeners are promised, and how often it is missed, for alerts that look at the rate of misses.
+"""What clients are promised, and how often it is missed, for alerts that look at the rate of misses.
 
     first_audio  of clips that were heard, bulk left out, and of live utterances that came while nothing was
                  said: the first audio came within `objective_first_audio_seconds`
+    first_token  of answers of text models, bulk left out: the first token came within
+                 `objective_first_token_seconds`
     lost         of requests that a worker took: they did not fail for a reason of the service's
     refused      of requests that could have been served: there was room for them
     underruns    of clips and live sessions whose player reported: it never had nothing to play
@@ -23,8 +25,9 @@ from gateway.settings import GatewaySettings
 from gateway.voices.registry import is_id
 from gateway.voices.resolution import VoiceKind
 
-Objective = Literal["first_audio", "lost", "refused", "underruns"]
-OBJECTIVES: tuple[Objective, ...] = ("first_audio", "lost", "refused", "underruns")
+FirstPromise = Literal["first_audio", "first_token"]
+Objective = Literal[FirstPromise, "lost", "refused", "underruns"]
+OBJECTIVES: tuple[Objective, ...] = ("first_audio", "first_token", "lost", "refused", "underruns")
 _CLIENTS = frozenset({"client_gone", "cancelled"})
 """Outcomes of requests that their client ended."""
 
@@ -32,6 +35,7 @@ _CLIENTS = frozenset({"client_gone", "cancelled"})
 def promise(metrics: Metrics, settings: GatewaySettings) -> None:
     """Say what is promised, for the rules that judge it."""
     metrics.objective_seconds.set(settings.objective_first_audio_seconds)
+    metrics.objective_token_seconds.set(settings.objective_first_token_seconds)
     for name in OBJECTIVES:
         metrics.objective_budget.labels(name).set(getattr(settings, f"objective_{name}_budget"))
 
@@ -81,10 +85,13 @@ def note_request(
     outcome: str,
     status: int | None,
     started: bool,
-    first_audio_seconds: float | None,
+    first_seconds: float | None,
     promised_seconds: float,
+    promise: FirstPromise = "first_audio",
 ) -> None:
-    """A request ended. `status`: that of its error, as HTTP has it, or None; `started`: a worker took it."""
+    """A request ended. `status`: that of its error, as HTTP has it, or None; `started`: a worker took it;
+    `first_seconds`: until what `promise` is about, None where that counts for nothing.
+    """
     if outcome in _CLIENTS:
         return
     if started:
@@ -93,5 +100,5 @@ def note_request(
     no_room = not started and (outcome in REFUSALS or status == 503)
     if started or no_room:
         note(metrics, "refused", kind, missed=no_room)
-    if first_audio_seconds is not None:
-        note(metrics, "first_audio", kind, missed=first_audio_seconds > promised_seconds)
+    if first_seconds is not None:
+        note(metrics, promise, kind, missed=first_seconds > promised_seconds)

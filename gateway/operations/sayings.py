@@ -46,7 +46,7 @@ SAYINGS = {
     "fleet_up_cold": "workers started: {count}; {model} is asked for and no worker serves it",
     "fleet_up_floor": "workers started: {count}; at least {least} are to run at this time",
     "fleet_up_late": "workers started: {count}; "
-    "{late} of {heard} requests were heard later than after {seconds} s",
+    "{late} of {heard} requests got their first audio or token later than after {seconds} s",
     "fleet_up_refused": "workers started: {count}; {refused} requests were refused",
     "fleet_up_underruns": "workers started: {count}; listeners had nothing to play {underruns} times",
     "fleet_up_version": "workers started: {count}; {former} run what the fleet file said before",
@@ -59,7 +59,7 @@ SAYINGS = {
     "order_count": "{count} workers, whatever is asked for" + _BY,
     "order_by_need": "as many workers as are needed" + _BY,
     "order_end": "end of the fleet" + _BY,
-    "fleet_no_help": "the first audio is late with {used} of {slots} slots in use: "
+    "fleet_no_help": "first audio or tokens are late with {used} of {slots} slots in use: "
     "more workers would not help",
 }
 _LONGEST_FACT = 160

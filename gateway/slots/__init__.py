@@ -15,5 +15,6 @@ positions.py    tells tickets where they stand
 grace.py        patience while no worker can serve a requirement
 absence.py      how long a worker that restarts will be away
 figures.py      how a worker has served lately
+charge.py       what tokens count for
 demand.py       what is asked for and felt, per model
 """

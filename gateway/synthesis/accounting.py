@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gateway.operations.objectives import Kind, note_request
+from gateway.operations.objectives import FirstPromise, Kind, note_request
 from gateway.synthesis.tracing import end_span
 from telemetry import NO_SPAN, Span
 
@@ -66,12 +66,13 @@ def settle(
     account: Account,
     figures: dict[str, float | int | None],
     promised_seconds: float | None = None,
+    promise: FirstPromise = "first_audio",
     **facts: str | int,
 ) -> None:
     """One line of log and one count per request, of any kind.
 
     `figures`: of what was made, for the log and the trace; `facts`: of what was asked, for the log.
-    `promised_seconds`: until what listeners are promised within a time, where they are.
+    `promised_seconds`: until what its client is promised within a time, where it is; `promise`: what that is.
     """
     metrics = gateway.metrics
     figures = {name: _rounded(value) for name, value in figures.items()}
@@ -83,8 +84,8 @@ def settle(
     metrics.count_request(account.outcome, account.kind.protocol)
     note_request(
         metrics, account.kind, outcome=account.outcome, status=account.status,
-        started=account.generation_seconds > 0, first_audio_seconds=promised_seconds,
-        promised_seconds=gateway.settings.objective_first_audio_seconds,
+        started=account.generation_seconds > 0, first_seconds=promised_seconds, promise=promise,
+        promised_seconds=getattr(gateway.settings, f"objective_{promise}_seconds"),
     )  # fmt: skip
     gateway.operations.ended(account.outcome, figures.get("first_audio_seconds"))
     logger.info(

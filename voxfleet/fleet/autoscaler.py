@@ -138,7 +138,8 @@ def _felt(rules: Rules, outlook: Outlook) -> Reason | None:
     allowed = max((1 - rules.objective.attained) * heard, _FEW - 1)
     late = sum(sample.late for sample in recent)
     if late > allowed:
-        seconds = rules.objective.first_audio_seconds
+        objective, writes = rules.objective, outlook.model.writes
+        seconds = objective.first_token_seconds if writes else objective.first_audio_seconds
         return Reason("fleet_up_late", {"late": late, "heard": heard, "seconds": seconds})
     underruns = sum(sample.underruns for sample in recent)
     return Reason("fleet_up_underruns", {"underruns": underruns}) if underruns > allowed else None

@@ -130,8 +130,14 @@ class Controller:
             )
             for kind in self._rules.kinds
         ]
-        seconds = self._rules.objective.first_audio_seconds
-        return FleetReport(place=self._place.name, objective_seconds=seconds, kinds=kinds, said=said)
+        objective = self._rules.objective
+        return FleetReport(
+            place=self._place.name,
+            objective_seconds=objective.first_audio_seconds,
+            first_token_seconds=objective.first_token_seconds,
+            kinds=kinds,
+            said=said,
+        )
 
     def _take_orders(self, seen: Seen) -> None:
         before = dict(self._scaled)

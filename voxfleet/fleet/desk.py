@@ -45,6 +45,8 @@ class WorkerSeen(BaseModel):
     slots_used: int
     model: str | None
     audio_seconds: float
+    writes: bool = False
+    """It has a text model."""
 
     @property
     def serving(self) -> bool:

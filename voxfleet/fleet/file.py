@@ -65,6 +65,8 @@ class ObjectiveSection(StrictSection):
     """What listeners are promised: for the autoscaler, and for the metrics and alerts of the gateways."""
 
     first_audio_seconds: Seconds = 1.0
+    first_token_seconds: Seconds = 2.0
+    """Of text models."""
     attained: Annotated[float, Field(ge=0.5, le=0.9999)] = 0.995
 
     def gateway_variables(self) -> dict[str, str]:
@@ -72,12 +74,15 @@ class ObjectiveSection(StrictSection):
         return {
             "VOXFLEET_OBJECTIVE_FIRST_AUDIO_SECONDS": f"{self.first_audio_seconds:g}",
             "VOXFLEET_OBJECTIVE_FIRST_AUDIO_BUDGET": f"{1 - self.attained:g}",
+            "VOXFLEET_OBJECTIVE_FIRST_TOKEN_SECONDS": f"{self.first_token_seconds:g}",
+            "VOXFLEET_OBJECTIVE_FIRST_TOKEN_BUDGET": f"{1 - self.attained:g}",
         }
 
     def or_those_of(self, gateway: GatewaySettings) -> ObjectiveSection:
         """With the gateway's settings for what the file does not say."""
         settings = {
             "first_audio_seconds": gateway.objective_first_audio_seconds,
+            "first_token_seconds": gateway.objective_first_token_seconds,
             "attained": 1 - gateway.objective_first_audio_budget,
         }
         said = self.model_dump(include=self.model_fields_set)

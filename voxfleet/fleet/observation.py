@@ -95,7 +95,7 @@ class Observer:
             keys = [key for key in self._names_of(name) if key in seen.models]
             models = [seen.models[key] for key in keys]
             kinds = {kind.name for kind in self._rules.kinds if kind.model == name}
-            own = (workers[one.id] for one in members if one.kind in kinds and one.id in workers)
+            own = [workers[one.id] for one in members if one.kind in kinds and one.id in workers]
             samples = self._samples[name]
             samples.append(
                 Sample(
@@ -111,7 +111,8 @@ class Observer:
                 samples.popleft()
             asked = _latest(now, (model.last_request_seconds_ago for model in models))
             served = _latest(now, (model.last_served_seconds_ago for model in models))
-            found.append(ModelNow(name, tuple(samples), asked, served))
+            writes = any(worker.writes for worker in own)
+            found.append(ModelNow(name, tuple(samples), asked, served, writes))
         self._totals = dict(seen.models)
         return tuple(found)
 

@@ -83,11 +83,13 @@ class Budget:
 
 @dataclass(frozen=True)
 class Objective:
-    """What listeners are to feel."""
+    """What listeners and readers are to feel."""
 
     first_audio_seconds: float = 1.0
+    first_token_seconds: float = 2.0
+    """Of text models."""
     attained: float = 0.995
-    """Share of requests that hear their first audio within that time."""
+    """Share of requests that get their first audio or token within that time."""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ class ModelNow:
     last_request_at: float = -math.inf
     last_served_at: float = -math.inf
     """When a worker of it last became ready."""
+    writes: bool = False
+    """It is a text model; its first audios are first tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,20 @@ async def test_what_counts_and_what_is_missed(
 ) -> None:
     metrics = Metrics(Fleet().pool)
     note_request(
-        metrics, KIND, outcome=outcome, status=status, started=started, first_audio_seconds=first_audio,
+        metrics, KIND, outcome=outcome, status=status, started=started, first_seconds=first_audio,
         promised_seconds=1.0,
     )  # fmt: skip
     assert counts(metrics) == expected
+
+
+@pytest.mark.parametrize(("first_seconds", "missed"), [(1.5, 0), (2.5, 1)])
+async def test_a_first_token_has_a_promise_of_its_own(first_seconds: float, missed: int) -> None:
+    metrics = Metrics(Fleet().pool)
+    note_request(
+        metrics, KIND, outcome="stop", status=None, started=True, first_seconds=first_seconds,
+        promised_seconds=2.0, promise="first_token",
+    )  # fmt: skip
+    assert counts(metrics) == {"lost": (1, 0), "refused": (1, 0), "first_token": (1, missed)}
 
 
 async def test_a_clip_misses_later_what_it_counts_for_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 from gateway.operations.sayings import SAYINGS
 from tests.voxfleet.fleet.windows import GPU, NOW, RULES, STEP, Loop, sample, steady, window
 from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.rules import Budget, Rules, ScheduledFloor, WorkerKind
+from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind
 from voxfleet.fleet.window import KindNow, Sample
 
 CHEAP = WorkerKind("cheap", "alpha", slots=2, audio_seconds_per_second=8.0, cost_per_hour=0.1, most=3)
@@ -191,6 +191,10 @@ def test_late_audio_in_spite_of_capacity_brings_relief() -> None:
     assert (decision.started("gpu"), said(decision)) == (1, ["fleet_up_late"])
     fresh = window(samples, KindNow("gpu", serving=6), last_served_at=NOW)
     assert decide(RULES, fresh).starts == ()
+    rules = replace(RULES, objective=Objective(first_audio_seconds=1, first_token_seconds=3))
+    for writes, seconds in ((False, 1), (True, 3)):
+        [start] = decide(rules, window(samples, KindNow("gpu", serving=6), writes=writes)).starts
+        assert start.reason.facts["seconds"] == seconds
 
 
 def test_refusals_and_underruns_bring_relief() -> None:

@@ -68,6 +68,13 @@ def test_speed_and_loading_time_are_measured() -> None:
     assert observer.announced == {"gpu": "alpha"}
 
 
+def test_a_model_whose_workers_write_is_a_text_model() -> None:
+    members = [Member("gpu-1", "gpu"), Member("cpu-1", "cpu")]
+    workers = ({**worker("gpu-1"), "writes": True}, worker("cpu-1"))
+    models = Observer(Rules((GPU, CPU))).look(seen(workers=workers), members, {}, NOW).models
+    assert [model.writes for model in models] == [True, False]
+
+
 def test_samples_are_kept_as_long_as_workers_take_to_settle() -> None:
     observer = Observer(Rules((GPU,), settle_seconds=30))
     for second in range(100):

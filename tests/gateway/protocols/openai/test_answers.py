@@ -9,7 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.processes import GatewayProcess, all_free, check_error, events_of, started_fleets
+from gateway.slots.charge import charge
+from tests.gateway.processes import (
+    GatewayProcess,
+    all_free,
+    check_error,
+    events_of,
+    eventually,
+    started_fleets,
+)
 from tests.text_models import STORY, telling_model
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
@@ -246,6 +254,34 @@ async def test_what_was_read_and_written_is_counted_and_never_logged(fleet: Gate
     assert tokens(metrics) == before + 7
     assert 'voxfleet_requests_total{outcome="length",protocol="openai_chat"}' in metrics
     assert not any("4711" in line or "old ship" in line for line in fleet.log)
+
+
+async def test_the_controller_of_a_fleet_is_told_of_tokens_as_if_they_were_spoken(
+    fleet: GatewayProcess,
+) -> None:
+    kinds = [{"kind": "texts", "model": "teller", "least": 0, "most": 1}]
+    report = {"place": "local", "objective_seconds": 1.0, "first_token_seconds": 60.0, "kinds": kinds}
+
+    async def seen() -> tuple[dict[str, Any], float]:
+        async with fleet.http() as http:
+            answer = (await http.put("/api/fleet", json=report)).json()
+        (writer,) = [worker for worker in answer["workers"] if worker["writes"]]
+        return answer["models"].get("teller", {}), writer["audio_seconds"]
+
+    await ask(fleet, max_tokens=3)
+    model, made = await seen()
+    await ask(fleet, max_tokens=30)
+
+    async def all_told() -> dict[str, Any] | None:
+        now, made_now = await seen()
+        return now if made_now > made + charge(0, 29) else None
+
+    now = await eventually(all_told, "the worker has not told of its tokens")
+    assert [now[name] - model[name] for name in ("requests", "first_audios", "late")] == [1, 1, 0]
+    async with fleet.http() as http:
+        metrics = (await http.get("/metrics")).text
+    events = [line for line in metrics.splitlines() if line.startswith("voxfleet_objective_events_total")]
+    assert any('objective="first_token"' in line and 'model="teller"' in line for line in events)
 
 
 async def test_a_client_that_leaves_gives_its_slot_back(fleet: GatewayProcess) -> None:
