@@ -13,6 +13,7 @@ from `layers.0.attention.q_proj.weight` and so on, and exports them under the sa
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import zipfile
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
 from engine.errors import WeightError
@@ -29,6 +31,8 @@ from engine.layers.linear import MergedLinear
 from engine.parallel.part import Cut
 
 PICKLE_SUFFIXES = {".bin", ".pth", ".pt", ".ckpt"}
+_ARCHIVE = b"PK\x03\x04"
+"""What PyTorch's files begin with."""
 
 
 def find_checkpoint(directory: Path, stem: str = "model") -> list[Path]:
@@ -102,13 +106,44 @@ def _load_pickle(file: Path) -> dict[str, Tensor]:
         content = torch.load(file, map_location="cpu", weights_only=True, mmap=mmap)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise WeightError(f"cannot read {file}: {error}") from error
+    return _state_of(content, str(file))
+
+
+def state_from_bytes(content: bytes) -> dict[str, Tensor]:
+    """What a file that somebody sent holds: safetensors, or a PyTorch archive, of which only data is taken.
+
+    Raises:
+        WeightError: it is neither, or an archive that unpacks to more than it is.
+    """
+    try:
+        if not content.startswith(_ARCHIVE):
+            return load_safetensors(content)
+        _check_archive(content)
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except WeightError:
+        raise
+    except Exception as error:  # what a broken file raises is nowhere said
+        raise WeightError(f"the weights cannot be read: {type(error).__name__}") from error
+    return _state_of(state, "the archive")
+
+
+def _check_archive(content: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise WeightError("the archive of the weights is compressed, which PyTorch's are not")
+    if sum(member.file_size for member in members) > len(content):
+        raise WeightError("the archive of the weights holds more than its size")
+
+
+def _state_of(content: object, name: str) -> dict[str, Tensor]:
     if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
         content = content["state_dict"]
     if not isinstance(content, Mapping):
-        raise WeightError(f"{file} holds a {type(content).__name__}, not a state dict")
-    strangers = [str(name) for name, value in content.items() if not isinstance(value, Tensor)]
+        raise WeightError(f"{name} holds a {type(content).__name__}, not a state dict")
+    strangers = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if strangers:
-        raise WeightError(f"{file} holds values that are no tensors: {', '.join(strangers)}")
+        raise WeightError(f"{name} holds values that are no tensors: {', '.join(strangers)}")
     return dict(content)
 
 

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 
 from gateway.api import (
+    adapters,
     admin,
     books,
     catalog,
@@ -30,7 +31,7 @@ from gateway.api import (
     voices,
 )
 from gateway.api.permissions import check_sender
-from gateway.api.upload import AUDIO_PATHS, DOCUMENT_PATH, UPLOAD_SECONDS
+from gateway.api.upload import ADAPTER_PATH, AUDIO_PATHS, DOCUMENT_PATH, UPLOAD_SECONDS
 from gateway.books import Books
 from gateway.description import describe
 from gateway.description import route as description
@@ -95,6 +96,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         health,
         pages,
         voices,
+        adapters,
         lexicon,
         sessions,
         session_files,
@@ -115,9 +117,11 @@ def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     """Of paths whose bodies may be larger than others; one that ends with a slash: of all below it."""
     audio = BodyLimit(settings.max_voice_bytes + settings.max_body_bytes, UPLOAD_SECONDS, in_memory=False)
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
+    adapter_bytes = settings.max_adapter_bytes + settings.max_body_bytes
     return {
         **dict.fromkeys(AUDIO_PATHS, audio),
         **dict.fromkeys(answers.PATHS, BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS)),
+        ADAPTER_PATH: BodyLimit(adapter_bytes, UPLOAD_SECONDS, in_memory=False),
         DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),
         encode.PATH: BodyLimit(settings.max_encode_bytes, UPLOAD_SECONDS, in_memory=False),
         jobs.PATH: BodyLimit(jobs.most_bytes(settings.max_job_characters), jobs.UPLOAD_SECONDS),

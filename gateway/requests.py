@@ -77,6 +77,8 @@ class SpeechOptions(BaseModel):
 
     voice: Name = "default"
     """Who speaks, by id, name or alias."""
+    adapter: Annotated[Text, Field(max_length=128)] | None = None
+    """What fine-tuning learnt, by id or name, to speak with; "": none, also where the voice names one."""
     model: Name | None = None
     """Which model speaks, where there are several."""
     sample_rate: Annotated[int, Field(ge=8000, le=48000)] | None = None

@@ -16,6 +16,8 @@ from fastapi import Depends
 from pydantic import SecretStr
 from starlette.requests import HTTPConnection
 
+from gateway.adapters.files import AdapterFiles, AdapterStore
+from gateway.adapters.service import Adapters
 from gateway.callers.identity import Callers
 from gateway.database import Database
 from gateway.disk import Disk
@@ -25,6 +27,7 @@ from gateway.lexicons import Lexicons
 from gateway.metrics import Metrics
 from gateway.operations import Operations
 from gateway.operations.objectives import promise
+from gateway.requests import TtsRequest
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings
 from gateway.slots.estimates import EtaTuning, ServiceTime
@@ -35,6 +38,7 @@ from gateway.streams.resume_token import ResumeTokens
 from gateway.streams.retry_budget import RetryBudget
 from gateway.streams.succession import Successions
 from gateway.timing.aligner import Aligner, open_aligner
+from gateway.voices.resolution import Speaker
 from gateway.voices.service import Voices
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.registration import Registry
@@ -88,8 +92,10 @@ class Gateway:
         self.live_sessions: set[OpenSession] = set()
         self._leaving: set[str] = set()
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
-        self.roster = Roster(self.pool, settings)
+        adapter_files = AdapterFiles(AdapterStore(settings.data_dir / "adapters", self.disk))
+        self.roster = Roster(self.pool, settings, adapter_files.read)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients, self.disk)
+        self.adapters = Adapters(settings, self.database, self.pool, self.roster.clients, adapter_files)
         self.lexicons = Lexicons(settings, self.database)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
         self.operations = Operations(self.pool, self.database, tuning)
@@ -115,6 +121,7 @@ class Gateway:
         await self.database.open()
         try:
             self.voices.start()
+            self.adapters.start()
             async with self.recorder.running(), self.operations.running(), self.roster.running():
                 yield
         finally:
@@ -124,8 +131,17 @@ class Gateway:
             if self.aligner is not None:
                 await self.aligner.close()
             await self.voices.close()
+            await self.adapters.close()
             await self.lexicons.close()
             await self.database.close()
+
+    async def speaker_of(self, request: TtsRequest, voice: Speaker | None = None) -> Speaker:
+        """Who speaks a request: its voice, or the one given, with the adapter that it or its voice names.
+
+        Raises what `Voices.resolve` and `Adapters.adapted` raise.
+        """
+        voice = voice or await self.voices.resolve(request.voice)
+        return await self.adapters.adapted(voice, voice.fill_in(request))
 
     @property
     def clients(self) -> dict[str, WorkerClient]:

@@ -29,6 +29,8 @@ LANGUAGE = "language"
 
 WATCHED = "watched"
 """The feature of a model whose outputs tell flaws."""
+ADAPTERS = "adapters"
+"""The feature of a model, in the form of its device, whose requests may name an adapter."""
 WATCH_FITTED = "watch_fitted"
 """The feature of one that knows its own good speech: noise and unlikely lengths are told too."""
 

@@ -54,6 +54,7 @@ GATEWAY_ROOMS = (
         "database",
         "lexicons",
         "voices",
+        "adapters",
         "sessions",
         "operations",
     ),

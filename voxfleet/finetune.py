@@ -84,6 +84,7 @@ def finetune(
         f"{standing.best_step}, after {standing.spent_seconds / 60:.1f} minutes of training on "
         f"{result.seconds_of_speech / 60:.1f} minutes of speech"
     )
+    typer.echo(how_to_serve(result.directory, name, method))
 
 
 @contextmanager
@@ -105,6 +106,19 @@ def stopped_by_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def how_to_serve(directory: Path, name: str, method: Method) -> str:
+    """What to do next, as commands."""
+    if method is Method.FULL:
+        return f"serve it with: voxfleet serve --model {directory}"
+    return (
+        f"serve it with: curl localhost:8006/api/adapters -F name={name} "
+        f"-F weights=@{directory / 'lora_weights.safetensors'} "
+        f"-F 'config=<{directory / 'lora_config.json'}' "
+        "-F consent_by=WHOSE-VOICE-IT-IS -F consent_statement='I agree that ...'\n"
+        f'then speak with {{"text": "Hello.", "adapter": "{name}"}}, on a server that serves the same base'
+    )
 
 
 def tell(event: dict[str, Any]) -> None:

@@ -27,12 +27,18 @@ from worker.conversion import from_array
 from worker.engines import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
 from worker.figures import families
+from worker.held_adapters import check_takes_adapters
 from worker.lifecycle import Worker
 from worker.protocol import (
+    ADAPTERS_PATH,
     GENERATE_PATH,
+    MAX_ADAPTER_CONFIG_BYTES,
     SLOTS_PATH,
+    AdapterDescription,
+    Digest,
     EncodeResponse,
     ErrorCode,
+    ProtocolError,
     WorkerState,
     WorkerStatus,
 )
@@ -67,6 +73,7 @@ def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_en
     _add_error_handlers(app)
     _add_control_routes(app, worker)
     _add_encode_route(app, worker)
+    _add_adapter_route(app, worker)
 
     @app.websocket(GENERATE_PATH)
     async def generate(websocket: WebSocket) -> None:
@@ -121,7 +128,7 @@ def _add_encode_route(app: FastAPI, worker: Worker) -> None:
         engine = worker.serving().engine
         if not hasattr(engine, "encode_audio"):
             raise WorkerError(ErrorCode.NOT_FOUND, "this worker serves a text model, which hears nothing")
-        data = await _read_body(request, worker.settings.max_audio_bytes)
+        data = await _read_body(request, worker.settings.max_audio_bytes, "audio")
         key = await asyncio.to_thread(cache.key, data, role)
         async with one_at_a_time:
             if answer := cache.get(key):
@@ -138,9 +145,19 @@ def _add_encode_route(app: FastAPI, worker: Worker) -> None:
         return answer
 
 
-async def _read_body(request: Request, max_bytes: int) -> bytes:
+def _add_adapter_route(app: FastAPI, worker: Worker) -> None:
+    @app.post(ADAPTERS_PATH)
+    async def take_adapter(request: Request, digest: Digest | None = None) -> AdapterDescription:
+        engine = worker.serving().engine
+        check_takes_adapters(engine)
+        async with worker.adapters.one_at_a_time:
+            body = await _read_body(request, engine.max_adapter_bytes + MAX_ADAPTER_CONFIG_BYTES, "adapter")
+            return await worker.adapters.take(engine, body, digest)
+
+
+async def _read_body(request: Request, max_bytes: int, param: str) -> bytes:
     """The whole body. Raises WorkerError as soon as it is known to be larger than `max_bytes`."""
-    too_large = WorkerError(ErrorCode.TOO_LARGE, f"the body is larger than {max_bytes} bytes", "audio")
+    too_large = WorkerError(ErrorCode.TOO_LARGE, f"the body is larger than {max_bytes} bytes", param)
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise too_large
@@ -172,7 +189,7 @@ def _add_error_handlers(app: FastAPI) -> None:
         code = codes.get(error.status_code, ErrorCode.INVALID_REQUEST)
         return await respond(request, WorkerError(code, str(error.detail)))
 
-    for kind in (WorkerError, RequestError, EngineError, Exception):
+    for kind in (WorkerError, RequestError, EngineError, ProtocolError, Exception):
         app.add_exception_handler(kind, respond)
     app.add_exception_handler(RequestValidationError, respond_to_fields)
     app.add_exception_handler(HTTPException, respond_to_routing)

@@ -78,8 +78,13 @@ def to_speech_request(start: StartRequest, info: ModelInfo) -> SpeechRequest:
     """Raises RequestError for latents that are not of this model's shape or not finite."""
     plain = {name: getattr(start, name) for name in _PLAIN_FIELDS}
     latents = {name: to_array(getattr(start, name), info, name) for name in LATENT_FIELDS}
-    silence = start.resume_silence
-    return SpeechRequest(f"{start.request_id}.{start.attempt}", **plain, **latents, resume_silence=silence)
+    return SpeechRequest(
+        f"{start.request_id}.{start.attempt}",
+        **plain,
+        **latents,
+        resume_silence=start.resume_silence,
+        adapter=start.adapter.digest if start.adapter else None,
+    )
 
 
 def to_array(latents: Latents | None, info: ModelInfo, param: str) -> np.ndarray | None:

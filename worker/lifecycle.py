@@ -25,6 +25,7 @@ from engine.loop import EngineLoop
 from telemetry import Tracing
 from worker.engines import EngineFactory, RefusedError
 from worker.errors import WorkerError
+from worker.held_adapters import HeldAdapters
 from worker.kinds import ModelKind, kind_of
 from worker.memory import device_memory_bytes, resident_memory_bytes
 from worker.protocol import (
@@ -94,6 +95,7 @@ class Worker:
         self.worker_id = settings.worker_id or f"worker-{settings.port}"
         self.boot_id = secrets.token_hex(8)
         self.counters = Counters()
+        self.adapters = HeldAdapters(settings.max_adapter_memory_bytes)
         self.tracing = Tracing()
         """Where spans of requests begin; `worker.app` puts another one here where telemetry is on."""
         self.turns = Turns(settings.slots, _call_later, _call_soon)
@@ -269,6 +271,7 @@ class Worker:
     async def close(self) -> None:
         """Stop the engine thread, then free the device. A thread that loads or hangs is left to itself."""
         self._closed = True
+        self.adapters.close()
         serving = self._serving
         if serving is not None and not self._hangs:
             await asyncio.to_thread(serving.loop.close)

@@ -1,7 +1,7 @@
 """The one contract between gateway and worker: every message and every frame that crosses the wire.
 
-HTTP carries control (`WorkerStatus`, `EncodeResponse`), `WS /ws/slots` is about who may use slots
-(`worker.slot_messages`), and `WS /ws/generate` carries speech and text. There the gateway sends
+HTTP carries control (`WorkerStatus`, `EncodeResponse`, `worker.adapters`), `WS /ws/slots` is about who may
+use slots (`worker.slot_messages`), and `WS /ws/generate` carries speech and text. There the gateway sends
 `StartRequest` or `StartTextRequest` as text and may send `CancelRequest`, `PauseRequest` and `ResumeRequest`
 later; the worker answers `Accepted` or `ErrorMessage` as text and then binary frames, each a header, latents
 and PCM, or tokens and text. For a clip of two patches:
@@ -31,6 +31,18 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from worker.adapters import (
+    ADAPTERS,
+    ADAPTERS_PATH,
+    ADAPTERS_UNSUPPORTED,
+    MAX_ADAPTER_CONFIG_BYTES,
+    UNKNOWN_ADAPTER,
+    AdapterDescription,
+    AdapterUse,
+    Digest,
+    pack_adapter,
+    unpack_adapter,
+)
 from worker.bounds import (
     MAX_ANSWER_BYTES,
     MAX_STATUS_BYTES,
@@ -103,6 +115,9 @@ from worker.status import (
 )
 
 __all__ = [
+    "ADAPTERS",
+    "ADAPTERS_PATH",
+    "ADAPTERS_UNSUPPORTED",
     "FINISH_REASONS",
     "FLAWS",
     "GATEWAY_HEADER",
@@ -111,6 +126,7 @@ __all__ = [
     "GRANT_SECONDS",
     "HEADER_BYTES",
     "HEARTBEAT_SECONDS",
+    "MAX_ADAPTER_CONFIG_BYTES",
     "MAX_ANSWER_BYTES",
     "MAX_FRAME_BYTES",
     "MAX_REQUEST_BYTES",
@@ -125,13 +141,17 @@ __all__ = [
     "REGISTRATION_PATH",
     "REGISTRATION_SECONDS",
     "SLOTS_PATH",
+    "UNKNOWN_ADAPTER",
     "WATCHED",
     "Accepted",
+    "AdapterDescription",
+    "AdapterUse",
     "AnyModel",
     "CancelRequest",
     "ChatMessage",
     "ClientMessage",
     "Counters",
+    "Digest",
     "EncodeResponse",
     "ErrorCode",
     "ErrorDetail",
@@ -174,6 +194,8 @@ __all__ = [
     "decode_workers_slot_message",
     "encode_frame",
     "is_loopback",
+    "pack_adapter",
+    "unpack_adapter",
 ]
 
 GENERATE_PATH = "/ws/generate"

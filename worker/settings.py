@@ -126,6 +126,8 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """Size of an audio file to encode."""
     max_audio_seconds: Seconds = 60.0
     """Length of an audio file to encode."""
+    max_adapter_memory_bytes: Bytes = 1 << 30
+    """Of adapters that are kept ready, all together; the least recently used makes room."""
     step_timeout_seconds: Seconds = 120.0
     """A step of the engine that takes longer counts as a device that hangs; the state is ERROR meanwhile."""
     shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from telemetry.traceparent import TRACEPARENT_PATTERN
+from worker.adapters import AdapterUse
 from worker.bounds import MAX_TOKENS, Label, TokenId
 from worker.frames import REQUEST_ID_PATTERN
 from worker.latents import Latents
@@ -37,6 +38,8 @@ class Start(BaseModel):
     seed: Seed
     claim: SlotClaim | None = None
     """Said by a gateway that talks about slots (`worker.slot_messages`)."""
+    adapter: AdapterUse | None = None
+    """Said where the model has the feature "adapters", by who has seen to it that the worker gets it."""
     traceparent: Annotated[str, Field(pattern=rf"^{TRACEPARENT_PATTERN}\z", strict=True)] | None = None
     """The span of the gateway that the request is a part of. Said to a worker that is `traced`."""
 

@@ -110,6 +110,8 @@ class RequestStream:
 
     async def _open(self) -> tuple[Serving, Slot]:
         """Admission: a slot, then the engine's consent."""
+        if self._start.adapter is not None:
+            self._worker.adapters.use(self._worker.serving().engine, self._start.adapter)
         serving, slot = self._worker.take_slot(self._gateway, self._start.claim)
         try:
             request = await self._submit(serving)

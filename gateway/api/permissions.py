@@ -112,6 +112,21 @@ def tenant_of_admin(connection: HTTPConnection, gateway: Gateway) -> str:
         return ADMINISTRATOR
 
 
+def tenant_or_none(connection: HTTPConnection, gateway: Gateway) -> str | None:
+    """Who asks; None for somebody who could own nothing."""
+    try:
+        return owner_of(connection, gateway)
+    except ApiError:
+        return None
+
+
+def who_changes(connection: HTTPConnection, gateway: Gateway) -> tuple[str, bool]:
+    """Who wants to change something, and whether as an administrator. Raises ApiError 401, 403."""
+    if is_admin(connection, gateway):
+        return tenant_of_admin(connection, gateway), True
+    return owner_of(connection, gateway), False
+
+
 async def refuse_cross_site(connection: HTTPConnection, gateway: GatewayDep) -> None:
     """Dependency of what changes something. Raises ApiError for another site's page that is not allowed."""
     if not is_welcome(connection.headers, gateway.settings.allowed_origins):

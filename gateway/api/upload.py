@@ -26,7 +26,8 @@ AUDIO_PATHS = (
     "/v1/audio/voices",
     "/v1/audio/voice_consents",
 )
-UPLOAD_PATHS = (*AUDIO_PATHS, DOCUMENT_PATH)
+ADAPTER_PATH = "/api/adapters"
+UPLOAD_PATHS = (*AUDIO_PATHS, ADAPTER_PATH, DOCUMENT_PATH)
 """Where bodies may be larger and take longer."""
 UPLOAD_SECONDS = 120.0
 _MAX_FIELDS = 16

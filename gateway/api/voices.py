@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.api.file_response import RangedFileResponse
-from gateway.api.permissions import is_admin, owner_of, refuse_cross_site, tenant_of_admin
+from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
 from gateway.api.upload import uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Voice
@@ -176,7 +176,7 @@ def _viewer(request: Request, gateway: Gateway, admin: bool) -> _Viewer:
     """Who asks. Raises ApiError 401 for who may not use the service and is no administrator."""
     if not admin:
         gateway.callers.identify(request)
-    return _Viewer(_tenant_or_none(request, gateway), admin)
+    return _Viewer(tenant_or_none(request, gateway), admin)
 
 
 async def visible_voices(request: Request, gateway: Gateway, admin: bool) -> list[dict[str, Any]]:
@@ -192,19 +192,10 @@ async def visible_voices(request: Request, gateway: Gateway, admin: bool) -> lis
 
 async def _own(id: str, request: Request, gateway: Gateway) -> tuple[Voice, str]:
     """A voice that the caller may change, and who that is. Raises ApiError: 401, 403, 404."""
-    admin = is_admin(request, gateway)
-    tenant = tenant_of_admin(request, gateway) if admin else owner_of(request, gateway)
+    tenant, admin = who_changes(request, gateway)
     if is_built_in(gateway.pool, id):
         raise ApiError(403, "built_in_voice", "this voice belongs to the model", param="id")
     voice = await gateway.voices.get(id, tenant, admin)
     if not admin and voice.owner != tenant:
         raise ApiError(403, "not_the_owner", "only its owner may change or delete a voice", param="id")
     return voice, tenant
-
-
-def _tenant_or_none(request: Request, gateway: Gateway) -> str | None:
-    """Who asks; None for somebody who could own nothing."""
-    try:
-        return owner_of(request, gateway)
-    except ApiError:
-        return None

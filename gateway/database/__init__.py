@@ -1,7 +1,8 @@
-"""What outlives the process: voices, lexicons, the index of sessions, jobs, settings changed at run time."""
+"""What outlives the process: voices, adapters, lexicons, the index of sessions, jobs, changed settings."""
 
 from gateway.database.connection import Database, DatabaseError
 from gateway.database.tables import (
+    Adapter,
     Book,
     BookBlock,
     Event,
@@ -15,6 +16,7 @@ from gateway.database.tables import (
 )
 
 __all__ = [
+    "Adapter",
     "Book",
     "BookBlock",
     "Database",

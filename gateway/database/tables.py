@@ -75,6 +75,36 @@ class Voice(Base):
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
+class Adapter(Base):
+    """What fine-tuning learnt: some matrices that are added to a model (LoRA); its files are beside."""
+
+    __tablename__ = "adapters"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128))
+    description: Mapped[str] = mapped_column(Text, default="")
+    owner: Mapped[str] = mapped_column(String(160), index=True)
+    """The tenant that sent it."""
+    digest: Mapped[str] = mapped_column(String(64), index=True)
+    """Of everything in it that changes what is heard; names its file."""
+    model: Mapped[str] = mapped_column(String(256))
+    model_revision: Mapped[str] = mapped_column(String(256))
+    """That it was found to fit."""
+    base: Mapped[str] = mapped_column(Text, default="")
+    """What it was trained on, as far as its files tell."""
+    rank: Mapped[int]
+    num_layers: Mapped[int]
+    num_parameters: Mapped[int] = mapped_column(BigInteger)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    consent_by: Mapped[str | None] = mapped_column(String(160))
+    consent_statement: Mapped[str | None] = mapped_column(Text)
+    consent_at: Mapped[datetime | None]
+    consent_sha256: Mapped[str | None] = mapped_column(String(64))
+    """Of statement, person, time and digest."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class VoiceConsent(Base):
     """A recording in which somebody agrees to the use of a voice; voices are made under it."""
 

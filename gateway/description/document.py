@@ -137,7 +137,8 @@ def _request_body(
 
 
 def _file_name(operation: Operation) -> str:
-    return "recording.wav" if operation.upload == "audio/wav" else "story.txt"
+    names = {"audio/wav": "recording.wav", "application/octet-stream": "lora_weights.safetensors"}
+    return names.get(operation.upload, "story.txt")
 
 
 def _response(answer: Mapping[str, Any]) -> dict[str, Any]:

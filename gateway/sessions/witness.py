@@ -10,7 +10,8 @@ from gateway.streams.listener import Listener, Witness
 from gateway.timing.part import PartTimes
 
 _PARAMETERS = (
-    "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed"
+    "seed", "cfg_value", "inference_timesteps", "temperature", "min_seconds", "max_seconds", "speed",
+    "adapter",
 )  # fmt: skip
 
 

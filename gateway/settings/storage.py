@@ -58,6 +58,12 @@ class StorageSettings(BaseModel):
     """Custom voices of one client."""
     max_voice_bytes: Bytes = 20 << 20
     """Size of the audio file of a voice."""
+    max_adapters: Annotated[int, Field(ge=0)] = 1000
+    """Adapters that the service keeps."""
+    max_adapters_per_owner: Annotated[int, Field(ge=0)] = 50
+    """Adapters of one client."""
+    max_adapter_bytes: Bytes = 256 << 20
+    """Size of the weights of an adapter."""
     max_lexicons: Annotated[int, Field(ge=0)] = 1000
     """Clients whose lexicons the service keeps."""
     max_lexicon_entries: Annotated[int, Field(ge=0, le=10_000)] = 1000

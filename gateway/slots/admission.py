@@ -15,6 +15,7 @@ from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
 from gateway.slots.tickets import Ticket
 from gateway.slots.worker import Worker
+from worker.protocol import ADAPTERS_UNSUPPORTED
 
 _NO_WORKER_RETRY_SECONDS = 5.0
 
@@ -26,6 +27,8 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
     if any(worker.pending and (worker.model is None or worker.offers(requirement)) for worker in workers):
         return None
     known = [worker for worker in workers if worker.model is not None]
+    if requirement.adapters and (problem := _why_no_adapter(workers, requirement)):
+        return problem
     begun = requirement.revision is not None
     offered = any(worker.offers(requirement) for worker in known)
     if begun or offered or not any(worker.serving for worker in workers):
@@ -44,6 +47,22 @@ def why_unservable(workers: Collection[Worker], requirement: Requirement) -> Api
     sort = "model" if kind == "speech" else f"{kind} model"
     message = f"there is no {sort} here" if named is None else f"there is no {sort} {named!r}"
     return ApiError(404, "unknown_model", message, param="model")
+
+
+def _why_no_adapter(workers: Collection[Worker], requirement: Requirement) -> ApiError | None:
+    """Why those that serve the model cannot speak with the adapter; None where nobody serves it."""
+    named = requirement.model
+    same_model = [worker for worker in workers if worker.serving and worker.offers(Requirement(named))]
+    if not same_model or any(worker.offers(requirement) for worker in workers):
+        return None
+    model = named or "the model"
+    if not any(worker.offers(Requirement(named, adapters=True)) for worker in same_model):
+        message = f"no worker here takes adapters for {model}: those on CPUs do, with a VoxCPM model"
+        return ApiError(422, ADAPTERS_UNSUPPORTED, message, param="adapter")
+    if not any(worker.offers(Requirement(named, revision=requirement.revision)) for worker in same_model):
+        message = f"the adapter is for other weights of {model} than those that are served"
+        return ApiError(422, "adapter_of_another_model", message, param="adapter")
+    return None
 
 
 def who_must_go(

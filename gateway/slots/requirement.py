@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from worker.protocol import AnyModel
+from worker.protocol import ADAPTERS, AnyModel
 
 DUPLEX_ACTIVE, DUPLEX_PAUSED = "DUPLEX_ACTIVE", "DUPLEX_PAUSED"
 """What a live session uses its slot for."""
@@ -24,9 +24,11 @@ class Requirement:
     features: frozenset[str] = frozenset()
     """One of these is enough; empty: none is needed."""
     kind: Literal["speech", "text"] = "speech"
+    adapters: bool = False
+    """The worker takes adapters."""
     affinity: str | None = field(default=None, compare=False)
-    """A voice, or the beginning of a conversation, that a worker serves faster when it served it recently: a
-    wish, and no condition.
+    """A voice, an adapter, or the beginning of a conversation, that a worker serves faster when it served it
+    recently: a wish, and no condition.
     """
 
     def met_by(self, model: AnyModel) -> bool:
@@ -37,4 +39,5 @@ class Requirement:
             and self.revision in (None, model.revision)
             and (self.voice == "default" or self.voice in model.voices)
             and (not self.features or not self.features.isdisjoint(model.features))
+            and (not self.adapters or ADAPTERS in model.features)
         )

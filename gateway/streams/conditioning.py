@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from worker.protocol import Latents
+from worker.protocol import AdapterUse, Latents
 
 
 @dataclass(frozen=True)
@@ -16,3 +16,4 @@ class Conditioning:
     prompt_text: str | None = None
     """The words of the prompt's audio; both or neither are given."""
     prompt_latents: Latents | None = None
+    adapter: AdapterUse | None = None

@@ -31,6 +31,7 @@ def start_request(clip: Clip, wire_id: str, attempt: int) -> StartRequest:
         reference_latents=clip.conditioning.reference_latents,
         prompt_text=clip.conditioning.prompt_text,
         prompt_latents=clip.conditioning.prompt_latents,
+        adapter=clip.conditioning.adapter,
         cfg_value=request.cfg_value,
         inference_timesteps=request.inference_timesteps,
         temperature=request.temperature,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gateway.database import Voice
+from gateway.database import Adapter, Voice
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from gateway.voices import consent
@@ -88,27 +88,19 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None, *, admin: bool 
     }
 
 
-def is_of(voice: Voice, tenant: str | None) -> bool:
+def is_of(voice: Voice | Adapter, tenant: str | None) -> bool:
     """Whether it belongs to who asks; None is nobody."""
     return tenant is not None and voice.owner == tenant
 
 
 def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:
     """A custom voice as its owner and administrators see it."""
-    agreed = None
-    if consent.is_given(voice):
-        agreed = {
-            "by": voice.consent_by,
-            "statement": voice.consent_statement,
-            "at": voice.consent_at.isoformat(),
-            "sha256": voice.consent_sha256,
-        }
     return {
         **describe(pool, voice, tenant, admin=True),
         "transcript": voice.transcript,
         "loudness_lufs": round(voice.loudness_lufs, 1),
         "audio_sha256": voice.audio_sha256,
-        "consent": agreed,
+        "consent": consent.described(voice),
         "created_at": voice.created_at.isoformat(),
         "updated_at": voice.updated_at.isoformat(),
     }

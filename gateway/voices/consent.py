@@ -1,7 +1,7 @@
 """What somebody agreed to whose voice is used, and the record of it.
 
-The record's hash covers statement, person, time and audio. A row in which one of these was changed has no
-consent any more.
+The record's hash covers statement, person, time and content: the audio of a voice, the digest of an adapter.
+A row in which one of these was changed has no consent any more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.database import Voice
+from gateway.database import Adapter, Voice
 
 STATEMENTS = {
     "en": "This recording is of my own voice, or I have the permission of the person whose voice it is. "
@@ -25,14 +25,32 @@ STATEMENTS = {
 STATEMENT = STATEMENTS["en"]
 
 
-def statement_in(language: str) -> tuple[str, str]:
+ADAPTER_STATEMENTS = {
+    "en": "The recordings that this adapter was trained on are of my own voice, or I have the permission of "
+    "the person whose voice it is. "
+    "I agree that this service imitates the voice to speak texts that its users enter. "
+    "I know that I can withdraw this consent at any time, and that the adapter is not used any more then.",
+    "zh": "训练此适配器所用的录音是我自己的声音，或者我已获得声音所有者的许可。"
+    "我同意此服务模仿该声音，朗读其用户输入的文本。"
+    "我知道我可以随时撤回此同意，届时该适配器将不再被使用。",
+}
+"""The same of an adapter."""
+
+
+def statement_in(language: str, statements: dict[str, str] = STATEMENTS) -> tuple[str, str]:
     """The statement and its language, such as "zh" for "zh-CN"; English where there is no other."""
     code = language.partition("-")[0].lower()
-    return (STATEMENTS[code], code) if code in STATEMENTS else (STATEMENT, "en")
+    code = code if code in statements else "en"
+    return statements[code], code
+
+
+def columns_of(by: str | None, statement: str | None, content: str, at: datetime) -> dict[str, Any]:
+    """Those of a consent that was given, or withdrawn where nobody is named."""
+    return withdrawn() if by is None or statement is None else given(by, statement, content, at)
 
 
 def given(by: str, statement: str, audio_sha256: str, at: datetime) -> dict[str, Any]:
-    """The columns of a voice whose use `by` agrees to."""
+    """The columns of a row whose use `by` agrees to."""
     return {
         "consent_by": by,
         "consent_statement": statement,
@@ -42,16 +60,28 @@ def given(by: str, statement: str, audio_sha256: str, at: datetime) -> dict[str,
 
 
 def withdrawn() -> dict[str, Any]:
-    """The columns of a voice without consent."""
+    """The columns of a row without consent."""
     return dict.fromkeys(("consent_by", "consent_statement", "consent_at", "consent_sha256"))
 
 
-def is_given(voice: Voice) -> bool:
+def is_given(row: Voice | Adapter) -> bool:
     """Whether somebody agreed, to exactly this."""
-    if voice.consent_at is None or voice.consent_by is None or voice.consent_statement is None:
+    if row.consent_at is None or row.consent_by is None or row.consent_statement is None:
         return False
-    digest = _digest(voice.consent_by, voice.consent_statement, voice.audio_sha256, voice.consent_at)
-    return digest == voice.consent_sha256
+    content = row.digest if isinstance(row, Adapter) else row.audio_sha256
+    return _digest(row.consent_by, row.consent_statement, content, row.consent_at) == row.consent_sha256
+
+
+def described(row: Voice | Adapter) -> dict[str, str] | None:
+    """The record of it, for the owner; None where there is none."""
+    if not is_given(row):
+        return None
+    return {
+        "by": row.consent_by,
+        "statement": row.consent_statement,
+        "at": row.consent_at.isoformat(),
+        "sha256": row.consent_sha256,
+    }
 
 
 def _digest(by: str, statement: str, audio_sha256: str, at: datetime) -> str:

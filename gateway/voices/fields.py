@@ -56,6 +56,7 @@ class VoiceParameters(BaseModel):
     cfg_value: float | None = None
     inference_timesteps: int | None = None
     temperature: float | None = None
+    adapter: Name | None = None
 
     @model_validator(mode="after")
     def _as_in_a_request(self) -> Self:
@@ -66,17 +67,15 @@ class VoiceParameters(BaseModel):
         return self
 
 
-class VoiceChange(BaseModel):
-    """The body of a PATCH; a field that is left out stays. `consent_by: null` withdraws the consent."""
+class NamedChange(BaseModel):
+    """What a PATCH may say of a row that somebody made; a field that is left out stays. `consent_by: null`
+    withdraws the consent.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: VoiceName = ""
-    language: Language | None = None
     description: Description = ""
-    tags: Annotated[list[Tag], Field(max_length=MAX_TAGS)] = []
-    transcript: Transcript | None = None
-    parameters: VoiceParameters = VoiceParameters()
     consent_by: Person | None = None
     consent_statement: Statement | None = None
 
@@ -90,7 +89,21 @@ class VoiceChange(BaseModel):
     @property
     def columns(self) -> dict[str, Any]:
         """What was said, as columns of a row, consent left aside."""
-        said = self.model_dump(include=self.model_fields_set - {"consent_by", "consent_statement"})
+        return self.model_dump(include=self.model_fields_set - {"consent_by", "consent_statement"})
+
+
+class VoiceChange(NamedChange):
+    """The body of a PATCH of a voice."""
+
+    language: Language | None = None
+    tags: Annotated[list[Tag], Field(max_length=MAX_TAGS)] = []
+    transcript: Transcript | None = None
+    parameters: VoiceParameters = VoiceParameters()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The parameters that were said alone."""
+        said = super().columns
         if "parameters" in said:
             said["parameters"] = self.parameters.model_dump(exclude_none=True)
         return said
@@ -128,41 +141,44 @@ class ConsentForm(BaseModel):
 
 def read_consent_form(fields: dict[str, str]) -> ConsentForm:
     """The text fields beside the recording of a consent. Raises ApiError."""
-    return _validated(ConsentForm, fields)
+    return validated(ConsentForm, fields)
 
 
 def read_form(fields: dict[str, str]) -> VoiceForm:
     """The text fields of an upload; empty ones count as left out. Raises ApiError."""
-    return _validated(VoiceForm, _told(fields))
+    return validated(VoiceForm, told(fields))
 
 
 def read_trial_form(fields: dict[str, str]) -> TrialForm:
     """The text fields of an upload that is heard and not kept. Raises ApiError."""
-    return _validated(TrialForm, _told(fields))
+    return validated(TrialForm, told(fields))
 
 
-def _told(fields: dict[str, str]) -> dict[str, Any]:
+def told(fields: dict[str, str]) -> dict[str, Any]:
+    """The fields of a form that were filled in, as their types. Raises ApiError."""
     values: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
     if "tags" in values:
         values["tags"] = [tag for tag in values["tags"].split(",") if tag.strip()]
     if "parameters" in values:
-        values["parameters"] = _json_object(values["parameters"])
+        values["parameters"] = json_object(values["parameters"], "parameters")
     return values
 
 
 def read_change(values: Any) -> VoiceChange:
     """The body of a PATCH. Raises ApiError."""
-    return _validated(VoiceChange, values)
+    return validated(VoiceChange, values)
 
 
-def _json_object(text: str) -> Any:
+def json_object(text: str, name: str) -> Any:
+    """What a field of a form says as JSON. Raises ApiError."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise ApiError(422, "invalid_value", "parameters: not a JSON object", param="parameters") from None
+        raise ApiError(422, "invalid_value", f"{name}: not a JSON object", param=name) from None
 
 
-def _validated(form: type[Fields], values: Any) -> Fields:
+def validated(form: type[Fields], values: Any) -> Fields:
+    """A form of these fields. Raises ApiError."""
     try:
         return form.model_validate(values)
     except ValidationError as error:

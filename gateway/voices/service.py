@@ -269,9 +269,7 @@ def _consent_columns(said: VoiceChange, audio_sha256: str) -> dict[str, Any]:
     """A consent that was given or withdrawn; nothing when nothing was said."""
     if "consent_by" not in said.model_fields_set:
         return {}
-    if said.consent_by is None or said.consent_statement is None:
-        return consent.withdrawn()
-    return consent.given(said.consent_by, said.consent_statement, audio_sha256, now())
+    return consent.columns_of(said.consent_by, said.consent_statement, audio_sha256, now())
 
 
 def _examine(recording: Recording) -> tuple[Checked, bytes, str]:

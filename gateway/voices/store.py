@@ -1,4 +1,4 @@
-"""The audio of custom voices: one file per content, named by its hash, written as a whole or not at all."""
+"""Audio of voices, and adapters: one file per content, named by its hash, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _UNFINISHED = ".new-"
 class VoiceStore:
     """Files `DIRECTORY/<sha256>.wav`. Methods other than `save` and `delete` block."""
 
+    suffix = ".wav"
+
     def __init__(self, directory: Path, disk: Disk | None = None) -> None:
         """`disk`: has a floor of free space. None: there is none."""
         self._directory = directory
@@ -37,7 +39,7 @@ class VoiceStore:
         """Where the file with that content is, if there is one. Raises ValueError for what is no hash."""
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not the hash of a file")
-        return self._directory / f"{sha256}.wav"
+        return self._directory / f"{sha256}{self.suffix}"
 
     def read(self, sha256: str) -> bytes | None:
         """The content; None when it was deleted."""
@@ -51,7 +53,7 @@ class VoiceStore:
         await asyncio.to_thread(self._save, content, self.path(sha256))
 
     async def delete(self, sha256: str) -> None:
-        """Remove a file that no voice uses any more."""
+        """Remove a file that nobody uses any more."""
         await asyncio.to_thread(self.path(sha256).unlink, missing_ok=True)
 
     def leftovers(self, min_age_seconds: float) -> list[str]:
@@ -62,7 +64,7 @@ class VoiceStore:
         for path in old:
             if path.name.startswith(_UNFINISHED):
                 path.unlink(missing_ok=True)
-        return [path.stem for path in old if path.suffix == ".wav" and _SHA256.fullmatch(path.stem)]
+        return [path.stem for path in old if path.suffix == self.suffix and _SHA256.fullmatch(path.stem)]
 
     def _save(self, content: bytes, path: Path) -> None:
         if not path.exists():

@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
 import httpx
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.protocol import State
 
@@ -34,10 +34,13 @@ from gateway.workers.frame_stream import (
 from gateway.workers.metronome import Metronome
 from gateway.workers.whereabouts import Endpoint, NoAddressError, NotAllowedError, Whereabouts
 from worker.protocol import (
+    ADAPTERS_PATH,
     GENERATE_PATH,
     MAX_FRAME_BYTES,
     MAX_REQUEST_BYTES,
     MAX_STATUS_BYTES,
+    UNKNOWN_ADAPTER,
+    AdapterDescription,
     EncodeResponse,
     ErrorDetail,
     ProtocolError,
@@ -56,6 +59,12 @@ __all__ = [
 
 _ENCODE_SECONDS = 60.0
 """Bound of encoding a minute of audio, which a large model on a CPU takes its time for."""
+_ADAPTER_SECONDS = 60.0
+"""Bound of sending an adapter and of putting it in form."""
+
+Answer = TypeVar("Answer", bound=BaseModel)
+ReadAdapter = Callable[[str], Awaitable[bytes]]
+"""Digest -> an adapter as a worker gets it."""
 
 
 def _renamed(request: Start, tries: int) -> Start:
@@ -74,19 +83,34 @@ class WorkerClient:
         http: httpx.AsyncClient,
         metronome: Metronome,
         whereabouts: Whereabouts | None = None,
+        read_adapter: ReadAdapter | None = None,
     ) -> None:
-        """`whereabouts`: its URL with the networks in which it may be and the secret that it is shown."""
+        """`whereabouts`: its URL with the networks in which it may be and the secret that it is shown.
+        `read_adapter`: for a worker that lacks one.
+        """
         self._settings = settings
         self._http = http
         self._metronome = metronome
         self._whereabouts = whereabouts or Whereabouts(url, secret=settings.worker_secret)
+        self._read_adapter = read_adapter
+        self._sending_adapter = asyncio.Lock()
         self._idle: list[WorkerConnection] = []
         """Never more than the worker has slots; those that it has closed are found out when they are used."""
 
     @asynccontextmanager
     async def generate(self, request: Start) -> AsyncIterator[FrameStream]:
-        """Open `request`. Raises WorkerUnreachable, WorkerRefused, RequestRejected when it does not."""
-        connection, stream = await self._open(request)
+        """Open `request`, with the adapter that it may name sent first where the worker lacks it.
+
+        Raises WorkerUnreachable, WorkerRefused, RequestRejected when it does not.
+        """
+        opened = await self._open_if_there(request)
+        if opened is None:
+            async with self._sending_adapter:  # whoever waited here for the same one finds it
+                opened = await self._open_if_there(request)
+                if opened is None:
+                    digest = request.adapter.digest
+                    await self.send_adapter(await self._read_adapter(digest), digest)
+        connection, stream = opened or await self._open(request)
         try:
             yield stream
         except StreamBroken:
@@ -97,6 +121,15 @@ class WorkerClient:
             raise
         finally:
             self._give_back(connection, reusable=stream.finished)
+
+    async def _open_if_there(self, request: Start) -> tuple[WorkerConnection, FrameStream] | None:
+        """None where the worker lacks the adapter of the request."""
+        try:
+            return await self._open(request)
+        except RequestRejected as error:
+            if error.detail.code != UNKNOWN_ADAPTER or request.adapter is None or self._read_adapter is None:
+                raise
+        return None
 
     async def _open(self, request: Start) -> tuple[WorkerConnection, FrameStream]:
         """On an idle connection if there is one. Where that turns out to be closed, nothing was generated.
@@ -187,9 +220,24 @@ class WorkerClient:
         is_success, answer = await self._ask(
             *("POST", f"/encode?role={role}", _ENCODE_SECONDS, MAX_REQUEST_BYTES), content=audio
         )
+        return self._agreed(EncodeResponse, is_success, answer)
+
+    async def send_adapter(self, body: bytes, digest: str | None = None) -> AdapterDescription:
+        """`POST /adapters` of what `pack_adapter` made; `digest`: that it has to have.
+
+        Raises WorkerUnreachable, WorkerRefused, RequestRejected.
+        """
+        query = f"?digest={digest}" if digest else ""
+        is_success, answer = await self._ask(
+            *("POST", ADAPTERS_PATH + query, _ADAPTER_SECONDS, MAX_STATUS_BYTES), content=body
+        )
+        return self._agreed(AdapterDescription, is_success, answer)
+
+    def _agreed(self, kind: type[Answer], is_success: bool, answer: bytes) -> Answer:
+        """Of what a worker may refuse. Raises WorkerUnreachable, WorkerRefused, RequestRejected."""
         try:
             if is_success:
-                return EncodeResponse.model_validate_json(answer)
+                return kind.model_validate_json(answer)
             detail = ErrorDetail.model_validate(json.loads(answer)["error"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise WorkerUnreachable("not a worker's answer") from error

@@ -16,7 +16,7 @@ import httpx
 from gateway.settings import GatewaySettings
 from gateway.slots.pool import WorkerPool
 from gateway.slots.worker import Worker
-from gateway.workers.client import WorkerClient
+from gateway.workers.client import ReadAdapter, WorkerClient
 from gateway.workers.health import HealthMonitor
 from gateway.workers.metronome import Metronome
 from gateway.workers.slot_watch import SlotWatch
@@ -30,7 +30,11 @@ _NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 class Roster:
     """Clients and health monitors, by worker id."""
 
-    def __init__(self, pool: WorkerPool, settings: GatewaySettings) -> None:
+    def __init__(
+        self, pool: WorkerPool, settings: GatewaySettings, read_adapter: ReadAdapter | None = None
+    ) -> None:
+        """`read_adapter`: for workers that lack one."""
+        self._read_adapter = read_adapter
         self.clients: dict[str, WorkerClient] = {}
         self._pool = pool
         self._settings = settings
@@ -69,7 +73,9 @@ class Roster:
         if worker.id not in self.clients:
             where = whereabouts or Whereabouts(worker.url, secret=self._settings.worker_secret)
             where.headers[GATEWAY_HEADER] = self._name
-            client = WorkerClient(worker.url, self._settings, self._http, self._metronome, where)
+            client = WorkerClient(
+                worker.url, self._settings, self._http, self._metronome, where, self._read_adapter
+            )
             self.clients[worker.id] = client
             self._monitors[worker.id] = HealthMonitor(worker, client, self._pool, self._settings)
             self._slots[worker.id] = SlotWatch(worker, where, self._pool, self._settings)

@@ -4,6 +4,7 @@
     adapter_model.safetensors (or .bin)  adapter_config.json       # PEFT
 
     adapter = read_adapter(Path("anna/latest"), adaptable(config))
+    adapter = received_adapter(config_file, weights, adaptable(config))    # the content of both files
     write_adapter(Path("anna"), adapter)
 
 Reading is strict. The package itself reads no `lora_config.json` and skips names that it does not know; an
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from engine.errors import WeightError
 from engine.layers.low_rank import LowRank
-from engine.weights import PICKLE_SUFFIXES, load_state
+from engine.weights import PICKLE_SUFFIXES, load_state, state_from_bytes
 from models.lora.adapter import MAX_RANK, Adapter, AdapterError
 from models.lora.layouts import CONFIG_FILE, PEFT_CONFIG_FILE, Layout, package_layout, peft_layout
 from models.transformer.adapted import Size
@@ -55,12 +56,49 @@ def read_adapter(
         raise AdapterError(
             f"{directory} has neither {CONFIG_FILE} nor {PEFT_CONFIG_FILE}, which tell rank and scale"
         )
+    _check_base(layout, base_digest)
+    return _built(_weights(directory, files, adaptable), layout, adaptable)
+
+
+def received_adapter(
+    config: Mapping[str, Any],
+    weights: bytes,
+    adaptable: Mapping[str, Size],
+    base_digest: Callable[[], str] | None = None,
+) -> Adapter:
+    """The same of an adapter that somebody sent.
+
+    config: what its configuration file says, in either layout. weights: safetensors, or PyTorch's archive.
+    """
+    layout = (peft_layout if "peft_type" in config else package_layout)(config, adaptable)
+    _check_base(layout, base_digest)
+    _check_size("the file", len(weights), adaptable)
+    try:
+        state = state_from_bytes(weights)
+    except WeightError as error:
+        raise AdapterError(str(error)) from error
+    return _built(state, layout, adaptable)
+
+
+def most_bytes(adaptable: Mapping[str, Size]) -> int:
+    """No file of weights of an adapter of this model is larger."""
+    return 4 * MAX_RANK * sum(sum(size) for size in adaptable.values()) + _BYTES_OF_NAMES
+
+
+def _check_base(layout: Layout, base_digest: Callable[[], str] | None) -> None:
     if base_digest and layout.base_digest and layout.base_digest != base_digest():
         raise AdapterError(f"the adapter was trained on another model ({layout.base or layout.base_digest})")
-    state = _weights(directory, files, adaptable)
-    return Adapter(
-        _layers(state, layout, adaptable), layout.scale, layout.scales, layout.base, layout.base_digest
-    )
+
+
+def _check_size(name: str, size: int, adaptable: Mapping[str, Size]) -> None:
+    most = most_bytes(adaptable)
+    if size > most:
+        raise AdapterError(f"{name} has {size} bytes, an adapter of this model at most {most}")
+
+
+def _built(state: Mapping[str, Tensor], layout: Layout, adaptable: Mapping[str, Size]) -> Adapter:
+    layers = _layers(state, layout, adaptable)
+    return Adapter(layers, layout.scale, layout.scales, layout.base, layout.base_digest)
 
 
 def write_adapter(
@@ -96,11 +134,7 @@ def _weights(directory: Path, names: tuple[str, ...], adaptable: Mapping[str, Si
     file = next((directory / name for name in names if (directory / name).is_file()), None)
     if file is None:
         raise AdapterError(f"{directory} has neither {' nor '.join(names)}")
-    most = 4 * MAX_RANK * sum(sum(size) for size in adaptable.values()) + _BYTES_OF_NAMES
-    if file.stat().st_size > most:
-        raise AdapterError(
-            f"{file.name} has {file.stat().st_size} bytes, an adapter of this model at most {most}"
-        )
+    _check_size(file.name, file.stat().st_size, adaptable)
     try:
         state = load_state(file)
     except WeightError as error:
@@ -150,6 +184,8 @@ def _checked(name: str, pair: Mapping[str, Tensor], rank: int, size: Size) -> Lo
             raise AdapterError(
                 f"{where} is {list(tensor.shape)}, this model and rank {rank} want {list(shape)}"
             )
+        if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+            raise AdapterError(f"{where} is no plain tensor")
         if tensor.dtype not in _FLOATS:
             raise AdapterError(f"{where} is {tensor.dtype}, not a float of 16 or 32 bits")
         if not torch.isfinite(tensor).all():

@@ -28,6 +28,8 @@ class AdapterInfo:
     num_layers: int
     num_parameters: int
     base: str
+    num_bytes: int
+    """In memory, in the form of the model."""
     enabled: bool
 
 
@@ -40,7 +42,7 @@ class AdapterPool:
     """
 
     def __init__(self, load: Callable[[Adapter], LoadedAdapter], limit: int) -> None:
-        self._load, self._limit = load, limit
+        self._load, self.limit = load, limit
         self._lock = threading.Lock()
         self._adapters: dict[str, tuple[AdapterInfo, LoadedAdapter]] = {}
 
@@ -56,11 +58,12 @@ class AdapterPool:
             len(adapter.layers),
             adapter.num_parameters,
             adapter.base,
+            loaded.num_bytes,
             True,
         )
         with self._lock:
-            if name not in self._adapters and len(self._adapters) >= self._limit:
-                raise AdapterError(f"{len(self._adapters)} adapters are loaded, the limit is {self._limit}")
+            if name not in self._adapters and len(self._adapters) >= self.limit:
+                raise AdapterError(f"{len(self._adapters)} adapters are loaded, the limit is {self.limit}")
             self._adapters[name] = info, loaded
         return info
 

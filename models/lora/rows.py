@@ -29,6 +29,11 @@ class LoadedAdapter:
     modules: Mapping[str, list[Tensor]]
     device: torch.device
 
+    @property
+    def num_bytes(self) -> int:
+        """Of its tensors."""
+        return sum(tensor.nbytes for tensors in self.modules.values() for tensor in tensors)
+
 
 class RowAdapters:
     """Adapters of the rows of one tensor; rows may have none."""

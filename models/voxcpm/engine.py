@@ -12,6 +12,7 @@ What a `SpeechRequest` asks for becomes a sequence (`sequence_builder.py`), whic
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
 from models.lora.adapter import Adapter
-from models.lora.files import read_adapter
+from models.lora.files import most_bytes, read_adapter, received_adapter
 from models.lora.pool import AdapterPool
 from models.lora.rows import LoadedAdapter
 from models.speech import (
+    ADAPTERS,
     DEFAULT_VOICE,
     WATCH_FITTED,
     WATCHED,
@@ -143,8 +145,23 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         """An adapter of this model, see `models.lora.files`. Raises AdapterError."""
         return read_adapter(directory, adaptable(self.config), lambda: self.checkpoint.weights_digest)
 
+    def received_adapter(self, config: Mapping[str, Any], weights: bytes) -> Adapter:
+        """The same of what the two files of one hold. Raises AdapterError."""
+        return received_adapter(
+            config, weights, adaptable(self.config), lambda: self.checkpoint.weights_digest
+        )
+
+    @property
+    def max_adapter_bytes(self) -> int:
+        """No file of weights of an adapter of this model is larger."""
+        return most_bytes(adaptable(self.config))
+
+    @property
+    def _takes_adapters(self) -> bool:
+        return not self._wants_programs and not runs_triton(self.checkpoint.device)
+
     def _load_adapter(self, adapter: Adapter) -> LoadedAdapter:
-        if self._wants_programs or runs_triton(self.checkpoint.device):
+        if not self._takes_adapters:
             raise RequestError(
                 f"adapters are not served on {self.checkpoint.device} yet: recorded steps and fused kernels "
                 "have no place for them; use a CPU, or merge it (python -m models.voxcpm.merging)",
@@ -193,6 +210,8 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         if not self.checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:
             features = [*features, WORDS_ONLY]
         features = [*features, WATCHED, *([WATCH_FITTED] if self.checkpoint.statistics else [])]
+        if self._takes_adapters:
+            features = [*features, ADAPTERS]
         return ModelInfo(
             name=generation.get("name", self.checkpoint.name),
             revision=self.checkpoint.revision,

@@ -25,6 +25,7 @@ PUBLIC = {
     ("GET", "/book/{id}"),
     ("GET", "/docs"),
     ("GET", "/docs/{client}"),
+    ("GET", "/api/adapters/consent"),
     ("GET", "/api/config"),
     ("GET", "/api/pages"),
     ("GET", "/api/voices"),
@@ -93,6 +94,11 @@ ADMIN = {
 }
 
 OWNED = {
+    ("DELETE", "/api/adapters/{id}"),
+    ("GET", "/api/adapters"),
+    ("GET", "/api/adapters/{id}"),
+    ("PATCH", "/api/adapters/{id}"),
+    ("POST", "/api/adapters"),
     ("POST", "/api/documents"),
     ("DELETE", "/api/books/{id}"),
     ("DELETE", "/api/books/{id}/blocks/{block}/takes/{take}"),
@@ -145,7 +151,7 @@ OWNED = {
     ("POST", "/v1/audio/voice_consents/{id}"),
     ("POST", "/v1/audio/voices"),
 }
-"""Of what has an owner: tests of sessions, jobs, books, voices, lexicons tell owners and strangers apart."""
+"""Of what has an owner: tests of sessions, jobs, books, voices, adapters, lexicons tell owners apart."""
 
 WORKERS = {("POST", "/api/registrations")}
 METRICS = {("GET", "/metrics")}

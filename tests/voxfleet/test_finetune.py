@@ -36,7 +36,12 @@ def test_a_folder_of_recordings_becomes_an_adapter(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*command, "--steps", "2"])
     assert result.exit_code == 0, result.output
     assert (tmp_path / "anna" / "lora_config.json").is_file()
-    for words in ("15 recordings, 0.6 minutes of speech", "validation loss", "note: 36 s are little"):
+    for words in (
+        "15 recordings, 0.6 minutes of speech",
+        "validation loss",
+        "note: 36 s are little",
+        "adapters -F name=anna",
+    ):
         assert words in result.output
     again = CliRunner().invoke(app, [*command, "--steps", "3"])
     assert again.exit_code == 1 and "other recordings or options" in again.stderr

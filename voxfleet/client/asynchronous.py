@@ -29,6 +29,11 @@ from voxfleet.client.streaming import stream_speech
 DEFAULT_URL = "http://127.0.0.1:8006"
 TIMEOUT_SECONDS = 600.0
 _CONNECT_SECONDS = 5.0
+_ADAPTER_FILES = (
+    ("lora_config.json", "lora_weights.safetensors", "lora_weights.ckpt"),
+    ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"),
+)
+"""Configuration and weights of the VoxCPM package's layout, and of PEFT's."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,26 @@ class AsyncClient:
         """How a voice sounds, as a wav file."""
         return (await self._call("GET", f"/api/voices/{_part(voice_id)}/preview")).content
 
+    # ---------------------------------------------------------------------------------------------- adapters
+
+    async def adapters(self) -> list[dict[str, Any]]:
+        """The adapters that one may see. `speak`, `stream` and `live` take one as `adapter`."""
+        return (await self._call("GET", "/api/adapters")).json()["adapters"]
+
+    async def create_adapter(self, name: str, folder: Path, **fields: str) -> dict[str, Any]:
+        """A new adapter of a folder that `voxfleet finetune`, the VoxCPM package or PEFT wrote.
+
+        `fields`: description, model, consent_by, consent_statement. Without the two of consent it can't be
+        used. Raises OSError where a file is missing.
+        """
+        config, weights = await asyncio.to_thread(_adapter_files, folder)
+        form = {"name": name, "config": config, **fields}
+        return (await self._call("POST", "/api/adapters", data=form, files={"weights": weights})).json()
+
+    async def delete_adapter(self, adapter_id: str) -> None:
+        """Delete an adapter of one's own; clips that are being spoken with it are finished."""
+        await self._call("DELETE", f"/api/adapters/{_part(adapter_id)}")
+
     # ---------------------------------------------------------------------------------------------- sessions
 
     async def sessions(self, limit: int = 50, before: str | None = None, search: str = "") -> dict[str, Any]:
@@ -269,6 +294,15 @@ class AsyncClient:
 def _part(name: str) -> str:
     """A name as one part of a path."""
     return quote(name, safe="")
+
+
+def _adapter_files(folder: Path) -> tuple[str, tuple[str, bytes]]:
+    """Configuration, and the weights with their name. Blocks."""
+    for config, *weights in _ADAPTER_FILES:
+        if (folder / config).is_file():
+            file = next((folder / name for name in weights if (folder / name).is_file()), folder / weights[0])
+            return (folder / config).read_text(encoding="utf-8"), (file.name, file.read_bytes())
+    raise FileNotFoundError(f"{folder} has neither {' nor '.join(files[0] for files in _ADAPTER_FILES)}")
 
 
 async def _as_files(audio: bytes | Path) -> dict[str, tuple[str, bytes]]:

@@ -106,6 +106,18 @@ class Client:
         """How a voice sounds, as a wav file."""
         return self._background.run(self._client.preview_voice(voice_id))
 
+    def adapters(self) -> list[dict[str, Any]]:
+        """The adapters that one may see. `speak`, `stream` and `live` take one as `adapter`."""
+        return self._background.run(self._client.adapters())
+
+    def create_adapter(self, name: str, folder: Path, **fields: str) -> dict[str, Any]:
+        """A new adapter of the files in a folder; see `AsyncClient.create_adapter`."""
+        return self._background.run(self._client.create_adapter(name, folder, **fields))
+
+    def delete_adapter(self, adapter_id: str) -> None:
+        """Delete an adapter of one's own."""
+        self._background.run(self._client.delete_adapter(adapter_id))
+
     def sessions(self, limit: int = 50, before: str | None = None, search: str = "") -> dict[str, Any]:
         """One's own recordings, newest first: {"sessions": [...], "next_before": ...}.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.description.operation import Tag
 from gateway.description.operations import (
+    adapters,
     administration,
     books,
     clips,
@@ -19,6 +20,7 @@ from gateway.description.operations import (
 TAGS: tuple[Tag, ...] = (
     clips.TAG,
     voices.TAG,
+    adapters.TAG,
     lexicon.TAG,
     sessions.TAG,
     jobs.TAG,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from gateway.adapters.naming import named_model
 from gateway.errors import ApiError
 from gateway.live.messages import Start
 from gateway.protocols.ignored import ignored_fields
@@ -109,7 +110,7 @@ class Generation(_Part):
         config_speed = self.generation_config.speed if self.generation_config else None
         return {
             "voice": voice,
-            "model": self.model_id if self.model_id in served_models(gateway.pool) else None,
+            **named_model(self.model_id, served_models(gateway.pool)),
             "language": self.language or self.locale,
             "timestamps": "word" if self.add_timestamps else "none",
             "sample_rate": self.output_format.sample_rate,

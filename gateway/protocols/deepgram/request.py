@@ -48,6 +48,8 @@ class SpeakQuery(BaseModel):
     sample_rate: Annotated[int, Field(ge=8000, le=48_000)] | None = None
     bit_rate: Annotated[int, Field(ge=8000, le=320_000)] | None = None
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
+    adapter: Name | None = None
+    """Not Deepgram's: what fine-tuning learnt, by id or name, to speak with."""
 
     @property
     def ignored(self) -> dict[str, str]:
@@ -69,6 +71,7 @@ class SpeakQuery(BaseModel):
             "sample_rate": self.sample_rate or _RATES.get(encoding),
             "bit_rate": self.bit_rate,
             "speed": self.speed,
+            "adapter": self.adapter,
         }
         try:
             return TtsRequest.model_validate(fields)
@@ -81,7 +84,7 @@ class SpeakQuery(BaseModel):
             message = f"encoding: over a WebSocket it is {', '.join(STREAMED)}"
             raise ApiError(400, "unsupported_audio_format", message, param="encoding")
         rate = self.sample_rate or _RATES[self.encoding or "linear16"]
-        return Start(type="start", voice=self.model, sample_rate=rate, speed=self.speed)
+        return Start(type="start", voice=self.model, sample_rate=rate, speed=self.speed, adapter=self.adapter)
 
     @property
     def streamed_format(self) -> str:

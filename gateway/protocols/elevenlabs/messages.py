@@ -86,7 +86,7 @@ class Options:
             "type": "start",
             "timestamps": "character",
             "voice": voice,
-            "model": known_model(gateway, query.model_id),
+            **known_model(gateway, query.model_id),
             "language": query.language_code,
             "seed": query.seed,
             "speed": (settings.speed if settings else None) or 1.0,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gateway.adapters.naming import named_model
 from gateway.errors import ApiError
 from gateway.protocols.elevenlabs.formats import DEFAULT_FORMAT, output_format
 from gateway.protocols.ignored import ignored_fields
@@ -48,7 +49,7 @@ class ElevenLabsClip(Lenient):
         fields = {
             "text": self.text,
             "voice": voice,
-            "model": known_model(gateway, self.model_id),
+            **known_model(gateway, self.model_id),
             "seed": self.seed,
             "language": self.language_code,
             "speed": (self.voice_settings.speed if self.voice_settings else None) or 1.0,
@@ -60,9 +61,9 @@ class ElevenLabsClip(Lenient):
         return translated(fields)
 
 
-def known_model(gateway: Gateway, name: str | None) -> str | None:
-    """The model, if anybody serves it; any other name means whichever is served."""
-    return name if name in served_models(gateway.pool) else None
+def known_model(gateway: Gateway, name: str | None) -> dict[str, Any]:
+    """Model and adapter that their `model_id` means; see `named_model`."""
+    return named_model(name, served_models(gateway.pool))
 
 
 async def known_voice(gateway: Gateway, id: str) -> str:

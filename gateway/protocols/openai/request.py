@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from gateway.adapters.naming import named_model
 from gateway.audio.formats import AudioFormat
 from gateway.protocols.ignored import ignored_fields
 from gateway.protocols.lenient import Lenient
@@ -103,7 +104,7 @@ class OpenAiSpeechRequest(Lenient, SpeechOptions):
         fields = {
             **shared,
             "text": self.input,
-            "model": self.model if self.model in served_models else None,
+            **named_model(self.model, served_models),
             "format": self.response_format,
             "sample_rate": self.sample_rate or rate,
             "input_type": self.input_type,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
+from gateway.adapters.naming import named_model
 from gateway.answers.answer import Written
 from gateway.answers.several import together
 from gateway.answers.thinking import Aloud
@@ -26,6 +27,7 @@ from gateway.protocols.lenient import Lenient
 from gateway.protocols.openai.request import PCM_RATE, known_voice, voice_id
 from gateway.requests import Name
 from gateway.service import Gateway
+from gateway.voices.catalog import served_models
 
 _APPENDED_CHARACTERS = 400
 """Of text that goes into the live session before it is spoken: a long sentence, half a minute of speech."""
@@ -41,7 +43,9 @@ class AudioOptions(Lenient):
     format: Literal["wav", "mp3", "flac", "opus", "aac", "pcm16"] = "wav"
     """pcm16: s16le at 24 kHz, without a header."""
     model: Name | None = None
-    """Which speech model speaks, where there are several."""
+    """Which speech model speaks, where there are several; "model:adapter" with an adapter."""
+    adapter: Name | None = None
+    """An adapter to speak with, by id or name."""
 
     @property
     def file_format(self) -> str:
@@ -90,12 +94,20 @@ class Speaking(DialogueListener):
         """Raises ApiError, before anything is written, where nobody could speak it."""
         gateway, options = self._gateway, self._options
         voice = await known_voice(gateway, options.voice)
-        speaker = await gateway.voices.resolve(voice)
-        if problem := gateway.pool.why_unservable(speaker.requirement(options.model)):
-            raise problem
-        return Start(
-            type="start", voice=voice, model=options.model, sample_rate=PCM_RATE, priority=self._priority
+        named = named_model(options.model, served_models(gateway.pool))
+        if named["model"] is None:
+            named = {"model": options.model}
+        start = Start(
+            type="start",
+            voice=voice,
+            sample_rate=PCM_RATE,
+            priority=self._priority,
+            **{"adapter": options.adapter, **named},
         )
+        speaker = await gateway.speaker_of(start.request("x"))
+        if problem := gateway.pool.why_unservable(speaker.requirement(start.model)):
+            raise problem
+        return start
 
     async def _write(self, writing: Writing) -> AnswerOutcome:
         outcome = await writing.run()

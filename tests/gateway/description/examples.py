@@ -23,13 +23,20 @@ from gateway.description.document import SOCKET, recorded
 from gateway.description.operation import Operation
 from gateway.description.operations import TAGS
 from tests.forks import PATIENCE_SECONDS
+from tests.gateway.adapters.uploads import WORKER, weights
 from tests.gateway.audio_files import speech, wav
 from tests.gateway.processes import GatewayProcess, eventually, started_fleets
 from tests.text_models import telling_model
 
-FILES = {"@recording.wav": wav(speech(6.0)), "@story.txt": b"Chapter 1\n\nDoors open at nine.\n"}
+FILES = {
+    "@recording.wav": wav(speech(6.0)),
+    "@story.txt": b"Chapter 1\n\nDoors open at nine.\n",
+    "@lora_weights.safetensors": weights(0),
+}
 HEADERS = ("x-sample-rate", "x-audio-seconds", "x-finish-reason", "x-seed", "x-session-id", "location")
 """What is kept of the head of an answer."""
+ADAPTING = "w2"
+"""The worker that takes adapters."""
 LONG_TEXT = "It was the best of times, it was the worst of times. " * 400
 TOLD_CHARACTERS = 120
 """Of a text that is only data, such as audio in base64."""
@@ -59,6 +66,9 @@ class Runner:
                 return await self._run(operation)
         if operation.name == "POST /api/jobs/{id}/cancel":
             self.known["long_job"] = await start_long_job(self.http)
+        if operation.name == "POST /api/adapters":
+            async with an_adapting_worker(self.http):
+                return await self._run(operation)
         return await self._run(operation)
 
     async def _run(self, operation: Operation) -> dict[str, Any]:
@@ -241,8 +251,20 @@ async def running(data_dir: Any) -> AsyncIterator[GatewayProcess]:
         worker = start.worker(step_ms=5, slots=4, supervised=True)
         model = telling_model(Path(data_dir) / "models" / "Qwen3-0.6B")
         writer = start.worker(model=str(model), device="cpu")
+        adapting = start.worker(**WORKER)
         settings = {"data_dir": data_dir, "expose_openapi": True, "record_sessions": "ask"}
-        yield start.gateway([worker, writer], **settings).wait_until_serving(2)
+        gateway = start.gateway([worker, writer, adapting], **settings).wait_until_serving(3)
+        async with gateway.http() as http:
+            await http.post(f"/api/workers/{ADAPTING}/drain")
+        yield gateway
+
+
+@asynccontextmanager
+async def an_adapting_worker(http: httpx.AsyncClient) -> AsyncIterator[None]:
+    """One that takes adapters works meanwhile; other examples are those of a synthetic voice."""
+    assert (await http.post(f"/api/workers/{ADAPTING}/resume")).is_success
+    yield
+    assert (await http.post(f"/api/workers/{ADAPTING}/drain")).is_success
 
 
 @asynccontextmanager

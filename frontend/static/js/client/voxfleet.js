@@ -181,6 +181,31 @@ export class VoxFleet {
     return (await this.#json(withQuery("/api/voices/consent", { language }))).statement;
   }
 
+  // ----------------------------------------------------------------------------------------------- adapters
+
+  /** Those that one may see. speak, stream and live take one as `adapter`. @returns {Promise<object[]>} */
+  async adapters() {
+    return (await this.#json("/api/adapters")).adapters;
+  }
+
+  /**
+   * Sends what fine-tuning wrote. Without consent_by and consent_statement it can not be used yet.
+   * @param {{weights: Blob, config: Blob | string, name: string, description?, model?, consent_by?, consent_statement?}}
+   *   adapter `config`: lora_config.json or adapter_config.json
+   */
+  async createAdapter({ weights, config, ...adapter }) {
+    const form = new FormData();
+    form.append("weights", weights, weights.name ?? "lora_weights.safetensors");
+    form.append("config", typeof config === "string" ? config : await config.text());
+    for (const [field, value] of Object.entries(adapter)) if (value) form.append(field, value);
+    return this.#json("/api/adapters", { method: "POST", body: form });
+  }
+
+  /** Clips that are being spoken with it are finished. */
+  async deleteAdapter(id) {
+    await this.request(`/api/adapters/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
   // ------------------------------------------------------------------------------------------ pronunciation
 
   /** How words are said for this client. @returns {Promise<{entries: Record<string, string>, max_entries: number}>} */

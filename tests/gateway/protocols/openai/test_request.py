@@ -29,6 +29,7 @@ OWN = {
     "input_type": "text",
     "bit_rate": 64_000,
     "paragraph_pause": 1.5,
+    "adapter": "anna",
 }
 
 

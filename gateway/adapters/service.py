@@ -1,0 +1,213 @@
+"""`Gateway.adapters`: adapters from their upload to their use in a request.
+
+A worker reads each upload first, strictly (`models/lora/files.py`): the gateway knows no model, and what a
+file holds is told by who would have to speak with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+import structlog
+
+from gateway.adapters.fields import AdapterChange, AdapterForm
+from gateway.adapters.files import AdapterFiles
+from gateway.adapters.registry import ADAPTERS, AdapterRegistry
+from gateway.adapters.speaker import AdaptedSpeaker
+from gateway.database import Adapter, Database
+from gateway.database.tables import now
+from gateway.errors import ApiError
+from gateway.requests import TtsRequest
+from gateway.settings import GatewaySettings
+from gateway.slots.pool import WorkerPool
+from gateway.slots.requirement import Requirement
+from gateway.slots.worker import Worker
+from gateway.voices import consent
+from gateway.voices.resolution import Speaker
+from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
+from worker.protocol import AdapterDescription, ErrorCode, pack_adapter
+
+logger = structlog.get_logger(__name__)
+
+_LEFTOVER_SECONDS = 3600.0
+"""So long after a file was written, its adapter is in the database, or never will be."""
+
+
+class Adapters:
+    """Everything about adapters; `close` ends what it does in the background."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        database: Database,
+        pool: WorkerPool,
+        clients: dict[str, WorkerClient],
+        files: AdapterFiles,
+    ) -> None:
+        self._registry = AdapterRegistry(database, settings.max_adapters, settings.max_adapters_per_owner)
+        self._pool, self._clients, self._files = pool, clients, files
+        self._one_upload = asyncio.Semaphore(1)
+        """Of which the weights are in memory."""
+        self._changing = asyncio.Lock()
+        """Between looking whether a file is used and acting on it."""
+        self._sweeping: asyncio.Task[None] | None = None
+
+    # ----------------------------------------------------------------------------------------------- requests
+
+    async def adapted(self, speaker: Speaker, request: TtsRequest) -> Speaker:
+        """The voice of a request with the adapter that it names, by id or name in any case; "" names none.
+
+        Raises ApiError: 403 without consent, 404, 422 when several have the name or it is of another model,
+        503.
+        """
+        if not request.adapter:
+            return speaker
+        row = await self._meant(request.adapter)
+        if request.model not in (None, row.model):
+            message = f"adapter {row.name!r} is one of {row.model}, not of {request.model}"
+            raise ApiError(422, "adapter_of_another_model", message, param="adapter")
+        return AdaptedSpeaker(speaker, row, await self._files.open(row.digest))
+
+    async def _meant(self, reference: str) -> Adapter:
+        found = await self._registry.find(reference) if reference.isprintable() else []
+        if not found:
+            raise ADAPTERS.unknown(reference)
+        agreed = [row for row in found if consent.is_given(row)]
+        if not agreed:
+            message = "nobody has agreed to the use of this adapter: add a consent to it first"
+            raise ApiError(403, "adapter_without_consent", message, param="adapter")
+        if len(agreed) > 1:
+            message = f"several adapters are called {reference!r}: give the id of one"
+            raise ApiError(422, "ambiguous_adapter", message, param="adapter")
+        return agreed[0]
+
+    # ------------------------------------------------------------------------------------------- the registry
+
+    async def create(self, file: int, form: AdapterForm, owner: str) -> Adapter:
+        """A new adapter of `owner` from an open file of weights.
+
+        Raises ApiError: 409 for the name or too many, 413, 422 for what does not fit, 503, 507.
+        """
+        async with self._one_upload:
+            body = await asyncio.to_thread(_packed, file, form)
+            found = await self._examined(body, form.model)
+            row = Adapter(
+                **form.columns,
+                owner=owner,
+                digest=found.digest,
+                model=found.model,
+                model_revision=found.model_revision,
+                base=found.base,
+                rank=found.rank,
+                num_layers=found.num_layers,
+                num_parameters=found.num_parameters,
+                size_bytes=len(body),
+                **consent.columns_of(form.consent_by, form.consent_statement, found.digest, now()),
+            )
+            async with self._changing:
+                await self._save(body, row.digest)
+                try:
+                    return await self._registry.add(row)
+                except ApiError:
+                    await self._delete_unused(row.digest)
+                    raise
+
+    async def change(self, row: Adapter, change: AdapterChange) -> Adapter:
+        """What `change` says. Raises ApiError: 404, 409, 503."""
+        columns = change.columns
+        if "consent_by" in change.model_fields_set:
+            columns |= consent.columns_of(change.consent_by, change.consent_statement, row.digest, now())
+        return await self._registry.change(row.id, columns)
+
+    async def remove(self, id: str) -> None:
+        """Delete an adapter: no request can name it any more, and those that did are served to their end.
+
+        Raises ApiError: 404, 503.
+        """
+        async with self._changing:
+            unused = await self._registry.remove(id)
+            if unused is not None:
+                await self._delete(unused)
+
+    async def get(self, id: str, tenant: str | None, is_admin: bool = False) -> Adapter:
+        """One that the caller may see. Raises ApiError 404, 503."""
+        row = await self._registry.get(id)
+        if row is None or not (is_admin or row.owner == tenant or consent.is_given(row)):
+            raise ADAPTERS.unknown(id)
+        return row
+
+    async def visible_to(self, tenant: str | None, is_admin: bool = False) -> Sequence[Adapter]:
+        """Those that the caller may see. Raises ApiError 503."""
+        return await self._registry.visible_to(tenant, everything=is_admin)
+
+    async def _examined(self, body: bytes, model: str | None) -> AdapterDescription:
+        """What a worker reads in an upload, which it keeps. Raises ApiError."""
+        for worker in self._candidates(model):
+            try:
+                return await self._clients[worker.id].send_adapter(body)
+            except RequestRejected as error:
+                detail = error.detail
+                status = 413 if detail.code == ErrorCode.TOO_LARGE else 422
+                raise ApiError(status, detail.code, detail.message, param=detail.param) from error
+            except (WorkerUnreachable, WorkerRefused) as error:
+                logger.info("an adapter was not read", worker=worker.id, error=type(error).__name__)
+        message = "no worker is free to look at the adapter"
+        raise ApiError(503, "no_worker", message, retry_after_seconds=5)
+
+    def _candidates(self, model: str | None) -> list[Worker]:
+        """The workers that may look at it, the least loaded first. Raises ApiError 422, 503."""
+        needed = Requirement(model, adapters=True)
+        if problem := self._pool.why_unservable(needed):
+            raise problem
+        found = [worker for worker in self._pool.workers.values() if worker.serving and worker.offers(needed)]
+        names = sorted({worker.model.name for worker in found})
+        if len(names) > 1:
+            message = f"model: say which of {', '.join(names)} the adapter is for"
+            raise ApiError(422, "missing_field", message, param="model")
+        return sorted(found, key=lambda worker: len(worker.leases))
+
+    # ------------------------------------------------------------------------------------------------- files
+
+    async def _save(self, body: bytes, digest: str) -> None:
+        try:
+            await self._files.store.save(body, digest)
+        except OSError as error:
+            logger.error("an adapter cannot be stored", error=type(error).__name__)
+            raise ApiError(507, "storage_failed", "the adapter cannot be stored") from error
+
+    async def _delete_unused(self, digest: str) -> None:
+        if not await self._registry.uses(digest):
+            await self._delete(digest)
+
+    async def _delete(self, digest: str) -> None:
+        """The row is gone, so a file that stays behind is an untidiness and no failure."""
+        try:
+            await self._files.store.delete(digest)
+        except OSError as error:
+            logger.error("the file of an adapter cannot be deleted", error=type(error).__name__)
+
+    def start(self) -> None:
+        """Look for files that a killed gateway left behind."""
+        self._sweeping = asyncio.create_task(self._remove_leftovers())
+
+    async def _remove_leftovers(self) -> None:
+        try:
+            for digest in await asyncio.to_thread(self._files.store.leftovers, _LEFTOVER_SECONDS):
+                async with self._changing:
+                    await self._delete_unused(digest)
+        except (ApiError, OSError) as error:
+            logger.warning("adapters that nobody uses were not looked for", error=type(error).__name__)
+
+    async def close(self) -> None:
+        """End what is done in the background."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
+
+
+def _packed(file: int, form: AdapterForm) -> bytes:
+    """Both files of an upload as one. Blocks. Raises ApiError 422."""
+    weights = os.pread(file, os.fstat(file).st_size, 0)
+    return pack_adapter(form.read_config(), weights)

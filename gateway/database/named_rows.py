@@ -1,0 +1,169 @@
+"""Rows that somebody made: with an owner, a name by which requests call them, a consent, and a file.
+
+Custom voices and adapters are such rows. Everybody sees and names those with consent.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.database.connection import Database
+from gateway.database.tables import Adapter, Voice, now
+from gateway.database.transactions import answered, lock, to_its_end
+from gateway.errors import ApiError
+
+Row = TypeVar("Row", Voice, Adapter)
+
+
+@dataclass(frozen=True)
+class Sort(Generic[Row]):
+    """What rows of one table are called."""
+
+    table: type[Row]
+    noun: str
+    prefix: str
+    """Of their ids."""
+    content: str
+    """The column with the hash of their file."""
+    lock: int
+    """Any number that nobody else locks."""
+
+    def is_id(self, reference: str) -> bool:
+        """Whether it has the form of an id of ours."""
+        return re.fullmatch(rf"{self.prefix}_[0-9a-f]{{16}}", reference) is not None
+
+    def name_taken(self, name: str) -> ApiError:
+        """Another one is called so."""
+        return ApiError(409, "name_taken", f"there is a {self.noun} called {name!r} already", param="name")
+
+    def unknown(self, id: str) -> ApiError:
+        """There is none, or it is not for the caller to see."""
+        message = f"there is no {self.noun} {id[:128]!r}"
+        return ApiError(404, f"unknown_{self.noun}", message, param=self.noun)
+
+
+class NamedRows(Generic[Row]):
+    """Rows of one table. Methods raise ApiError 503 when the database cannot be used."""
+
+    def __init__(self, database: Database, sort: Sort[Row], most: int, most_per_owner: int) -> None:
+        self._database = database
+        self._sort = sort
+        self._most, self._most_per_owner = most, most_per_owner
+
+    async def get(self, id: str) -> Row | None:
+        """The row of that id."""
+        if not self._sort.is_id(id):
+            return None
+        async with self._rows() as rows:
+            return await rows.get(self._sort.table, id)
+
+    async def find(self, reference: str) -> list[Row]:
+        """The rows that a request may mean: the one of that id, else those of that name, else those of that
+        name in another case.
+        """
+        table = self._sort.table
+        same_name = or_(table.name == reference, func.lower(table.name) == reference.lower())
+        async with self._rows() as rows:
+            query = select(table).where(or_(table.id == reference, same_name))
+            found = (await rows.scalars(query)).all()
+        by_id = [row for row in found if row.id == reference]  # a row of before may have such a name
+        return by_id or [row for row in found if row.name == reference] or list(found)
+
+    async def visible_to(self, tenant: str | None, everything: bool = False) -> Sequence[Row]:
+        """Rows with consent, and the tenant's own; all of them with `everything`."""
+        table = self._sort.table
+        query = select(table)
+        if not everything:
+            query = query.where(or_(table.consent_at.is_not(None), table.owner == (tenant or "")))
+        async with self._rows() as rows:
+            return (await rows.scalars(query)).all()
+
+    async def add(self, row: Row) -> Row:
+        """Insert a row and give it an id. Raises ApiError: 409 too many, or the name is taken, 422."""
+        row.id = f"{self._sort.prefix}_{secrets.token_hex(8)}"
+        await to_its_end(self._add(row))
+        return row
+
+    async def _add(self, row: Row) -> None:
+        async with self._rows() as rows:
+            await lock(rows, self._sort.lock)
+            await self._check_room(rows, row.owner)
+            await self._check_name(rows, row)
+            rows.add(row)
+
+    async def change(self, id: str, changes: dict[str, Any]) -> Row:
+        """Set columns of a row. Raises ApiError: 404 when it is gone, 409 when the name is taken."""
+        return await to_its_end(self._change(id, changes))
+
+    async def _change(self, id: str, changes: dict[str, Any]) -> Row:
+        async with self._rows(erasing=True) as rows:
+            await lock(rows, self._sort.lock)
+            row = await rows.get(self._sort.table, id)
+            if row is None:
+                raise self._sort.unknown(id)
+            for name, value in changes.items():
+                setattr(row, name, value)
+            with rows.no_autoflush:
+                await self._check_name(rows, row)
+            row.updated_at = now()
+        return row
+
+    async def remove(self, id: str) -> str | None:
+        """Delete a row; the hash of its file when no other row uses that. Raises ApiError 404."""
+        return await to_its_end(self._remove(id))
+
+    async def _remove(self, id: str) -> str | None:
+        async with self._rows(erasing=True) as rows:
+            await lock(rows, self._sort.lock)
+            row = await rows.get(self._sort.table, id)
+            if row is None:
+                raise self._sort.unknown(id)
+            await rows.delete(row)
+            await rows.flush()
+            content = getattr(row, self._sort.content)
+            return None if await rows.scalar(self._count_of(content)) else content
+
+    async def uses(self, content: str) -> bool:
+        """Whether a row has the file of that hash."""
+        async with self._rows() as rows:
+            return bool(await rows.scalar(self._count_of(content)))
+
+    def _count_of(self, content: str) -> Any:
+        table = self._sort.table
+        return select(func.count()).select_from(table).where(getattr(table, self._sort.content) == content)
+
+    async def _check_room(self, rows: AsyncSession, owner: str) -> None:
+        sort = self._sort
+        everybody = select(func.count()).select_from(sort.table)
+        if await rows.scalar(everybody) >= self._most:
+            message = f"this service keeps at most {self._most} {sort.noun}s"
+            raise ApiError(409, f"too_many_{sort.noun}s", message)
+        if await rows.scalar(everybody.where(sort.table.owner == owner)) >= self._most_per_owner:
+            message = f"one client may have at most {self._most_per_owner} {sort.noun}s; delete one first"
+            raise ApiError(409, f"too_many_{sort.noun}s", message)
+
+    async def _check_name(self, rows: AsyncSession, row: Row) -> None:
+        """Who names one means one: no two of one owner, nor two that everybody sees, have one name, and none
+        has one that may be the id of another.
+        """
+        if self._sort.is_id(row.name):
+            raise ApiError(422, "invalid_value", "name: has the form of an id", param="name")
+        table = self._sort.table
+        query = select(table.id).where(table.name == row.name, table.id != row.id)
+        seen_by_all = table.consent_at.is_not(None)
+        own = table.owner == row.owner
+        query = query.where(or_(own, seen_by_all) if row.consent_at is not None else own)
+        if (await rows.scalars(query.limit(1))).first() is not None:
+            raise self._sort.name_taken(row.name)
+
+    def _rows(self, *, erasing: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
+        noun = self._sort.noun
+        return answered(self._database, f"custom {noun}s", f"{noun}s_unavailable", erasing=erasing)

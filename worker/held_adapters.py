@@ -1,0 +1,123 @@
+"""The adapters that gateways sent to this worker: in the engine's form, by digest, the latest used ones.
+
+They are read and put in form by one thread that gives way to all others, while streams go on. A running
+request keeps its adapter when that is dropped to make room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import structlog
+
+from engine.errors import RequestError
+from worker.errors import WorkerError
+from worker.protocol import (
+    ADAPTERS,
+    ADAPTERS_UNSUPPORTED,
+    UNKNOWN_ADAPTER,
+    AdapterDescription,
+    AdapterUse,
+    ErrorCode,
+    unpack_adapter,
+)
+
+logger = structlog.get_logger(__name__)
+
+_NICENESS = 10
+
+
+class HeldAdapters:
+    """Used on the event loop. `engine` is a `models.speech.SpeechEngine` with the feature `ADAPTERS`."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """max_bytes: of all together, in the form of the model."""
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[str, int] = OrderedDict()
+        """Digest -> bytes, the latest used last."""
+        self._thread = ThreadPoolExecutor(1, "load-adapter", initializer=_give_way)
+        self.one_at_a_time = asyncio.Semaphore(1)
+        """Bodies that are in memory, too."""
+
+    def use(self, engine: Any, adapter: AdapterUse) -> None:
+        """A request is about to take it. Raises RequestError for one that is not here."""
+        check_takes_adapters(engine)
+        if adapter.digest not in self._held:
+            message = f"adapter {adapter.name!r} is not at this worker"
+            raise RequestError(message, "adapter", UNKNOWN_ADAPTER)
+        self._held.move_to_end(adapter.digest)
+
+    async def take(self, engine: Any, body: bytes, digest: str | None) -> AdapterDescription:
+        """Read an adapter and have it from now on; to be called by whoever holds `one_at_a_time`.
+
+        `digest`: that it is to have. Raises RequestError for one that does not fit, WorkerError 413,
+        ProtocolError.
+        """
+        check_takes_adapters(engine)
+        while len(self._held) >= engine.adapters.limit:
+            self._drop_oldest(engine)
+        loop = asyncio.get_running_loop()
+        info = await loop.run_in_executor(self._thread, _load, engine, body, digest)
+        if info.num_bytes > self._max_bytes:
+            engine.adapters.remove(info.name)
+            self._held.pop(info.name, None)
+            message = f"the adapter takes {info.num_bytes} bytes of memory, at most {self._max_bytes} may be"
+            raise WorkerError(ErrorCode.TOO_LARGE, message, "adapter")
+        self._held[info.name] = info.num_bytes
+        self._held.move_to_end(info.name)
+        while sum(self._held.values()) > self._max_bytes:
+            self._drop_oldest(engine)
+        logger.info("adapter loaded", digest=info.digest, rank=info.rank, held=len(self._held))
+        return AdapterDescription(
+            digest=info.digest,
+            rank=info.rank,
+            num_layers=info.num_layers,
+            num_parameters=info.num_parameters,
+            base=info.base,
+            model=engine.info.name,
+            model_revision=engine.info.revision,
+        )
+
+    def _drop_oldest(self, engine: Any) -> None:
+        digest, _ = self._held.popitem(last=False)
+        engine.adapters.remove(digest)
+        logger.info("adapter dropped", digest=digest)
+
+    def close(self) -> None:
+        """Nothing more is loaded."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def check_takes_adapters(engine: Any) -> None:
+    """Raises RequestError for an engine that does not, or not on its device."""
+    if ADAPTERS not in engine.info.features:
+        message = f"{engine.info.name} takes no adapters on this worker"
+        raise RequestError(message, "adapter", ADAPTERS_UNSUPPORTED)
+
+
+def _load(engine: Any, body: bytes, digest: str | None) -> Any:
+    from models.lora.adapter import AdapterError
+
+    config, weights = unpack_adapter(body)
+    try:
+        adapter = engine.received_adapter(config, weights)
+        if digest not in (None, adapter.digest):
+            raise AdapterError("the adapter is another one than was announced")
+        return engine.adapters.add(adapter.digest, adapter)
+    except AdapterError as error:
+        raise RequestError(str(error), "adapter", "invalid_adapter") from error
+
+
+def _give_way() -> None:
+    """This thread gets a CPU last of all, where the system can tell threads apart, and takes one alone."""
+    import torch
+
+    torch.set_num_threads(1)
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
