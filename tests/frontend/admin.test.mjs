@@ -17,7 +17,7 @@ import { storageFigures } from "../../frontend/static/js/admin/storage-section.j
 import { totals } from "../../frontend/static/js/admin/summary.js";
 import { rememberVoices } from "../../frontend/static/js/admin/voice-names.js";
 import { voiceFacts } from "../../frontend/static/js/admin/voices-section.js";
-import { remark, slotUses } from "../../frontend/static/js/admin/worker-card.js";
+import { cacheText, movedText, remark, slotUses } from "../../frontend/static/js/admin/worker-card.js";
 import { setLanguage } from "../../frontend/static/js/shared/i18n.js";
 import en from "../../frontend/static/js/i18n/admin-en.js";
 import zh from "../../frontend/static/js/i18n/admin-zh.js";
@@ -330,6 +330,15 @@ test("live sessions of a worker are counted by what they do", () => {
   assert.equal(slotUses({ live_active: 0, live_paused: 1 }), "0 live, 1 paused");
   assert.equal(slotUses({ slots_of_others: 3 }), "3 of other gateways");
   assert.equal(slotUses({ live_active: 1, slots_of_others: 2 }), "1 live · 2 of other gateways");
+});
+
+test("the cache of a worker is told by where positions were, and by what moved", () => {
+  const counters = { kv_device_positions: 60, kv_host_positions: 15, kv_computed_positions: 25 };
+  assert.equal(cacheText(counters), "60 % · 15 %");
+  assert.equal(cacheText({ kv_device_positions: 0, kv_host_positions: 0, kv_computed_positions: 0 }), "–");
+  assert.equal(cacheText({}), "–");
+  assert.equal(movedText({ kv_stored_bytes: 3 << 20, kv_brought_bytes: 512 }), "3.0 MiB · 512 B");
+  assert.equal(movedText({ kv_stored_bytes: 0, kv_brought_bytes: 0 }), "–");
 });
 
 test("settings are the numbers of an answer, with their limits where there are some", () => {

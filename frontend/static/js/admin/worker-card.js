@@ -27,10 +27,24 @@ const FACTS = [
   ["admin.cancelled", ({ counters }) => integer(counters?.cancelled)],
   ["admin.errors", ({ errors, counters }) => integer(errors ?? counters?.errors)],
   ["admin.step", ({ step }) => integer(step)],
+  ["admin.cache", ({ counters }) => cacheText(counters ?? {})],
+  ["admin.cacheMoved", ({ counters }) => movedText(counters ?? {})],
 ];
 
 function memoryText({ memory_bytes: host, device_memory_bytes: device }) {
   return device ? `${bytes(host)} · ${bytes(device)}` : bytes(host);
+}
+
+/** How much of what requests began with was in the cache, on the device and on the host: "62 % · 5 %". */
+export function cacheText({ kv_device_positions: device, kv_host_positions: host, kv_computed_positions: computed }) {
+  const all = device + host + computed;
+  if (!(all > 0)) return "–";
+  return [device, host].map((found) => `${Math.round((100 * found) / all)} %`).join(" · ");
+}
+
+/** What of the cache went to the host, and came back; "–" where nothing did. */
+export function movedText({ kv_stored_bytes: out, kv_brought_bytes: back }) {
+  return out ? `${bytes(out)} · ${bytes(back)}` : "–";
 }
 
 /** What is wrong or going on, in words, or null. */

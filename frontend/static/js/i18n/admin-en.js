@@ -64,6 +64,8 @@ export default {
   "admin.cancelled": "Cancelled",
   "admin.errors": "Errors",
   "admin.step": "Engine step",
+  "admin.cache": "KV cache: device · host",
+  "admin.cacheMoved": "To the host · back",
 
   "admin.drain": "Drain",
   "admin.resume": "Resume",

@@ -62,6 +62,8 @@ export default {
   "admin.cancelled": "已取消",
   "admin.errors": "错误",
   "admin.step": "引擎步数",
+  "admin.cache": "KV 缓存命中：设备 · 主机",
+  "admin.cacheMoved": "移至主机 · 移回",
 
   "admin.drain": "排空",
   "admin.resume": "恢复",
