@@ -148,7 +148,9 @@ class BlockManager:
 
     def _release(self, sequence: Sequence) -> None:
         """A sequence expects nothing back any more."""
-        if self._host is not None and sequence.kept:
+        if not sequence.kept:
+            return
+        if self._host is not None:
             self._host.release(sequence.kept, self.block_size)
         sequence.kept = []
 
