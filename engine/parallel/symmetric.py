@@ -44,7 +44,8 @@ class SymmetricSums:
         symmetric.rendezvous(self._buffer, self._name)
 
     def serves(self, x: Tensor) -> bool:
-        return 0 < x.nbytes <= self.most_bytes and x.nbytes % 16 == 0
+        fits = 0 < x.nbytes <= self.most_bytes and x.nbytes % 16 == 0
+        return fits and x.dtype in (torch.float32, torch.bfloat16)
 
     def all_reduce(self, x: Tensor) -> Tensor:
         """The sum over all ranks, a new tensor like `x`."""
