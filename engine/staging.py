@@ -48,6 +48,16 @@ class Staging:
             current = torch.cuda.current_stream(target.device)
             self._arrivals = [(torch.empty_like(target), current.record_event()) for _ in range(count)]
 
+    @property
+    def last(self) -> np.ndarray:
+        """The bytes that were sent last; another copy may overwrite them once it is taken."""
+        return _bytes(self.hosts[(self._next - 1) % len(self.hosts)])
+
+    def receive(self, data: bytes) -> None:
+        """Send what `last` was on another rank."""
+        _bytes(self.hosts[self.take()])[:] = np.frombuffer(data, np.uint8)
+        self.send()
+
     def take(self) -> int:
         """The index of the next host copy, once nothing reads it any more."""
         if self._sent:
@@ -136,6 +146,10 @@ def upload(values: np.ndarray, device: torch.device) -> Tensor:
     if device.type != "cuda":
         return host.to(device)
     return host.pin_memory().to(device, non_blocking=True)
+
+
+def _bytes(host: Tensor) -> np.ndarray:
+    return host.numpy().reshape(-1).view(np.uint8)
 
 
 def _pinned(like: Tensor) -> Tensor:

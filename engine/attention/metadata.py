@@ -74,8 +74,8 @@ class PagedMetadata:
         sizes = _field_sizes(shape, block_size)
         total = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
         self._storage = torch.zeros(total, dtype=torch.int32, device=device)
-        self._staging = Staging(self._storage, num_staging)
-        self._hosts = [_as_arrays(_split(host, shape, block_size)) for host in self._staging.hosts]
+        self.staging = Staging(self._storage, num_staging)
+        self._hosts = [_as_arrays(_split(host, shape, block_size)) for host in self.staging.hosts]
         self._written: list[Written] = [[(None, 0)] * shape.num_decodes for _ in self._hosts]
         """Of the block tables of decodes in each host copy: which stands in a row, and how much of it. Tables
         grow in place, so most rows of a step need nothing."""
@@ -90,11 +90,11 @@ class PagedMetadata:
         """
         num_decodes = min(batch.num_leading_decodes, self.shape.num_decodes)
         self._check(batch, num_decodes)
-        turn = self._staging.take()
+        turn = self.staging.take()
         fields = self._hosts[turn]
         self._fill_decodes(fields, batch, num_decodes, self._written[turn])
         self._fill_chunks(fields, batch, num_decodes)
-        self._staging.send()
+        self.staging.send()
 
     def _check(self, batch: AttentionBatch, num_decodes: int) -> None:
         counts, contexts = batch.counts[num_decodes:], batch.context_lens

@@ -17,6 +17,7 @@ import numpy as np
 
 HEADER = struct.Struct("<III")
 """The number, and the bytes of each array."""
+Array = bytes | np.ndarray
 MOST_BYTES = 1 << 28
 """Of an array."""
 
@@ -60,7 +61,7 @@ class Channel:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, number: int, first: bytes | np.ndarray = b"", second: bytes | np.ndarray = b"") -> None:
+    def send(self, number: int, first: Array = b"", second: Array = b"") -> None:
         """Raises ChannelClosedError."""
         parts = [part.tobytes() if isinstance(part, np.ndarray) else part for part in (first, second)]
         data = b"".join((HEADER.pack(number, *map(len, parts)), *parts))

@@ -2,7 +2,7 @@
 
 def serve(follower: Follower) -> None:   # until the channel's end
     told = follower.told(); ...; follower.answer({...})
-    for message in follower.steps(): ...
+    for message in follower.messages(): ...
 
 follow(int(sys.argv[1]), serve)
 """
@@ -54,11 +54,11 @@ class Follower:
         """This rank ends, and why."""
         self._channel.send_json(Number.FAILED, reason)
 
-    def steps(self) -> Iterator[Message]:
-        """Steps as rank 0 gives them. One counts as done when the next one is asked for."""
-        while (message := self._channel.receive()).number >= Number.FIRST_STEP:
+    def messages(self) -> Iterator[Message]:
+        """Steps as rank 0 gives them, and what it tells. A step is done when the next one is asked for."""
+        while (message := self._channel.receive()).number != Number.END:
             yield message
-            self._steps += 1
+            self._steps += message.number >= Number.FIRST_STEP
 
     def _beat(self) -> None:
         """Ends the process when there is no rank 0 any more, whatever the other thread waits for."""

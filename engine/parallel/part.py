@@ -10,6 +10,8 @@ than ranks, several ranks have the same one. With 8 query heads, 2 heads of keys
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,6 +65,18 @@ class Part:
         if not 1 <= self.size <= MOST_RANKS:
             problem = f"{PARAM} must be between 1 and {MOST_RANKS}, got {self.size}"
             raise RequestError(problem, PARAM, "out_of_range")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nothing is exchanged with other ranks within, and what comes out of a sum means nothing."""
+        if self.group is None:
+            yield
+            return
+        self.group.muted = True
+        try:
+            yield
+        finally:
+            self.group.muted = False
 
     def cut(self, total: int, name: str) -> Cut:
         """An equal part of `total` rows; name: of the size, as the configuration calls it."""

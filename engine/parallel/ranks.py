@@ -32,10 +32,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from engine.errors import DeviceLostError
-from engine.parallel.channel import Channel, ChannelClosedError, Message, Number
+from engine.parallel.channel import Array, Channel, ChannelClosedError, Message, Number
 from engine.parallel.group import Group, Place
 from engine.parallel.watch import BEAT_SECONDS, Pulse, Watch
 
@@ -90,21 +88,22 @@ class Ranks:
         self._group = group
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def tell(self, told: dict[str, Any]) -> list[Any]:
-        """Tell all others the same; what each answers."""
+    def tell(self, told: dict[str, Any]) -> None:
+        """Tell all others the same, which each will answer. Raises DeviceLostError."""
+        self.check()
         for index in range(len(self._channels)):
             self._send(index, lambda channel: channel.send_json(Number.TELL, told))
-        return self.answers()
 
     def answers(self) -> list[Any]:
         """The next answer of each, once they are there, however long they take. Raises DeviceLostError."""
         with self._changed:
             self._changed.wait_for(lambda: self._lost or all(self._answers))
-            self.check()
+            if self._lost is not None:
+                raise self._lost
             return [answers.pop(0) for answers in self._answers]
 
     @contextmanager
-    def step(self, number: int, first: np.ndarray, second: np.ndarray) -> Iterator[None]:
+    def step(self, number: int, first: Array, second: Array) -> Iterator[None]:
         """Around rank 0's part of a step that the others are given. What fails inside loses the engine."""
         self.check()
         self._watch.begin_step()
@@ -122,9 +121,10 @@ class Ranks:
             self._in_step = False
 
     def check(self) -> None:
-        """Raises DeviceLostError when a rank is lost."""
-        if self._lost is not None:
-            raise self._lost
+        """Raises DeviceLostError when a rank is lost, or is being given up just now."""
+        with self._losing:
+            if self._lost is not None:
+                raise self._lost
 
     def close(self) -> None:
         """End all others and wait for their ends. Twice is a no-op."""

@@ -26,10 +26,9 @@ class Inputs:
         total = sum(_padded(_num_bytes(field)) for field in fields.values())
         storage = torch.zeros(total, dtype=torch.uint8, device=device)
         self._tensors = _views(storage, fields)
-        self._staging = Staging(storage)
+        self.staging = Staging(storage)
         self._hosts = [
-            {name: view.numpy() for name, view in _views(host, fields).items()}
-            for host in self._staging.hosts
+            {name: view.numpy() for name, view in _views(host, fields).items()} for host in self.staging.hosts
         ]
 
     def __getitem__(self, name: str) -> Tensor:
@@ -37,11 +36,11 @@ class Inputs:
 
     def take(self) -> dict[str, np.ndarray]:
         """What the next `send` brings; it may hold the values of an earlier one."""
-        return self._hosts[self._staging.take()]
+        return self._hosts[self.staging.take()]
 
     def send(self) -> None:
         """Copy what was taken to the device."""
-        self._staging.send()
+        self.staging.send()
 
 
 def _views(storage: Tensor, fields: Fields) -> dict[str, Tensor]:

@@ -87,8 +87,9 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         )
         check_offload(options)
         records = runs_triton(checkpoint.device) and getattr(checkpoint.model, "recordable", True)
-        alone = checkpoint.ranks is None and not options.kv_offload
-        wants_programs = alone and (options.graphs == "static" or (options.graphs == "auto" and records))
+        wants_programs = not options.kv_offload and (
+            options.graphs == "static" or (options.graphs == "auto" and records)
+        )
         blocks = options.kv_blocks or self._default_blocks()
         self.max_model_len = min(self.max_model_len, blocks * options.block_size)
         runner = self._make_runner(
@@ -124,7 +125,8 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         if checkpoint.ranks is None:
             return blocks
         told = {"options": asdict(options), "max_model_len": self.max_model_len}
-        return min(blocks, *checkpoint.ranks.tell(told))
+        checkpoint.ranks.tell(told)
+        return min(blocks, *checkpoint.ranks.answers())
 
     def _make_runner(self, **sizes: Any) -> TextRunner:
         checkpoint = self.checkpoint
@@ -135,6 +137,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
 
         runner = LeadingRunner(checkpoint.ranks, *own, part=checkpoint.part, **sizes)
         checkpoint.ranks.tell({"build": sizes})
+        checkpoint.ranks.answers()
         return runner
 
     def when_lost(self, lost: Callable[[EngineError], object]) -> None:
@@ -226,6 +229,6 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         try:
             runner.prepare(self.options.max_num_seqs, record=self.options.graphs != "static")
         except (EngineError, RuntimeError) as error:
-            if self.options.graphs != "auto":
+            if self.options.graphs != "auto" or self.checkpoint.ranks is not None:
                 raise
             logger.warning("steps run without CUDA graphs: %s: %s", type(error).__name__, error)

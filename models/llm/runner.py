@@ -34,10 +34,11 @@ from models.transformer.stack import Attention
 
 if TYPE_CHECKING:
     from models.llm.programs.runner import ProgramRunner
-    from models.llm.programs.step_programs import StepPrograms
+    from models.llm.programs.step_programs import Lead, StepPrograms
     from models.llm.programs.tables import Tables
 
 
+Report = Callable[[float], None]
 Attend = Callable[[AttentionBatch], Attention]
 LONG_PROMPTS = (4000, 8200)
 """Positions; kernels of many programs have a form of their own, see `engine.kernels.launch`."""
@@ -68,7 +69,7 @@ class TextRunner:
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
         self.probe: Callable[[torch.device], None] = check_device
         self._model, self._device = model, device
-        self._dtype = dtype
+        self._dtype, self._part = dtype, part
         config = model.config
         query_heads, kv_heads = part.heads(config.num_attention_heads, config.num_key_value_heads)
         heads = (len(query_heads), len(kv_heads))
@@ -87,36 +88,50 @@ class TextRunner:
         return PagedAttention(self._backend, self._pool, self._backend.plan(batch))
 
     @torch.inference_mode()
-    def prepare(
-        self,
-        max_num_seqs: int,
-        record: bool = True,
-        report: Callable[[float], None] = lambda share: None,
-    ) -> None:
+    def prepare(self, max_num_seqs: int, record: bool = True, report: Report = lambda share: None) -> None:
         """Build the programs and, on CUDA, `record` them. Raises EngineError, RuntimeError."""
         from models.llm.programs.runner import ProgramRunner
+
+        self.compile_ahead(max_num_seqs, report)
+        programs, tables = self.build(max_num_seqs, record, report)
+        if self._device.type == "cuda":
+            with on_device(self._device):
+                self._run_long()
+        self._programs = ProgramRunner(programs, tables, self.block_size, self._ends, _result)
+
+    def compile_ahead(self, max_num_seqs: int, report: Report = lambda share: None) -> None:
+        """On CUDA: the kernels of all programs. Other ranks have no part in it."""
+        if self._device.type != "cuda":
+            return
+        from engine.kernels.ahead import compile_ahead
+
+        def rehearse() -> None:
+            self._build(max_num_seqs, Rehearsal(), report)
+            self._run_long()
+
+        sizes = (max_num_seqs, self.max_model_len, self.num_blocks, self.block_size, self._part.size)
+        what = repr((*sizes, self._model.config, self._dtype))
+        with on_device(self._device), self._part.alone():
+            compile_ahead(rehearse, what, report, self._device)
+
+    def build(
+        self, max_num_seqs: int, record: bool, report: Report = lambda share: None, lead: Lead | None = None
+    ) -> tuple[StepPrograms, Tables]:
+        """All programs. Ranks do it together, and rank 0 has them launch along by `lead`."""
+        with on_device(self._device):
+            recorder = GraphRecorder(self._device) if record else Rehearsal()
+            return self._build(max_num_seqs, recorder, report, lead)
+
+    def _build(
+        self, max_num_seqs: int, recorder: GraphRecorder, report: Report, lead: Lead | None = None
+    ) -> tuple[StepPrograms, Tables]:
         from models.llm.programs.step_programs import StepPrograms, TextPlan
         from models.llm.programs.tables import Tables
 
-        plan = TextPlan(max_num_seqs, self.max_model_len)
-
-        def build(recorder: GraphRecorder) -> tuple[StepPrograms, Tables]:
-            tables = Tables(max_num_seqs, self._model.config.vocab_size, self._device)
-            programs = StepPrograms(
-                plan, self._model, tables, self._backend, self._pool, self._dtype, recorder, report
-            )
-            return programs, tables
-
-        with on_device(self._device):
-            if self._device.type == "cuda":
-                from engine.kernels.ahead import compile_ahead
-
-                what = repr((plan, self._model.config, self.num_blocks, self.block_size, self._dtype))
-                compile_ahead(lambda: (build(Rehearsal()), self._run_long()), what, report, self._device)
-            programs, tables = build(GraphRecorder(self._device) if record else Rehearsal())
-            if self._device.type == "cuda":
-                self._run_long()
-        self._programs = ProgramRunner(programs, tables, self.block_size, self._ends, _result)
+        tables = Tables(max_num_seqs, self._model.config.vocab_size, self._device)
+        plan, cache = TextPlan(max_num_seqs, self.max_model_len), (self._backend, self._pool, self._dtype)
+        group = self._part.group
+        return StepPrograms(plan, self._model, tables, *cache, recorder, report, group, lead), tables
 
     def _run_long(self) -> None:
         """Prompts that no program has room for, so that the first one finds its kernels."""
@@ -153,7 +168,7 @@ class TextRunner:
         """[N, V] of the ends of `step`, or this rank's part of them. Keys and values of all its positions
         stand in the cache then.
         """
-        return self._model.logits(self._at_ends(step))
+        return self._model.logits(self.at_ends(step))
 
     def check_device(self) -> None:
         """See `engine.model_runner.ModelRunner.check_device`."""
@@ -166,9 +181,10 @@ class TextRunner:
 
     def _ends(self, batch: Rows[ScheduledSequence]) -> Tensor:
         """Hidden states [N, H] of the last positions of those rows that sample."""
-        return self._at_ends(TokenStep.of(batch))
+        return self.at_ends(TokenStep.of(batch))
 
-    def _at_ends(self, step: TokenStep) -> Tensor:
+    def at_ends(self, step: TokenStep) -> Tensor:
+        """Hidden states [N, H] of the ends of a step."""
         return self._hidden(step)[upload(step.ends, self._device)]
 
     def _hidden(self, step: TokenStep) -> Tensor:

@@ -69,14 +69,10 @@ def threads_of_rank(threads: int | None, size: int) -> int:
 
 def _check_options(options: TextOptions) -> None:
     """What several ranks do not do."""
-    for name, value, only in (
-        ("graphs", options.graphs, ("auto", "off")),
-        ("kv_host_gib", options.kv_host_gib, (0,)),
-        ("kv_offload", options.kv_offload, (False,)),
-    ):
-        if value not in only:
-            problem = f"{name} {value!r} needs a {PARAM} of 1"
-            raise RequestError(problem, name, "unsupported")
+    for name, only in (("kv_host_gib", 0), ("kv_offload", False)):
+        value = getattr(options, name)
+        if value != only:
+            raise RequestError(f"{name} {value!r} needs a {PARAM} of 1", name, "unsupported")
 
 
 def _devices(first: torch.device, size: int) -> list[str]:

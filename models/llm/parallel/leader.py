@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import Tensor
 
+from engine.cuda_graphs import Compute
+from engine.model_runner import StepResult
 from engine.parallel.part import Part
 from engine.parallel.ranks import Ranks
+from engine.scheduler import ScheduledSequence
 from models.llm.parallel.draw import GATHERS, draw, ways_of
-from models.llm.parallel.rank import STEP
-from models.llm.runner import TextRunner
+from models.llm.parallel.rank import ENDS, PROGRAMS, STEP
+from models.llm.runner import Report, TextRunner
 from models.llm.sampler import Answer, Sampled, sample
 from models.llm.token_step import TokenStep
+
+if TYPE_CHECKING:
+    from models.llm.programs.step_programs import Lead, Program, StepPrograms
+    from models.llm.programs.tables import Tables
 
 
 class LeadingRunner(TextRunner):
@@ -23,10 +31,43 @@ class LeadingRunner(TextRunner):
         super().__init__(*args, part=part, **kwargs)
         self._ranks, self._group = ranks, part.group
 
+    def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
+        """See `engine.model_runner.ModelRunner.run`."""
+        results = super().run(batch)
+        self._ranks.check()  # sums that were broken off give numbers, too
+        return results
+
     def check_device(self) -> None:
         """See `engine.model_runner.ModelRunner.check_device`."""
         self._ranks.check()
         super().check_device()
+
+    def build(
+        self, max_num_seqs: int, record: bool, report: Report = lambda share: None, lead: Lead | None = None
+    ) -> tuple[StepPrograms, Tables]:
+        """See `TextRunner.build`."""
+        self._ranks.tell({"max_num_seqs": max_num_seqs, "record": record})
+        try:
+            built = super().build(max_num_seqs, record, report, lead or self._lead)
+        except RuntimeError:
+            self._ranks.check()  # another rank may be the reason
+            raise
+        self._ranks.answers()
+        return built
+
+    def _lead(self, number: int, program: Program, launch: Compute) -> Compute:
+        def launch_everywhere() -> None:
+            with self._ranks.step(PROGRAMS + number, *program.sent()):
+                launch()
+
+        return launch_everywhere
+
+    def _ends(self, batch: Rows[ScheduledSequence]) -> Tensor:
+        if self._group.muted:
+            return super()._ends(batch)
+        step = TokenStep.of(batch)
+        with self._ranks.step(ENDS, step.pack(), b""):
+            return self.at_ends(step)
 
     def _draw(self, step: TokenStep, answers: Rows[Answer]) -> list[Sampled]:
         ways = ways_of(answers)

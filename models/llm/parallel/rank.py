@@ -19,10 +19,13 @@ from engine.parallel.meeting import connect
 from engine.parallel.part import Part
 
 if TYPE_CHECKING:
+    from models.llm.programs.step_programs import StepPrograms
     from models.llm.runner import TextRunner
 
-STEP = int(Number.FIRST_STEP)
-"""`TokenStep.pack()` and `ways_of` the answers."""
+STEP, ENDS, PROGRAMS = range(Number.FIRST_STEP, Number.FIRST_STEP + 3)
+"""Steps: `TokenStep.pack()` and `ways_of` the answers, drawn at once. The same without ways, for what draws
+next. From `PROGRAMS` on: the program of this number, and what it was `sent`.
+"""
 
 
 def serve(follower: Follower) -> None:
@@ -47,20 +50,30 @@ def serve(follower: Follower) -> None:
         follower.answer(default_blocks(checkpoint, TextOptions(**told["options"]), told["max_model_len"]))
     runner = TextRunner(checkpoint.model, device, checkpoint.dtype, part=part, **told["build"])
     follower.answer("built")
-    compute(follower, runner, device)
+    with on_device(device), torch.inference_mode():
+        compute(follower, runner)
 
 
-@torch.inference_mode()
-def compute(follower: Follower, runner: TextRunner, device: torch.device) -> None:
-    """Steps as they come."""
+def compute(follower: Follower, runner: TextRunner) -> None:
+    """Steps as they come, and the programs for them when they are told."""
     from models.llm.parallel.draw import draw
     from models.llm.token_step import TokenStep
 
-    with on_device(device):
-        for message in follower.steps():
+    programs: StepPrograms | None = None
+    for message in follower.messages():
+        if message.number == Number.TELL:
+            told = message.json()
+            runner.compile_ahead(told["max_num_seqs"])
+            programs, _ = runner.build(told["max_num_seqs"], told["record"])
+            follower.answer("prepared")
+        elif message.number >= PROGRAMS:
+            programs.all[message.number - PROGRAMS].replay(message.first, message.second)
+        else:
             step = TokenStep.unpack(np.frombuffer(message.first, np.int64))
-            ways = np.frombuffer(message.second, np.float64).reshape(-1, 3)
-            draw(runner.logits(step), ways, follower.group)
+            if message.number == STEP:
+                draw(runner.logits(step), np.frombuffer(message.second).reshape(-1, 3), follower.group)
+            else:
+                programs.hidden[: len(step.ends)] = runner.at_ends(step)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
 from engine.cuda_graphs import Compute
 from engine.kv_cache.pool import KVPool
+from engine.parallel.group import Group
 from engine.programs.ahead import Chunk
 from engine.programs.inputs import Fields, Inputs
 from models.llm.families import TextModel
@@ -33,8 +34,9 @@ class LanguageProgram:
         backend: AttentionBackend,
         pool: KVPool,
         hidden: Tensor,
+        group: Group | None = None,
     ) -> None:
-        self.shape = shape
+        self.shape, self._group = shape, group
         self._model, self._tables, self._backend, self._hidden = model, tables, backend, hidden
         self._metadata = backend.buffers(shape)
         self._attention = PagedAttention(backend, pool, self._metadata)
@@ -48,6 +50,16 @@ class LanguageProgram:
     def use(self, launch: Compute) -> None:
         """Let `launch`, a recording of `compute`, run in its place."""
         self._launch = launch
+
+    def sent(self) -> tuple[np.ndarray, np.ndarray]:
+        """What was filled in last, as bytes."""
+        return self._metadata.staging.last, self._inputs.staging.last
+
+    def replay(self, metadata: bytes, inputs: bytes) -> None:
+        """Compute what was `sent` on rank 0."""
+        self._metadata.staging.receive(metadata)
+        self._inputs.staging.receive(inputs)
+        self.launch()
 
     def fill_decodes(self, starts: list[int], block_tables: list[list[int]], slots: list[int]) -> None:
         """Lay sequences that go on into the inputs. Raises EngineError when they do not fit."""
@@ -84,11 +96,18 @@ class LanguageProgram:
     def compute(self) -> None:
         """The computation itself: tensors in, tensors out, no word with the host."""
         inputs, chunks = self._inputs, self.shape.num_chunks
-        tokens = inputs["token_ids"] if chunks else self._tables.tokens[inputs["slots"]]
+        tokens = inputs["token_ids"] if chunks else self._last_tokens()
         hidden = self._model(tokens, inputs["positions"], self._attention)
         if chunks:
             hidden = hidden[inputs["ends"]]
         self._hidden[: len(hidden)] = hidden
+
+    def _last_tokens(self) -> Tensor:
+        """Of the sequences that go on; rank 0 alone knows them."""
+        tokens = self._tables.tokens[self._inputs["slots"]]
+        if self._group is None:
+            return tokens
+        return self._group.all_reduce(tokens if self._group.rank == 0 else torch.zeros_like(tokens))
 
 
 def _fields(shape: StepShape) -> Fields:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from engine.cuda_graphs import Compute
 from engine.kernels.launch import kernel_on
+from engine.parallel.group import Group
 from engine.programs.inputs import Inputs
 from engine.staging import HostCopy, Readback
 from models.llm.families import TextModel
@@ -88,9 +89,16 @@ class SamplingProgram:
     """See the module. Programs that share `hidden` or `tables` must not run at the same time."""
 
     def __init__(
-        self, rows: int, kind: Kind, model: TextModel, tables: Tables, hidden: Tensor, readback: Readback
+        self,
+        rows: int,
+        kind: Kind,
+        model: TextModel,
+        tables: Tables,
+        hidden: Tensor,
+        readback: Readback,
+        group: Group | None = None,
     ) -> None:
-        self.rows, self.kind = rows, kind
+        self.rows, self.kind, self._group = rows, kind, group
         self._model, self._tables, self._hidden, self._readback = model, tables, hidden, readback
         device, vocab_size = hidden.device, model.config.vocab_size
         self._inputs = Inputs({"slots": (torch.int64, (rows,)), "indices": (torch.int64, (rows,))}, device)
@@ -111,6 +119,15 @@ class SamplingProgram:
         host["slots"][count:] = self._tables.spare_slot
         self._inputs.send()
 
+    def sent(self) -> tuple[bytes, bytes]:
+        """Hidden states are on all ranks, and rank 0 draws."""
+        return b"", b""
+
+    @torch.inference_mode()
+    def replay(self, *_: bytes) -> None:
+        """Another rank's part of what rank 0 computes."""
+        self._launch()
+
     @torch.inference_mode()
     def launch(self) -> Drawn:
         """Compute what was filled in; returns before the device is done."""
@@ -120,7 +137,9 @@ class SamplingProgram:
     @torch.inference_mode()
     def compute(self) -> None:
         """The computation itself: tensors in, tensors out, no word with the host."""
-        logits = self._model.logits(self._hidden[: self.rows])
+        logits = self._logits()
+        if logits is None:
+            return
         tables, slots, indices = self._tables, self._inputs["slots"], self._inputs["indices"]
         device, size = logits.device, self._vocab_size
         adjusted, thresholds = logits, None
@@ -149,6 +168,14 @@ class SamplingProgram:
         )  # fmt: skip
         if self.kind is Kind.TOLD:
             _tell(logits, out[: self.rows])
+
+    def _logits(self) -> Tensor | None:
+        """[rows, V], on rank 0."""
+        logits = self._model.logits(self._hidden[: self.rows])
+        if self._group is None:
+            return logits
+        parts = self._group.gather(logits)
+        return None if parts is None else parts.transpose(0, 1).flatten(1)
 
     def _adjusted(self, logits: Tensor) -> Tensor:
         """fp32, after penalties and rules."""

@@ -13,14 +13,18 @@ from dataclasses import dataclass
 import torch
 
 from engine.attention import AttentionBackend, StepShape
-from engine.cuda_graphs import GraphRecorder, batch_sizes
+from engine.cuda_graphs import Compute, GraphRecorder, batch_sizes
 from engine.kv_cache.pool import KVPool
+from engine.parallel.group import Group
 from engine.programs.catalogue import Rooms, Sizes
 from models.llm.families import TextModel
 from models.llm.programs.language_program import LanguageProgram
 from models.llm.programs.sampling_program import Kind, SamplingProgram, readback
 from models.llm.programs.tables import Tables
 
+Program = LanguageProgram | SamplingProgram
+Lead = Callable[[int, Program, Compute], Compute]
+"""Number, program and what launches it -> what launches it on all ranks."""
 Report = Callable[[float], None]
 """Is told what part of the programs is recorded, 0 to 1."""
 
@@ -64,9 +68,10 @@ class TextPlan:
 
 
 class StepPrograms:
-    """Builds and records what `plan` says.
+    """Builds and records what `plan` says. group: of several ranks. lead: has them launch along, on rank 0.
 
     Attributes:
+        all: programs by their numbers, the same on every rank.
         hidden: [rows, H], on their way from language programs to sampling programs: those of the step under
             way.
     """
@@ -81,8 +86,11 @@ class StepPrograms:
         dtype: torch.dtype,
         recorder: GraphRecorder,
         report: Report = lambda share: None,
+        group: Group | None = None,
+        lead: Lead | None = None,
     ) -> None:
         device, config = tables.tokens.device, model.config
+        self.all: list[Program] = []
         self.hidden = torch.zeros(plan.max_rows, config.hidden_size, dtype=dtype, device=device)
         self._decodes: dict[int, Sizes[LanguageProgram]] = {context: Sizes() for context in plan.contexts}
         """By the longest context that they have room for, rising."""
@@ -91,8 +99,8 @@ class StepPrograms:
         shapes = plan.language_shapes()
         count, done = len(shapes) + len(Kind) * len(plan.sizes), 0
         for shape in shapes:
-            language = LanguageProgram(shape, model, tables, backend, pool, self.hidden)
-            language.use(recorder.record(language.compute))
+            language = LanguageProgram(shape, model, tables, backend, pool, self.hidden, group)
+            self._add(language, recorder.record(language.compute), lead)
             if shape.num_chunks:
                 self.chunks.add((shape.num_chunks, shape.num_chunk_tokens), language)
             else:
@@ -101,10 +109,14 @@ class StepPrograms:
         for kind in reversed(Kind):
             outputs = readback(plan.max_rows, kind, config.vocab_size, device)
             for rows in reversed(plan.sizes):
-                sampler = SamplingProgram(rows, kind, model, tables, self.hidden, outputs)
-                sampler.use(recorder.record(sampler.compute))
+                sampler = SamplingProgram(rows, kind, model, tables, self.hidden, outputs, group)
+                self._add(sampler, recorder.record(sampler.compute), lead)
                 self._samplers[kind].add(rows, sampler)
                 report((done := done + 1) / count)
+
+    def _add(self, program: Program, launch: Compute, lead: Lead | None) -> None:
+        program.use(launch if lead is None else lead(len(self.all), program, launch))
+        self.all.append(program)
 
     def for_decodes(self, count: int, longest_context: int) -> LanguageProgram | None:
         """The smallest program with room for so many decodes."""

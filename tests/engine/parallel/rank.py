@@ -18,7 +18,7 @@ WORK_SECONDS = 1.8
 def serve(follower: Follower) -> None:
     told = follower.told()
     follower.answer({"rank": told["rank"], "pid": os.getpid()})
-    for message in follower.steps():
+    for message in follower.messages():
         if message.number == HANG:
             time.sleep(600)
         elif message.number == RAISE:

@@ -123,7 +123,7 @@ def test_a_size_that_cannot_be_had_is_refused_before_anything_starts(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("graphs", "static"), ("kv_host_gib", 1.0), ("kv_host_gib", None)]
+    ("name", "value"), [("kv_host_gib", 1.0), ("kv_host_gib", None), ("kv_offload", True)]
 )
 def test_what_several_ranks_do_not_do_is_refused_by_name(
     checkpoint_directory: Path, name: str, value: object
