@@ -113,6 +113,8 @@ class Ranks:
                 self._send(index, lambda channel: channel.send(number, first, second))
             yield
         except BaseException as error:
+            with self._changed:  # another rank's end is the reason rather than what rank 0 sees of it
+                self._changed.wait_for(lambda: self._lost is not None, 2 * BEAT_SECONDS)
             self._lose(f"rank 0 failed in a step: {type(error).__name__}: {error}")
             if isinstance(error, DeviceLostError) or not isinstance(error, Exception):
                 raise
