@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.adapters.files import AdapterFiles, AdapterStore
 from gateway.adapters.service import Adapters
+from gateway.callers.elsewhere import Open, OpenElsewhere
 from gateway.callers.identity import Callers
 from gateway.database import Database
 from gateway.disk import Disk
@@ -79,6 +80,9 @@ class Gateway:
             max_wait_seconds=settings.queue_timeout_seconds,
             ageing_seconds=settings.bulk_ageing_seconds,
         )
+        secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
+        self.link_secret = secret.encode()
+        """What the keys of links, and digests of clients, are derived from."""
         self.callers = Callers(settings, _kept(settings.admin_token, settings, ADMIN_TOKEN))
         self.database = Database(settings.database)
         self.disk = Disk(settings.data_dir, round(settings.min_free_disk_gb * 10**9))
@@ -90,6 +94,8 @@ class Gateway:
         self.pool.demand.first_token_seconds = settings.objective_first_token_seconds
         self.recorder = Recorder(settings, self.database, self.metrics, self.disk)
         self.live_sessions: set[OpenSession] = set()
+        self.open_elsewhere = OpenElsewhere(self.database, self.link_secret, self.open_here)
+        self.pool.elsewhere = lambda tenant: self.open_elsewhere.of(tenant).streams
         self._leaving: set[str] = set()
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
         adapter_files = AdapterFiles(AdapterStore(settings.data_dir / "adapters", self.disk))
@@ -99,11 +105,8 @@ class Gateway:
         self.lexicons = Lexicons(settings, self.database)
         self.registry = Registry(self.pool, self.roster, settings, tuning)
         self.operations = Operations(self.pool, self.database, tuning)
-        secret = _kept(settings.resume_secret, settings, RESUME_SECRET)
         self.resume_tokens = ResumeTokens(secret.encode(), settings.resume_seconds)
         self.aligner: Aligner | None = open_aligner(settings.aligner)
-        self.link_secret = secret.encode()
-        """What the keys of links are derived from."""
         self.successions = Successions()
         self.retry_budget = RetryBudget(settings.retry_ratio, self._slots_of_largest_worker)
         self.marker = ThreadPoolExecutor(_MARKING_THREADS, "marking") if settings.watermark else None
@@ -123,7 +126,8 @@ class Gateway:
             self.voices.start()
             self.adapters.start()
             async with self.recorder.running(), self.operations.running(), self.roster.running():
-                yield
+                async with self.open_elsewhere.running():
+                    yield
         finally:
             if self.marker is not None:
                 self.marker.shutdown(wait=False, cancel_futures=True)
@@ -147,6 +151,11 @@ class Gateway:
     def clients(self) -> dict[str, WorkerClient]:
         """The wire to each worker, by id."""
         return self.roster.clients
+
+    def open_here(self, tenant: str) -> Open:
+        """What a client has open at this gateway."""
+        sessions = sum(session.tenant == tenant for session in self.live_sessions)
+        return Open(self.pool.streams[tenant], sessions)
 
     def _slots_of_largest_worker(self) -> int:
         return max((worker.slots_total for worker in self.pool.workers.values()), default=0)

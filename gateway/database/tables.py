@@ -272,6 +272,21 @@ class Event(Base):
     """What the saying tells it of."""
 
 
+class OpenRequests(Base):
+    """What a client with a limit has open at one gateway; see `gateway/callers/elsewhere.py`."""
+
+    __tablename__ = "open_requests"
+
+    gateway: Mapped[str] = mapped_column(String(16), primary_key=True)
+    """One process of one."""
+    client: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """A digest: the database need not know who it is."""
+    beat: Mapped[int]
+    """How often the gateway has written."""
+    streams: Mapped[int]
+    sessions: Mapped[int]
+
+
 class FigureSpan(Base):
     """What one gateway measured in a span of time, for the graphs of the admin page."""
 

@@ -64,9 +64,11 @@ class HostedSession:
 
     def _check_sessions(self, standing: Standing) -> None:
         """A session counts against `max_streams` while it rests, too."""
-        sessions = self._gateway.live_sessions
-        open_sessions = sum(session.tenant == standing.tenant for session in sessions)
-        if 0 < standing.max_streams <= open_sessions:
+        if not standing.max_streams:
+            return
+        gateway, tenant = self._gateway, standing.tenant
+        open_sessions = gateway.open_here(tenant).plus(gateway.open_elsewhere.of(tenant)).sessions
+        if standing.max_streams <= open_sessions:
             message = f"{open_sessions} live sessions of this client are open, and no more may be"
             raise ApiError(429, "too_many_streams", message)
 

@@ -70,6 +70,8 @@ class WorkerPool:
         self.demand = Demand()
         self.prospects: Callable[[Requirement], bool] = lambda requirement: False
         """Whether somebody starts a worker for a requirement that none serves."""
+        self.elsewhere: Callable[[str], int] = lambda tenant: 0
+        """Requests that a client with a limit has open at other gateways."""
         self.max_queue = max_queue
         self._max_wait_seconds = max_wait_seconds
         self._clock = clock
@@ -108,7 +110,7 @@ class WorkerPool:
             if problem.status_code == 503:
                 self.demand.refused(requirement)
             raise problem
-        if 0 < standing.max_streams <= self.streams[standing.tenant]:
+        if 0 < standing.max_streams <= self._open_streams(standing.tenant):
             outlook = self.outlook(requirement)
             raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()
@@ -127,6 +129,9 @@ class WorkerPool:
             yield ticket
         finally:
             self._leave(ticket)
+
+    def _open_streams(self, tenant: str) -> int:
+        return self.streams[tenant] + self.elsewhere(tenant)
 
     def _check_room(self, newcomer: Ticket) -> None:
         limits = self.max_queue, self._max_wait_seconds

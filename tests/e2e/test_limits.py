@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import connect
@@ -151,6 +152,26 @@ async def test_one_client_has_no_more_streams_than_it_may(start: StartFleet) -> 
         assert await stream.receive_rest() == 1000
         await all_free(gateway)
         assert (await http.post("/tts", json={"text": TEXT})).status_code == 200
+
+
+async def test_streams_of_a_client_count_once_at_gateways_of_one_database(
+    start: StartFleet, tmp_path: Path
+) -> None:
+    shared = {"database": f"sqlite:///{tmp_path}/voxfleet.db", "resume_secret": KEY}
+    shared["anonymous_max_streams"] = "1"
+    one, workers = start(1, slots=4, step_ms=20, gateway=shared)
+    other = start.gateway(workers, **shared).wait_until_serving(1)
+
+    async with other.http() as http, one.stream(text=LONG_TEXT) as stream:
+
+        async def answers(status: int) -> bool | None:
+            return (await http.post("/tts", json={"text": TEXT})).status_code == status or None
+
+        await stream.receive_type("started")
+        await eventually(lambda: answers(429), "the other gateway does not hear of it")
+        await stream.cancel()
+        assert await stream.receive_rest() == 1000
+        await eventually(lambda: answers(200), "the other gateway does not hear of its end")
 
 
 async def test_classes_and_keys_decide_who_is_next(start: StartFleet) -> None:
