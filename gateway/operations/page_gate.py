@@ -4,6 +4,7 @@
 |----------|------------------------|-----------------|-----------------------------------------------|
 | studio   | `/`: to one that is on |                 |                                               |
 | live     | `/live`: 302 to /      | `/ws/live`: 1008 |                                              |
+| books    | `/book`: 302           |                 | `/api/books`, `/api/documents`: 403           |
 | sessions | `/sessions`: 302       |                 | `/api/sessions`: 403, but not `.../storage`   |
 | voices   |                        |                 | `/api/voices`: 403 for new ones and changes   |
 
@@ -27,7 +28,7 @@ from gateway.errors import ApiError, error_response
 from gateway.operations.pages import PageId, Pages, page_disabled
 
 _MAKING = ("POST", "PUT", "PATCH")
-_PAGES: dict[str, PageId] = {"/live": "live", "/sessions": "sessions"}
+_PAGES: dict[str, PageId] = {"/live": "live", "/book": "books", "/sessions": "sessions"}
 _SOCKETS: dict[str, PageId] = {"/ws/live": "live"}
 
 
@@ -82,6 +83,8 @@ def api_of(method: str, path: str) -> PageId | None:
     """The page whose API a request uses."""
     if _is_below(path, "/api/sessions"):
         return None if path == "/api/sessions/storage" else "sessions"
+    if _is_below(path, "/api/books") or path == "/api/documents":
+        return "books"
     if _is_below(path, "/api/voices"):
         return "voices" if method in _MAKING else None
     return None

@@ -54,7 +54,7 @@ def switch_off(app: FastAPI, *pages: str) -> None:
 
 
 async def test_all_pages_are_on_and_the_pages_know(client: httpx.AsyncClient) -> None:
-    pages = ["studio", "live", "sessions", "voices"]
+    pages = ["studio", "live", "books", "sessions", "voices"]
     shown = (await client.get("/api/pages")).json()
     assert shown == {"pages": [{"id": page, "enabled": True} for page in pages]}
     assert (await client.get("/api/config")).json()["pages"] == pages
@@ -64,6 +64,8 @@ async def test_all_pages_are_on_and_the_pages_know(client: httpx.AsyncClient) ->
     ("page", "path"),
     [
         ("live", "/live"),
+        ("books", "/book"),
+        ("books", "/book/b1"),
         ("sessions", "/sessions"),
         ("sessions", "/sessions/2026-05-01"),
     ],
@@ -74,7 +76,7 @@ async def test_a_page_that_is_off_leads_home(app: FastAPI, client: httpx.AsyncCl
     assert (response.status_code, response.headers["Location"]) == (302, "/")
     assert "Content-Security-Policy" in response.headers
     assert (await client.get("/api/config")).json()["pages"] == [
-        other for other in ("studio", "live", "sessions", "voices") if other != page
+        other for other in ("studio", "live", "books", "sessions", "voices") if other != page
     ]
 
 
@@ -100,8 +102,10 @@ async def test_a_reader_at_home_is_led_to_a_page_that_is_on(app: FastAPI, client
     switch_off(app, "studio")
     assert (await client.get("/", headers=reader)).headers["Location"] == "/live"
     switch_off(app, "studio", "live")
+    assert (await client.get("/", headers=reader)).headers["Location"] == "/book"
+    switch_off(app, "studio", "live", "books")
     assert (await client.get("/", headers=reader)).headers["Location"] == "/sessions"
-    switch_off(app, "studio", "live", "sessions")
+    switch_off(app, "studio", "live", "books", "sessions")
     response = await client.get("/", headers=reader)
     assert (response.status_code, response.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
     assert 'data-i18n="lost.title"' in response.text
@@ -110,6 +114,9 @@ async def test_a_reader_at_home_is_led_to_a_page_that_is_on(app: FastAPI, client
 @pytest.mark.parametrize(
     ("method", "path", "page"),
     [
+        ("GET", "/api/books", "books"),
+        ("POST", "/api/books/b1/export", "books"),
+        ("POST", "/api/documents", "books"),
         ("GET", "/api/sessions", "sessions"),
         ("DELETE", "/api/sessions/s1", "sessions"),
         ("GET", "/api/sessions/s1/audio", "sessions"),
@@ -127,7 +134,7 @@ async def test_the_api_of_a_page_that_is_off_refuses(
 
 
 async def test_what_other_pages_need_stays(app: FastAPI, client: httpx.AsyncClient) -> None:
-    switch_off(app, "studio", "live", "sessions", "voices")
+    switch_off(app, "studio", "live", "books", "sessions", "voices")
     assert (await client.get("/api/voices")).status_code == 200
     assert api_of("GET", "/api/sessions/storage") is None
     assert api_of("DELETE", "/api/voices/v1") is None

@@ -129,6 +129,8 @@ export default {
   "admin.page.studio.about": "Text in, a clip out",
   "admin.page.live": "Live",
   "admin.page.live.about": "Speech that follows the typing",
+  "admin.page.books": "Books",
+  "admin.page.books.about": "Long texts, block by block",
   "admin.page.sessions": "Sessions",
   "admin.page.sessions.about": "Recordings to hear again",
   "admin.page.voices": "Voices",

@@ -126,6 +126,8 @@ export default {
   "admin.page.studio.about": "输入文本，得到音频",
   "admin.page.live": "实时",
   "admin.page.live.about": "边写边读",
+  "admin.page.books": "书籍",
+  "admin.page.books.about": "逐段制作长文本",
   "admin.page.sessions": "会话",
   "admin.page.sessions.about": "可重听的录音",
   "admin.page.voices": "音色",

@@ -15,7 +15,7 @@ const MARK_URL = new URL("../../img/mark.svg", import.meta.url);
 const PAGES = [
   { href: "/", key: "nav.studio", id: "studio" },
   { href: "/live", key: "nav.live", id: "live" },
-  { href: "/book", key: "nav.book" },
+  { href: "/book", key: "nav.book", id: "books" },
   { href: "/sessions", key: "nav.sessions", id: "sessions" },
   { href: "/admin", key: "nav.admin" },
   { href: "/docs", key: "nav.docs" },
