@@ -20,7 +20,7 @@ from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training import export as export_module
 from models.voxcpm.training import pieces as pieces_module
-from models.voxcpm.training.export import FEATURES, export, longest_audio
+from models.voxcpm.training.export import FEATURES, export, longest_audio, mean
 from models.voxcpm.training.flite import VOICES
 from models.voxcpm.training.lm_batches import LONGEST_REFERENCE, SHORTEST_REFERENCE
 from models.voxcpm.training.lm_loss import initialize
@@ -222,3 +222,24 @@ def test_weights_of_another_shape_are_refused_by_name(exported: Path) -> None:
 
 def test_the_stages_and_the_pieces_agree_on_file_names() -> None:
     assert set(pieces_module.DECODERS) == set(pieces_module.DECODER_STATES)
+
+
+def test_the_mean_lies_halfway_between_a_run_and_its_start() -> None:
+    run = {"a": torch.tensor([1.0, 3.0], dtype=torch.bfloat16), "b": torch.zeros(2, 2)}
+    found = mean(run, {"a": torch.tensor([3.0, 3.0], dtype=torch.bfloat16), "b": torch.ones(2, 2)})
+    assert found["a"].tolist() == [2.0, 3.0] and found["a"].dtype == torch.bfloat16
+    assert found["b"].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    with pytest.raises(ValueError, match="other weights"):
+        mean(run, {"a": run["a"], "b": torch.zeros(3)})
+
+
+def test_a_checkpoint_may_be_the_mean_and_says_so(
+    pieces: Path, tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_module, "write_voices", lambda *given: None)
+    export(pieces, tmp_path / "run", GENERATION, recipe="tiny")
+    export(pieces, tmp_path / "mean", GENERATION, recipe="tiny", mean_with=tmp_path / "run")
+    run, same = (load_file(tmp_path / each / "model.safetensors") for each in ("run", "mean"))
+    assert all(torch.equal(run[name], same[name]) for name in run)
+    assert "are the mean of" in (tmp_path / "mean" / "README.md").read_text()
+    assert "are the mean of" not in (tmp_path / "run" / "README.md").read_text()

@@ -2,7 +2,9 @@
 
     python -m models.voxcpm.training.export --pieces DIR --out models/voxcpm/bundled --decoder final
 
-The named voices are short recordings of the teachers, made here. The files together stay below 40 MiB.
+With `--mean-with models/voxcpm/bundled`, where a run went on from that voice, the language model is the mean
+of both. The named voices are short recordings of the teachers, made here. The files together stay below
+40 MiB.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import soundfile
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from .lm_batches import LONGEST_REFERENCE
@@ -60,17 +63,21 @@ def export(
     decoder: str = "final",
     recipe: str = "voice",
     carry: Path | None = None,
+    mean_with: Path | None = None,
 ) -> int:
     """Write the checkpoint; returns the size of its files in bytes.
 
     generation: content of generation_config.json, with `name`, `languages` and the defaults of a request.
-    decoder: "final", or "plain" for the one before the adversarial part. Raises FileNotFoundError where a
-    piece is missing, ValueError where the files are too large.
+    decoder: "final", or "plain" for the one before the adversarial part. mean_with: a checkpoint, see `mean`.
+    Raises FileNotFoundError where a piece is missing, ValueError where the files are too large or that
+    checkpoint has other weights.
     """
     out.mkdir(parents=True, exist_ok=True)
     chosen = recipe_named(recipe)
     config = chosen.config
     model = joined(pieces, LANGUAGE_MODEL)
+    if mean_with is not None:
+        model = mean(model, load_file(mean_with / "model.safetensors"))
     vae = joined(pieces, ENCODER) | joined(pieces, DECODERS[decoder])
     write_weights(out / "model.safetensors", model)
     write_weights(out / "audiovae.safetensors", vae)
@@ -78,11 +85,25 @@ def export(
     write_json(out / "generation_config.json", generation)
     write_tokenizer(out)
     write_voices(out / "voices", chosen.named_voices, carry)
-    (out / "README.md").write_text(model_card(config, generation, TrainingFacts.of(pieces), model, vae))
+    facts = replace(TrainingFacts.of(pieces), averaged=mean_with is not None)
+    (out / "README.md").write_text(model_card(config, generation, facts, model, vae))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if size > MOST_BYTES:
         raise ValueError(f"the checkpoint has {size / 2**20:.2f} MiB, more than {MOST_BYTES / 2**20:.0f}")
     return size
+
+
+def mean(run: dict[str, Tensor], start: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Halfway between the weights of a run and those that it started from, in the type of the run's.
+
+    Both lie in one valley, and their mean often knows more than either: "Model soups" (Wortsman et al.,
+    2022). Raises ValueError where names or shapes differ.
+    """
+    if {n: t.shape for n, t in run.items()} != {n: t.shape for n, t in start.items()}:
+        raise ValueError("the checkpoint for the mean has other weights than the run")
+    return {
+        name: ((tensor.float() + start[name].float()) / 2).to(tensor.dtype) for name, tensor in run.items()
+    }
 
 
 def longest_audio(recipe: Recipe) -> dict[str, float]:
@@ -111,10 +132,11 @@ def main() -> None:
     parser.add_argument(
         "--part-characters", type=int, default=160, help="longer text is spoken in parts of this length"
     )
+    parser.add_argument("--mean-with", type=Path, metavar="CHECKPOINT", help="that the run went on from")
     args = parser.parse_args()
     generation = {"name": args.name, "languages": ["en"], "features": FEATURES}
     generation |= {name: getattr(args, name) for name in DEFAULTS} | longest_audio(recipe_named(args.recipe))
-    size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry)
+    size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry, args.mean_with)
     print(f"{args.out}: {size / 2**20:.2f} MiB")
 
 

