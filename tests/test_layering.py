@@ -49,9 +49,9 @@ GATEWAY_ROOMS = (
     *(
         "requests",
         "workers",
+        "database",
         "callers",
         "streams",
-        "database",
         "lexicons",
         "voices",
         "adapters",
