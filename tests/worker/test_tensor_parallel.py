@@ -6,10 +6,14 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.engine.parallel.test_ranks import is_running
 from tests.text_models import random_model
 from tests.worker.harness import Client, WorkerProcess, wait_until
+from worker.engines import RefusedError, load_engine
 from worker.protocol import FrameKind
+from worker.settings import WorkerSettings
 
 
 def ranks_of(process: WorkerProcess) -> list[int]:
@@ -45,13 +49,17 @@ async def test_a_worker_of_two_ranks_writes_and_ends_with_one_of_them(tmp_path: 
     assert not is_running(rank)
 
 
-def test_a_model_that_cannot_be_divided_is_refused_by_name(tmp_path: Path, start_worker) -> None:
-    process = start_worker(model=str(random_model(tmp_path / "tiny")), device="cpu", tensor_parallel_size=3)
-    status = process.wait_for(lambda status: status.state == "ERROR")
-    assert "tensor_parallel_size 3: this model has a num_attention_heads of" in status.error
-
-
-def test_a_speech_model_is_not_divided(start_worker) -> None:
-    process = start_worker(model="bundled", device="cpu", tensor_parallel_size=2)
-    status = process.wait_for(lambda status: status.state == "ERROR")
-    assert "tensor_parallel_size 2: speech models take 1" in status.error
+@pytest.mark.parametrize(
+    ("bundled", "size", "problem"),
+    [
+        (False, 3, "tensor_parallel_size 3: this model has a num_attention_heads of"),
+        (True, 2, "tensor_parallel_size 2: speech models take 1"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused_by_name(
+    tmp_path: Path, bundled: bool, size: int, problem: str
+) -> None:
+    model = "bundled" if bundled else str(random_model(tmp_path / "tiny"))
+    settings = WorkerSettings(model=model, device="cpu", tensor_parallel_size=size)
+    with pytest.raises(RefusedError, match=problem):
+        load_engine(settings, lambda stage, share: None)
