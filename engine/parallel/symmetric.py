@@ -11,11 +11,13 @@ import logging
 import os
 import time
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch import distributed as dist
 
 from engine.parallel.group import Group, Place
+from engine.staging import upload
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +65,14 @@ def choose_sums(
         sums = SymmetricSums(place, store, device, SIZES[-1])
     except (RuntimeError, AttributeError, KeyError) as error:
         logger.info("no symmetric memory on %s: %s", device, error)
-    able = group.all_reduce(torch.tensor([float(sums is not None)], device=device)).item()
+    able = group.all_reduce(torch.full((1,), float(sums is not None), device=device)).item()
     if sums is None or able < place.size:
         return None
     fastest = Group(place, backend, sums)
     most = 0
     for size in SIZES:
         x = torch.zeros(size // 2, dtype=torch.bfloat16, device=device)
-        own = torch.tensor([_seconds(group, x), _seconds(fastest, x)], device=device)
+        own = upload(np.array([_seconds(group, x), _seconds(fastest, x)], np.float32), device)
         plain, symmetric = group.all_reduce(own).tolist()
         if symmetric >= plain:
             break
