@@ -10,6 +10,7 @@ follow(int(sys.argv[1]), serve)
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -35,6 +36,7 @@ class Follower:
     def __init__(self, channel: Channel) -> None:
         self.group: Group | None = None
         self._channel, self._steps = channel, 0
+        self._meeting_place: str | None = None
         self._parent = os.getppid()
         self._clock = time.pthread_getcpuclockid(threading.get_ident())
         threading.Thread(target=self._beat, name="beat", daemon=True).start()
@@ -44,7 +46,10 @@ class Follower:
         message = self._channel.receive()
         if message.number != Number.TELL:
             raise ChannelClosedError("the end")
-        return message.json()
+        told = message.json()
+        if self._meeting_place is None:
+            self._meeting_place = os.path.dirname(told["store"])
+        return told
 
     def answer(self, value: Any) -> None:
         """What was told is done."""
@@ -60,6 +65,11 @@ class Follower:
             yield message
             self._steps += message.number >= Number.FIRST_STEP
 
+    def leave(self) -> None:
+        """Remove the meeting place, in case that rank 0 has ended without doing so."""
+        if self._meeting_place is not None:
+            shutil.rmtree(self._meeting_place, ignore_errors=True)
+
     def _beat(self) -> None:
         """Ends the process when there is no rank 0 any more, whatever the other thread waits for."""
         while True:
@@ -69,10 +79,14 @@ class Follower:
             try:
                 self._channel.send(Number.BEAT, pulse.pack())
             except ChannelClosedError:
-                os._exit(1)
+                self._exit()
             if os.getppid() != self._parent:
-                os._exit(1)
+                self._exit()
             time.sleep(BEAT_SECONDS)
+
+    def _exit(self) -> None:
+        self.leave()
+        os._exit(1)
 
 
 def follow(descriptor: int, serve: Callable[[Follower], None]) -> None:
@@ -82,6 +96,7 @@ def follow(descriptor: int, serve: Callable[[Follower], None]) -> None:
     try:
         serve(follower)
     except ChannelClosedError:
+        follower.leave()
         sys.exit(0)
     except Exception as error:
         traceback.print_exc()

@@ -123,18 +123,21 @@ import sys, time
 from engine.parallel.ranks import Ranks
 ranks = Ranks("tests.engine.parallel.rank", 3)
 ranks.start([{}, {}])
-print(*(answer["pid"] for answer in ranks.answers()), flush=True)
+print(*(answer["pid"] for answer in ranks.answers()), ranks.place.store, flush=True)
 time.sleep(600)
 """
 
 
-def test_ranks_end_with_rank_0_however_it_ends() -> None:
+def test_ranks_end_with_rank_0_and_leave_no_file_however_it_ends() -> None:
     with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        pids = [int(pid) for pid in process.stdout.readline().split()]
+        *found, store = process.stdout.readline().split()
+        pids = [int(pid) for pid in found]
+        assert Path(store).parent.exists()
         assert len(pids) == 2
         process.kill()
     deadline = time.monotonic() + 30
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(is_running, pids))
+    assert not Path(store).parent.exists()
