@@ -41,7 +41,7 @@ class HeldAdapters:
         self._max_bytes = max_bytes
         self._held: OrderedDict[str, int] = OrderedDict()
         """Digest -> bytes, the latest used last."""
-        self._thread = ThreadPoolExecutor(1, "load-adapter", initializer=_give_way)
+        self._thread = ThreadPoolExecutor(1, "load-adapter", initializer=give_way)
         self.one_at_a_time = asyncio.Semaphore(1)
         """Bodies that are in memory, too."""
 
@@ -114,7 +114,7 @@ def _load(engine: Any, body: bytes, digest: str | None) -> Any:
         raise RequestError(str(error), "adapter", "invalid_adapter") from error
 
 
-def _give_way() -> None:
+def give_way() -> None:
     """This thread gets a CPU last of all, where the system can tell threads apart, and takes one alone."""
     import torch
 
