@@ -23,8 +23,9 @@ from tests.gateway.adapters.uploads import (
     samples,
     trained,
 )
-from tests.gateway.audio_files import speech, wav
+from tests.gateway.audio_files import speech, wav, wav_samples
 from tests.gateway.processes import GatewayProcess, check_error, started_fleets
+from tests.worker.harness import wait_until
 from voxfleet.client import Client
 
 KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
@@ -138,6 +139,22 @@ def test_a_voice_may_name_one(ann: httpx.Client, adapters: dict[str, Trained]) -
     assert refused(ann, 404, voice=voice["id"]) == ("unknown_adapter", "adapter")
     assert is_close(spoken(ann, voice=voice["id"], adapter=""), samples(without))
     assert ann.delete(f"/api/voices/{voice['id']}").status_code == 200
+
+
+def test_a_job_speaks_all_its_parts_with_it(ann: httpx.Client, adapters: dict[str, Trained]) -> None:
+    adapters["anna"].create(ann, "anna")
+    order = {"text": f"{TEXT}.\n\n{TEXT}.", "format": "wav", "seed": 3, "adapter": "anna"}
+    whole, plain = (
+        ann.post("/tts", json={**order, "adapter": adapter, "format": "pcm"}).content
+        for adapter in ("anna", "")
+    )
+    id = ann.post("/api/jobs", json=order).json()["job"]["id"]
+    wait_until(
+        lambda: ann.get(f"/api/jobs/{id}").json()["job"]["state"] == "complete" or None, lambda: "not done"
+    )
+    spoken_by_job = wav_samples(ann.get(f"/api/jobs/{id}/result").content)
+    assert is_close(spoken_by_job, samples(whole))
+    assert not is_close(spoken_by_job, samples(plain))
 
 
 def test_nobody_speaks_without_consent_and_it_can_be_withdrawn(
