@@ -82,7 +82,7 @@ def test_the_log_of_operators_has_no_field_for_what_is_said() -> None:
     names = {name for text in SAYINGS.values() for _, name, *_ in Formatter().parse(text) if name}
     assert names == {
         *("who", "page", "values", "count", "model", "open", "counts", "seconds", "outcome", "code"),
-        *("reason", "part", "flaw", "owner", "voice", "consent"),
+        *("reason", "part", "flaw", "owner", "voice", "adapter", "consent"),
         *("asked", "needed", "capacity", "before", "now", "waiting", "late", "heard", "refused", "least"),
         *("underruns", "running", "most", "minutes", "failed", "used", "slots", "former"),
     }

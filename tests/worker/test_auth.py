@@ -14,6 +14,7 @@ from worker.settings import WorkerSettings
 SECRET = "canary-secret-0123456789"
 OPEN = {("GET", "/health"), ("GET", "/ready")}
 GUARDED = {("POST", "/drain"), ("POST", "/resume"), ("POST", "/encode"), ("POST", "/shutdown")}
+GUARDED |= {("POST", "/adapters")}
 
 
 @pytest.fixture(scope="module")
