@@ -224,13 +224,13 @@ def test_the_stages_and_the_pieces_agree_on_file_names() -> None:
     assert set(pieces_module.DECODERS) == set(pieces_module.DECODER_STATES)
 
 
-def test_the_mean_lies_halfway_between_a_run_and_its_start() -> None:
+def test_a_mean_lies_between_a_run_and_its_start() -> None:
     run = {"a": torch.tensor([1.0, 3.0], dtype=torch.bfloat16), "b": torch.zeros(2, 2)}
-    found = mean(run, {"a": torch.tensor([3.0, 3.0], dtype=torch.bfloat16), "b": torch.ones(2, 2)})
-    assert found["a"].tolist() == [2.0, 3.0] and found["a"].dtype == torch.bfloat16
-    assert found["b"].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    found = mean(run, {"a": torch.tensor([3.0, 3.0], dtype=torch.bfloat16), "b": torch.ones(2, 2)}, 0.25)
+    assert found["a"].tolist() == [2.5, 3.0] and found["a"].dtype == torch.bfloat16
+    assert found["b"].tolist() == [[0.75, 0.75], [0.75, 0.75]]
     with pytest.raises(ValueError, match="other weights"):
-        mean(run, {"a": run["a"], "b": torch.zeros(3)})
+        mean(run, {"a": run["a"], "b": torch.zeros(3)}, 0.5)
 
 
 def test_a_checkpoint_may_be_the_mean_and_says_so(
@@ -241,5 +241,5 @@ def test_a_checkpoint_may_be_the_mean_and_says_so(
     export(pieces, tmp_path / "mean", GENERATION, recipe="tiny", mean_with=tmp_path / "run")
     run, same = (load_file(tmp_path / each / "model.safetensors") for each in ("run", "mean"))
     assert all(torch.equal(run[name], same[name]) for name in run)
-    assert "are the mean of" in (tmp_path / "mean" / "README.md").read_text()
-    assert "are the mean of" not in (tmp_path / "run" / "README.md").read_text()
+    assert "are a mean of" in (tmp_path / "mean" / "README.md").read_text()
+    assert "are a mean of" not in (tmp_path / "run" / "README.md").read_text()

@@ -2,9 +2,9 @@
 
     python -m models.voxcpm.training.export --pieces DIR --out models/voxcpm/bundled --decoder final
 
-With `--mean-with models/voxcpm/bundled`, where a run went on from that voice, the language model is the mean
-of both. The named voices are short recordings of the teachers, made here. The files together stay below
-40 MiB.
+With `--mean-with models/voxcpm/bundled`, where a run went on from that voice, the language model is a mean of
+both, `--mean-share` of it the run's. The named voices are short recordings of the teachers, made here. The
+files together stay below 40 MiB.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import soundfile
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -64,6 +65,7 @@ def export(
     recipe: str = "voice",
     carry: Path | None = None,
     mean_with: Path | None = None,
+    mean_share: float = 0.5,
 ) -> int:
     """Write the checkpoint; returns the size of its files in bytes.
 
@@ -77,7 +79,7 @@ def export(
     config = chosen.config
     model = joined(pieces, LANGUAGE_MODEL)
     if mean_with is not None:
-        model = mean(model, load_file(mean_with / "model.safetensors"))
+        model = mean(model, load_file(mean_with / "model.safetensors"), mean_share)
     vae = joined(pieces, ENCODER) | joined(pieces, DECODERS[decoder])
     write_weights(out / "model.safetensors", model)
     write_weights(out / "audiovae.safetensors", vae)
@@ -93,8 +95,8 @@ def export(
     return size
 
 
-def mean(run: dict[str, Tensor], start: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Halfway between the weights of a run and those that it started from, in the type of the run's.
+def mean(run: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:
+    """Between the weights that a run started from (share 0) and its own (share 1), in the type of its own.
 
     Both lie in one valley, and their mean often knows more than either: "Model soups" (Wortsman et al.,
     2022). Raises ValueError where names or shapes differ.
@@ -102,7 +104,7 @@ def mean(run: dict[str, Tensor], start: dict[str, Tensor]) -> dict[str, Tensor]:
     if {n: t.shape for n, t in run.items()} != {n: t.shape for n, t in start.items()}:
         raise ValueError("the checkpoint for the mean has other weights than the run")
     return {
-        name: ((tensor.float() + start[name].float()) / 2).to(tensor.dtype) for name, tensor in run.items()
+        name: torch.lerp(start[name].float(), own.float(), share).to(own.dtype) for name, own in run.items()
     }
 
 
@@ -133,10 +135,16 @@ def main() -> None:
         "--part-characters", type=int, default=160, help="longer text is spoken in parts of this length"
     )
     parser.add_argument("--mean-with", type=Path, metavar="CHECKPOINT", help="that the run went on from")
+    parser.add_argument("--mean-share", type=float, default=0.5, help="of the run in that mean, 0 to 1")
     args = parser.parse_args()
+    if not 0 <= args.mean_share <= 1:
+        parser.error("--mean-share must be between 0 and 1")
     generation = {"name": args.name, "languages": ["en"], "features": FEATURES}
     generation |= {name: getattr(args, name) for name in DEFAULTS} | longest_audio(recipe_named(args.recipe))
-    size = export(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry, args.mean_with)
+    size = export(
+        *(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry),
+        *(args.mean_with, args.mean_share),
+    )
     print(f"{args.out}: {size / 2**20:.2f} MiB")
 
 

@@ -13,7 +13,7 @@ from models.voxcpm.config import VoxCPMConfig
 
 DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters", "part_characters")
 LIMITS = ("max_reference_seconds", "max_prompt_seconds")
-MEAN = " Its weights are the mean of those that this gave and those that it went on from."
+MEAN = " Its weights are a mean of those that this gave and those that it went on from."
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
 A small text-to-speech model with the architecture of VoxCPM2. **It speaks with synthetic English voices,
@@ -80,7 +80,7 @@ class TrainingFacts:
     lm_steps: int
     warm_start: bool
     averaged: bool = False
-    """The language model is the mean of what the run made and what it started from."""
+    """The language model is a mean of what the run made and what it started from."""
 
     @classmethod
     def of(cls, pieces: Path) -> TrainingFacts:
