@@ -108,7 +108,8 @@ class OpenElsewhere:
         self._watched = {tenant: self._watched[tenant] for tenant in own}
         if not own:
             self._wanted.clear()
-            self._found = {}  # by the time that somebody asks again it is old
+            # By the time that somebody asks again this is old, and who was heard then is not silent since.
+            self._found, self._heard = {}, {}
         try:
             rows = await to_its_end(self._swap(written))
         except FAILURES as error:
@@ -118,7 +119,8 @@ class OpenElsewhere:
             self._failing = True
             return
         self._failing = False
-        self._found = self._sum(rows) if own else {}
+        if own:
+            self._found = self._sum(rows)
 
     async def _swap(self, written: list[tuple[str, Open]]) -> list[Row]:
         """This gateway's rows for those of all others."""

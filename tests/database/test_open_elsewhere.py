@@ -80,6 +80,21 @@ async def test_rows_of_the_dead_and_of_what_has_ended_go(
     assert await rows_of(database) == []
 
 
+async def test_who_was_heard_before_a_long_silence_is_not_taken_for_dead(
+    sites: tuple[Site, Site, Site], database: Database
+) -> None:
+    one, two, _ = sites
+    await one.has("key:radio", 2)
+    await two.has("key:radio", 1)
+    two.open.clear()
+    await two.elsewhere.exchange()  # nobody with a limit is here any more, so nothing is asked for long
+    two.now = 1000.0
+    await one.elsewhere.exchange()
+    await two.has("key:radio", 1)
+    assert two.elsewhere.of("key:radio").streams == 2
+    assert sorted(row.streams for row in await rows_of(database)) == [1, 2]
+
+
 async def test_the_database_holds_no_names(sites: tuple[Site, Site, Site], database: Database) -> None:
     await sites[0].has("address:192.0.2.7", 1)
     (row,) = await rows_of(database)
