@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import EngineError
 from engine.kv_cache.figures import CacheFigures
+from engine.kv_cache.invariants import require
 from engine.kv_cache.prefix import Prefix
 
 REUSED_SHARE = 0.8
@@ -215,16 +215,11 @@ class HostTier:
             EngineError: names the first rule that does not hold.
         """
         slots = [entry.slot for entry in self._entries.values()]
-        _require(sorted(slots + self._free) == list(range(self._store.num_slots)), "a slot is lost or shared")
+        require(sorted(slots + self._free) == list(range(self._store.num_slots)), "a slot is lost or shared")
         ranked = [*self._expected.items(), *self._reused.items(), *self._once.items()]
-        _require(len(ranked) == len(self._entries) and dict(ranked) == self._entries, "an entry has no rank")
-        _require(
+        require(len(ranked) == len(self._entries) and dict(ranked) == self._entries, "an entry has no rank")
+        require(
             self._wanted == Counter(prefix.digest for prefix in expected), "what is expected is miscounted"
         )
-        _require(set(self._expected) == set(self._wanted) & set(self._entries), "an entry has the wrong rank")
-        _require(set(self._unsent) <= set(slots), "a slot without an entry is about to be written")
-
-
-def _require(holds: bool, rule: str) -> None:
-    if not holds:
-        raise EngineError(f"KV host tier invariant broken: {rule}")
+        require(set(self._expected) == set(self._wanted) & set(self._entries), "an entry has the wrong rank")
+        require(set(self._unsent) <= set(slots), "a slot without an entry is about to be written")

@@ -73,4 +73,4 @@ def check_sequence(sequence: Sequence, blocks: list[Block], block_size: int) -> 
 def require(holds: bool, rule: str) -> None:
     """Raises EngineError where a rule is broken."""
     if not holds:
-        raise EngineError(f"KV block invariant broken: {rule}")
+        raise EngineError(f"KV cache invariant broken: {rule}")
