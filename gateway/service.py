@@ -16,10 +16,11 @@ from fastapi import Depends
 from pydantic import SecretStr
 from starlette.requests import HTTPConnection
 
-from gateway.adapters.files import AdapterFiles, AdapterStore
+from gateway.adapters.files import AdapterFiles
 from gateway.adapters.service import Adapters
 from gateway.callers.elsewhere import Open, OpenElsewhere
 from gateway.callers.identity import Callers
+from gateway.content_files import ContentFiles
 from gateway.database import Database
 from gateway.disk import Disk
 from gateway.errors import ApiError
@@ -98,7 +99,7 @@ class Gateway:
         self.pool.elsewhere = lambda tenant: self.open_elsewhere.of(tenant).streams
         self._leaving: set[str] = set()
         """Tickets on their way from one worker to another; nobody else is to count on the same slot."""
-        adapter_files = AdapterFiles(AdapterStore(settings.data_dir / "adapters", self.disk))
+        adapter_files = AdapterFiles(ContentFiles(settings.data_dir / "adapters", ".adapter", self.disk))
         self.roster = Roster(self.pool, settings, adapter_files.read)
         self.voices = Voices(settings, self.database, self.pool, self.roster.clients, self.disk)
         self.adapters = Adapters(settings, self.database, self.pool, self.roster.clients, adapter_files)

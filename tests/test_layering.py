@@ -37,6 +37,7 @@ GATEWAY_ROOMS = (
         "slots",
         "settings",
         "disk",
+        "content_files",
         "kept_secrets",
         "confined",
         "metrics",

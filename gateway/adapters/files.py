@@ -11,14 +11,8 @@ import os
 import weakref
 from weakref import WeakValueDictionary
 
+from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
-from gateway.voices.store import VoiceStore
-
-
-class AdapterStore(VoiceStore):
-    """Files `DIRECTORY/<digest>.adapter`."""
-
-    suffix = ".adapter"
 
 
 class OpenAdapter:
@@ -36,7 +30,7 @@ class OpenAdapter:
 class AdapterFiles:
     """Those that are used now, by digest."""
 
-    def __init__(self, store: AdapterStore) -> None:
+    def __init__(self, store: ContentFiles) -> None:
         self.store = store
         self._open: WeakValueDictionary[str, OpenAdapter] = WeakValueDictionary()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.database import Adapter, Database
 from gateway.database.named_rows import NamedRows, Sort
 
-ADAPTERS = Sort(Adapter, "adapter", "a", "digest", lock=0x766F7C)
+ADAPTERS = Sort(Adapter, "adapter", "a", lock=0x766F7C)
 
 
 class AdapterRegistry(NamedRows[Adapter]):

@@ -16,11 +16,11 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database
-from gateway.database.tables import Adapter, Voice, now
+from gateway.database.tables import NamedRow, now
 from gateway.database.transactions import answered, lock, to_its_end
 from gateway.errors import ApiError
 
-Row = TypeVar("Row", Voice, Adapter)
+Row = TypeVar("Row", bound=NamedRow)
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,6 @@ class Sort(Generic[Row]):
     noun: str
     prefix: str
     """Of their ids."""
-    content: str
-    """The column with the hash of their file."""
     lock: int
     """Any number that nobody else locks."""
 
@@ -128,8 +126,7 @@ class NamedRows(Generic[Row]):
                 raise self._sort.unknown(id)
             await rows.delete(row)
             await rows.flush()
-            content = getattr(row, self._sort.content)
-            return None if await rows.scalar(self._count_of(content)) else content
+            return None if await rows.scalar(self._count_of(row.content)) else row.content
 
     async def uses(self, content: str) -> bool:
         """Whether a row has the file of that hash."""
@@ -138,7 +135,7 @@ class NamedRows(Generic[Row]):
 
     def _count_of(self, content: str) -> Any:
         table = self._sort.table
-        return select(func.count()).select_from(table).where(getattr(table, self._sort.content) == content)
+        return select(func.count()).select_from(table).where(table.content == content)
 
     async def _check_room(self, rows: AsyncSession, owner: str) -> None:
         sort = self._sort

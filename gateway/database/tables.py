@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import JSON, BigInteger, DateTime, Double, String, Text, TypeDecorator
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, synonym
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -46,47 +46,49 @@ class Base(DeclarativeBase):
     type_annotation_map = {float: Double, datetime: UtcDateTime, dict[str, Any]: JSON, list[str]: JSON}
 
 
-class Voice(Base):
-    """A voice that somebody recorded or uploaded."""
-
-    __tablename__ = "voices"
-
-    id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    name: Mapped[str] = mapped_column(String(128))
-    language: Mapped[str | None] = mapped_column(String(16))
-    description: Mapped[str] = mapped_column(Text, default="")
-    tags: Mapped[list[str]] = mapped_column(default=list)
-    owner: Mapped[str] = mapped_column(String(160), index=True)
-    """The tenant that made it."""
-    audio_sha256: Mapped[str] = mapped_column(String(64), index=True)
-    """Names the file of its reference audio."""
-    audio_seconds: Mapped[float]
-    loudness_lufs: Mapped[float]
-    transcript: Mapped[str | None] = mapped_column(Text)
-    """The words of the audio, which make it a prompt to be continued."""
-    parameters: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    """Values of `TtsRequest` fields that hold where a request says nothing."""
-    consent_by: Mapped[str | None] = mapped_column(String(160))
-    consent_statement: Mapped[str | None] = mapped_column(Text)
-    consent_at: Mapped[datetime | None]
-    consent_sha256: Mapped[str | None] = mapped_column(String(64))
-    """Of statement, person, time and audio together: what was consented to can't be changed unseen."""
-    created_at: Mapped[datetime] = mapped_column(default=now)
-    updated_at: Mapped[datetime] = mapped_column(default=now)
-
-
-class Adapter(Base):
-    """What fine-tuning learnt: some matrices that are added to a model (LoRA); its files are beside."""
-
-    __tablename__ = "adapters"
+class NamedRow:
+    """Columns of what somebody made. `content`: the column with the hash that names its file."""
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
     description: Mapped[str] = mapped_column(Text, default="")
     owner: Mapped[str] = mapped_column(String(160), index=True)
     """The tenant that sent it."""
+    consent_by: Mapped[str | None] = mapped_column(String(160))
+    consent_statement: Mapped[str | None] = mapped_column(Text)
+    consent_at: Mapped[datetime | None]
+    consent_sha256: Mapped[str | None] = mapped_column(String(64))
+    """Of statement, person, time and content together: what was consented to can't be changed unseen."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Voice(NamedRow, Base):
+    """A voice that somebody recorded or uploaded."""
+
+    __tablename__ = "voices"
+
+    language: Mapped[str | None] = mapped_column(String(16))
+    tags: Mapped[list[str]] = mapped_column(default=list)
+    audio_sha256: Mapped[str] = mapped_column(String(64), index=True)
+    """Names the file of its reference audio."""
+    content: Mapped[str] = synonym("audio_sha256")
+    audio_seconds: Mapped[float]
+    loudness_lufs: Mapped[float]
+    transcript: Mapped[str | None] = mapped_column(Text)
+    """The words of the audio, which make it a prompt to be continued."""
+    parameters: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Values of `TtsRequest` fields that hold where a request says nothing."""
+
+
+class Adapter(NamedRow, Base):
+    """What fine-tuning learnt: some matrices that are added to a model (LoRA); its files are beside."""
+
+    __tablename__ = "adapters"
+
     digest: Mapped[str] = mapped_column(String(64), index=True)
     """Of everything in it that changes what is heard; names its file."""
+    content: Mapped[str] = synonym("digest")
     model: Mapped[str] = mapped_column(String(256))
     model_revision: Mapped[str] = mapped_column(String(256))
     """That it was found to fit."""
@@ -96,13 +98,6 @@ class Adapter(Base):
     num_layers: Mapped[int]
     num_parameters: Mapped[int] = mapped_column(BigInteger)
     size_bytes: Mapped[int] = mapped_column(BigInteger)
-    consent_by: Mapped[str | None] = mapped_column(String(160))
-    consent_statement: Mapped[str | None] = mapped_column(Text)
-    consent_at: Mapped[datetime | None]
-    consent_sha256: Mapped[str | None] = mapped_column(String(64))
-    """Of statement, person, time and digest."""
-    created_at: Mapped[datetime] = mapped_column(default=now)
-    updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class VoiceConsent(Base):

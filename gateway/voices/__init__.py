@@ -3,7 +3,6 @@
 catalog.py       the list of both, as the API shows it
 registry.py      the rows of custom voices, owners and names
 absent.py        names that nobody has, remembered for a moment
-store.py         their audio: files named by the hash of their content
 decoding.py      any upload to PCM; decoder/ is what a confined child does for it
 checks.py        what was heard in a recording, what is wrong with it, and how to put it right
 regions.py       where in it

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from gateway.database import Adapter, Voice
+from gateway.database import NamedRow, Voice
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from gateway.voices import consent
@@ -88,9 +88,9 @@ def describe(pool: WorkerPool, voice: Voice, tenant: str | None, *, admin: bool 
     }
 
 
-def is_of(voice: Voice | Adapter, tenant: str | None) -> bool:
+def is_of(row: NamedRow, tenant: str | None) -> bool:
     """Whether it belongs to who asks; None is nobody."""
-    return tenant is not None and voice.owner == tenant
+    return tenant is not None and row.owner == tenant
 
 
 def describe_all(pool: WorkerPool, voice: Voice, tenant: str | None) -> dict[str, Any]:

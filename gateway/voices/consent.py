@@ -11,7 +11,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.database import Adapter, Voice
+from gateway.database import NamedRow
 
 STATEMENTS = {
     "en": "This recording is of my own voice, or I have the permission of the person whose voice it is. "
@@ -64,15 +64,15 @@ def withdrawn() -> dict[str, Any]:
     return dict.fromkeys(("consent_by", "consent_statement", "consent_at", "consent_sha256"))
 
 
-def is_given(row: Voice | Adapter) -> bool:
+def is_given(row: NamedRow) -> bool:
     """Whether somebody agreed, to exactly this."""
     if row.consent_at is None or row.consent_by is None or row.consent_statement is None:
         return False
-    content = row.digest if isinstance(row, Adapter) else row.audio_sha256
-    return _digest(row.consent_by, row.consent_statement, content, row.consent_at) == row.consent_sha256
+    digest = _digest(row.consent_by, row.consent_statement, row.content, row.consent_at)
+    return digest == row.consent_sha256
 
 
-def described(row: Voice | Adapter) -> dict[str, str] | None:
+def described(row: NamedRow) -> dict[str, str] | None:
     """The record of it, for the owner; None where there is none."""
     if not is_given(row):
         return None

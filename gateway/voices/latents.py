@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 import structlog
 
+from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
-from gateway.voices.store import VoiceStore
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 from worker.protocol import Latents, ModelDescription
 
@@ -38,7 +38,7 @@ class LatentCache:
 
     def __init__(
         self,
-        store: VoiceStore,
+        store: ContentFiles,
         directory: Path,
         max_bytes: int = 64 << 20,
         patience_seconds: float = 5.0,

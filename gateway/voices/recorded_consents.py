@@ -17,12 +17,12 @@ import structlog
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from gateway.content_files import ContentFiles
 from gateway.database import Database, VoiceConsent
 from gateway.database.transactions import answered, lock, to_its_end
 from gateway.errors import ApiError
 from gateway.voices import consent
 from gateway.voices.fields import ConsentForm
-from gateway.voices.store import VoiceStore
 
 logger = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class RecordedConsents:
     """Rows and their files. Methods raise ApiError 503 when the database cannot be used."""
 
     def __init__(self, database: Database, directory: Path, max_per_owner: int) -> None:
-        self.store = VoiceStore(directory)
+        self.store = ContentFiles(directory, ".wav")
         self._database = database
         self._max_per_owner = max_per_owner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.database import Database, Voice
 from gateway.database.named_rows import NamedRows, Sort
 
-VOICES = Sort(Voice, "voice", "v", "audio_sha256", lock=0x766F79)
+VOICES = Sort(Voice, "voice", "v", lock=0x766F79)
 
 is_id, name_taken, unknown_voice = VOICES.is_id, VOICES.name_taken, VOICES.unknown
 """`is_id`: such a reference is no name that a worker would give a voice."""

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from gateway.confined.children import warn_if_unconfined
+from gateway.content_files import ContentFiles
 from gateway.database import Database, Voice, VoiceConsent
 from gateway.database.tables import now
 from gateway.disk import Disk
@@ -29,7 +30,6 @@ from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.voices.recorded_consents import RecordedConsents
 from gateway.voices.registry import VoiceRegistry, is_id, name_taken, unknown_voice
 from gateway.voices.resolution import CustomSpeaker, Speaker
-from gateway.voices.store import VoiceStore
 from gateway.voices.uploads import Uploads
 from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable
 
@@ -51,7 +51,7 @@ class Voices:
         disk: Disk | None = None,
     ) -> None:
         directory = settings.data_dir / "voices"
-        self.store = VoiceStore(directory, disk)
+        self.store = ContentFiles(directory, ".wav", disk)
         self._registry = VoiceRegistry(database, settings.max_voices, settings.max_voices_per_owner)
         self.consents = RecordedConsents(database, directory / "consents", settings.max_voices_per_owner)
         self.uploads = Uploads()

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.content_files import ContentFiles
 from gateway.sessions.files import is_session_id, session_folder
 from gateway.voices.registry import is_id
-from gateway.voices.store import VoiceStore
 from tests.security.apps import running_app
 
 ROOT = Path("/data/kept")
@@ -34,7 +34,7 @@ def check(name: str) -> None:
         path = session_folder(SESSIONS, name)
         assert Path(os.path.normpath(path)).parent == SESSIONS and path.name == name
     with suppress(ValueError):
-        path = VoiceStore(VOICES).path(name)
+        path = ContentFiles(VOICES, ".wav").path(name)
         assert Path(os.path.normpath(path)).parent == VOICES and path.stem == name
     if is_id(name) or is_session_id(name):
         assert name.isascii() and name.isprintable() and not set(name) & set("/\\.%~ ")
@@ -43,7 +43,7 @@ def check(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert not is_session_id(name) and not is_id(name)
-    for path in (lambda: session_folder(SESSIONS, name), lambda: VoiceStore(VOICES).path(name)):
+    for path in (lambda: session_folder(SESSIONS, name), lambda: ContentFiles(VOICES, ".wav").path(name)):
         with pytest.raises(ValueError, match="not the"):
             path()
 
@@ -56,7 +56,7 @@ def test_any_text_is_refused_or_below(name: str) -> None:
 @pytest.mark.parametrize("name", [SESSION, AUDIO])
 def test_names_of_ours_are_taken(name: str) -> None:
     check(name)
-    assert is_session_id(SESSION) and VoiceStore(VOICES).path(AUDIO).parent == VOICES
+    assert is_session_id(SESSION) and ContentFiles(VOICES, ".wav").path(AUDIO).parent == VOICES
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from gateway.content_files import ContentFiles
 from gateway.disk import Disk
 from gateway.errors import ApiError
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose
 from gateway.settings import GatewaySettings
-from gateway.voices.store import VoiceStore
 from tests.gateway.recordings import (
     RATE,
     failures,
@@ -163,4 +163,6 @@ def test_a_disk_without_free_files_is_full(tmp_path: Path, monkeypatch: pytest.M
 def test_a_folder_that_is_not_there_yet_is_on_the_disk_above_it(tmp_path: Path) -> None:
     free = Disk(tmp_path / "not" / "yet", 0).free_bytes
     assert free == pytest.approx(Disk(tmp_path, 0).free_bytes, rel=0.01)
-    VoiceStore(tmp_path / "voices", Disk(tmp_path / "voices", 1)).write(tmp_path / "voices" / "a", b"a")
+    ContentFiles(tmp_path / "voices", ".wav", Disk(tmp_path / "voices", 1)).write(
+        tmp_path / "voices" / "a", b"a"
+    )

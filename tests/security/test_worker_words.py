@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from gateway.content_files import ContentFiles
 from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.requests import TtsRequest
 from gateway.settings import load_settings
 from gateway.synthesis.synthesis import Synthesis
 from gateway.voices.latents import LatentCache
-from gateway.voices.store import VoiceStore
 from gateway.workers.client import WorkerUnreachable
 from gateway.workers.frame_stream import FrameStream
 from gateway.workers.metronome import Metronome
@@ -200,7 +200,7 @@ async def test_latents_that_the_model_could_not_have_made_are_not_kept(case: str
         async def encode(self, audio: bytes, role: str) -> EncodeResponse:
             return EncodeResponse(role=role, latents=latents, audio_seconds=1, model_revision="1")
 
-    store = VoiceStore(tmp_path)
+    store = ContentFiles(tmp_path, ".wav")
     await store.save(b"audio", "a" * 64)
     cache = LatentCache(store, tmp_path / "latents")
     with pytest.raises(WorkerUnreachable, match="cannot be used"):

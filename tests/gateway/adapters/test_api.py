@@ -24,11 +24,11 @@ from tests.gateway.adapters.uploads import (
     trained,
 )
 from tests.gateway.audio_files import speech, wav, wav_samples
+from tests.gateway.owners import API_KEYS, KEYS, client, owner
 from tests.gateway.processes import GatewayProcess, check_error, started_fleets
 from tests.worker.harness import wait_until
 from voxfleet.client import Client
 
-KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 LIMIT = 1 << 20
 
 
@@ -52,7 +52,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
     with started_fleets() as start:
         settings = {
-            "api_keys": json.dumps({name: {"key": key} for name, key in KEYS.items()}),
+            "api_keys": API_KEYS,
             "data_dir": data_dir,
             "anonymous": False,
             "max_adapters_per_owner": 2,
@@ -63,19 +63,10 @@ def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
         assert not [line for line in running.log if "Traceback" in line or "unhandled" in line]
 
 
-def client(gateway: GatewayProcess, key: str) -> httpx.Client:
-    headers = {"Authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=gateway.url, headers=headers, timeout=60, trust_env=False)
-
-
 @pytest.fixture
 def ann(gateway: GatewayProcess) -> Iterator[httpx.Client]:
-    """A client whose adapters are gone after the test."""
-    with client(gateway, KEYS["ann"]) as opened:
+    with owner(gateway, "ann", "adapters") as opened:
         yield opened
-        for adapter in opened.get("/api/adapters").json()["adapters"]:
-            if adapter["owner_is_me"]:
-                assert opened.delete(f"/api/adapters/{adapter['id']}").status_code == 200
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,10 +15,10 @@ import pytest
 from gateway.database import Voice
 from gateway.voices import consent
 from tests.gateway.audio_files import RATE, encoded, speech, wav
+from tests.gateway.owners import API_KEYS, KEYS, client, owner
 from tests.gateway.processes import GatewayProcess, check_error, started_fleets
 from tests.worker.harness import wait_until
 
-KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 ADMIN = "the token of the admin"
 AUDIO = encoded("webm", speech(6.0))
 CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}
@@ -34,7 +33,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
     with started_fleets() as start:
         settings = {
-            "api_keys": json.dumps({name: {"key": key} for name, key in KEYS.items()}),
+            "api_keys": API_KEYS,
             "admin_token": ADMIN,
             "data_dir": data_dir,
             "max_voices_per_owner": 5,
@@ -47,23 +46,14 @@ def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
 
 @pytest.fixture
 def ann(gateway: GatewayProcess) -> Iterator[httpx.Client]:
-    """A client whose voices are gone after the test."""
-    with client(gateway, KEYS["ann"]) as opened:
+    with owner(gateway, "ann", "voices") as opened:
         yield opened
-        for voice in opened.get("/api/voices").json()["voices"]:
-            if voice["owner_is_me"]:
-                assert opened.delete(f"/api/voices/{voice['id']}").status_code == 200
 
 
 @pytest.fixture
 def bob(gateway: GatewayProcess) -> Iterator[httpx.Client]:
     with client(gateway, KEYS["bob"]) as opened:
         yield opened
-
-
-def client(gateway: GatewayProcess, key: str) -> httpx.Client:
-    headers = {"Authorization": f"Bearer {key}"}
-    return httpx.Client(base_url=gateway.url, headers=headers, timeout=60, trust_env=False)
 
 
 def upload(http: httpx.Client, name: str = "Ann", audio: bytes = AUDIO, **fields: Any) -> httpx.Response:

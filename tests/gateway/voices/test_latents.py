@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gateway.content_files import ContentFiles
 from gateway.database import Voice
 from gateway.errors import ApiError
 from gateway.voices.latents import LatentCache
 from gateway.voices.resolution import CustomSpeaker
-from gateway.voices.store import VoiceStore
 from gateway.workers.client import WorkerUnreachable
 from tests.gateway.fleet import describe_model
 from worker.protocol import EncodeResponse, Latents
@@ -56,14 +56,14 @@ class HangingClient(CountingClient):
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> VoiceStore:
-    store = VoiceStore(tmp_path)
+async def store(tmp_path: Path) -> ContentFiles:
+    store = ContentFiles(tmp_path, ".wav")
     await store.save(AUDIO, SHA)
     return store
 
 
 @pytest.fixture
-def cache(store: VoiceStore, tmp_path: Path) -> LatentCache:
+def cache(store: ContentFiles, tmp_path: Path) -> LatentCache:
     return LatentCache(store, tmp_path / "latents")
 
 
@@ -102,7 +102,7 @@ async def test_who_leaves_while_it_is_encoded_takes_nothing_along(cache: LatentC
     assert (await staying).shape == (3, 4, 64)
 
 
-async def test_another_gateway_finds_them_on_disk(store: VoiceStore, tmp_path: Path) -> None:
+async def test_another_gateway_finds_them_on_disk(store: ContentFiles, tmp_path: Path) -> None:
     first, second, client = CountingClient(), CountingClient(), CountingClient("2")
     made = await LatentCache(store, tmp_path / "latents").get(SHA, "reference", MODEL, first)
     other = LatentCache(store, tmp_path / "latents")
@@ -120,7 +120,7 @@ async def test_a_worker_that_changed_its_model_is_not_believed(cache: LatentCach
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "bit", "other", "shape", "nan", "head", "pickle"])
-async def test_a_damaged_file_is_made_anew(damage: str, store: VoiceStore, tmp_path: Path) -> None:
+async def test_a_damaged_file_is_made_anew(damage: str, store: ContentFiles, tmp_path: Path) -> None:
     made = await LatentCache(store, tmp_path / "latents").get(SHA, "reference", MODEL, CountingClient())
     (path,) = files(tmp_path)
     raw, nan = path.read_bytes(), np.full((3, 4, 64), np.nan, "<f4").tobytes()
@@ -144,7 +144,9 @@ async def test_a_damaged_file_is_made_anew(damage: str, store: VoiceStore, tmp_p
     assert path.read_bytes() == raw
 
 
-async def test_memory_is_bounded_and_the_least_recently_used_goes(store: VoiceStore, tmp_path: Path) -> None:
+async def test_memory_is_bounded_and_the_least_recently_used_goes(
+    store: ContentFiles, tmp_path: Path
+) -> None:
     size = 3 * 4 * 64 * 4
     cache = LatentCache(store, tmp_path / "latents", max_bytes=2 * size)
     models = [describe_model(revision=str(number), features=("reference",)) for number in range(3)]
@@ -161,7 +163,7 @@ async def test_memory_is_bounded_and_the_least_recently_used_goes(store: VoiceSt
 
 
 async def test_nothing_is_left_of_a_voice_that_was_deleted(
-    cache: LatentCache, store: VoiceStore, tmp_path: Path
+    cache: LatentCache, store: ContentFiles, tmp_path: Path
 ) -> None:
     client = CountingClient()
     await cache.get(SHA, "reference", MODEL, client)
@@ -174,7 +176,7 @@ async def test_nothing_is_left_of_a_voice_that_was_deleted(
 
 
 @pytest.mark.parametrize("sha256", ["", "../../etc/passwd", "AB" * 32, "a" * 63, "a" * 64 + "\n"])
-def test_only_hashes_name_files(sha256: str, store: VoiceStore) -> None:
+def test_only_hashes_name_files(sha256: str, store: ContentFiles) -> None:
     with pytest.raises(ValueError, match="hash"):
         store.path(sha256)
 
@@ -218,7 +220,7 @@ async def test_a_transcript_makes_the_audio_a_prompt_where_the_model_takes_one(
 
 
 async def test_a_worker_that_hangs_holds_up_those_on_other_workers_for_a_moment_only(
-    store: VoiceStore, tmp_path: Path
+    store: ContentFiles, tmp_path: Path
 ) -> None:
     cache = LatentCache(store, tmp_path / "latents", patience_seconds=0.01)
     hanging, sound = HangingClient(), CountingClient()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ import httpx
 import pytest
 
 from tests.gateway.audio_files import encoded, speech
+from tests.gateway.owners import API_KEYS, KEYS
 from tests.gateway.processes import GatewayProcess, check_error, started_fleets
 
-KEYS = {"ann": "the key of ann, long", "bob": "the key of bob, long"}
 CONSENTS, VOICES = "/v1/audio/voice_consents", "/v1/audio/voices"
 SPOKEN, SAMPLE = encoded("webm", speech(4.0)), encoded("webm", speech(6.0))
 
@@ -26,8 +25,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def gateway(data_dir: Path) -> Iterator[GatewayProcess]:
     with started_fleets() as start:
-        keys = json.dumps({name: {"key": key} for name, key in KEYS.items()})
-        settings = {"api_keys": keys, "anonymous": "false", "data_dir": data_dir, "max_voices_per_owner": 2}
+        settings = {"api_keys": API_KEYS, "anonymous": "false", "data_dir": data_dir}
+        settings["max_voices_per_owner"] = 2
         running, _ = start(1, step_ms=1, gateway=settings)
         yield running
         assert "Traceback" not in "".join(running.log)

@@ -1,4 +1,4 @@
-"""Audio of voices, and adapters: one file per content, named by its hash, written whole or not at all."""
+"""Audio of voices, and adapters: a file per content, named by its hash, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = ".new-"
 
 
-class VoiceStore:
-    """Files `DIRECTORY/<sha256>.wav`. Methods other than `save` and `delete` block."""
+class ContentFiles:
+    """Files `DIRECTORY/<hash><suffix>`. Methods other than `save` and `delete` block."""
 
-    suffix = ".wav"
-
-    def __init__(self, directory: Path, disk: Disk | None = None) -> None:
+    def __init__(self, directory: Path, suffix: str, disk: Disk | None = None) -> None:
         """`disk`: has a floor of free space. None: there is none."""
-        self._directory = directory
+        self._directory, self._suffix = directory, suffix
         self._disk = disk
 
     @property
@@ -39,7 +37,7 @@ class VoiceStore:
         """Where the file with that content is, if there is one. Raises ValueError for what is no hash."""
         if not _SHA256.fullmatch(sha256):
             raise ValueError("not the hash of a file")
-        return self._directory / f"{sha256}{self.suffix}"
+        return self._directory / f"{sha256}{self._suffix}"
 
     def read(self, sha256: str) -> bytes | None:
         """The content; None when it was deleted."""
@@ -64,7 +62,7 @@ class VoiceStore:
         for path in old:
             if path.name.startswith(_UNFINISHED):
                 path.unlink(missing_ok=True)
-        return [path.stem for path in old if path.suffix == self.suffix and _SHA256.fullmatch(path.stem)]
+        return [path.stem for path in old if path.suffix == self._suffix and _SHA256.fullmatch(path.stem)]
 
     def _save(self, content: bytes, path: Path) -> None:
         if not path.exists():
