@@ -70,3 +70,9 @@ class WeightError(EngineError):
             if names:
                 parts.append(f"{label} ({len(names)}): {', '.join(names)}")
         super().__init__("; ".join(parts))
+
+
+def require(holds: bool, rule: str) -> None:
+    """Raises EngineError where a rule of the KV cache is broken."""
+    if not holds:
+        raise EngineError(f"KV cache invariant broken: {rule}")

@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.errors import require
 from engine.kv_cache.figures import CacheFigures
-from engine.kv_cache.invariants import require
 from engine.kv_cache.prefix import Prefix
 
 REUSED_SHARE = 0.8

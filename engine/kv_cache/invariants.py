@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from engine.errors import EngineError
+from engine.errors import require
 from engine.kv_cache.prefix import Prefix
 from engine.sequence import Sequence
 
@@ -68,9 +68,3 @@ def check_sequence(sequence: Sequence, blocks: list[Block], block_size: int) -> 
             tokens = sequence.token_ids[number * block_size : (number + 1) * block_size]
             prefix = Prefix.extend(prefix, tokens)
             require(held.same_as(prefix), f"{name}: block {number} is hashed as something else")
-
-
-def require(holds: bool, rule: str) -> None:
-    """Raises EngineError where a rule is broken."""
-    if not holds:
-        raise EngineError(f"KV cache invariant broken: {rule}")
