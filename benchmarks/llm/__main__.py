@@ -45,7 +45,7 @@ def seconds(system: System, streams: int, tokens: int, seed: int) -> float:
 def measure(name: str, directory: Path, args: argparse.Namespace) -> dict[str, Any]:
     """Of one system in this process."""
     began = time.perf_counter()
-    system = SYSTEMS[name](directory, args.device)
+    system = SYSTEMS[name](directory, args.device, args.tensor_parallel_size)
     seconds(system, 1, 2, seed=0)  # what happens at the first call alone
     found: dict[str, Any] = {"start to first tokens, s": round(time.perf_counter() - began, 1)}
     for streams in args.streams:
@@ -67,6 +67,7 @@ def measure(name: str, directory: Path, args: argparse.Namespace) -> dict[str, A
             system.generate(given, [1] * PREFILL_PROMPTS)
             took.append(time.perf_counter() - began)
         found["prefill, tokens a second"] = round(PREFILL_TOKENS * PREFILL_PROMPTS / min(took))
+    system.close()
     return found
 
 
@@ -88,6 +89,7 @@ def main() -> None:
     parser.add_argument("--peer", choices=[name for name in SYSTEMS if name != "ours"], action="append")
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--tokens", type=int, default=24)
+    parser.add_argument("--tensor-parallel-size", type=int, default=1, help="devices of each system")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--bench", action="store_true")
     parser.add_argument("--prefill", action="store_true")
@@ -109,7 +111,8 @@ def main() -> None:
             kept = results.setdefault(name, found)
             results[name] = {key: better(key, kept[key], value) for key, value in found.items()}
             print(name, found, file=sys.stderr, flush=True)
-    report = {"shape": args.shape, "device": args.device, "tokens": args.tokens, "systems": results}
+    report = {"shape": args.shape, "device": args.device, "tokens": args.tokens}
+    report |= {"tensor_parallel_size": args.tensor_parallel_size, "systems": results}
     for name in args.peer or []:
         for key, value in results["ours"].items():
             ratio = value / results[name][key]

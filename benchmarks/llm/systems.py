@@ -16,13 +16,19 @@ class System(Protocol):
     def generate(self, prompts: Prompts, counts: list[int]) -> None:
         """So many new tokens for each prompt, whatever they are."""
 
+    def close(self) -> None:
+        """Ends the processes of other ranks."""
+
 
 class Ours:
-    def __init__(self, directory: Path, device: str) -> None:
+    def __init__(self, directory: Path, device: str, ranks: int = 1) -> None:
         from models.llm import LLM, SamplingParams
 
         self._params = SamplingParams
-        self._llm = LLM(str(directory), device=device, max_model_len=4096, max_num_seqs=256)
+        self._llm = LLM(str(directory), ranks, device=device, max_model_len=4096, max_num_seqs=256)
+
+    def close(self) -> None:
+        self._llm.close()
 
     def generate(self, prompts: Prompts, counts: list[int]) -> None:
         params = [self._params(temperature=0.6, ignore_eos=True, max_tokens=n) for n in counts]
@@ -30,9 +36,11 @@ class Ours:
 
 
 class Transformers:
-    """One batch of prompts of one length; fp32 on a CPU as ours is."""
+    """One batch of prompts of one length; fp32 on a CPU as ours is. On one device."""
 
-    def __init__(self, directory: Path, device: str) -> None:
+    def __init__(self, directory: Path, device: str, ranks: int = 1) -> None:
+        if ranks > 1:
+            raise ValueError("transformers is compared on one device")
         from transformers import AutoModelForCausalLM
 
         dtype = torch.float32 if device == "cpu" else torch.bfloat16
@@ -52,6 +60,9 @@ class Transformers:
             pad_token_id=0,
         )
 
+    def close(self) -> None:
+        del self._model
+
 
 class _Ids:
     """In place of a tokenizer where prompts are token ids."""
@@ -67,7 +78,7 @@ class NanoVLLM:
 
     source: Path | None = None
 
-    def __init__(self, directory: Path, device: str) -> None:
+    def __init__(self, directory: Path, device: str, ranks: int = 1) -> None:
         from transformers import AutoTokenizer
 
         sys.path.insert(0, str(self.source))
@@ -75,14 +86,17 @@ class NanoVLLM:
         from nanovllm import LLM, SamplingParams
 
         self._params = SamplingParams
-        self._llm = LLM(str(directory), enforce_eager=False, max_model_len=4096)
+        self._llm = LLM(str(directory), enforce_eager=False, max_model_len=4096, tensor_parallel_size=ranks)
 
     def generate(self, prompts: Prompts, counts: list[int]) -> None:
         params = [self._params(temperature=0.6, ignore_eos=True, max_tokens=n) for n in counts]
         self._llm.generate(prompts, params, use_tqdm=False)
 
+    def close(self) -> None:
+        self._llm.exit()
 
-SYSTEMS: dict[str, Callable[[Path, str], System]] = {
+
+SYSTEMS: dict[str, Callable[[Path, str, int], System]] = {
     "ours": Ours,
     "transformers": Transformers,
     "nano-vllm": NanoVLLM,
