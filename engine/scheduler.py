@@ -4,7 +4,8 @@ One step of a busy engine, with `max_prefill_tokens=256`: five decoding sequence
 sixth computes the last 188 positions of its prompt and so yields a token, and a seventh leaves the queue and
 gets the 68 that are left. Nobody overtakes in the queue, and no decode waits for a prompt. Where all who
 decode are ahead of their listeners, a step takes more of the prompts, as long as it does not use up more than
-half of the shortest lead, nor a quarter of a second. A decode waits only where more of them run than a step
+half of the shortest lead, nor a quarter of a second; where all are read whole, as many as fit: the more run
+together, the fewer steps there are. A decode waits only where more of them run than a step
 may hold (`max_decodes`, `max_step_seconds`): then those whose listeners are about to run dry go first, see
 `engine.playback`.
 
@@ -208,8 +209,11 @@ class Scheduler:
         return self._schedule_prefills(budget, alone)
 
     def _affordable(self, decodes: int) -> int:
-        """Positions of prompts, beside so many decodes, that leave every listener half of its lead."""
+        """Positions of prompts, beside so many decodes, that leave every listener half of its lead; where
+        there are none, as many as a step may hold."""
         playing = [sequence for sequence in self._running.values() if sequence.num_uncomputed_tokens == 1]
+        if all(sequence.read_whole for sequence in playing):
+            return self.config.max_num_batched_tokens
         nothing_to_do = len(playing) == len(self._running) and not self._waiting
         if nothing_to_do or not all(sequence.token_seconds for sequence in playing):
             return 0

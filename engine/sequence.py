@@ -48,6 +48,8 @@ class Sequence:
             else runs or waits they are computed one by one, as they were then, for a continuation of the
             same bits: scalar quantisation makes an audible difference of a rounding error in the end.
         token_seconds: how long one generated token plays; 0 when nobody listens while it is made.
+        read_whole: nobody reads a token of it before all are there, so prompts of others may come before its
+            next one, however long they take.
         block_table: block numbers, position p lives in block `block_table[p // block_size]`. It grows
             in place; who gave its blocks up gets another list.
         num_prompt_tokens: length of the prompt, fixed at creation.
@@ -76,6 +78,7 @@ class Sequence:
     salt: bytes = b""
     num_resumed_tokens: int = 0
     token_seconds: float = 0.0
+    read_whole: bool = False
     block_table: list[int] = field(default_factory=list)
     num_prompt_tokens: int = field(init=False)
     num_computed_tokens: int = 0

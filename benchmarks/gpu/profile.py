@@ -47,11 +47,12 @@ def profiled_steps(ours: Ours, streams: int, steps: int, on_device: bool) -> str
         ours.engine.cancel(clip.name)
     while ours.busy():
         ours.step()
-    events = _events(recorder, DEVICE_CATEGORIES if on_device else ("cpu_op",))
+    events = recorded_events(recorder, DEVICE_CATEGORIES if on_device else ("cpu_op",))
     return table(events, steps, seconds, f"{streams} streams")
 
 
-def _events(recorder: profile, categories: Iterable[str]) -> list[Event]:
+def recorded_events(recorder: profile, categories: Iterable[str]) -> list[Event]:
+    """Of the trace of these categories, those that took time."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
         recorder.export_chrome_trace(str(file))

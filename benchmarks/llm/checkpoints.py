@@ -45,12 +45,12 @@ SHAPES: dict[str, dict] = {
 """Sizes as the released `config.json` files state them."""
 
 
-def write_checkpoint(directory: Path, shape: str) -> None:
-    """bf16, without a tokenizer; nothing where there is one already."""
+def write_checkpoint(directory: Path, shape: str | dict) -> None:
+    """bf16, without a tokenizer; nothing where there is one already. shape: a name, or all of the config."""
     if (directory / "config.json").is_file():
         return
     directory.mkdir(parents=True, exist_ok=True)
-    values = COMMON | SHAPES[shape]
+    values = COMMON | SHAPES[shape] if isinstance(shape, str) else shape
     torch.manual_seed(0)
     with torch.device("meta"):
         network = Qwen3(Qwen3Config.from_dict(values))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
+
+if TYPE_CHECKING:
+    from models.llm.engine import TextEngine
 
 Prompts = list[list[int]]
 
@@ -29,6 +32,10 @@ class Ours:
 
     def close(self) -> None:
         self._llm.close()
+
+    @property
+    def engine(self) -> TextEngine:
+        return self._llm._engine
 
     def generate(self, prompts: Prompts, counts: list[int]) -> None:
         params = [self._params(temperature=0.6, ignore_eos=True, max_tokens=n) for n in counts]

@@ -96,7 +96,9 @@ class LLM:
         engine = self._stepped_here()
         if engine.has_unfinished():
             raise EngineError(_UNFINISHED)
-        requests = [TextRequest(uuid.uuid4().hex, *pair) for pair in zip(prompts, each, strict=True)]
+        requests = [
+            TextRequest(uuid.uuid4().hex, *pair, read_whole=True) for pair in zip(prompts, each, strict=True)
+        ]
         outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
         for prepared in [engine.prepare(request) for request in requests]:
             engine.add(prepared)

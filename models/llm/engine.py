@@ -40,12 +40,14 @@ SEED_BITS = 63
 
 @dataclass
 class TextRequest:
-    """A prompt, as text or as token ids. resume_ids: tokens of the answer that were generated elsewhere."""
+    """A prompt, as text or as token ids. resume_ids: tokens of the answer that were generated elsewhere.
+    read_whole: nobody reads the answer before it is complete, see `engine.sequence.Sequence`."""
 
     request_id: str
     prompt: str | list[int]
     params: SamplingParams = field(default_factory=SamplingParams)
     resume_ids: list[int] = field(default_factory=list)
+    read_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -189,6 +191,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
             min(params.max_tokens - len(request.resume_ids), room),
             payload=state,
             num_resumed_tokens=len(request.resume_ids),
+            read_whole=request.read_whole,
         )
 
     def _token_ids(self, prompt: str | list[int]) -> list[int]:

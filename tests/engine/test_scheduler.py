@@ -50,6 +50,22 @@ def test_decodes_come_first_and_prompts_share_the_rest_of_the_budget() -> None:
     assert step(scheduler) == [("a", 5, 1), ("b", 7, 1), ("c", 7, 1), ("d", 5, 1)]
 
 
+def test_prompts_take_the_whole_step_beside_answers_that_are_read_whole() -> None:
+    scheduler = make(max_num_batched_tokens=64, max_prefill_tokens=8)
+    whole, read = seq("whole", 4), seq("read", 4)
+    whole.read_whole = True
+    scheduler.add(whole)
+    step(scheduler)
+    scheduler.add(seq("long", 100))
+    assert step(scheduler) == [("whole", 4, 1), ("long", 0, 63)]
+    assert step(scheduler) == [("whole", 5, 1), ("long", 63, 37)]
+    scheduler.remove(scheduler.get("long"))
+    scheduler.add(read)
+    step(scheduler)
+    scheduler.add(seq("next", 20))
+    assert step(scheduler) == [("whole", 7, 1), ("read", 4, 1), ("next", 0, 8)]
+
+
 def test_prefill_beside_decodes_is_bounded_and_alone_it_is_not() -> None:
     scheduler = make(max_num_batched_tokens=64, max_prefill_tokens=8)
     scheduler.add(seq("long", 100))

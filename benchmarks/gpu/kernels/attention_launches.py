@@ -1,6 +1,6 @@
 """Other ways to launch the Triton attention kernels than the built-in ones, measured on a GPU.
 
-    python3 -m benchmarks.gpu.kernels.attention_launches --json FILE [--block-size 16]
+    python3 -m benchmarks.gpu.kernels.attention_launches --json FILE [--block-size 16] [--heads 32 8 --text]
 
 For decodes, splits and tile are varied one after the other, keeping the best so far; for prefills, rows per
 tile, warps and loads in flight. Each line shows what the default takes, what the best found takes, and which
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,43 +37,66 @@ PREFILL_CHOICES = {
 }
 
 
-def seconds(launch: Launch, batch: AttentionBatch, block_size: int, device: torch.device) -> float:
+Heads = tuple[int, int]
+
+
+def seconds(
+    launch: Launch, batch: AttentionBatch, block_size: int, heads: Heads, device: torch.device
+) -> float:
     """Time of one layer; infinite where the launch does not fit the device."""
     backend = TritonBackend(device, torch.bfloat16, block_size, launch)
     try:
-        return seconds_per_layer(backend, batch, device, torch.bfloat16, HEAD_DIM, block_size, HEADS)
+        return seconds_per_layer(backend, batch, device, torch.bfloat16, HEAD_DIM, block_size, heads)
     except OutOfResources as error:
         print(f"  {launch}: {error}", flush=True)
         return float("inf")
 
 
-def best_launch(batch: AttentionBatch, block_size: int, device: torch.device) -> tuple[Launch, float, float]:
+def text_steps() -> Iterator[tuple[str, AttentionBatch]]:
+    """Decodes of answers of unequal length, as many as `benchmarks.llm` has at once."""
+    for rows in (8, 64, 128, 256):
+        starts = [200 + 1600 * row // rows for row in range(rows)]
+        yield f"decode {rows} x 200 to 1800", AttentionBatch(starts, [1] * rows, [[]] * rows)
+
+
+def best_launch(
+    batch: AttentionBatch, block_size: int, heads: Heads, device: torch.device
+) -> tuple[Launch, float, float]:
     """The best launch found, its time and that of the default."""
     choices = DECODE_CHOICES if batch.num_leading_decodes else PREFILL_CHOICES
     best = Launch()
-    default = shortest = seconds(best, batch, block_size, device)
+    default = shortest = seconds(best, batch, block_size, heads, device)
     for field, values in choices.items():
         for value in values:
             launch = dataclasses.replace(best, **{field: value})
-            if launch != best and (time := seconds(launch, batch, block_size, device)) < shortest:
+            if launch == best:
+                continue
+            time = seconds(launch, batch, block_size, heads, device)
+            print(f"  {name_of(launch)} {time * 1e6:.2f} us", flush=True)
+            if time < shortest:
                 best, shortest = launch, time
     return best, shortest, default
+
+
+def name_of(launch: Launch) -> dict[str, Any]:
+    """What of it is not the default."""
+    values = dataclasses.asdict(launch).items()
+    return {field: value for field, value in values if value != getattr(Launch(), field)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="where the results go")
     parser.add_argument("--block-size", type=int, default=16)
+    parser.add_argument("--heads", type=int, nargs=2, default=list(HEADS), help="of queries and of keys")
+    parser.add_argument("--text", action="store_true", help="decodes of text models")
     arguments = parser.parse_args()
     device = device_of()
     report: dict[str, Any] = {"machine": machine(device), "block_size": arguments.block_size, "steps": []}
-    for name, batch in steps():
-        launch, time, default = best_launch(batch, arguments.block_size, device)
-        changed = {
-            field: value
-            for field, value in dataclasses.asdict(launch).items()
-            if value != getattr(Launch(), field)
-        }
+    heads = (arguments.heads[0], arguments.heads[1])
+    for name, batch in text_steps() if arguments.text else steps():
+        launch, time, default = best_launch(batch, arguments.block_size, heads, device)
+        changed = name_of(launch)
         print(f"{name:24} default {default * 1e6:8.2f} us, best {time * 1e6:8.2f} us {changed}", flush=True)
         report["steps"].append(
             {
