@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +30,7 @@ def describe(pool: WorkerPool, row: Adapter, tenant: str | None) -> dict[str, An
         "layers": row.num_layers,
         "parameters": row.num_parameters,
         "owner_is_me": is_of(row, tenant),
-        "usable": consent.is_given(row) and _is_served(pool, row),
+        "usable": is_usable(pool, row),
     }
 
 
@@ -45,6 +46,22 @@ def describe_all(pool: WorkerPool, row: Adapter, tenant: str | None) -> dict[str
         "created_at": row.created_at.isoformat(),
         "updated_at": row.updated_at.isoformat(),
     }
+
+
+def spoken_names(pool: WorkerPool, rows: Iterable[Adapter]) -> list[str]:
+    """Of those that can be used now "model:adapter", which clients name as a model; by id where two of one
+    model have the name.
+    """
+    usable = [row for row in rows if is_usable(pool, row)]
+    count = Counter((row.model, row.name.casefold()) for row in usable)
+    return sorted(
+        f"{row.model}:{row.name if count[row.model, row.name.casefold()] == 1 else row.id}" for row in usable
+    )
+
+
+def is_usable(pool: WorkerPool, row: Adapter) -> bool:
+    """Whether somebody agreed to its use, and a worker is there that can speak with it."""
+    return consent.is_given(row) and _is_served(pool, row)
 
 
 def _is_served(pool: WorkerPool, row: Adapter) -> bool:

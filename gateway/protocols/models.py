@@ -18,4 +18,4 @@ async def models(request: Request, gateway: GatewayDep) -> Any:
     """The models that are served: ElevenLabs' list for clients that send its header, else OpenAI's."""
     if "xi-api-key" in request.headers:
         return elevenlabs.list_models(gateway)
-    return openai.list_models(gateway)
+    return await openai.list_models(request, gateway)

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
+from gateway.adapters.catalog import spoken_names
+from gateway.api.permissions import tenant_or_none
 from gateway.errors import ApiError
 from gateway.protocols.openai.request import OPENAI_MODELS
 from gateway.service import Gateway, GatewayDep
+from gateway.slots.requirement import Requirement
 from gateway.voices.catalog import served_models
 
 router = APIRouter()
 
 
-def list_models(gateway: Gateway) -> dict[str, Any]:
-    """Those that are served, of speech and of text."""
-    return {"object": "list", "data": [_describe(name) for name in sorted(_all_models(gateway))]}
+async def list_models(request: Request, gateway: Gateway) -> dict[str, Any]:
+    """Those that are served, of speech and of text, and "model:adapter" for what the caller may speak with.
+
+    Raises ApiError 503 when the database cannot be asked for adapters.
+    """
+    names = [*sorted(_all_models(gateway)), *await _adapted(request, gateway)]
+    return {"object": "list", "data": [_describe(name) for name in names]}
 
 
 @router.get("/v1/models/{id:path}")
-async def get_model(id: str, gateway: GatewayDep) -> dict[str, Any]:
+async def get_model(id: str, request: Request, gateway: GatewayDep) -> dict[str, Any]:
     """One of them, or a name of OpenAI's that requests may give instead."""
-    if id not in _all_models(gateway) | OPENAI_MODELS:
+    if id not in _all_models(gateway) | OPENAI_MODELS and id not in await _adapted(request, gateway):
         raise ApiError(404, "model_not_found", f"there is no model {id[:128]!r}", param="model")
     return _describe(id)
 
@@ -35,6 +42,15 @@ async def speech_models(gateway: GatewayDep) -> dict[str, Any]:
 
 def _all_models(gateway: Gateway) -> set[str]:
     return served_models(gateway.pool) | set(gateway.pool.models("text"))
+
+
+async def _adapted(request: Request, gateway: Gateway) -> list[str]:
+    """Nothing for whom nobody knows: names of voices are told to those who may use them."""
+    tenant = tenant_or_none(request, gateway)
+    needed = Requirement(None, adapters=True)
+    if tenant is None or not any(worker.offers(needed) for worker in gateway.pool.workers.values()):
+        return []
+    return spoken_names(gateway.pool, await gateway.adapters.visible_to(tenant))
 
 
 def _describe(name: str) -> dict[str, Any]:

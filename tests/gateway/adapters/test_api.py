@@ -118,6 +118,27 @@ def test_openai_clients_name_it_behind_the_model(
     assert (error["code"], error["param"]) == ("unknown_adapter", "adapter")
 
 
+def test_models_with_adapters_are_listed_for_whom_may_speak_with_them(
+    gateway: GatewayProcess, ann: httpx.Client, bob: httpx.Client, adapters: dict[str, Trained]
+) -> None:
+    made = adapters["anna"].create(ann, "anna")
+    adapters["ben"].create(ann, "ben", consent_by=None, consent_statement=None)
+    model = made["model"]
+
+    def listed(http: httpx.Client) -> list[str]:
+        return [entry["id"] for entry in http.get("/v1/models").json()["data"]]
+
+    assert listed(ann) == listed(bob) == [model, f"{model}:anna"]
+    assert bob.get(f"/v1/models/{model}:anna").json()["id"] == f"{model}:anna"
+    assert check_error(bob.get(f"/v1/models/{model}:ben"), 404)["code"] == "model_not_found"
+    with httpx.Client(base_url=gateway.url, trust_env=False) as nobody:
+        assert listed(nobody) == [model]
+        assert check_error(nobody.get(f"/v1/models/{model}:anna"), 404)["code"] == "model_not_found"
+    with owner(gateway, "bob", "adapters"):
+        another = adapters["ben"].create(bob, "Anna")
+        assert listed(ann) == [model, *sorted(f"{model}:{id}" for id in (made["id"], another["id"]))]
+
+
 def test_a_voice_may_name_one(ann: httpx.Client, adapters: dict[str, Trained]) -> None:
     anna = adapters["anna"].create(ann, "anna")
     form = {"name": "Anna's", "parameters": json.dumps({"adapter": anna["id"]}), **CONSENT}
