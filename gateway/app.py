@@ -28,10 +28,11 @@ from gateway.api import (
     session_files,
     sessions,
     stream,
+    trainings,
     voices,
 )
 from gateway.api.permissions import check_sender
-from gateway.api.upload import ADAPTER_PATH, AUDIO_PATHS, DOCUMENT_PATH, UPLOAD_SECONDS
+from gateway.api.upload import ADAPTER_PATH, AUDIO_PATHS, DOCUMENT_PATH, TRAINING_PATH, UPLOAD_SECONDS
 from gateway.books import Books
 from gateway.description import describe
 from gateway.description import route as description
@@ -46,6 +47,7 @@ from gateway.protocols.wyoming import server as wyoming
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
 from gateway.site import Site
+from gateway.training import Trainings
 from gateway.version import VERSION
 
 
@@ -53,12 +55,13 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     """The application for `settings`. Its `state.gateway` is the running gateway."""
     gateway = Gateway(settings)
 
-    app_jobs = Jobs(gateway)
+    app_jobs, app_trainings = Jobs(gateway), Trainings(gateway)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with gateway.running(), wyoming.listening(gateway), app_jobs.running():
-            yield
+            async with app_trainings.running():
+                yield
 
     app = FastAPI(
         title="VoxFleet",
@@ -69,7 +72,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         openapi_url=None,
     )
     app.state.gateway = gateway
-    app.state.jobs = app_jobs
+    app.state.jobs, app.state.trainings = app_jobs, app_trainings
     app.state.books = Books(gateway, app_jobs)
     app.state.documents = Documents(settings.max_job_characters)
     app.state.site = Site(settings.frontend_dir)
@@ -103,6 +106,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         jobs,
         books,
         documents,
+        trainings,
     )
     for room in (*public, admin, fleet, operations, events, registration, description):
         app.include_router(room.router)
@@ -119,7 +123,7 @@ def _body_limits(settings: GatewaySettings) -> dict[str, BodyLimit]:
     document_bytes = settings.max_document_bytes + settings.max_body_bytes
     adapter_bytes = settings.max_adapter_bytes + settings.max_body_bytes
     return {
-        **dict.fromkeys(AUDIO_PATHS, audio),
+        **dict.fromkeys((*AUDIO_PATHS, f"{TRAINING_PATH}/"), audio),
         **dict.fromkeys(answers.PATHS, BodyLimit(answers.most_bytes(settings), UPLOAD_SECONDS)),
         ADAPTER_PATH: BodyLimit(adapter_bytes, UPLOAD_SECONDS, in_memory=False),
         DOCUMENT_PATH: BodyLimit(document_bytes, UPLOAD_SECONDS, in_memory=False),

@@ -152,6 +152,13 @@ class Metrics:
         self.job_bytes = Gauge(
             "voxfleet_job_bytes", "Disk space of all jobs, once a minute.", registry=registry
         )
+        self.trainings = Counter(
+            "voxfleet_trainings_total", "Trainings that ended, by outcome: complete, failed or cancelled.",
+            ["outcome"], registry=registry,
+        )  # fmt: skip
+        self.trainings_running = Gauge(
+            "voxfleet_trainings_running", "Trainings that this gateway works on.", registry=registry
+        )
         kinds = ["objective", "model", "voice", "protocol", "tenant"]
         self.objective_events = Counter(
             "voxfleet_objective_events_total", "What counts for an objective; see docs/runbook.md.",

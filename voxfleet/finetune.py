@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from voxfleet.options import Device, fail
+
+LOWEST_PRIORITY = 19
 
 
 class Method(StrEnum):
@@ -43,6 +46,7 @@ def finetune(
     device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
     threads: Annotated[int | None, typer.Option(help="Of a CPU. \\[default: all]")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same recordings, same result.")] = 0,
+    background: Annotated[bool, typer.Option(help="Yield the CPUs to all other programs.")] = False,
 ) -> None:
     """Train a voice by recordings of it. Run it again to go on after it was stopped."""
     from engine.errors import EngineError
@@ -54,6 +58,8 @@ def finetune(
 
     if not name or Path(name).name != name:
         fail("--name is the name of a folder, without / in it", 2)
+    if background:
+        os.nice(LOWEST_PRIORITY)
     try:
         options = FinetuneOptions(
             base,

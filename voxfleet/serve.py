@@ -13,6 +13,7 @@ from voxfleet.settings import ServeSettings, check_children
 from voxfleet.supervisor import ServePlan, supervise
 from voxfleet.worker_service import LOOPBACK, WorkerPlan
 
+TRAINING_VARIABLE = "VOXFLEET_TRAINING_BASE"
 MEMORY_VARIABLE = "VOXFLEET_WORKER_GPU_MEMORY_UTILIZATION"
 
 
@@ -41,7 +42,13 @@ def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
         secure=gateway.tls_certificate is not None,
         data_dir=gateway.data_dir if gateway.admin_token is None else None,
         shutdown_seconds=settings.shutdown_seconds,
+        gateway_environment=training_environment(model, gateway.training_base),
     )
+
+
+def training_environment(model: str, named: str | None) -> dict[str, str]:
+    """What is trained beside this: what is served, unless the settings name it, or it is no model."""
+    return {} if named is not None or model == "synthetic" else {TRAINING_VARIABLE: model}
 
 
 def plan_workers(settings: ServeSettings, model: str, config: Path | None = None) -> tuple[WorkerPlan, ...]:

@@ -27,8 +27,9 @@ AUDIO_PATHS = (
     "/v1/audio/voice_consents",
 )
 ADAPTER_PATH = "/api/adapters"
-UPLOAD_PATHS = (*AUDIO_PATHS, ADAPTER_PATH, DOCUMENT_PATH)
-"""Where bodies may be larger and take longer."""
+TRAINING_PATH = "/api/trainings"
+UPLOAD_PATHS = (*AUDIO_PATHS, ADAPTER_PATH, DOCUMENT_PATH, f"{TRAINING_PATH}/")
+"""Where bodies may be larger and take longer; one that ends with a slash: everywhere below it."""
 UPLOAD_SECONDS = 120.0
 _MAX_FIELDS = 16
 _MAX_FIELD_BYTES = 1 << 16

@@ -1,4 +1,4 @@
-"""What outlives the process: voices, adapters, lexicons, the index of sessions, jobs, changed settings."""
+"""What outlives the process: voices, adapters, lexicons, sessions, jobs, trainings, changed settings."""
 
 from gateway.database.connection import Database, DatabaseError
 from gateway.database.tables import (
@@ -13,6 +13,8 @@ from gateway.database.tables import (
     OwnerLexicon,
     Session,
     Setting,
+    Training,
+    TrainingRecording,
     Voice,
     VoiceConsent,
 )
@@ -31,6 +33,8 @@ __all__ = [
     "OwnerLexicon",
     "Session",
     "Setting",
+    "Training",
+    "TrainingRecording",
     "Voice",
     "VoiceConsent",
 ]

@@ -229,6 +229,55 @@ class BookBlock(Base):
     """`said` at that time."""
 
 
+class Training(Base):
+    """A voice that is trained by recordings; its files are in a folder named by its id."""
+
+    __tablename__ = "trainings"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(160), index=True)
+    name: Mapped[str] = mapped_column(String(128))
+    """Of the voice to be."""
+    language: Mapped[str | None] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16), default="collecting", index=True)
+    """"collecting", "queued", "running", "complete", "failed" or "cancelled"."""
+    consent_by: Mapped[str] = mapped_column(String(160))
+    consent_statement: Mapped[str] = mapped_column(Text)
+    steps: Mapped[int]
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    used_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    """When it was last written; the least recently used goes first."""
+    recordings: Mapped[int] = mapped_column(default=0)
+    audio_seconds: Mapped[float] = mapped_column(default=0.0)
+    """Of all recordings."""
+    size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Of all its files."""
+    progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """What its process has told, as the API tells it."""
+    error_code: Mapped[str | None] = mapped_column(String(64))
+    error_message: Mapped[str | None] = mapped_column(Text)
+    adapter_id: Mapped[str | None] = mapped_column(String(32))
+    voice_id: Mapped[str | None] = mapped_column(String(32))
+    """What came of it."""
+
+
+class TrainingRecording(Base):
+    """One recording of a training; its audio is in the training's folder, named by its id."""
+
+    __tablename__ = "training_recordings"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    training_id: Mapped[str] = mapped_column(String(40), index=True)
+    name: Mapped[str] = mapped_column(String(128))
+    transcript: Mapped[str] = mapped_column(Text)
+    audio_seconds: Mapped[float]
+    checks: Mapped[list[Any]] = mapped_column(JSON, default=list)
+    """Remarks on it, as the API tells them."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class OwnerLexicon(Base):
     """How words are said for one owner."""
 

@@ -6,5 +6,6 @@ crowd.py        how many connections there are, and who is one too many
 hosts.py        which host names requests may be addressed to
 memory.py       what all clients together may have in memory of what they send
 middleware.py   ids, hosts, senders, security headers, bounded bodies, metrics of each HTTP request
+paths.py        what holds of a path, or of all below it
 outbox.py       messages on their way to one client
 """

@@ -30,6 +30,7 @@ from websockets.http11 import Request
 from gateway.edge.crowd import Crowd
 from gateway.edge.keepalive import notice_vanishing
 from gateway.edge.memory import LargeBytes
+from gateway.edge.paths import at_path
 from gateway.edge.pipelining import PipeliningProtocol
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
@@ -177,8 +178,8 @@ class BoundedHttpProtocol(PipeliningProtocol):
         super().on_headers_complete()
         if self._deaf:
             return
-        path = self.scope.get("path", "")
-        self._expect_body(self.body_seconds_at.get(path, self.body_seconds) + _LATE_BODY_SECONDS)
+        seconds = at_path(self.scope.get("path", ""), self.body_seconds_at, self.body_seconds)
+        self._expect_body(seconds + _LATE_BODY_SECONDS)
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0

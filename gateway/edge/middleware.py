@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.edge.hosts import AllowedHosts
 from gateway.edge.memory import LargeBytes
+from gateway.edge.paths import at_path
 from gateway.errors import ERROR_SHAPE, ApiError, ErrorShape, error_response, internal_error
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
@@ -139,8 +140,7 @@ class EdgeMiddleware:
             self._metrics.http_requests.labels(route, method, str(exchange.status or _NOBODY)).inc()
 
     def _limit_of(self, path: str) -> BodyLimit:
-        below = "/".join(path.split("/", 3)[:3]) + "/"
-        return self._body_limits.get(path) or self._body_limits.get(below, self._body_limit)
+        return at_path(path, self._body_limits, self._body_limit)
 
     def _check_head(self, scope: Scope, exchange: _Exchange) -> None:
         """Raises ApiError for what can be refused before any of the body is read."""

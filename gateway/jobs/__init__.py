@@ -8,7 +8,8 @@ chapters.py   where the chapters of a text begin
 files.py      its folder
 store.py      its row
 runner.py     one job, part by part
-service.py    `Jobs`: which are worked on
+service.py    `Jobs`: which there are
+tending.py    which are worked on, here or at another gateway
 sweep.py      what goes by itself
 shelf.py      what they need of books: a take of a block is a job
 result.py     the audio as a file with chapter marks

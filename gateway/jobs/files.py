@@ -14,7 +14,6 @@ Functions and methods block, and raise OSError.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.disk import Disk
+from gateway.folder_lock import FolderLock
 from gateway.jobs.chapters import Chapter, SpokenPart
 from gateway.sessions.files import folder_bytes, read_json, remove_folder, write_json
 
@@ -57,7 +57,7 @@ class JobFiles:
         self.audio = self.folder / _AUDIO
         self.words = self.folder / _WORDS
         self._parts = self.folder / _PARTS
-        self._lock: int | None = None
+        self._lock = FolderLock(self.folder / _LOCK)
 
     def create(self, request: dict[str, Any], chapters: Sequence[Chapter], disk: Disk) -> None:
         """A new folder. Raises FileExistsError, and OSError ENOSPC when too little is free."""
@@ -76,23 +76,11 @@ class JobFiles:
 
     def lock(self) -> bool:
         """Become the one process that works on the job. False when another is, or there is no folder."""
-        try:
-            descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._lock = descriptor
-        return True
+        return self._lock.acquire()
 
     def unlock(self) -> None:
         """Let others have it."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     @property
     def request(self) -> dict[str, Any] | None:

@@ -1,7 +1,6 @@
 """The jobs of one gateway: which it works on, who may have how many, and when they go.
 
-Gateways that share a database and `data_dir` share their jobs. A job is worked on by the process that holds
-the lock of its folder, which the kernel takes back when the process dies.
+`tending.py` says which gateway works on which.
 """
 
 from __future__ import annotations
@@ -9,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,16 +26,13 @@ from gateway.jobs.runner import JobGone, JobRunner
 from gateway.jobs.shelf import Shelf
 from gateway.jobs.store import OPEN, JobStore
 from gateway.jobs.sweep import sweep
+from gateway.jobs.tending import Tending
 from gateway.service import Gateway
 from gateway.sessions.recording import title_of
 
 logger = structlog.get_logger(__name__)
 
-_LOOK_SECONDS = 2.0
-_SWEEP_SECONDS = 60.0
-_RETRY_SECONDS = 5.0
 _ENCODERS = 2
-_PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
 
 
 class Jobs:
@@ -54,11 +48,9 @@ class Jobs:
         self.shelf: Shelf | None = None
         """Of the books whose takes are jobs."""
         self._gateway = gateway
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._owners: Counter[str] = Counter()
-        """Of the jobs that are worked on here."""
-        self._wake = asyncio.Event()
-        self._swept_at = 0.0
+        self.tending = Tending[Job, JobFiles](
+            self, settings.jobs_at_once, lambda: gateway.closing, gateway.metrics.jobs_running
+        )
 
     # --------------------------------------------------------------------------------------- for their owners
 
@@ -74,17 +66,9 @@ class Jobs:
             characters=len(order.text),
         )
         files = self.files(job.id)
-        try:
+        async with undone_at_failure(files.remove):
             await asyncio.to_thread(self._create_files, files, order)
             await self.store.add(job)
-        except OSError as error:
-            await asyncio.to_thread(files.remove)
-            if error.errno != errno.ENOSPC:
-                raise
-            raise disk_full() from error
-        except BaseException:
-            await asyncio.to_thread(files.remove)
-            raise
         self.wake()
         return await self.store.get(job.id) or job
 
@@ -117,7 +101,7 @@ class Jobs:
 
     def wake(self) -> None:
         """There is something new to be worked on."""
-        self._wake.set()
+        self.tending.wake()
 
     async def audiobook(self, job: Job, wanted: ResultFormat) -> Path:
         """One that is complete as m4b. Raises OSError: FileNotFoundError where the job goes meanwhile."""
@@ -140,9 +124,7 @@ class Jobs:
         return JobFiles(self.folder, job_id)
 
     async def _stop(self, job_id: str) -> None:
-        if (task := self._tasks.get(job_id)) is not None:
-            task.cancel()
-            await asyncio.wait({task})
+        await self.tending.stop(job_id)
         await self.audiobooks.drop(self.files(job_id).folder)
 
     # -------------------------------------------------------------------------------------------- the tasks
@@ -150,78 +132,38 @@ class Jobs:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work on jobs for as long as the block lasts; those that are not complete then go on later."""
-        tending = asyncio.create_task(self._tend())
         try:
-            yield
+            async with self.tending.running():
+                yield
         finally:
-            tending.cancel()
-            await asyncio.wait({tending})
             await self.audiobooks.drop()
-            tasks = set(self._tasks.values())
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks)
 
-    async def _tend(self) -> None:
-        while True:
-            with _problems_logged():
-                await self._start_more()
-            if time.monotonic() - self._swept_at > _SWEEP_SECONDS or not self._swept_at:
-                self._swept_at = time.monotonic()
-                with _problems_logged():
-                    await sweep(self, self._gateway)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await self._wake.wait()
-            self._wake.clear()
+    async def waiting(self) -> Sequence[Job]:
+        """See `Work`."""
+        return await self.store.open_jobs()
 
-    async def _start_more(self) -> None:
-        """Take what waits, in turns between owners, as long as there is room."""
-        at_once = self._gateway.settings.jobs_at_once
-        if len(self._tasks) >= at_once or self._gateway.closing:
-            return
-        waiting = [job for job in await self.store.open_jobs() if job.id not in self._tasks]
-        while waiting and len(self._tasks) < at_once:
-            job = min(waiting, key=lambda job: self._owners[job.owner])  # the first of the least
-            waiting.remove(job)
-            files = self.files(job.id)
-            if job.book_id is not None:
-                await asyncio.to_thread(files.make_folder)
-            if await asyncio.to_thread(files.lock):
-                await self._start(job, files)
+    async def to_lock(self, job: Job) -> JobFiles:
+        """See `Work`: a take of a book has no folder before."""
+        files = self.files(job.id)
+        if job.book_id is not None:
+            await asyncio.to_thread(files.make_folder)
+        return files
 
-    async def _start(self, job: Job, files: JobFiles) -> None:
-        """`job` as it was before the lock: what another gateway did meanwhile is read again."""
-        try:
-            fresh = await self.store.get(job.id)
-            if fresh is None or not await self.store.change(job.id, OPEN, state="running"):
-                files.unlock()
-                if fresh is None:
-                    await asyncio.to_thread(files.remove)
-                return
-        except BaseException:
-            files.unlock()
-            raise
-        self._owners[fresh.owner] += 1
-        self._tasks[fresh.id] = asyncio.create_task(self._work(fresh, files))
-        self._gateway.metrics.jobs_running.set(len(self._tasks))
+    async def begin(self, job: Job, files: JobFiles) -> Job | None:
+        """See `Work`."""
+        fresh = await self.store.get(job.id)
+        if fresh is None:
+            await asyncio.to_thread(files.remove)
+        elif await self.store.change(job.id, OPEN, state="running"):
+            return fresh
+        return None
 
-    async def _work(self, job: Job, files: JobFiles) -> None:
-        try:
-            await self._run(job, files)
-        except _PROBLEMS as error:
-            logger.warning("a job cannot be kept up", job_id=job.id, reason=type(error).__name__)
-            await asyncio.sleep(_RETRY_SECONDS)
-        finally:
-            files.unlock()
-            del self._tasks[job.id]
-            self._owners[job.owner] -= 1
-            self._gateway.metrics.jobs_running.set(len(self._tasks))
-            self._wake.set()
+    async def sweep(self) -> None:
+        """See `Work`."""
+        await sweep(self, self._gateway)
 
-    async def _run(self, job: Job, files: JobFiles) -> None:
-        """Raises what may be over soon: DatabaseError, SQLAlchemyError, OSError."""
+    async def work(self, job: Job, files: JobFiles) -> None:
+        """See `Work`."""
         try:
             if job.book_id is not None and not job.parts:
                 await self._ask_for(job, files)
@@ -277,15 +219,19 @@ class Jobs:
             logger.warning("a job failed", job_id=job.id, code=error.code)
 
 
-@contextlib.contextmanager
-def _problems_logged() -> Iterator[None]:
-    """The database or the disk may be away for a while; the gateway goes on."""
+@asynccontextmanager
+async def undone_at_failure(undo: Callable[[], None]) -> AsyncIterator[None]:
+    """A block that writes; `undo` may block. Raises ApiError 507 where the disk is full."""
     try:
         yield
-    except (*_PROBLEMS, ApiError) as error:
-        logger.warning("jobs cannot be kept up", reason=type(error).__name__)
-    except Exception:
-        logger.exception("the upkeep of jobs failed")
+    except OSError as error:
+        await asyncio.to_thread(undo)
+        if error.errno != errno.ENOSPC:
+            raise
+        raise disk_full() from error
+    except BaseException:
+        await asyncio.to_thread(undo)
+        raise
 
 
 def disk_full() -> ApiError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -44,12 +44,17 @@ async def sweep(jobs: Swept, gateway: Gateway) -> None:
         gateway.operations.log.say(kind, item.session_id, "job_removed", reason=item.reason)
     kept = await jobs.store.kept()
     gateway.metrics.job_bytes.set(sum(kept.values()))
-    await asyncio.to_thread(_remove_orphans, jobs, kept.keys())
+    await asyncio.to_thread(
+        remove_orphans, jobs.folder, kept.keys(), is_job_id, lambda job_id: jobs.files(job_id).remove()
+    )
 
 
-def _remove_orphans(jobs: Swept, known: Collection[str]) -> None:
-    for path in jobs.folder.iterdir() if jobs.folder.is_dir() else ():
-        if path.name in known or not is_job_id(path.name):
+def remove_orphans(
+    folder: Path, known: Collection[str], is_id: Callable[[str], bool], remove: Callable[[str], None]
+) -> None:
+    """What a crash left in `folder` without a row. Blocks. Raises OSError."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name in known or not is_id(path.name):
             continue
         if time.time() - path.stat().st_mtime > ORPHAN_SECONDS:
-            jobs.files(path.name).remove()
+            remove(path.name)

@@ -6,7 +6,7 @@
 | live     | `/live`: 302 to /      | `/ws/live`: 1008 |                                              |
 | books    | `/book`: 302           |                 | `/api/books`, `/api/documents`: 403           |
 | sessions | `/sessions`: 302       |                 | `/api/sessions`: 403, but not `.../storage`   |
-| voices   |                        |                 | `/api/voices`: 403 for new ones and changes   |
+| voices   |                        |                 | `/api/voices`, `/api/trainings`: 403 for changes |
 
 A reader at `/` is led to the first other page that is on, or told that there is none; programs get a 404.
 Voices can still be used, listed and deleted: somebody may have switched them off to tidy up. Speech itself
@@ -85,7 +85,7 @@ def api_of(method: str, path: str) -> PageId | None:
         return None if path == "/api/sessions/storage" else "sessions"
     if _is_below(path, "/api/books") or path == "/api/documents":
         return "books"
-    if _is_below(path, "/api/voices"):
+    if _is_below(path, "/api/voices") or _is_below(path, "/api/trainings"):
         return "voices" if method in _MAKING else None
     return None
 

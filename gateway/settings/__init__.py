@@ -7,6 +7,7 @@ storage.py    What is kept, where, how much of it and for how long.
 speech.py     What may be asked for, and how it is spoken.
 answers.py    What may be asked of text models.
 live.py       Live sessions.
+training.py   Voices that are trained by recordings.
 streams.py    How long requests wait and last, and what follows a fault.
 objectives.py What listeners are promised, and how often that may be missed.
 `telemetry/settings.py` has those of OpenTelemetry, which workers have too.
@@ -37,6 +38,7 @@ from gateway.settings.objectives import ObjectiveSettings
 from gateway.settings.speech import SpeechSettings
 from gateway.settings.storage import StorageSettings
 from gateway.settings.streams import StreamSettings
+from gateway.settings.training import TrainingSettings
 from gateway.settings.workers import FleetSettings
 from sockets.secret_files import secret_files
 from telemetry.settings import TelemetrySettings
@@ -49,6 +51,7 @@ class GatewaySettings(
     CallerSettings,
     FleetSettings,
     StorageSettings,
+    TrainingSettings,
     SpeechSettings,
     AnswerSettings,
     LiveSettings,

@@ -5,7 +5,9 @@ What the child says is a code out of a table and numbers that are checked.
 
 from __future__ import annotations
 
+import io
 import json
+import wave
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,16 @@ class Recording:
     def seconds(self) -> float:
         """Its length."""
         return len(self.samples) / self.sample_rate
+
+    def wav(self) -> bytes:
+        """As a file."""
+        file = io.BytesIO()
+        with wave.open(file, "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(self.sample_rate)
+            out.writeframes(self.samples.astype("<i2").tobytes())
+        return file.getvalue()
 
 
 class Decoder:

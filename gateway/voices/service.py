@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
-import wave
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
@@ -275,11 +273,5 @@ def _consent_columns(said: VoiceChange, audio_sha256: str) -> dict[str, Any]:
 def _examine(recording: Recording) -> tuple[Checked, bytes, str]:
     """The audio as it is kept, as a wav file, and the hash of that. Raises ApiError 422."""
     checked = check(recording)
-    file = io.BytesIO()
-    with wave.open(file, "wb") as out:
-        out.setnchannels(1)
-        out.setsampwidth(2)
-        out.setframerate(checked.recording.sample_rate)
-        out.writeframes(checked.recording.samples.astype("<i2").tobytes())
-    audio = file.getvalue()
+    audio = checked.recording.wav()
     return checked, audio, hashlib.sha256(audio).hexdigest()

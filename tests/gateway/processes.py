@@ -36,7 +36,7 @@ class GatewayProcess:
         if max_queue is not None:
             arguments += ["--max-queue", str(max_queue)]
         variables = {key: value for key, value in os.environ.items() if not key.startswith("VOXFLEET_")}
-        settings = {"admin_token": ADMIN_TOKEN, "expose_metrics": True, **settings}
+        self.settings = settings = {"admin_token": ADMIN_TOKEN, "expose_metrics": True, **settings}
         variables |= {f"VOXFLEET_{key.upper()}": str(value) for key, value in settings.items()}
         variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": search_path()}
         variables.setdefault("VOXFLEET_DATA_DIR", os.environ["VOXFLEET_DATA_DIR"])

@@ -122,6 +122,15 @@ OWNED = {
     ("POST", "/api/jobs"),
     ("POST", "/api/jobs/{id}/cancel"),
     ("POST", "/api/jobs/{id}/resume"),
+    ("DELETE", "/api/trainings/{id}"),
+    ("DELETE", "/api/trainings/{id}/recordings/{recording}"),
+    ("GET", "/api/trainings"),
+    ("GET", "/api/trainings/{id}"),
+    ("GET", "/api/trainings/{id}/samples/{sample}"),
+    ("POST", "/api/trainings"),
+    ("POST", "/api/trainings/{id}/cancel"),
+    ("POST", "/api/trainings/{id}/recordings"),
+    ("POST", "/api/trainings/{id}/start"),
     ("DELETE", "/api/lexicon"),
     ("DELETE", "/api/lexicon/words/{word:path}"),
     ("DELETE", "/api/sessions/{id}"),
@@ -151,7 +160,7 @@ OWNED = {
     ("POST", "/v1/audio/voice_consents/{id}"),
     ("POST", "/v1/audio/voices"),
 }
-"""Of what has an owner: tests of sessions, jobs, books, voices, adapters, lexicons tell owners apart."""
+"""Of what has an owner: its own tests tell owners apart."""
 
 WORKERS = {("POST", "/api/registrations")}
 METRICS = {("GET", "/metrics")}

@@ -14,6 +14,7 @@ from gateway.description.operations import (
     services,
     sessions,
     status,
+    trainings,
     voices,
 )
 
@@ -21,6 +22,7 @@ TAGS: tuple[Tag, ...] = (
     clips.TAG,
     voices.TAG,
     adapters.TAG,
+    trainings.TAG,
     lexicon.TAG,
     sessions.TAG,
     jobs.TAG,

@@ -112,19 +112,30 @@ def of_all(speeches: Sequence[Speech], speakers: int) -> list[Finding]:
     return [Finding("speakers", "", f"from {low:.0f} to {high:.0f} Hz")]
 
 
-def summary(findings: Iterable[Finding]) -> list[str]:
-    """A line per kind, what leaves recordings out first."""
+@dataclass(frozen=True)
+class Summary:
+    """All findings of one kind. files: the recordings; none where it is all of them."""
+
+    kind: Kind
+    files: tuple[str, ...]
+    message: str
+
+
+def summary(findings: Iterable[Finding]) -> list[Summary]:
+    """One per kind, what leaves recordings out first."""
     by_kind: dict[Kind, list[Finding]] = {}
     for finding in findings:
         by_kind.setdefault(finding.kind, []).append(finding)
     order = sorted(by_kind, key=lambda kind: (kind not in LEFT_OUT, list(ADVICE).index(kind)))
-    lines = []
-    for kind in order:
-        first, count = by_kind[kind][0], len(by_kind[kind])
-        subject = f"{count} recording{'s' if count > 1 else ''}" if first.file else "the recordings"
-        example = f"{first.file}: {first.detail}" if first.file else first.detail
-        lines.append(f"{subject} {ADVICE[kind]} ({example})")
-    return lines
+    return [_summary(kind, by_kind[kind]) for kind in order]
+
+
+def _summary(kind: Kind, findings: Sequence[Finding]) -> Summary:
+    first, count = findings[0], len(findings)
+    subject = f"{count} recording{'s' if count > 1 else ''}" if first.file else "the recordings"
+    example = f"{first.file}: {first.detail}" if first.file else first.detail
+    files = tuple(finding.file for finding in findings if finding.file)
+    return Summary(kind, files, f"{subject} {ADVICE[kind]} ({example})")
 
 
 def units(text: str) -> float:

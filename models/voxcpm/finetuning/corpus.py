@@ -57,7 +57,7 @@ def examine(
     normalise: Callable[[str], str],
     report: Report,
 ) -> tuple[list[Spoken], list[Finding]]:
-    """What can be used, and everything that was found. Raises DatasetError where too little is left.
+    """What can be used, and what was found about each.
 
     normalise: puts figures of a transcript into words, where the model wants that.
     """
@@ -80,9 +80,12 @@ def examine(
         findings += found
         if not any(finding.leaves_out for finding in found):
             spoken.append(Spoken(recording, text, speech))
-    speakers = {item.recording.speaker for item in spoken}
-    findings += of_all([item.speech for item in spoken], len(speakers))
     return spoken, findings
+
+
+def examine_together(spoken: Sequence[Spoken]) -> list[Finding]:
+    """What all that can be used tells. Raises DatasetError where that is too little."""
+    return of_all([item.speech for item in spoken], len({item.recording.speaker for item in spoken}))
 
 
 def encode(spoken: Sequence[Spoken], checkpoint: Checkpoint, cache: Path, report: Report) -> Material:

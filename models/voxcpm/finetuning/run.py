@@ -23,8 +23,8 @@ import torch
 from engine.cpus import available_cpus
 from engine.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
-from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, summary
-from models.voxcpm.finetuning.corpus import encode, examine
+from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
+from models.voxcpm.finetuning.corpus import encode, examine, examine_together
 from models.voxcpm.finetuning.dataset import DatasetError, Recording, read_dataset
 from models.voxcpm.finetuning.options import FinetuneOptions
 from models.voxcpm.finetuning.samples import Samples
@@ -33,6 +33,7 @@ from models.voxcpm.finetuning.trainer import Schedule, Standing, Trainer
 from models.voxcpm.training.recipe import LMRecipe
 
 LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
+MOST_FILES_TOLD = 50
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -65,7 +66,7 @@ def finetune(
     work = out / "work"
     _claim(work, recordings, options)
     note = _Journal(work / "progress.jsonl", report)
-    with _threads(options.threads or available_cpus()):
+    with _threads(options.threads or available_cpus()), _refusal_noted(note):
         return _train(recordings, out, options, note, normalise, stopping)
 
 
@@ -83,12 +84,13 @@ def _train(
     recipe = batches_of(checkpoint, options.batch_positions)
     longest = recipe.longest_document * checkpoint.config.patch_seconds / 2
     spoken, findings = examine(recordings, checkpoint, min(longest, LONGEST_SECONDS), normalise, note.share)
-    for line in summary(findings):
-        note("found", message=line)
+    _tell(findings, note)
+    _tell(examine_together(spoken), note)
     material = encode(spoken, checkpoint, work / "latents", note.share)
     note("encoded", recordings=len(spoken), seconds_of_speech=material.seconds)
     if material.seconds < ADVISED_TOTAL_SECONDS:
-        note("found", message=f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better")
+        message = f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better"
+        note("found", kind="little", files=[], message=message)
     trainee = _trainee(checkpoint, options)
     schedule = Schedule(options.steps, options.rate, recipe, seed=options.seed)
     with closing(Samples(options, material.held_out_texts)) as samples:
@@ -103,10 +105,16 @@ def _train(
         trainer = Trainer(checkpoint, trainee, material, schedule, state, note, keep, stopping, threads)
         standing = trainer.run()
         trainee.write(out)
-        clips = samples.speak(out, out / "samples")
-    before = standing.first_loss
-    note("written", step=standing.best_step, loss=standing.best_loss, before=before, clips=clips)
+        clips = samples.speak(out, out / "samples") if trainer.is_over else 0
+    before, best = standing.first_loss, standing.best_loss
+    over = trainer.is_over
+    note("written", step=standing.best_step, loss=best, before=before, clips=clips, over=over)
     return Finetuned(out, standing, material.seconds)
+
+
+def _tell(findings: list[Finding], note: _Journal) -> None:
+    for told in summary(findings):
+        note("found", kind=told.kind, files=list(told.files[:MOST_FILES_TOLD]), message=told.message)
 
 
 def batches_of(checkpoint: Checkpoint, tokens: int) -> LMRecipe:
@@ -154,6 +162,16 @@ def _claim(work: Path, recordings: list[Recording], options: FinetuneOptions) ->
             f"{work.parent} holds a run with other recordings or options; choose another name, or remove it"
         )
     file.write_text(json.dumps({"digest": digest, "options": asdict(options)}, indent=2) + "\n")
+
+
+@contextmanager
+def _refusal_noted(note: _Journal) -> Iterator[None]:
+    """Recordings that cannot be trained on are told to who reads the journal, too."""
+    try:
+        yield
+    except DatasetError as error:
+        note("refused", message=str(error))
+        raise
 
 
 @contextmanager

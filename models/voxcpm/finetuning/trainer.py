@@ -127,7 +127,7 @@ class Trainer:
         spent_before = standing.spent_seconds
         if standing.step == 0:
             self._validate()
-        while standing.step < schedule.steps and standing.since_best < schedule.patience:
+        while not self.is_over:
             with self._chosen_threads():
                 losses = self._step()
             standing.spent_seconds = spent_before + time.monotonic() - began
@@ -151,6 +151,12 @@ class Trainer:
             self._validate()
         self._restore_best()
         return standing
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all steps are made, or nothing gets better: a run that somebody stopped may go on."""
+        standing, schedule = self.standing, self._schedule
+        return standing.step >= schedule.steps or standing.since_best >= schedule.patience
 
     def _step(self) -> Losses:
         schedule, standing = self._schedule, self.standing

@@ -22,6 +22,7 @@ from websockets.exceptions import ConnectionClosed
 from gateway.description.document import SOCKET, recorded
 from gateway.description.operation import Operation
 from gateway.description.operations import TAGS
+from gateway.training.files import TrainingFiles
 from tests.forks import PATIENCE_SECONDS
 from tests.gateway.adapters.uploads import WORKER, weights
 from tests.gateway.audio_files import speech, wav
@@ -66,6 +67,8 @@ class Runner:
                 return await self._run(operation)
         if operation.name == "POST /api/jobs/{id}/cancel":
             self.known["long_job"] = await start_long_job(self.http)
+        if operation.path == "/api/trainings/{id}/samples/{sample}":
+            speak_a_sample(self.gateway, self.known["training"])
         if operation.name == "POST /api/adapters":
             async with an_adapting_worker(self.http):
                 return await self._run(operation)
@@ -253,6 +256,7 @@ async def running(data_dir: Any) -> AsyncIterator[GatewayProcess]:
         writer = start.worker(model=str(model), device="cpu")
         adapting = start.worker(**WORKER)
         settings = {"data_dir": data_dir, "expose_openapi": True, "record_sessions": "ask"}
+        settings["training_base"] = WORKER["model"]
         gateway = start.gateway([worker, writer, adapting], **settings).wait_until_serving(3)
         async with gateway.http() as http:
             await http.post(f"/api/workers/{ADAPTING}/drain")
@@ -279,6 +283,13 @@ async def spoken_at_length(gateway: GatewayProcess, http: httpx.AsyncClient) -> 
             yield next(one["ticket_id"] for one in running if one["priority"] != "bulk")
         finally:
             reading.cancel()
+
+
+def speak_a_sample(gateway: GatewayProcess, training_id: str) -> None:
+    """As a training's process does after a while."""
+    files = TrainingFiles(Path(gateway.settings["data_dir"]) / "trainings", training_id)
+    (files.learnt / "samples").mkdir(parents=True, exist_ok=True)
+    (files.learnt / "samples" / "1.wav").write_bytes(wav(speech(1.0)))
 
 
 async def start_long_job(http: httpx.AsyncClient) -> str:

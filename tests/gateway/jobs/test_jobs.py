@@ -395,10 +395,10 @@ async def test_owners_take_turns_and_a_gateway_works_on_so_many_at_once(tmp_path
         async with service.jobs.running():
 
             async def poll() -> set[str] | None:
-                return set(service.jobs._tasks) if len(service.jobs._tasks) == 2 else None
+                return set(service.jobs.tending.tasks) if len(service.jobs.tending.tasks) == 2 else None
 
             assert other in await eventually(poll, "two jobs are not worked on")
-        assert not service.jobs._tasks
+        assert not service.jobs.tending.tasks
 
 
 async def test_a_job_that_another_process_works_on_is_left_to_it(tmp_path: Path) -> None:
@@ -434,5 +434,5 @@ async def test_tasks_end_with_the_gateway(tmp_path: Path) -> None:
     async with running(tmp_path, worker, frame_timeout_seconds=30, stall_timeout_seconds=30) as service:
         job_id = await service.post()
         await service.until(job_id, "running")
-        assert service.jobs._tasks
-    assert not service.jobs._tasks
+        assert service.jobs.tending.tasks
+    assert not service.jobs.tending.tasks

@@ -70,7 +70,7 @@ def test_pitch_is_heard_and_two_people_are_told_apart() -> None:
     one = [prepare(voiced(4, 110 + i), RATE, RATE) for i in range(10)]
     two = [prepare(voiced(4, 210 if i % 2 else 100), RATE, RATE) for i in range(10)]
     assert of_all(one, 1) == [] and of_all(two, 2) == []
-    assert "several people" in summary(of_all(two, 1))[0]
+    assert "several people" in summary(of_all(two, 1))[0].message
     with pytest.raises(DatasetError, match="13 s of speech can be used"):
         of_all(one[:3], 1)
 
@@ -82,6 +82,8 @@ def test_what_is_left_out_is_told_first_and_the_rest_is_used(checkpoint: Checkpo
     recordings = [Recording(file, TEXT * 2) for file in [*files, tmp_path / "broken.wav"]]
     spoken, findings = examine(recordings, checkpoint, 8, str, lambda state, share: None)
     assert [item.recording.audio.name for item in spoken] == [f"good{i}.wav" for i in range(8)]
-    lines = summary(findings)
+    told = summary(findings)
+    assert [len(each.files) for each in told] == [1, 1, 1, 8] and told[2].files == ("short.wav",)
+    lines = [each.message for each in told]
     assert ["broken" in lines[0], "still" in lines[1], "short" in lines[2]] == [True] * 3
     assert lines[3].startswith("8 recordings with long silence")

@@ -22,6 +22,7 @@ import { ChatStream, wholeChat } from "./chat-stream.js";
 import { ApiError, request } from "./http.js";
 import { LiveSession } from "./live-session.js";
 import { SpeechStream } from "./speech-stream.js";
+import { Trainings } from "./trainings.js";
 
 export { ApiError, ChatStream, LiveSession, SpeechStream };
 
@@ -32,6 +33,7 @@ const VOICE_FIELDS = ["name", "language", "description", "transcript", "consent_
 export class VoxFleet {
   /** Texts in blocks, with takes of each. */
   books = new Books((path, options) => this.request(path, options));
+  trainings = new Trainings((path, options) => this.request(path, options));
   #urls;
   #apiKey;
   #begun;

@@ -1,0 +1,178 @@
+"""`/api/trainings`: voices that are trained by recordings, to fill, start, follow, hear and end.
+
+A training belongs to whoever made it, as jobs do. What comes of it is a voice and an adapter like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from gateway.api.file_response import RangedFileResponse
+from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
+from gateway.api.upload import TRAINING_PATH, uploaded
+from gateway.audio.note import note_headers
+from gateway.database import Training
+from gateway.errors import ApiError
+from gateway.service import Gateway, GatewayDep
+from gateway.settings import GatewaySettings
+from gateway.training import Trainings
+from gateway.training.files import is_training_id
+from gateway.training.listing import describe, describe_recording
+from gateway.training.request import (
+    LONGEST_RECORDING_SECONDS,
+    MOST_STEPS,
+    TrainingRequest,
+    read_recording_form,
+)
+from gateway.training.store import unknown_training
+
+router = APIRouter(prefix=TRAINING_PATH)
+Mutation = Depends(refuse_cross_site)
+
+
+async def _trainings(request: Request) -> Trainings:
+    return request.app.state.trainings
+
+
+TrainingsDep = Annotated[Trainings, Depends(_trainings)]
+
+
+@router.post("", dependencies=[Mutation], status_code=201)
+async def create_training(
+    order: TrainingRequest, request: Request, gateway: GatewayDep, trainings: TrainingsDep, response: Response
+) -> dict[str, Any]:
+    """A voice to be trained, which waits for recordings."""
+    owner = owner_of(request, gateway)
+    gateway.check_open()
+    training = await trainings.create(order, owner)
+    response.headers["Location"] = f"{TRAINING_PATH}/{training.id}"
+    return {"training": describe(training, owner)}
+
+
+@router.get("")
+async def list_trainings(
+    request: Request, gateway: GatewayDep, trainings: TrainingsDep, all: bool = False
+) -> dict[str, Any]:
+    """One's own trainings, the newest first, and whether and how much may be trained here; with `all`, an
+    administrator sees everybody's.
+    """
+    if all:
+        check_admin(request, gateway)
+    tenant = None if all else owner_of(request, gateway)
+    rows = await trainings.store.list(tenant)
+    return {
+        "trainings": [describe(row, tenant) for row in rows],
+        "enabled": gateway.settings.trains,
+        "limits": _limits(gateway.settings),
+    }
+
+
+@router.get("/{id}")
+async def get_training(
+    id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+) -> dict[str, Any]:
+    """How far it is, what was found about its recordings, and what can be heard."""
+    training, tenant = await _own(id, request, gateway, trainings)
+    return await _with_recordings(training, tenant, trainings)
+
+
+@router.post("/{id}/recordings", dependencies=[Mutation], status_code=201)
+async def add_recording(
+    id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+) -> dict[str, Any]:
+    """One more recording from multipart/form-data: the file `audio`, and `transcript` with what is said."""
+    training, _ = await _own(id, request, gateway, trainings)
+    trainings.check_on()
+    async with uploaded(request, gateway, "audio", gateway.settings.max_voice_bytes) as (file, fields, _):
+        form = read_recording_form(fields)
+        checked = await gateway.voices.examine(file)
+        recording = await trainings.add_recording(training, form, checked)
+    return {"recording": describe_recording(recording)}
+
+
+@router.delete("/{id}/recordings/{recording}", dependencies=[Mutation], status_code=204)
+async def delete_recording(
+    id: str, recording: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+) -> None:
+    """Remove one recording."""
+    training, _ = await _own(id, request, gateway, trainings)
+    await trainings.remove_recording(training, recording)
+
+
+@router.post("/{id}/start", dependencies=[Mutation], status_code=202)
+async def start_training(
+    id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+) -> dict[str, Any]:
+    """Train with the recordings that are there, or go on with a training that failed or was cancelled."""
+    training, tenant = await _own(id, request, gateway, trainings)
+    gateway.check_open()
+    await trainings.start(training)
+    return {"training": describe(await _again(training, trainings), tenant)}
+
+
+@router.post("/{id}/cancel", dependencies=[Mutation])
+async def cancel_training(
+    id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+) -> dict[str, Any]:
+    """End it; recordings and what was learnt are kept for a later start."""
+    training, tenant = await _own(id, request, gateway, trainings)
+    await trainings.cancel(training)
+    return {"training": describe(await _again(training, trainings), tenant)}
+
+
+@router.delete("/{id}", dependencies=[Mutation], status_code=204)
+async def delete_training(id: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep) -> None:
+    """End it, and remove its recordings. A voice that came of it stays."""
+    training, _ = await _own(id, request, gateway, trainings)
+    await trainings.remove(training.id)
+
+
+@router.get("/{id}/samples/{sample}", response_class=Response)
+async def get_sample(
+    id: str, sample: str, request: Request, gateway: GatewayDep, trainings: TrainingsDep
+) -> Response:
+    """A sentence that was spoken by what was learnt so far, as wav."""
+    training, _ = await _own(id, request, gateway, trainings)
+    path = await asyncio.to_thread(trainings.files(training.id).sample, sample)
+    if path is None:
+        raise ApiError(404, "unknown_sample", "there is no such sample", param="sample")
+    return RangedFileResponse(
+        path, media_type="audio/wav", headers=note_headers(gateway.settings.provenance_note)
+    )
+
+
+def _limits(settings: GatewaySettings) -> dict[str, Any]:
+    return {
+        "recordings": settings.max_training_recordings,
+        "minutes": settings.max_training_minutes,
+        "recording_seconds": LONGEST_RECORDING_SECONDS,
+        "recording_bytes": settings.max_voice_bytes,
+        "steps": MOST_STEPS,
+    }
+
+
+async def _with_recordings(training: Training, tenant: str | None, trainings: Trainings) -> dict[str, Any]:
+    recordings = await trainings.store.recordings(training.id)
+    described = describe(training, tenant)
+    described["recordings"] = [describe_recording(recording) for recording in recordings]
+    return {"training": described}
+
+
+async def _own(
+    id: str, request: Request, gateway: Gateway, trainings: Trainings
+) -> tuple[Training, str | None]:
+    """The training and who asks. Raises ApiError 404 for who may not see it."""
+    training = await trainings.store.get(id) if is_training_id(id) else None
+    if is_admin(request, gateway) and training is not None:
+        return training, None
+    tenant = owner_of(request, gateway)
+    if training is None or training.owner != tenant:
+        raise unknown_training()
+    return training, tenant
+
+
+async def _again(training: Training, trainings: Trainings) -> Training:
+    return await trainings.store.get(training.id) or training

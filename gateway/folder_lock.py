@@ -1,0 +1,36 @@
+"""The lock of a folder: one process works in it, and the kernel takes the lock back when that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class FolderLock:
+    """A lock on a file. A child that inherits `descriptor` holds it, too, until it has ended itself."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.descriptor: int | None = None
+        """While it is held."""
+
+    def acquire(self) -> bool:
+        """Become the one who works there. False when another is, or there is no folder. Raises OSError."""
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self.descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None

@@ -1,0 +1,173 @@
+"""Rows that wait are worked on: so many at a time, owners in turns, each by who holds the lock of its folder.
+
+Gateways that share a database and `data_dir` share what is to be worked on. The kernel takes a lock back when
+its process dies, so whoever looks next goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+from prometheus_client import Gauge
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.database import DatabaseError
+from gateway.errors import ApiError
+
+logger = structlog.get_logger(__name__)
+
+PROBLEMS = (DatabaseError, SQLAlchemyError, OSError)
+"""What may be over soon."""
+_LOOK_SECONDS = 2.0
+_SWEEP_SECONDS = 60.0
+_RETRY_SECONDS = 5.0
+
+
+class Waiting(Protocol):
+    """A row that is to be worked on."""
+
+    id: str
+    owner: str
+
+
+class Locked(Protocol):
+    """Its folder."""
+
+    def lock(self) -> bool:
+        """Become the one process that works on it. False when another is, or there is nothing to lock."""
+
+    def unlock(self) -> None:
+        """Let others have it."""
+
+
+Row = TypeVar("Row", bound=Waiting)
+Files = TypeVar("Files", bound=Locked)
+
+
+class Work(Protocol[Row, Files]):
+    """What is worked on, and how. Methods raise `PROBLEMS`, which are logged; the rest is a bug."""
+
+    async def waiting(self) -> Sequence[Row]:
+        """The oldest first."""
+
+    async def to_lock(self, row: Row, /) -> Files:
+        """Its folder, which has to be there."""
+
+    async def begin(self, row: Row, files: Files, /) -> Row | None:
+        """The row as it is now that its folder is locked, marked as running; None: it ended meanwhile."""
+
+    async def work(self, row: Row, files: Files, /) -> None:
+        """To its end, or until it is cancelled."""
+
+    async def sweep(self) -> None:
+        """Remove what is old or too much."""
+
+
+class Tending(Generic[Row, Files]):
+    """Does the work of one kind for as long as `running()` lasts."""
+
+    def __init__(
+        self, work: Work[Row, Files], at_once: int, is_closing: Callable[[], bool], gauge: Gauge
+    ) -> None:
+        self._work, self._at_once, self._is_closing, self._gauge = work, at_once, is_closing, gauge
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        """By the id of the row."""
+        self._owners: Counter[str] = Counter()
+        """Of the rows that are worked on here."""
+        self._wake = asyncio.Event()
+        self._swept_at = 0.0
+
+    def wake(self) -> None:
+        """There is something new to be worked on."""
+        self._wake.set()
+
+    async def stop(self, id: str) -> None:
+        """Nobody works on it here any more when this returns."""
+        if (task := self.tasks.get(id)) is not None:
+            task.cancel()
+            await asyncio.wait({task})
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work for as long as the block lasts; what is not complete then goes on later."""
+        tending = asyncio.create_task(self._tend())
+        try:
+            yield
+        finally:
+            tending.cancel()
+            await asyncio.wait({tending})
+            tasks = set(self.tasks.values())
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+
+    async def _tend(self) -> None:
+        while True:
+            with self._problems_logged():
+                await self._start_more()
+            if time.monotonic() - self._swept_at > _SWEEP_SECONDS or not self._swept_at:
+                self._swept_at = time.monotonic()
+                with self._problems_logged():
+                    await self._work.sweep()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    async def _start_more(self) -> None:
+        """Take what waits, in turns between owners, as long as there is room."""
+        if len(self.tasks) >= self._at_once or self._is_closing():
+            return
+        waiting = [row for row in await self._work.waiting() if row.id not in self.tasks]
+        while waiting and len(self.tasks) < self._at_once:
+            row = min(waiting, key=lambda row: self._owners[row.owner])  # the first of the least
+            waiting.remove(row)
+            files = await self._work.to_lock(row)
+            if await asyncio.to_thread(files.lock):
+                await self._start(row, files)
+
+    async def _start(self, row: Row, files: Files) -> None:
+        """`row` as it was before the lock: what another gateway did meanwhile is read again."""
+        try:
+            fresh = await self._work.begin(row, files)
+        except BaseException:
+            files.unlock()
+            raise
+        if fresh is None:
+            files.unlock()
+            return
+        self._owners[fresh.owner] += 1
+        self.tasks[fresh.id] = asyncio.create_task(self._do(fresh, files))
+        self._gauge.set(len(self.tasks))
+
+    async def _do(self, row: Row, files: Files) -> None:
+        try:
+            await self._work.work(row, files)
+        except PROBLEMS as error:
+            logger.warning("cannot be kept up", id=row.id, reason=type(error).__name__)
+            await asyncio.sleep(_RETRY_SECONDS)
+        finally:
+            files.unlock()
+            del self.tasks[row.id]
+            self._owners[row.owner] -= 1
+            self._gauge.set(len(self.tasks))
+            self._wake.set()
+
+    @contextlib.contextmanager
+    def _problems_logged(self) -> Iterator[None]:
+        """The database or the disk may be away for a while; the gateway goes on."""
+        kind = type(self._work).__name__
+        try:
+            yield
+        except (*PROBLEMS, ApiError) as error:
+            logger.warning("rows that wait cannot be looked at", of=kind, reason=type(error).__name__)
+        except Exception:
+            logger.exception("the upkeep failed", of=kind)

@@ -1,0 +1,35 @@
+"""Voices that are trained by recordings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+
+class TrainingSettings(BaseModel):
+    """Voices that are trained by recordings, in processes that this gateway starts."""
+
+    training_enabled: bool = True
+    """Take trainings, where `training_base` is known."""
+    training_base: str | None = None
+    """What is trained: the speech model that the workers serve, bundled, a directory or a Hugging Face id.
+    `voxfleet serve` fills in its own. None: nothing.
+    """
+    training_device: Annotated[str, Field(pattern=r"^(cpu|cuda(:[0-9]{1,2})?)$")] = "cpu"
+    """On which they run, cpu or cuda:N, at the lowest priority. A GPU is best one that does not serve."""
+    trainings_at_once: Annotated[int, Field(gt=0)] = 1
+    """That a gateway works on at the same time."""
+    max_trainings: Annotated[int, Field(ge=0)] = 100
+    """That the service keeps, finished ones included."""
+    max_trainings_per_owner: Annotated[int, Field(ge=0)] = 5
+    """The same of one owner's, an API key or an address."""
+    max_training_recordings: Annotated[int, Field(gt=0)] = 1000
+    """Of one training."""
+    max_training_minutes: Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)] = 60
+    """Of all recordings of one training."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether trainings are taken."""
+        return self.training_enabled and self.training_base is not None

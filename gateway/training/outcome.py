@@ -1,0 +1,92 @@
+"""What comes of a training: an adapter that workers have read, and a voice that speaks with it.
+
+The voice's reference is a recording of the training, since adapters drift less with one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Sequence
+
+from gateway.adapters.fields import AdapterForm
+from gateway.database import Training, TrainingRecording
+from gateway.errors import ApiError
+from gateway.service import Gateway
+from gateway.training.files import TrainingFiles
+from gateway.voices.fields import VoiceForm, validated
+
+_BEST_SECONDS = 8.0
+"""Of a reference."""
+_MOST_NAMES = 50
+_LONGEST_NAME = 80
+
+
+async def make_adapter(gateway: Gateway, training: Training, files: TrainingFiles) -> str:
+    """Its id. Raises ApiError, OSError."""
+    config = await asyncio.to_thread(lambda: files.config)
+    base = json.loads(config).get("base_model")
+    served = {worker.model.name for worker in gateway.pool.workers.values() if worker.model is not None}
+    form = {"config": config, "model": base if base in served else None}
+    weights = await asyncio.to_thread(os.open, files.weights, os.O_RDONLY | os.O_CLOEXEC)
+
+    async def make(name: str) -> str:
+        fields = validated(AdapterForm, {**form, "name": name, **_consent(training)})
+        return (await gateway.adapters.create(weights, fields, training.owner)).id
+
+    try:
+        id, name = await _under_a_free_name(training.name, make)
+    finally:
+        os.close(weights)
+    gateway.operations.log.say("adapter", id, "adapter_added", owner=training.owner, adapter=name)
+    return id
+
+
+async def make_voice(
+    gateway: Gateway, training: Training, files: TrainingFiles, recordings: Sequence[TrainingRecording]
+) -> str:
+    """Its id. Raises ApiError, OSError."""
+    reference = files.recording(reference_of(recordings).id)
+    audio = await asyncio.to_thread(os.open, reference, os.O_RDONLY | os.O_CLOEXEC)
+
+    async def make(name: str) -> str:
+        fields = {"name": name, "parameters": {"adapter": training.adapter_id}, **_consent(training)}
+        if training.language is not None:
+            fields["language"] = training.language
+        voice, _ = await gateway.voices.create(audio, validated(VoiceForm, fields), training.owner)
+        return voice.id
+
+    try:
+        id, name = await _under_a_free_name(training.name, make)
+    finally:
+        os.close(audio)
+    gateway.operations.log.say("voice", id, "voice_added", owner=training.owner, voice=name)
+    return id
+
+
+def reference_of(recordings: Sequence[TrainingRecording]) -> TrainingRecording:
+    """The best recording by remarks and length: what the model learnt from, it takes as a reference, too."""
+
+    def badness(one: TrainingRecording) -> tuple[int, float]:
+        remarks = sum(check["severity"] != "info" for check in one.checks)
+        return remarks, abs(one.audio_seconds - _BEST_SECONDS)
+
+    return min(recordings, key=badness)
+
+
+async def _under_a_free_name(name: str, make: Callable[[str], Awaitable[str]]) -> tuple[str, str]:
+    """Id and name of what is made: "Anna", or "Anna 2" where somebody has that name. Raises ApiError."""
+    for number in range(1, _MOST_NAMES):
+        suffix = f" {number}" if number > 1 else ""
+        tried = name[: _LONGEST_NAME - len(suffix)].rstrip() + suffix
+        try:
+            return await make(tried), tried
+        except ApiError as error:
+            if error.code != "name_taken":
+                raise
+    raise ApiError(409, "name_taken", f"there are many called {name!r} already", param="name")
+
+
+def _consent(training: Training) -> dict[str, str]:
+    return {"consent_by": training.consent_by, "consent_statement": training.consent_statement}

@@ -1,0 +1,203 @@
+"""The trainings of one gateway: which there are, who may have how many, and when they go.
+
+`gateway/jobs/tending.py` says which gateway works on which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.database import DatabaseError, Training, TrainingRecording
+from gateway.database.tables import now
+from gateway.errors import ApiError, internal_error
+from gateway.jobs.service import disk_full, undone_at_failure
+from gateway.jobs.sweep import remove_orphans
+from gateway.jobs.tending import Tending
+from gateway.service import Gateway
+from gateway.sessions.cleanup import Limits, Stored, choose
+from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
+from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
+from gateway.training.runner import TrainingGone, TrainingRunner
+from gateway.training.store import COLLECTING, OPEN, STILL, TrainingBounds, TrainingStore
+from gateway.voices.checks import Checked
+
+logger = structlog.get_logger(__name__)
+
+_ABANDONED = timedelta(days=7)
+"""After that, recordings of a training that nobody started go."""
+_ANEW = {"error_code": None, "error_message": None, "ended_at": None}
+
+
+class Trainings:
+    """Made with the application; `running()` brackets its work, inside that of the gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        settings = gateway.settings
+        self.folder = settings.data_dir.absolute() / "trainings"
+        self.store = TrainingStore(
+            gateway.database,
+            TrainingBounds(
+                settings.max_trainings,
+                settings.max_trainings_per_owner,
+                settings.max_training_recordings,
+                60 * settings.max_training_minutes,
+            ),
+        )
+        self._gateway = gateway
+        self.tending = Tending[Training, TrainingFiles](
+            self, settings.trainings_at_once, lambda: gateway.closing, gateway.metrics.trainings_running
+        )
+
+    def files(self, training_id: str) -> TrainingFiles:
+        """Where its recordings are. Raises ValueError for what is no id."""
+        return TrainingFiles(self.folder, training_id)
+
+    # --------------------------------------------------------------------------------------- for their owners
+
+    def check_on(self) -> None:
+        """Raises ApiError 503 where no voices are trained."""
+        if not self._gateway.settings.trains:
+            message = "this service trains no voices: training_enabled and training_base say whether and what"
+            raise ApiError(503, "training_off", message, retry_after_seconds=3600)
+
+    async def create(self, order: TrainingRequest, owner: str) -> Training:
+        """A new training, which waits for recordings. Raises ApiError: 429, 503, 507."""
+        self.check_on()
+        training = Training(id=new_training_id(), owner=owner, **order.model_dump())
+        files = self.files(training.id)
+        async with undone_at_failure(files.remove):
+            await asyncio.to_thread(files.create, self._gateway.disk)
+            await self.store.add(training)
+        return await self.store.get(training.id) or training
+
+    async def add_recording(
+        self, training: Training, form: RecordingForm, checked: Checked
+    ) -> TrainingRecording:
+        """One more. Raises ApiError: 404, 409 while it is worked on, 413, 422 for the audio, 507."""
+        remarks = remarks_of(checked)
+        recording = TrainingRecording(
+            id=new_recording_id(),
+            training_id=training.id,
+            name=form.name,
+            transcript=form.transcript,
+            audio_seconds=checked.recording.seconds,
+            checks=[remark.to_dict() for remark in remarks],
+        )
+        files = self.files(training.id)
+        async with undone_at_failure(lambda: files.remove_recording(recording.id)):
+            wav = await asyncio.to_thread(checked.recording.wav)
+            size_bytes = await asyncio.to_thread(files.add_recording, recording.id, wav, self._gateway.disk)
+            await self.store.add_recording(recording, size_bytes)
+        return recording
+
+    async def remove_recording(self, training: Training, recording_id: str) -> None:
+        """One less. Raises ApiError: 404, 409 while it is worked on."""
+        await self.store.remove_recording(training.id, recording_id)
+        await asyncio.to_thread(self.files(training.id).remove_recording, recording_id)
+
+    async def start(self, training: Training) -> None:
+        """Train, or go on with one that failed or was cancelled. Raises ApiError: 409, 422, 503."""
+        self.check_on()
+        if not training.recordings:
+            raise ApiError(422, "no_recordings", "the training has no recordings: add some", param="id")
+        if not training.progress:  # nothing was learnt from these recordings
+            await asyncio.to_thread(self.files(training.id).forget_run)
+        if not await self.store.change(training.id, STILL, state="queued", started_at=now(), **_ANEW):
+            raise _wrong_state("started", "one that waits for recordings, failed or was cancelled")
+        self.tending.wake()
+
+    async def cancel(self, training: Training) -> None:
+        """End it; what was learnt is kept for a later start. Raises ApiError 409 for one that has ended."""
+        if not await self.store.end(training.id, "cancelled"):
+            raise _wrong_state("cancelled", "one that waits or runs")
+        self._gateway.metrics.trainings.labels("cancelled").inc()
+        await self.tending.stop(training.id)
+
+    async def remove(self, training_id: str) -> None:
+        """End it and forget it, with all recordings. A voice that came of it stays."""
+        await self.store.remove(training_id)
+        await self.tending.stop(training_id)
+        await asyncio.to_thread(self.files(training_id).remove)
+
+    # ---------------------------------------------------------------------------------------------- the tasks
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work on trainings for as long as the block lasts; those that are not complete then go on later."""
+        async with self.tending.running():
+            yield
+
+    async def waiting(self) -> Sequence[Training]:
+        """See `Work`."""
+        return await self.store.open_trainings() if self._gateway.settings.trains else []
+
+    async def to_lock(self, training: Training) -> TrainingFiles:
+        """See `Work`."""
+        return self.files(training.id)
+
+    async def begin(self, training: Training, files: TrainingFiles) -> Training | None:
+        """See `Work`."""
+        if not await self.store.change(training.id, OPEN, state="running"):
+            return None
+        return await self.store.get(training.id)
+
+    async def work(self, training: Training, files: TrainingFiles) -> None:
+        """See `Work`."""
+        try:
+            await TrainingRunner(self._gateway, self.store, training, files).run()
+            self._gateway.metrics.trainings.labels("complete").inc()
+            logger.info("a training is complete", training=training.id)
+        except TrainingGone:
+            logger.info("a training was ended", training=training.id)
+        except ApiError as error:
+            await self._fail(training, error)
+        except (DatabaseError, SQLAlchemyError):
+            raise
+        except OSError as error:
+            if not files.folder.is_dir():
+                return  # removed meanwhile
+            if error.errno != errno.ENOSPC:
+                raise
+            await self._fail(training, disk_full())
+        except Exception:
+            logger.exception("unhandled error", training=training.id)
+            await self._fail(training, internal_error())
+
+    async def sweep(self) -> None:
+        """See `Work`."""
+        rows = await self.store.list(None)
+        oldest = datetime.now(UTC) - _ABANDONED
+        stored = [
+            Stored(row.id, row.created_at, row.used_at, row.size_bytes, row.state in OPEN, True, row.owner)
+            for row in rows
+        ]
+        gone = {item.session_id: item.reason for item in choose(stored, self._limits, datetime.now(UTC))}
+        gone |= {row.id: "age" for row in rows if row.state == COLLECTING and row.used_at < oldest}
+        for training_id, reason in gone.items():
+            await self.remove(training_id)
+            self._gateway.operations.log.say("training", training_id, "job_removed", reason=reason)
+        known = {row.id for row in rows}
+        await asyncio.to_thread(
+            remove_orphans, self.folder, known, is_training_id, lambda id: self.files(id).remove()
+        )
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits.of(self._gateway.settings)
+
+    async def _fail(self, training: Training, error: ApiError) -> None:
+        if await self.store.end(training.id, "failed", error):
+            self._gateway.metrics.trainings.labels("failed").inc()
+            self._gateway.operations.log.say("training", training.id, "job_failed", code=error.code)
+            logger.warning("a training failed", training=training.id, code=error.code)
+
+
+def _wrong_state(done: str, which: str) -> ApiError:
+    return ApiError(409, "training_state", f"only {which} can be {done}", param="id")

@@ -1,0 +1,284 @@
+"""What may be asked of trainings: bad uploads are refused, limits hold, odd names lead nowhere (S9)."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from gateway.app import create_app
+from gateway.database import Training, TrainingRecording
+from gateway.errors import ApiError
+from gateway.jobs import sweep
+from gateway.settings import GatewaySettings, load_settings
+from gateway.training import outcome
+from gateway.training.files import TrainingFiles, new_training_id
+from gateway.training.process import command_of, environment_of
+from gateway.training.progress import progress_of
+from gateway.training.service import Trainings
+from tests.gateway.audio_files import wav
+from tests.gateway.processes import check_error
+from tests.gateway.training.conftest import CONSENT, clip
+
+RATE = 16_000
+TRAINING = {"name": "Anna", **CONSENT}
+
+
+class Service:
+    """A gateway whose trainings nobody works on, and clients of it at addresses of their own."""
+
+    def __init__(self, app: Any) -> None:
+        self.trainings: Trainings = app.state.trainings
+        self.gateway = app.state.gateway
+        self._app = app
+
+    def at(self, address: str = "10.0.0.1") -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self._app, client=(address, 5000))
+        return httpx.AsyncClient(transport=transport, base_url="http://voxfleet")
+
+    async def begin(self, address: str = "10.0.0.1", **fields: Any) -> str:
+        async with self.at(address) as http:
+            answer = await http.post("/api/trainings", json={**TRAINING, **fields})
+        assert answer.status_code == 201, answer.text
+        return answer.json()["training"]["id"]
+
+    async def send(self, training: str, audio: bytes | None = None, **fields: str) -> httpx.Response:
+        form = {"transcript": "hello world again", **fields}
+        async with self.at() as http:
+            return await http.post(
+                f"/api/trainings/{training}/recordings",
+                data=form,
+                files={"audio": ("../../a.wav", clip(seconds=2.5) if audio is None else audio)},
+            )
+
+
+@asynccontextmanager
+async def running(tmp_path: Path, **options: Any) -> AsyncIterator[Service]:
+    options = {"training_base": "bundled", "data_dir": tmp_path / "data", **options}
+    app = create_app(load_settings(worker_urls=[], **options))
+    async with app.state.gateway.running():
+        yield Service(app)
+
+
+def silence(seconds: float) -> bytes:
+    return wav(np.zeros(round(seconds * RATE)), RATE)
+
+
+def bomb() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../../../tmp/a.wav", bytes(10 << 20))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("audio", "fields", "code", "param"),
+    [
+        (None, {"transcript": ""}, "missing_field", "transcript"),
+        (None, {"transcript": "..., -"}, "invalid_value", "transcript"),
+        (None, {"transcript": "a" * 2001}, "invalid_value", "transcript"),
+        (None, {"transcript": "a\x00b"}, "invalid_value", "transcript"),
+        (None, {"name": "a" * 81}, "invalid_value", "name"),
+        (None, {"path": "/etc/passwd"}, "unknown_field", "path"),
+        (silence(3), {}, "audio_silent", "audio"),
+        (clip(seconds=1.0), {}, "audio_too_short", "audio"),
+        (clip(seconds=31.0), {}, "audio_too_long", "audio"),
+        (clip(seconds=61.0), {}, "audio_too_long", "audio"),
+        (b"MZ" + bytes(1000), {}, "audio_format", "audio"),
+        (bomb(), {}, "audio_format", "audio"),
+        (clip()[:30], {}, "audio_unreadable", "audio"),
+    ],
+    ids=[
+        *("no transcript", "no words", "long transcript", "control character", "long name", "a path"),
+        *("silent", "short", "long", "very long", "a program", "a bomb", "cut"),
+    ],
+)
+async def test_a_recording_of_no_use_is_refused_by_name(
+    tmp_path: Path, audio: bytes | None, fields: dict[str, str], code: str, param: str
+) -> None:
+    async with running(tmp_path) as service:
+        training = await service.begin()
+        error = check_error(await service.send(training, audio, **fields), 422)
+        assert (error["code"], error["param"]) == (code, param)
+        assert list((service.trainings.folder / training / "recordings").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "param"),
+    [
+        ({"name": ""}, "invalid_value", "name"),
+        ({"consent_by": None}, "invalid_value", "consent_by"),
+        ({"consent_statement": " "}, "invalid_value", "consent_statement"),
+        ({"steps": 0}, "invalid_value", "steps"),
+        ({"steps": 10**9}, "invalid_value", "steps"),
+        ({"base": "/etc"}, "unknown_field", "base"),
+    ],
+)
+async def test_a_training_needs_a_name_and_a_consent(
+    tmp_path: Path, fields: dict[str, Any], code: str, param: str
+) -> None:
+    async with running(tmp_path) as service, service.at() as http:
+        error = check_error(await http.post("/api/trainings", json={**TRAINING, **fields}), 422)
+        assert (error["code"], error["param"]) == (code, param)
+        bare = {name: value for name, value in TRAINING.items() if name != "consent_statement"}
+        check_error(await http.post("/api/trainings", json=bare), 422)
+
+
+async def test_numbers_and_length_are_bounded_and_what_is_removed_makes_room(tmp_path: Path) -> None:
+    bounds = {"max_trainings_per_owner": 1, "max_training_recordings": 2, "max_training_minutes": 0.12}
+    async with running(tmp_path, **bounds) as service:
+        training = await service.begin()
+        async with service.at() as http:
+            refused = check_error(await http.post("/api/trainings", json=TRAINING), 429)
+            assert refused["code"] == "too_many_trainings"
+            first = await service.send(training)
+            assert first.status_code == 201 and (await service.send(training)).status_code == 201
+            refused = check_error(await service.send(training), 413)
+            assert refused["code"] == "too_many_recordings"
+            path = f"/api/trainings/{training}/recordings/{first.json()['recording']['id']}"
+            assert (await http.delete(path)).status_code == 204
+            check_error(await http.delete(path), 404)
+            assert check_error(await service.send(training, clip(seconds=6.0)), 413)
+            told = (await http.get(f"/api/trainings/{training}")).json()["training"]
+        assert len(told["recordings"]) == 1 == len(list((tmp_path / "data").rglob("*.wav")))
+        assert told["audio_seconds"] == pytest.approx(2.7, abs=0.1)
+
+
+async def test_names_of_clients_lead_to_no_path(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        training = await service.begin(name="../../evil")
+        assert (await service.send(training, name="../../../etc/passwd")).status_code == 201
+        async with service.at() as http:
+            for odd in (
+                "..%2f..%2fvoxfleet.db",
+                "best-1%00",
+                "best-1.wav",
+                "step_1-1",
+                "9" * 99 + "-1",
+                "best-1",
+            ):
+                check_error(await http.get(f"/api/trainings/{training}/samples/{odd}"), 404)
+            for odd in ("..", "%2e%2e%2fvoices", "t_" + "x" * 22, "t_../../x"):
+                check_error(await http.get(f"/api/trainings/{odd}/samples/best-1"), 404)
+            check_error(await http.delete(f"/api/trainings/{training}/recordings/..%2ftrain"), 404)
+        [folder] = service.trainings.folder.iterdir()
+        assert folder.name == training
+        with pytest.raises(ValueError, match="not the id"):
+            service.trainings.files("../x")
+        with pytest.raises(ValueError, match="not the id"):
+            service.trainings.files(training).recording("../x")
+
+
+async def test_where_nothing_is_trained_the_answer_says_so(tmp_path: Path) -> None:
+    for off in ({"training_enabled": False}, {"training_base": None}):
+        async with running(tmp_path, **off) as service, service.at() as http:
+            listed = (await http.get("/api/trainings")).json()
+            assert (listed["enabled"], listed["trainings"]) == (False, [])
+            refused = check_error(await http.post("/api/trainings", json=TRAINING), 503)
+            assert refused["code"] == "training_off"
+
+
+async def test_a_training_without_recordings_does_not_start(tmp_path: Path) -> None:
+    async with running(tmp_path) as service, service.at() as http:
+        training = await service.begin()
+        assert (
+            check_error(await http.post(f"/api/trainings/{training}/start"), 422)["code"] == "no_recordings"
+        )
+        check_error(await http.post(f"/api/trainings/{training}/cancel"), 409)
+
+
+async def test_an_administrator_sees_all_and_a_stranger_none(tmp_path: Path) -> None:
+    token = "administrators-token"
+    async with running(tmp_path, admin_token=token) as service:
+        training = await service.begin()
+        async with service.at("10.0.0.2") as stranger:
+            check_error(await stranger.get(f"/api/trainings/{training}"), 404)
+            check_error(await stranger.get("/api/trainings", params={"all": True}), 401)
+            admin = {"X-Admin-Token": token}
+            listed = await stranger.get("/api/trainings", params={"all": True}, headers=admin)
+            assert [one["id"] for one in listed.json()["trainings"]] == [training]
+            assert (await stranger.delete(f"/api/trainings/{training}", headers=admin)).status_code == 204
+        assert list(service.trainings.folder.iterdir()) == []
+
+
+async def test_what_is_abandoned_or_without_a_row_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "ORPHAN_SECONDS", -1)
+    async with running(tmp_path) as service:
+        old, fresh = [await service.begin() for _ in range(2)]
+        service.trainings.files(new_training_id()).create(service.gateway.disk)
+        async with service.gateway.database.transaction() as rows:
+            row = await rows.get(Training, old)
+            row.used_at = datetime.now(UTC) - timedelta(days=8)
+        await service.trainings.sweep()
+        assert [path.name for path in service.trainings.folder.iterdir()] == [fresh]
+        assert [row.id for row in await service.trainings.store.list(None)] == [fresh]
+
+
+def test_a_process_gets_no_secret_and_the_gpu_that_was_named(tmp_path: Path) -> None:
+    ours = {"PATH": "/bin", "VOXFLEET_ADMIN_TOKEN": "secret", "CUDA_VISIBLE_DEVICES": "4,5"}
+    environment = environment_of(ours, "cuda:1")
+    assert environment["CUDA_VISIBLE_DEVICES"] == "5" and "secret" not in environment.values()
+    assert environment_of({}, "cuda:1")["CUDA_VISIBLE_DEVICES"] == "1"
+    assert "CUDA_VISIBLE_DEVICES" not in environment_of({}, "cpu")
+    command = command_of(TrainingFiles(tmp_path, new_training_id()), "bundled", 7, "cuda:1")
+    assert command[command.index("--device") + 1] == "cuda" and "--background" in command
+    with pytest.raises(ValueError, match="training_device"):
+        GatewaySettings(training_device="cuda:1; rm -rf /")
+
+
+def test_the_journal_of_a_run_that_was_cut_and_went_on_is_one_progress() -> None:
+    first = [
+        {"state": "loading", "base": "x"},
+        {
+            "state": "found",
+            "kind": "quiet",
+            "files": ["r_1.wav"],
+            "message": "1 recording very quiet (r_1.wav: 3 dB)",
+        },
+        {"state": "encoded", "recordings": 9, "seconds_of_speech": 40.04},
+        {"state": "validated", "step": 0, "loss": 2.0, "flow": 1.0, "stop": 1.0, "best": 0},
+        {"state": "training", "step": 20, "steps": 60, "seconds_left": 80.26},
+        {"state": "validated", "step": 20, "loss": 1.5, "best": 20},
+        {"state": "sampled", "folder": "step_0000020", "clips": 3},
+    ]
+    progress = progress_of(first)
+    assert (progress.stage, progress.step, progress.seconds_left) == ("training", 20, 80.3)
+    again = progress_of([*first, first[0], first[1], {"state": "resumed", "step": 20}, {"unknown": 1}])
+    assert again == progress
+    told = again.told([], {"r_1": "a.wav"})
+    assert told["findings"] == [
+        {"kind": "quiet", "message": "1 recording very quiet (a.wav: 3 dB)", "recordings": ["r_1"]}
+    ]
+    assert told["losses"] == [[0, 2.0], [20, 1.5]] and told["first_loss"] == 2.0 and told["best_loss"] == 1.5
+    assert progress_of([*first, {"state": "refused", "message": "too little"}]).refusal == "too little"
+    assert progress_of([*first, {"state": "written", "step": 20, "over": True}]).is_written
+    assert not progress_of([*first, {"state": "written", "step": 20, "over": False}]).is_written
+
+
+async def test_a_voice_gets_a_name_that_nobody_has() -> None:
+    taken = {"Anna", "Anna 2"}
+
+    async def make(name: str) -> str:
+        if name in taken:
+            raise ApiError(409, "name_taken", "taken")
+        return "v_1"
+
+    assert await outcome._under_a_free_name("Anna", make) == ("v_1", "Anna 3")
+    taken |= {"a" * 80}
+    assert await outcome._under_a_free_name("a" * 80, make) == ("v_1", "a" * 78 + " 2")
+
+
+def test_the_reference_is_the_best_recording() -> None:
+    found = [(8.0, "warning"), (3.0, "info"), (10.0, "info"), (15.0, "info")]
+    rows = [TrainingRecording(audio_seconds=length, checks=[{"severity": each}]) for length, each in found]
+    assert outcome.reference_of(rows) is rows[2]
