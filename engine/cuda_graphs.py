@@ -33,23 +33,33 @@ def batch_sizes(largest: int) -> list[int]:
     return [*sizes, largest]
 
 
-def capture(
-    compute: Compute, device: torch.device, stream: torch.cuda.Stream, pool: tuple[int, int] | None = None
-) -> Compute:
-    """The replay of what `compute` launches, captured on `stream`; it must have run there before.
+class Recording:
+    """What `compute` launches, captured on `stream`; it must have run there before.
 
-    The replay is launched on the stream of `device` that is current then.
+    A call launches it on the stream of `device` that is current then.
     """
-    with on_device(device):
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool, stream=stream):
-            compute()
 
-    def replay() -> None:
+    def __init__(
+        self,
+        compute: Compute,
+        device: torch.device,
+        stream: torch.cuda.Stream,
+        pool: tuple[int, int] | None = None,
+    ) -> None:
+        self._device = device
         with on_device(device):
-            graph.replay()
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, pool=pool, stream=stream):
+                compute()
 
-    return replay
+    def __call__(self) -> None:
+        with on_device(self._device):
+            self._graph.replay()
+
+    def forget(self) -> None:
+        """Free the graph. It must not run any more, nor be called again."""
+        with on_device(self._device):
+            self._graph.reset()
 
 
 class GraphRecorder:
@@ -67,6 +77,7 @@ class GraphRecorder:
     def __init__(self, device: torch.device, first: bool = False) -> None:
         gc.collect()  # graphs of engines that are gone would otherwise be freed in the middle of a recording
         self._device = device
+        self._recordings: list[Recording] = []
         with on_device(device):
             self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
         priority = -1 if first else 0
@@ -83,7 +94,13 @@ class GraphRecorder:
         with torch.cuda.stream(self._stream):
             compute()  # compiles kernels and lets libraries make their workspaces
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
-        return capture(compute, self._device, self._stream, self._pool)
+        self._recordings.append(Recording(compute, self._device, self._stream, self._pool))
+        return self._recordings[-1]
+
+    def forget(self) -> None:
+        """Free all graphs. What they exchange with other processes cannot be closed before."""
+        while self._recordings:
+            self._recordings.pop().forget()
 
 
 class Rehearsal(GraphRecorder):

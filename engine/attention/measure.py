@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 
 from engine.attention.backend import AttentionBackend, AttentionBatch, StepShape
-from engine.cuda_graphs import capture
+from engine.cuda_graphs import Recording
 from engine.devices import on_device
 
 NUM_LAYERS = 8
@@ -90,7 +90,7 @@ def captured(run: Callable[[], None], device: torch.device) -> Callable[[], None
         for _ in range(2):
             run()
     torch.cuda.current_stream(device).wait_stream(side)
-    return capture(run, device, side)
+    return Recording(run, device, side)
 
 
 def _cuda_seconds(run: Callable[[], None], device: torch.device, repeats: int = 5, runs: int = 10) -> float:

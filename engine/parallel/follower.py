@@ -90,15 +90,18 @@ class Follower:
 
 
 def follow(descriptor: int, serve: Callable[[Follower], None]) -> None:
-    """Run `serve` for rank 0 at the other end of a socket; what it raises is told there."""
+    """Run `serve` for rank 0 at the other end of a socket; what it raises is told there. Ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for rank 0, which ends this process
     follower = Follower(Channel(socket.socket(fileno=descriptor)))
+    status = 0
     try:
         serve(follower)
     except ChannelClosedError:
         follower.leave()
-        sys.exit(0)
     except Exception as error:
         traceback.print_exc()
         follower.fail(f"{type(error).__name__}: {error}")
-        sys.exit(1)
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)  # groups of NCCL whose recorded steps live on would wait for those

@@ -7,7 +7,8 @@ group.gather(x)                         # [size, ...] on rank 0, None elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,13 +16,21 @@ from typing import Protocol
 from torch import Tensor
 from torch import distributed as dist
 
+CLOSE_SECONDS = 2.0
+
 
 class Sums(Protocol):
-    """A faster way to sums of some sizes."""
+    """A faster way to sums of some sizes, None for others. muted: as of `Group`."""
 
-    def serves(self, x: Tensor) -> bool: ...
+    muted: bool
 
-    def all_reduce(self, x: Tensor) -> Tensor: ...
+    def all_reduce(self, x: Tensor) -> Tensor | None: ...
+
+    def add_and_norm(
+        self, partials: Tensor, residual: Tensor, norm: Tensor, eps: float, alpha: float
+    ) -> tuple[Tensor, Tensor] | None: ...
+
+    def release(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -45,20 +54,52 @@ class Group:
 
     def __init__(self, place: Place, backend: dist.Backend, sums: Sums | None = None) -> None:
         self.rank, self.size = place.rank, place.size
-        self.exchanges, self.waiting, self.muted = 0, False, False
+        self.exchanges, self.waiting, self._muted = 0, False, False
         self._backend, self._sums = backend, sums
+        self._aborting: threading.Thread | None = None
+
+    @property
+    def muted(self) -> bool:
+        return self._muted
+
+    @muted.setter
+    def muted(self, muted: bool) -> None:
+        self._muted = muted
+        if self._sums is not None:
+            self._sums.muted = muted
 
     def all_reduce(self, x: Tensor) -> Tensor:
         """The sum over all ranks, which may take the place of `x`; the same bits on every rank."""
-        if self.muted:
-            return x
-        if self._sums is not None and self._sums.serves(x):
-            return self._sums.all_reduce(x)
+        if self._sums is not None and (total := self._sums.all_reduce(x)) is not None:
+            return total
+        return self.begin_sum(x)()
+
+    def begin_sum(self, x: Tensor) -> Callable[[], Tensor]:
+        """`all_reduce` beside what the device computes next; what comes back waits for it."""
         x = x.contiguous()
-        if x.numel():
+        if self.muted or not x.numel():
+            return lambda: x
+        work = self._backend.allreduce([x])
+
+        def wait() -> Tensor:
             with self._exchange():
-                self._backend.allreduce([x]).wait()
-        return x
+                work.wait()
+            return x
+
+        return wait
+
+    def add_and_norm(
+        self, partials: Tensor, residual: Tensor, norm: Tensor, eps: float, alpha: float
+    ) -> tuple[Tensor, Tensor]:
+        """`engine.kernels.add_and_norm.add_and_norm` of the partials of all ranks, on a device for Triton."""
+        from engine.kernels.add_and_norm import add_and_norm
+
+        if self._sums is not None:
+            found = self._sums.add_and_norm(partials, residual, norm, eps, alpha)
+            if found is not None:
+                return found
+        own = partials[0] if len(partials) == 1 else partials.sum(0)
+        return add_and_norm(self.all_reduce(own).float()[None], residual, norm, eps, alpha)
 
     def all_gather(self, x: Tensor) -> Tensor:
         """x [...] of every rank -> [size, ...]."""
@@ -80,9 +121,21 @@ class Group:
         return out
 
     def abort(self) -> None:
-        """End what waits for a rank that is gone; from any thread. gloo notices by itself."""
-        if self._backend.name() == "nccl":
-            self._backend.abort()
+        """End what waits for a rank that is gone; from any thread. gloo notices by itself.
+
+        NCCL's end waits until no recorded step has a part in it, so nobody waits for that here.
+        """
+        if self._sums is not None:
+            self._sums.release()
+        if self._backend.name() == "nccl" and self._aborting is None:
+            self._aborting = threading.Thread(target=self._backend.abort, name="abort", daemon=True)
+            self._aborting.start()
+
+    def close(self) -> None:
+        """Ends it on this rank, once the others have ended and recorded steps are forgotten."""
+        self.abort()
+        if self._aborting is not None:
+            self._aborting.join(CLOSE_SECONDS)
 
     @contextmanager
     def _exchange(self) -> Iterator[None]:

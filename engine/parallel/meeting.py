@@ -8,6 +8,7 @@ is faster for, which is measured at the start (`symmetric.py`).
 
 from __future__ import annotations
 
+import ctypes
 import os
 from datetime import timedelta
 
@@ -20,8 +21,12 @@ from engine.parallel.symmetric import choose_sums
 
 CONNECT_SECONDS = 60.0
 """For all ranks to be there."""
-NCCL_SETTINGS = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0"}
-"""All ranks are on one machine; NVLink multicast stays off."""
+NCCL_SETTINGS = {
+    "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_NCCL_ENABLE_MONITORING": "0",
+}
+"""All ranks are on one machine; NVLink multicast stays off; `watch.py` says when a rank hangs."""
 EXCHANGE_SECONDS = 3600.0
 """What a rank waits for the others. `watch.py` decides earlier whether one is gone."""
 
@@ -54,4 +59,7 @@ def _nccl(store: dist.Store, place: Place) -> dist.Backend:
         os.environ.setdefault(name, value)
     options = dist.ProcessGroupNCCL.Options()
     options._timeout = timedelta(seconds=EXCHANGE_SECONDS)
-    return dist.ProcessGroupNCCL(store, place.rank, place.size, options)
+    backend = dist.ProcessGroupNCCL(store, place.rank, place.size, options)
+    # Its destructor waits for recorded steps, which at the end of a process may live longer: `Group.close` ends it.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(backend))
+    return backend

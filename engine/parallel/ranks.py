@@ -202,9 +202,11 @@ class Ranks:
                 return
             lost = DeviceLostError(f"tensor parallelism over {self._size} ranks ended: {reason}")
             logger.error("%s", lost)
-            self._kill()
+            for process in self._processes:
+                process.kill()
             if self._group is not None:
                 self._group.abort()
+            self._kill()
             for listener in self.on_lost:
                 listener(lost)
             with self._changed:

@@ -117,6 +117,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         if checkpoint.part.size > 1:
             threads = threads_of_rank(threads, checkpoint.part.size)
         super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, threads))
+        self._runner = runner
         if wants_programs:
             self._prepare(runner)
 
@@ -149,8 +150,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
 
     def close(self) -> None:
         super().close()
-        if self.checkpoint.ranks is not None:
-            self.checkpoint.ranks.close()
+        self._runner.close()
 
     @cached_property
     def info(self) -> TextModelInfo:

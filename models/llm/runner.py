@@ -76,6 +76,7 @@ class TextRunner:
         cache = (config.num_hidden_layers, num_blocks, block_size, heads[1], config.head_dim, dtype, device)
         self.host_memory: HostMemory | None = None
         self._programs: ProgramRunner | None = None
+        self._recorder: GraphRecorder | None = None
         if ring_blocks is not None:
             self._attention: Attend = StreamedCache(*cache, ring_blocks).step
             return
@@ -119,8 +120,8 @@ class TextRunner:
     ) -> tuple[StepPrograms, Tables]:
         """All programs. Ranks do it together, and rank 0 has them launch along by `lead`."""
         with on_device(self._device):
-            recorder = GraphRecorder(self._device) if record else Rehearsal()
-            return self._build(max_num_seqs, recorder, report, lead)
+            self._recorder = GraphRecorder(self._device) if record else Rehearsal()
+            return self._build(max_num_seqs, self._recorder, report, lead)
 
     def _build(
         self, max_num_seqs: int, recorder: GraphRecorder, report: Report, lead: Lead | None = None
@@ -173,6 +174,9 @@ class TextRunner:
     def check_device(self) -> None:
         """See `engine.model_runner.ModelRunner.check_device`."""
         self.probe(self._device)
+
+    def close(self) -> None:
+        """Ends what only a runner of several ranks has; tensors free themselves."""
 
     def release(self, sequence: Sequence) -> None:
         """Give back the sequence's place on the device."""

@@ -65,8 +65,17 @@ def _gated(x: Tensor, weight: Tensor) -> Tensor:
     return silu_mul(F.linear(x, weight).flatten(0, -2))
 
 
+def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
+    return F.linear(x, weight).view(1, -1, weight.shape[0])
+
+
 SPLIT = SharedProducts(split_linear, _split_gated, partial_linear)
 HALVED = SharedProducts(F.linear, _gated, halved_linear)
+PLAIN = SharedProducts(F.linear, _gated, _whole_part)
+"""For sums over ranks, with which a norm is one kernel; the part is of the type of x."""
+MOST_ROWS_WITH_NORM = 1024
+"""Of a sum over ranks. Sums of more rows are taken in parts, beside the products of the next ones."""
+CHUNK_ROWS, MOST_CHUNKS = 1024, 4
 
 
 class FusedLayer(nn.Module):
@@ -120,10 +129,11 @@ class FusedLayer(nn.Module):
         attended = self._attend(products.whole(normed, self.qkv), rope, attention, keep)
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
-        parts = self._summed(products.parts(attended, self.output))
-        x, normed = add_and_norm(parts, residual, before_mlp.weight, before_mlp.eps, scale)
-        parts = self._summed(products.parts(products.gated(normed, self.gate_up), self.down))
-        return add_and_norm(parts, x, following.weight, following.eps, scale)
+        add = add_and_norm if self.group is None else self.group.add_and_norm
+        parts = products.parts(attended, self.output)
+        x, normed = add(parts, residual, before_mlp.weight, before_mlp.eps, scale)
+        parts = products.parts(products.gated(normed, self.gate_up), self.down)
+        return add(parts, x, following.weight, following.eps, scale)
 
     def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
@@ -160,12 +170,11 @@ class FusedLayer(nn.Module):
         rows, update = x.view(-1, x.shape[-1]), update.reshape(-1, update.shape[-1])
         if self.group is None:
             rows.addmm_(update, weight.t(), alpha=self.residual_scale)
-        else:
-            rows.add_(self.group.all_reduce(F.linear(update, weight)), alpha=self.residual_scale)
-
-    def _summed(self, parts: Tensor) -> Tensor:
-        """Of parts fp32 [parts, rows, N], where each rank has its own: their sum, [1, rows, N]."""
-        return parts if self.group is None else self.group.all_reduce(parts.sum(0))[None]
+            return
+        chunks = update.chunk(max(1, min(MOST_CHUNKS, len(update) // CHUNK_ROWS)))
+        sums = [self.group.begin_sum(F.linear(chunk, weight)) for chunk in chunks]
+        for target, chunk_sum in zip(rows.chunk(len(chunks)), sums, strict=True):
+            target.add_(chunk_sum(), alpha=self.residual_scale)
 
 
 class FusedRMSNorm(RMSNorm):
@@ -188,6 +197,7 @@ class FusedStack:
         self._norm, self._few_rows = stack.norm, few_rows
         odd = any(size % 2 for layer in self._layers for size in (layer.output.shape[1], layer.down.shape[1]))
         self._halved_rows = () if odd else halved_rows
+        self._parallel = self._layers[0].group is not None
 
     def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """See `Transformer.forward`."""
@@ -201,7 +211,9 @@ class FusedStack:
     def _products(self, num_rows: int) -> SharedProducts | None:
         if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
             return SPLIT
-        return HALVED if any(num_rows in rows for rows in self._halved_rows) else None
+        if any(num_rows in rows for rows in self._halved_rows):
+            return HALVED
+        return PLAIN if self._parallel and 0 < num_rows <= MOST_ROWS_WITH_NORM else None
 
     def _run_shared(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence as Rows
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from engine.cuda_graphs import Compute
@@ -41,6 +42,17 @@ class LeadingRunner(TextRunner):
         """See `engine.model_runner.ModelRunner.check_device`."""
         self._ranks.check()
         super().check_device()
+
+    def close(self) -> None:
+        """End the other ranks, and what this one has with them."""
+        self._programs = None
+        self._ranks.close()
+        if self._device.type == "cuda":
+            self._group.abort()  # a step that another rank has not computed to its end
+            torch.cuda.synchronize(self._device)
+        if self._recorder is not None:
+            self._recorder.forget()
+        self._group.close()
 
     def build(
         self, max_num_seqs: int, record: bool, report: Report = lambda share: None, lead: Lead | None = None

@@ -52,6 +52,8 @@ def serve(follower: Follower) -> None:
     follower.answer("built")
     with on_device(device), torch.inference_mode():
         compute(follower, runner)
+        if device.type == "cuda":  # rank 0 may wait for the last step
+            torch.cuda.synchronize(device)
 
 
 def compute(follower: Follower, runner: TextRunner) -> None:

@@ -5,6 +5,7 @@ threads, one of which runs at a time, since Triton's interpreter is for one.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,9 +13,11 @@ import torch
 from torch import Tensor
 
 from engine.kernels.split_tiling import MAX_ROWS
+from engine.parallel.group import Group, Place
 from engine.parallel.part import Part
 from engine.weights import export_state, load_into
 from models.qwen3.config import Qwen3Config
+from models.transformer import fused
 from models.transformer.fused import fuse_layers
 from models.transformer.stack import Transformer, bidirectional_attention
 
@@ -50,18 +53,26 @@ class Turns:
         return total
 
 
-class TakingTurns:
+class TakingTurns(Group):
     def __init__(self, rank: int, turns: Turns) -> None:
-        self.rank, self._turns = rank, turns
+        super().__init__(Place(rank, SIZE, "", ""), None)
+        self._turns = turns
 
-    def all_reduce(self, x: Tensor) -> Tensor:
-        return self._turns.all_reduce(self.rank, x)
+    def begin_sum(self, x: Tensor) -> Callable[[], Tensor]:
+        total = self._turns.all_reduce(self.rank, x)
+        return lambda: total
 
 
 @pytest.mark.parametrize(
-    "limits", [(0, ()), (0, (ANY,)), (MAX_ROWS, ())], ids=["many rows", "halved", "few rows"]
+    ("limits", "most_with_norm"),
+    [((0, ()), 100), ((0, (ANY,)), 100), ((MAX_ROWS, ()), 100), ((0, ()), 0)],
+    ids=["plain", "halved", "few rows", "many rows"],
 )
-def test_a_fused_stack_in_parts_computes_what_the_whole_computes(limits: tuple) -> None:
+def test_a_fused_stack_in_parts_computes_what_the_whole_computes(
+    limits: tuple, most_with_norm: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused, "MOST_ROWS_WITH_NORM", most_with_norm)
+    monkeypatch.setattr(fused, "CHUNK_ROWS", 3)
     torch.manual_seed(1)
     plain, turns = Transformer(CONFIG).eval().requires_grad_(False), Turns()
     for name, parameter in plain.named_parameters():
