@@ -1,8 +1,8 @@
 """Sums over the GPUs of one host in one kernel, and what follows them in a layer: the residual and a norm.
 
-Every rank has a `Mailbox` that the others can write into. Program r of the kernel writes its row r into those of
-all others, raises a flag there, waits until they have done the same, and adds up the rows in the order of the
-ranks, so that all have the same bits. Rows have numbers that rise with every exchange and two places each, in
+Every rank has a `Mailbox` that the others can write into. Program r of the kernel writes its row r into those
+of all others, raises a flag there, waits until they have done the same, and adds up the rows in the order of
+the ranks, so that all have the same bits. A row's number rises with every exchange, and it has two places in
 turn: who writes exchange n + 1 has seen all others begin n, so nobody reads n - 1 any more.
 """
 
@@ -61,8 +61,8 @@ def exchange_kernel(
     RANKS: tl.constexpr, ROOM: tl.constexpr, PLACE: tl.constexpr, WIRE: tl.constexpr, SUM: tl.constexpr,
     NORM: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Program r: the sum over all ranks of row r of the partials, [PARTS, rows, SIZE] on each. Without NORM it is
-    stored in `hidden`, else it goes on as in `add_and_norm_kernel`."""
+    """Program r: the sum over all ranks of row r of the partials, [PARTS, rows, SIZE] on each. Without NORM it
+    is stored in `hidden`, else it goes on as in `add_and_norm_kernel`."""
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     row, column = tl.program_id(0), tl.arange(0, BLOCK)
@@ -128,8 +128,8 @@ def exchange(mailbox: Mailbox, x: Tensor) -> Tensor:
 def exchange_add_and_norm(
     mailbox: Mailbox, partials: Tensor, residual: Tensor, norm: Tensor, eps: float, alpha: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """`engine.kernels.add_and_norm.add_and_norm` of the partials of all ranks, [parts, rows, H] on each, of any
-    type of floats."""
+    """`engine.kernels.add_and_norm.add_and_norm` of the partials of all ranks, [parts, rows, H] on each, of
+    any type of floats."""
     hidden, normed = (
         torch.empty(residual.shape, dtype=residual.dtype, device=residual.device) for _ in range(2)
     )
@@ -153,7 +153,8 @@ def _launch(
     block = triton.next_power_of_2(size)
     evenly = (1, 0, 0) if residual is None else _rows(residual)
     kernel_on(partials.device, exchange_kernel)[(num_rows,)](
-        partials, residual, norm, hidden, normed, mailbox.addresses, mailbox.numbers, num_rows, alpha, eps, *evenly,
+        partials, residual, norm, hidden, normed, mailbox.addresses, mailbox.numbers,
+        num_rows, alpha, eps, *evenly,
         SIZE=size, PARTS=parts, BLOCK=block, RANK=mailbox.rank, RANKS=mailbox.ranks, ROOM=mailbox.room,
         PLACE=ROW_BYTES, WIRE=wire, SUM=tl.int64 if integers else tl.float32, NORM=norm is not None,
         num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)), **launch_options(partials.device),

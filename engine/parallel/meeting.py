@@ -60,6 +60,6 @@ def _nccl(store: dist.Store, place: Place) -> dist.Backend:
     options = dist.ProcessGroupNCCL.Options()
     options._timeout = timedelta(seconds=EXCHANGE_SECONDS)
     backend = dist.ProcessGroupNCCL(store, place.rank, place.size, options)
-    # Its destructor waits for recorded steps, which at the end of a process may live longer: `Group.close` ends it.
+    # Its destructor waits for recorded steps, which may live longer; `Group.close` ends it.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(backend))
     return backend

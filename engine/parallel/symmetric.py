@@ -1,7 +1,7 @@
 """Sums over GPUs that can write into each other's memory, where that is faster than NCCL.
 
-The memory is torch's symmetric memory, the sums are those of `engine.kernels.exchange`. Up to which size they are
-used is measured at the start, by all ranks together, so that all choose the same. Multicast stays off.
+The memory is torch's symmetric memory, the sums are those of `engine.kernels.exchange`. Up to which size they
+are used is measured at the start, by all ranks together, so that all choose the same. Multicast stays off.
 
 A kernel that waits for a rank that is gone would wait for ever, and with it everything on its GPU: `release`
 tells it, from any thread, that all others were there.
@@ -45,8 +45,8 @@ TRIES, REPEATS = 4, 8
 class SymmetricSums:
     """Sums of up to `most_rows` rows.
 
-    Raises RuntimeError, AttributeError or KeyError where the GPUs cannot reach each other's memory, or PyTorch
-    has no symmetric memory.
+    Raises RuntimeError, AttributeError or KeyError where the GPUs cannot reach each other's memory, or
+    PyTorch has no symmetric memory.
     """
 
     def __init__(self, place: Place, store: dist.Store, device: torch.device) -> None:

@@ -167,9 +167,11 @@ def threshold_kernel(
 def block_kernel(
     logits, thresholds, floats, slots, maxima, sums, places,
     V: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
+    FIRST_TOKEN: tl.constexpr, FIRST_BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Program (row, block): of a block of logits the largest, where it stands, and the sum of exponentials
-    relative to it, of the logits that reach the threshold of the row."""
+    relative to it, of the logits that reach the threshold of the row. V: of the logits here, which begin with
+    FIRST_TOKEN of the vocabulary and FIRST_BLOCK of its BLOCKS blocks."""
     row, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     temperature = tl.load(floats + tl.load(slots + row) * COLUMNS)
     token = block * BLOCK + tl.arange(0, BLOCK)
@@ -179,27 +181,32 @@ def block_kernel(
     largest, place = tl.max(values, 0, return_indices=True, return_indices_tie_break_left=True)
     weights = tl.exp((values - largest) / tl.where(temperature > 0, temperature, 1.0))
     total = tl.sum(tl.where(values > float("-inf"), weights, 0.0).to(tl.float64), 0)
-    target = row * BLOCKS + block
-    tl.store(maxima + target, largest)
+    target = row * BLOCKS + FIRST_BLOCK + block
+    tl.store(maxima + target, largest.to(maxima.dtype.element_ty))
     tl.store(sums + target, total)
-    tl.store(places + target, block * BLOCK + place)
+    tl.store(places + target, FIRST_TOKEN + block * BLOCK + place)
 
 
 @triton.jit
 def choose_kernel(
     logits, thresholds, maxima, sums, places, floats, seeds, slots, indices, tokens, counts, history, out,
     V: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr, ROOM: tl.constexpr,
-    PREFIX: tl.constexpr, OUT: tl.constexpr, LEARNS: tl.constexpr,
+    PREFIX: tl.constexpr, OUT: tl.constexpr, LEARNS: tl.constexpr, FIRST_TOKEN: tl.constexpr,
+    FIRST_BLOCK: tl.constexpr, OWN_BLOCKS: tl.constexpr,
 ):  # fmt: skip
-    """Program r: the token of row r, into `out` and the slot of the row, which learns it where LEARNS."""
+    """Program r: the token of row r, into `out` and the slot of the row, which learns it where LEARNS.
+
+    Where logits are a part of the vocabulary (OWN_BLOCKS < BLOCKS, see `block_kernel`), `out` gets the token
+    on one rank and 0 on the others, and nothing else is written."""
     row = tl.program_id(0).to(tl.int64)
     slot = tl.load(slots + row)
     temperature = tl.load(floats + slot * COLUMNS)
     block = tl.arange(0, ROOM)
     in_row = block < BLOCKS
-    largest = tl.load(maxima + row * BLOCKS + block, mask=in_row, other=float("-inf"))
+    largest = tl.load(maxima + row * BLOCKS + block, mask=in_row, other=float("-inf")).to(tl.float32)
     highest, best = tl.max(largest, 0, return_indices=True, return_indices_tie_break_left=True)
-    chosen = tl.load(places + row * BLOCKS + best)
+    chosen = tl.load(places + row * BLOCKS + best).to(tl.int64)
+    tells = tl.full([], FIRST_BLOCK == 0, tl.int1)
     if temperature > 0:
         weights = tl.load(sums + row * BLOCKS + block, mask=in_row, other=0.0)
         weights *= tl.exp((largest - highest) / temperature)
@@ -210,14 +217,20 @@ def choose_kernel(
         found = tl.minimum(tl.sum((ends <= point).to(tl.int32), 0), last)
         before = tl.sum(tl.where(block < found, weights, 0.0), 0)
         place = tl.arange(0, BLOCK)
-        token = found * BLOCK + place
-        values = tl.load(logits + row * V + token, mask=token < V, other=float("-inf")).to(tl.float32)
+        token = (found - FIRST_BLOCK) * BLOCK + place
+        known = (token >= 0) & (token < V)
+        values = tl.load(logits + row * V + token, mask=known, other=float("-inf")).to(tl.float32)
         if thresholds is not None:
             values = tl.where(values >= tl.load(thresholds + row), values, float("-inf"))
         parts = tl.where(values > float("-inf"), tl.exp((values - highest) / temperature), 0.0).to(tl.float64)
         ends = tl.cumsum(parts, 0)
         last = tl.max(tl.where(parts > 0, place, 0), 0)
-        chosen = found * BLOCK + tl.minimum(tl.sum((ends <= point - before).to(tl.int32), 0), last)
+        place_found = tl.minimum(tl.sum((ends <= point - before).to(tl.int32), 0), last)
+        chosen = (FIRST_TOKEN + (found - FIRST_BLOCK) * BLOCK + place_found).to(tl.int64)
+        tells = (found >= FIRST_BLOCK) & (found < FIRST_BLOCK + OWN_BLOCKS)
+    if OWN_BLOCKS < BLOCKS:
+        tl.store(out + row * OUT, tl.where(tells, chosen, 0))
+        return
     tl.store(out + row * OUT, chosen)
     tl.store(tokens + slot, chosen)
     if LEARNS:

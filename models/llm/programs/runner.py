@@ -110,7 +110,8 @@ class ProgramRunner(AheadRunner):
     def _draw(self, sequences: list[Sequence], slots: list[int], unread: list[int]) -> Drawn:
         answers = [sequence.payload.answer for sequence in sequences]
         program = self._programs.for_tokens(len(slots), max(answer.kind for answer in answers))
-        program.fill(slots, [answer.index + more for answer, more in zip(answers, unread, strict=True)])
+        indices = [answer.index + more for answer, more in zip(answers, unread, strict=True)]
+        program.fill(slots, indices, answers)
         return program.launch()
 
     def _goes_on(self, sequence: Sequence, unread: int) -> bool:

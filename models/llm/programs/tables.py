@@ -69,7 +69,9 @@ class Tables(Slots):
         seeds = np.array([answer.seed for answer in answers], np.uint64).view(np.int64)
         both = upload(np.stack([last, seeds]), self._device)
         self.tokens[slots], self.seeds[slots] = both
-        self.floats[slots] = upload(np.array([_floats(a.params) for a in answers], np.float32), self._device)
+        self.floats[slots] = upload(
+            np.array([floats_of(a.params) for a in answers], np.float32), self._device
+        )
         for (slot, sequence), answer in zip(rows, answers, strict=True):
             if learns(answer.params):
                 self._fill_counts(slot, sequence, answer)
@@ -101,7 +103,8 @@ class Tables(Slots):
         self.rules[slot] = upload(rules, self._device)
 
 
-def _floats(params: SamplingParams) -> tuple[float, ...]:
+def floats_of(params: SamplingParams) -> tuple[float, ...]:
+    """A row of `Tables.floats`."""
     return (
         params.temperature,
         float(params.top_k),

@@ -93,7 +93,8 @@ def test_a_device_draws_what_the_host_draws(monkeypatch: pytest.MonkeyPatch) -> 
                 tables.release(sequence)
         hidden.copy_(2 * torch.randn(hidden.shape, generator=draw))
         expected = sample(hidden[: len(rows)], [row.payload.answer for row in rows])
-        program.fill(tables.slots(rows), [row.payload.answer.index for row in rows])
+        answers = [row.payload.answer for row in rows]
+        program.fill(tables.slots(rows), [answer.index for answer in answers], answers)
         for sequence, told, wanted in zip(rows, program.launch().results(), expected, strict=True):
             found: Sampled = told.sampled(sequence.payload.answer.params.logprobs)
             assert found.token == wanted.token, (step, sequence.request_id)
@@ -110,7 +111,7 @@ def test_who_needs_no_rules_is_drawn_alike_by_programs_of_every_kind() -> None:
     for kind in Kind:
         tables = Tables(3, VOCABULARY, torch.device("cpu"))
         program = programs(3, kind, tables, hidden)
-        program.fill(tables.slots(sequences), [0, 0, 0])
+        program.fill(tables.slots(sequences), [0, 0, 0], [s.payload.answer for s in sequences])
         drawn = program.launch().results()
         found.append([told if isinstance(told, int) else told.token for told in drawn])
         assert found[0] == found[-1] == tables.tokens[[2, 1, 0]].tolist()
