@@ -61,8 +61,8 @@ def exchange_kernel(
     RANKS: tl.constexpr, ROOM: tl.constexpr, PLACE: tl.constexpr, WIRE: tl.constexpr, SUM: tl.constexpr,
     NORM: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Program r: the sum over all ranks of row r of the partials, [PARTS, rows, SIZE] on each. Without NORM it
-    is stored in `hidden`, else it goes on as in `add_and_norm_kernel`."""
+    """Program r: the sum over all ranks of row r of the partials, [PARTS, rows, SIZE] on each. Without NORM
+    it is stored in `hidden`, else it goes on as in `add_and_norm_kernel`."""
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     row, column = tl.program_id(0), tl.arange(0, BLOCK)

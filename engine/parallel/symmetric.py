@@ -63,7 +63,8 @@ class SymmetricSums:
         self._memory.zero_()
         torch.cuda.synchronize(device)
         self._handle = symmetric.rendezvous(self._memory, name)
-        self._box = _mailbox(place.rank, self._handle.buffer_ptrs, room, device)
+        own = self._memory.data_ptr() - self._handle.buffer_ptrs[place.rank]
+        self._box = _mailbox(place.rank, [begin + own for begin in self._handle.buffer_ptrs], room, device)
         spare = torch.zeros(size, dtype=torch.uint8, device=device)
         self._flags, self._spare = _flags(self._memory, self._box), spare
         self._rehearsed = _mailbox(place.rank, [spare.data_ptr()] * place.size, room, device)

@@ -11,15 +11,15 @@ from engine.parallel.follower import Follower, follow
 from engine.parallel.group import Group, Place
 from engine.parallel.meeting import connect
 
-SIZES = (8, 4096, 40000, 1 << 18, 1 << 21)
-"""Elements, on both sides of what symmetric memory serves."""
+SIZES = ((8,), (40000,), (1, 4096), (3, 8192), (2, 9000), (300, 1000), (2048, 512), (4000, 512))
+"""On both sides of what symmetric memory serves."""
 
 
 def summed(group: Group, device: torch.device) -> list[float]:
     """The largest error of sums of random numbers, by size."""
-    errors = []
+    errors = [with_norm(group, device, rows) for rows in (1, 40, 2000)] if device.type == "cuda" else []
     for size in SIZES:
-        parts = [own(rank, size) for rank in range(group.size)]
+        parts = [own(rank, *size) for rank in range(group.size)]
         for _ in range(3):  # a buffer that is used again must not hold the sum before
             found = group.all_reduce(parts[group.rank].to(device, torch.bfloat16))
         exact = sum(part.bfloat16().float() for part in parts)
@@ -30,8 +30,19 @@ def summed(group: Group, device: torch.device) -> list[float]:
     return errors
 
 
-def own(rank: int, size: int) -> Tensor:
-    return torch.rand(size, generator=torch.Generator().manual_seed(rank)) - 0.5
+def with_norm(group: Group, device: torch.device, rows: int) -> float:
+    """As `summed`, of a sum of two parts of each rank and the norm that follows."""
+    from engine.kernels.add_and_norm import add_and_norm
+
+    parts = [own(rank, 2, rows, 1000).to(device) for rank in range(group.size)]
+    residual, norm = own(100, rows, 1000).to(device), own(101, 1000).to(device)
+    found = group.add_and_norm(parts[group.rank], residual, norm, 1e-6, 0.5)
+    exact = add_and_norm(torch.cat(parts), residual, norm, 1e-6, 0.5)
+    return max((a - b).abs().max().item() for a, b in zip(found, exact, strict=True))
+
+
+def own(seed: int, *size: int) -> Tensor:
+    return torch.rand(size, generator=torch.Generator().manual_seed(seed)) - 0.5
 
 
 def serve(follower: Follower) -> None:

@@ -23,11 +23,16 @@ TYPES = {
 }  # fmt: skip
 V, BLOCKS = 151936, 75
 ROW = {"V": V, "COLUMNS": COLUMNS}
+WHOLE = {"FIRST_TOKEN": 0, "FIRST_BLOCK": 0}
+CELLS = {"maxima": "*fp64", "places": "*i64", "out": "*i64"}
+"""Of several ranks."""
 
 
-def compile_kernel(kernel: Any, constants: dict[str, Any], **options: int) -> None:
-    names = kernel.arg_names
-    types = {name: "constexpr" if name in constants else TYPES.get(name, "*i32") for name in names}
+def compile_kernel(
+    kernel: Any, constants: dict[str, Any], other: dict[str, str] | None = None, **options: int
+) -> None:
+    names, types_of = kernel.arg_names, TYPES | (other or {})
+    types = {name: "constexpr" if name in constants else types_of.get(name, "*i32") for name in names}
     values = {(names.index(name),): value for name, value in constants.items()}
     compiled = triton.compile(ASTSource(kernel, types, values), target=HOPPER, options=options)
     print(kernel.__name__, compiled.metadata.shared, "bytes of shared memory")
@@ -40,9 +45,16 @@ def main() -> None:
     )
     compile_kernel(kernels.threshold_kernel, {**ROW, "BLOCK": 8192}, num_warps=16)
     choice = {**ROW, "BLOCK": 2048, "BLOCKS": BLOCKS, "ROOM": 128, "PREFIX": kernels.PREFIX, "OUT": 1}
+    sums = {**ROW, "BLOCK": 2048, "BLOCKS": BLOCKS, **WHOLE}
+    choice |= WHOLE | {"OWN_BLOCKS": BLOCKS}
     for thresholds in ({}, {"thresholds": None}):
-        compile_kernel(kernels.block_kernel, {**ROW, "BLOCK": 2048, "BLOCKS": BLOCKS, **thresholds})
+        compile_kernel(kernels.block_kernel, {**sums, **thresholds})
         compile_kernel(kernels.choose_kernel, {**choice, "LEARNS": not thresholds, **thresholds}, num_warps=8)
+    half = {"V": V // 2, "FIRST_TOKEN": V // 2, "FIRST_BLOCK": 38, "BLOCKS": 76, "thresholds": None}
+    compile_kernel(kernels.block_kernel, sums | half, CELLS)
+    compile_kernel(
+        kernels.choose_kernel, choice | half | {"LEARNS": False, "OWN_BLOCKS": 38}, CELLS, num_warps=8
+    )
 
 
 if __name__ == "__main__":
