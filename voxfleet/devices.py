@@ -1,6 +1,7 @@
 """Which device each worker of `voxfleet serve` gets: one GPU per worker where there are GPUs, else the CPU.
 
-A worker on a GPU sees that GPU alone, through `CUDA_VISIBLE_DEVICES`. With four GPUs and
+A worker on a GPU sees that GPU alone, through `CUDA_VISIBLE_DEVICES`; one that shares its model out over
+several GPUs sees those. With four GPUs and
 `CUDA_VISIBLE_DEVICES=2,3` in the environment, two workers are planned, one sees "2" and the other "3".
 Counting asks PyTorch in a process of its own, since the supervisor itself never loads it.
 """
@@ -35,27 +36,45 @@ class Placement:
 def place_workers(workers: int | str, device: str, gpus: list[str], each: int = 1) -> list[Placement]:
     """One placement per worker.
 
-    `workers` is a number or "auto" (as many as there are devices), `device` is cpu, cuda or auto, `gpus` are
-    the visible GPUs as `CUDA_VISIBLE_DEVICES` names them, of which a worker gets `each`. Raises DeviceError
-    when cuda is asked for and absent, or a worker wants more GPUs than there are.
+    `workers` is a number or "auto" (as many as there are devices for), `device` is cpu, cuda or auto, `gpus`
+    are the visible GPUs as `CUDA_VISIBLE_DEVICES` names them, of which a worker gets `each`. Workers share
+    GPUs where there are too few, but not those over which a model is shared out. Raises DeviceError when cuda
+    is asked for and absent, or there are too few.
     """
     if device == "cuda" and not gpus:
         raise DeviceError(NO_GPU)
     if device != "cpu" and gpus:
-        if each > len(gpus):
-            raise DeviceError(f"a worker over {each} GPUs: PyTorch sees {len(gpus)} CUDA devices here")
-        count = len(gpus) if workers == "auto" else int(workers)
-        turns = [[gpus[(i * each + k) % len(gpus)] for k in range(each)] for i in range(count)]
-        return [
-            over_ranks(Placement("cuda", {"CUDA_VISIBLE_DEVICES": ",".join(turn)}), each) for turn in turns
-        ]
+        teams = teams_of(gpus, each)
+        count = len(teams) if workers == "auto" else int(workers)
+        if each > 1 and count > len(teams):
+            raise DeviceError(
+                f"{count} workers over {each} GPUs each: PyTorch sees {len(gpus)} CUDA devices here"
+            )
+        turns = [teams[i % len(teams)] for i in range(count)]
+        return [on_team(turn) for turn in turns]
     count = 1 if workers == "auto" else int(workers)
-    return [Placement("cpu", {} if count == 1 else {SHARING_VARIABLE: str(count)})] * count
+    alone = Placement("cpu", {} if count == 1 else {SHARING_VARIABLE: str(count)})
+    return [over_ranks(alone, each)] * count
 
 
-def over_ranks(placement: Placement, ranks: int) -> Placement:
-    """The same for a worker that shares its model out over so many processes."""
-    if ranks == 1:
+def teams_of(gpus: list[str], each: int) -> list[list[str]]:
+    """GPUs as workers of `each` get them: the first ones, the next ones and so on. Raises DeviceError where
+    they are too few for one.
+    """
+    if each > len(gpus):
+        raise DeviceError(f"a worker over {each} GPUs: PyTorch sees {len(gpus)} CUDA devices here")
+    return [gpus[begin : begin + each] for begin in range(0, len(gpus) - each + 1, each)]
+
+
+def on_team(gpus: list[str]) -> Placement:
+    """A worker that sees these GPUs, and shares its model out over them where they are several."""
+    return over_ranks(Placement("cuda", {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}), len(gpus))
+
+
+def over_ranks(placement: Placement, ranks: int, otherwise: int = 1) -> Placement:
+    """The same for a worker that shares its model out over so many processes; otherwise: over how many it
+    would, if it were not told."""
+    if ranks == otherwise == 1:
         return placement
     return Placement(placement.device, {**placement.environment, RANKS_VARIABLE: str(ranks)})
 

@@ -37,7 +37,7 @@ def make_plan(settings: ServeSettings, config: Path | None = None) -> ServePlan:
     return ServePlan(
         host=settings.host,
         port=settings.port or ports.any_free(settings.host),
-        workers=plan_workers(settings, model, config),
+        workers=plan_workers(settings, model, config, worker.tensor_parallel_size),
         config=config,
         secure=gateway.tls_certificate is not None,
         data_dir=gateway.data_dir if gateway.admin_token is None else None,
@@ -51,9 +51,13 @@ def training_environment(model: str, named: str | None) -> dict[str, str]:
     return {} if named is not None or model == "synthetic" else {TRAINING_VARIABLE: model}
 
 
-def plan_workers(settings: ServeSettings, model: str, config: Path | None = None) -> tuple[WorkerPlan, ...]:
-    """Of speech, and of text where there is a text model, each with a port and a place of its own."""
-    speaking, writing = plan_placements(settings, model)
+def plan_workers(
+    settings: ServeSettings, model: str, config: Path | None = None, ranks: int = 1
+) -> tuple[WorkerPlan, ...]:
+    """Of `model`, over so many ranks, and of the text model where there is one, each with a port and a place
+    of its own.
+    """
+    speaking, writing = plan_placements(settings, model, ranks)
     found = ports.find_free(LOOPBACK, settings.first_worker_port, len(speaking) + len(writing))
     speech = [
         WorkerPlan(f"worker-{index}", port, model, placement, config=config)
@@ -66,31 +70,36 @@ def plan_workers(settings: ServeSettings, model: str, config: Path | None = None
     return (*speech, *text)
 
 
-def plan_placements(settings: ServeSettings, model: str) -> tuple[list[Placement], list[Placement]]:
-    """Of workers of speech and of text. The synthetic model computes nothing that a GPU could."""
+def plan_placements(
+    settings: ServeSettings, model: str, ranks: int = 1
+) -> tuple[list[Placement], list[Placement]]:
+    """Of workers of `model`, over so many ranks, and of the text model. The synthetic model computes nothing
+    that a GPU could. Raises DeviceError.
+    """
     texts = settings.text_workers if settings.text_model is not None else 0
+    each = settings.text_tensor_parallel_size
     gpus = [] if settings.device == "cpu" or (model == "synthetic" and not texts) else visible_gpus()
     device = "cpu" if model == "synthetic" else settings.device
     if settings.device == "cpu" or not gpus:
-        each = settings.text_tensor_parallel_size
-        return place_on_cpu(settings.workers, texts, settings.device if texts else device, each)
-    each = settings.text_tensor_parallel_size
+        speaking, writing = place_on_cpu(settings.workers, texts, settings.device if texts else device, ranks)
+        return speaking, [over_ranks(place, each, ranks) for place in writing]
     taken = texts * each
     apart = len(gpus) > taken
-    speaking = place_workers(settings.workers, device, gpus[:-taken] if texts and apart else gpus)
+    speaking = place_workers(settings.workers, device, gpus[:-taken] if texts and apart else gpus, ranks)
     writing = place_workers(texts, settings.device, gpus[-taken:] if apart else gpus, each) if texts else []
+    writing = [over_ranks(place, each, ranks) for place in writing]
     return speaking, writing if apart else [sharing(placement) for placement in writing]
 
 
 def place_on_cpu(
     workers: int | str, texts: int, device: str, ranks: int = 1
 ) -> tuple[list[Placement], list[Placement]]:
-    """All of them share its cores; ranks: of each worker of text. Raises DeviceError for a GPU that is not
-    there.
+    """All of them share its cores; ranks: of each worker but those of the text model. Raises DeviceError for
+    a GPU that is not there.
     """
     count = 1 if workers == "auto" else int(workers)
     places = place_workers(count + texts, device, [])
-    return places[:count], [over_ranks(place, ranks) for place in places[count:]]
+    return [over_ranks(place, ranks) for place in places[:count]], places[count:]
 
 
 def sharing(placement: Placement) -> Placement:

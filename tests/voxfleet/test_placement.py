@@ -179,6 +179,25 @@ def test_a_worker_of_several_gpus_is_told_how_many(gpus: list[str], monkeypatch:
         place_workers(1, "cuda", ["0", "1"], 3)
 
 
+def test_workers_of_several_gpus_share_none_of_them() -> None:
+    gpus = ["0", "1", "2", "3", "4"]
+    assert devices_of(place_workers("auto", "auto", gpus, 2)) == ["0,1", "2,3"]
+    with pytest.raises(DeviceError, match="3 workers over 2 GPUs each: PyTorch sees 5"):
+        place_workers(3, "cuda", gpus, 2)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "speech", "text"), [(["0", "1", "2"], ["0,1"], ["2"]), ([], ["cpu"], ["cpu"])]
+)
+def test_the_size_of_the_worker_section_is_not_that_of_the_text_model(
+    gpus: list[str], speech: list[str], text: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "visible_gpus", lambda: gpus)
+    speaking, writing = serve.plan_placements(both(workers=1), "bundled", 2)
+    assert (devices_of(speaking), devices_of(writing)) == (speech, text)
+    assert [place.environment.get(RANKS_VARIABLE) for place in (*speaking, *writing)] == ["2", "1"]
+
+
 def test_all_workers_on_a_cpu_know_how_many_they_are() -> None:
     speaking, writing = serve.plan_placements(both(device="cpu", workers=2, text_workers=2), "bundled")
     sharing = Placement("cpu", {"VOXFLEET_WORKER_WORKERS_ON_MACHINE": "4"})

@@ -18,7 +18,7 @@ from gateway.settings import GatewaySettings
 from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.fleet.ray_file import RaySection
 from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
-from voxfleet.fleet.share import StrictSection
+from voxfleet.fleet.share import MOST_GPUS, StrictSection
 from voxfleet.settings import SettingsError, problems_of, read_yaml
 
 MOST_WORKERS = 1000
@@ -37,6 +37,8 @@ class WorkersSection(StrictSection):
     model: Annotated[str, Field(min_length=1, max_length=200)]
     device: Literal["auto", "cpu", "cuda"] = "auto"
     slots: Annotated[int, Field(ge=1, le=1024)] = 4
+    tensor_parallel_size: Annotated[int, Field(ge=1, le=MOST_GPUS)] = 1
+    """GPUs of one machine over which a worker shares its model out."""
     audio_seconds_per_second: Annotated[float, Field(gt=0, le=100_000)]
     """What one makes with all slots in use, until it is measured."""
     loading_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
@@ -57,7 +59,10 @@ class WorkersSection(StrictSection):
     @property
     def digest(self) -> str:
         """Of all that a worker is started with."""
-        said = self.model_dump_json(include={"model", "device", "slots", "version"})
+        started_with = {"model", "device", "slots", "version"}
+        if self.tensor_parallel_size > 1:
+            started_with.add("tensor_parallel_size")
+        said = self.model_dump_json(include=started_with)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
@@ -143,6 +148,9 @@ class FleetFile(StrictSection):
                     raise ValueError(f"{where}.gpus: the device of {name} is cpu")
                 if self.workers[name].device == "cuda" and share.gpus == 0:
                     raise ValueError(f"{where}.gpus: the device of {name} is cuda")
+                ranks = self.workers[name].tensor_parallel_size
+                if share.gpus and ranks > 1 and share.gpus != ranks:
+                    raise ValueError(f"{where}.gpus: the tensor_parallel_size of {name} is {ranks}")
         return self
 
     @model_validator(mode="after")
@@ -168,7 +176,11 @@ class FleetFile(StrictSection):
     def rules(self) -> Rules:
         """For the autoscaler."""
         kinds = tuple(
-            WorkerKind(name, **kind.model_dump(exclude={"device", "version"}), version=kind.digest)
+            WorkerKind(
+                name,
+                **kind.model_dump(exclude={"device", "tensor_parallel_size", "version"}),
+                version=kind.digest,
+            )
             for name, kind in self.workers.items()
         )
         budget = self.budget

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import FleetFile, FloorSection, WorkersSection
 from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.fleet.share import Share, ShareSection
@@ -118,7 +119,7 @@ def _whole_patches(fleet: FleetFile, folder: Path) -> list[str]:
 
 def _write_kind(fleet: FleetFile, kind: str, folder: Path) -> None:
     section, workers = fleet.kubernetes, fleet.workers[kind]
-    pod = section.workers.get(kind, ShareSection()).settled(workers.device)
+    pod = section.workers.get(kind, ShareSection()).settled(workers.device, workers.tensor_parallel_size)
     components = ["nvidia"] if pod.gpus else []
     patches = [_dump(folder / "deployment.yaml", _worker_patch(section, workers, pod))]
     if section.keda:
@@ -144,9 +145,15 @@ def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: Shar
     own = {"nvidia.com/gpu": str(pod.gpus)} if pod.gpus else {"cpu": requests["cpu"]}
     limits = {"memory": _mebibytes(2 * pod.memory_gib), **own}
     loading = max(LEAST_LOADING_SECONDS, LOADING_MARGIN * workers.loading_seconds)
+    variables: dict[str, object] = {
+        "VOXFLEET_WORKER_MODEL": workers.model,
+        "VOXFLEET_WORKER_SLOTS": workers.slots,
+    }
+    if workers.tensor_parallel_size > 1:
+        variables[RANKS_VARIABLE] = workers.tensor_parallel_size
     container = {
         "name": "worker",
-        "env": _variables(VOXFLEET_WORKER_MODEL=workers.model, VOXFLEET_WORKER_SLOTS=workers.slots),
+        "env": _variables(**variables),
         "resources": {"requests": requests, "limits": limits},
         "startupProbe": {"periodSeconds": 2, "failureThreshold": math.ceil(loading / 2)},
         "lifecycle": {

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from voxfleet import ports
-from voxfleet.devices import Placement, place_workers
+from voxfleet.devices import DeviceError, Placement, on_team, place_workers, teams_of
 from voxfleet.fleet.controller import Controller
 from voxfleet.fleet.file import WorkersSection
 from voxfleet.fleet.place import Member, PlaceFull, Starts
@@ -22,7 +22,7 @@ from voxfleet.worker_service import LOOPBACK, WorkerPlan
 class _Child:
     kind: str
     port: int
-    gpu: str | None
+    gpus: tuple[str, ...]
     healthy: bool = False
     draining: bool = False
     ending: bool = False
@@ -51,10 +51,10 @@ class LocalPlace:
         self._ending: set[asyncio.Task[None]] = set()
 
     def start(self, kind: str) -> str:
-        """On the GPU that has the fewest workers, where the kind uses GPUs. Raises PlaceFull."""
+        """On the GPUs that have the fewest workers, where the kind uses GPUs. Raises PlaceFull."""
         section = self._kinds[kind]
-        placement, gpu = self._placement(section)
-        child = _Child(kind, self._free_port(), gpu)
+        placement, gpus = self._placement(section)
+        child = _Child(kind, self._free_port(), gpus)
         id = f"{kind}-{next(self._numbers)}"
         self._children[id] = child
         self._supervisor.add_worker(WorkerPlan(id, child.port, section.model, placement, section.slots))
@@ -106,14 +106,21 @@ class LocalPlace:
         await self._supervisor.remove_worker(id)
         del self._children[id]
 
-    def _placement(self, section: WorkersSection) -> tuple[Placement, str | None]:
-        device = "cpu" if section.model == "synthetic" else section.device
+    def _placement(self, section: WorkersSection) -> tuple[Placement, tuple[str, ...]]:
+        device, ranks = (
+            "cpu" if section.model == "synthetic" else section.device,
+            section.tensor_parallel_size,
+        )
         if device != "cpu" and self._gpus:
-            used = Counter(child.gpu for child in self._children.values())
-            gpu = min(self._gpus, key=lambda name: used[name])
-            return place_workers(1, device, [gpu])[0], gpu
-        on_cpu = 1 + sum(child.gpu is None for child in self._children.values())
-        return place_workers(on_cpu, device, [])[0], None
+            try:
+                teams = teams_of(self._gpus, ranks)
+            except DeviceError as error:
+                raise PlaceFull(str(error)) from error
+            used = Counter(gpu for child in self._children.values() for gpu in child.gpus)
+            team = min(teams, key=lambda names: sum(used[name] for name in names))
+            return on_team(team), tuple(team)
+        on_cpu = 1 + sum(not child.gpus for child in self._children.values())
+        return place_workers(on_cpu, device, [], ranks)[0], ()
 
     def _free_port(self) -> int:
         """One that no other worker has, not even one that is being started again."""

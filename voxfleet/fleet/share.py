@@ -7,6 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MOST_GPUS = 16
+"""Of one worker."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -26,15 +29,16 @@ class StrictSection(BaseModel):
 class ShareSection(StrictSection):
     """What one worker of a kind asks its machine for."""
 
-    gpus: Annotated[int, Field(ge=0, le=16)] | None = None
-    """GPUs of one machine; 0: it computes on the CPU. None: 1 where the kind's device is cuda, else 0."""
+    gpus: Annotated[int, Field(ge=0, le=MOST_GPUS)] | None = None
+    """GPUs of one machine; 0: it computes on the CPU. None: as many as the kind's `tensor_parallel_size`
+    where its device is cuda, else 0."""
     cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """None: 2, with a GPU 4."""
     memory_gib: Annotated[float, Field(gt=0, le=65_536)] | None = None
     """None: 2, with a GPU 16. On Kubernetes twice that is the limit."""
 
-    def settled(self, device: str) -> Share:
-        """With what it does not say, for a kind of workers with this device."""
-        gpus = int(device == "cuda") if self.gpus is None else self.gpus
+    def settled(self, device: str, ranks: int = 1) -> Share:
+        """With what it does not say, for a kind of workers with this device and `tensor_parallel_size`."""
+        gpus = (ranks if device == "cuda" else 0) if self.gpus is None else self.gpus
         cpus, memory_gib = (4.0, 16.0) if gpus else (2.0, 2.0)
         return Share(gpus, self.cpus or cpus, self.memory_gib or memory_gib)

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from voxfleet.console import ServeConsole
-from voxfleet.devices import ensure_present, visible_gpus
+from voxfleet.devices import ensure_present, teams_of, visible_gpus
 from voxfleet.fleet.controller import Controller
 from voxfleet.fleet.desk import Desk, admin_headers
 from voxfleet.fleet.file import FleetFile
@@ -44,6 +44,9 @@ def _up_here(given: Given) -> int:
     plan = given.plan(given.settings.host)
     on_gpus = any(kind.device != "cpu" and kind.model != "synthetic" for kind in kinds)
     gpus = visible_gpus() if on_gpus else []
+    for kind in kinds:
+        if gpus and kind.device != "cpu" and kind.model != "synthetic":
+            teams_of(gpus, kind.tensor_parallel_size)
     return asyncio.run(_run(given.file, plan, given.admin_token(), gpus, given.settings.first_worker_port))
 
 

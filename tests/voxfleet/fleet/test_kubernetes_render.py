@@ -204,6 +204,15 @@ def test_a_kind_on_cuda_has_one_gpu_unless_another_number_is_given(tmp_path: Pat
     assert container(worker(documents, "one"))["image"] == "voxfleet:cuda"
 
 
+def test_a_worker_over_several_gpus_asks_for_them_and_is_told(tmp_path: Path) -> None:
+    kinds = {"two": {**GPU, "device": "cuda", "tensor_parallel_size": 2}, "one": {**GPU, "device": "cuda"}}
+    pods = {kind: worker(rendered(tmp_path, workers=kinds), kind) for kind in kinds}
+    limits = {kind: container(pod)["resources"]["limits"]["nvidia.com/gpu"] for kind, pod in pods.items()}
+    assert limits == {"two": "2", "one": "1"}
+    told = [variables(pods[kind], FIELDS).get("VOXFLEET_WORKER_TENSOR_PARALLEL_SIZE") for kind in kinds]
+    assert told == ["2", None]
+
+
 def test_a_gateway_of_the_gateway_api_is_named(tmp_path: Path) -> None:
     section = {"expose": "gateway-api", "host": "tts.example.com", "gateway_api": "edge/shared"}
     (route,) = of_kind(rendered(tmp_path, workers={"cpu": CPU}, kubernetes=section), "HTTPRoute")
@@ -252,10 +261,12 @@ def test_the_command_says_what_comes_next(tmp_path: Path) -> None:
         ({"replicas": 3}, "replicas"),
         ({"workers": {"cpu": {"gpus": 1}}}, "device of cpu is cpu"),
         ({"workers": {"gpu": {"gpus": 0}}}, "device of gpu is cuda"),
+        ({"workers": {"pair": {"gpus": 3}}}, "tensor_parallel_size of pair is 2"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, section: dict[str, Any], message: str) -> None:
     kinds = {"cpu": {**CPU, "device": "cpu"}, "gpu": {**GPU, "device": "cuda"}}
+    kinds["pair"] = {**GPU, "device": "cuda", "tensor_parallel_size": 2}
     file = written(tmp_path, {"workers": kinds, "kubernetes": section})
     with pytest.raises(SettingsError, match=message):
         read_fleet_file(file)

@@ -36,11 +36,24 @@ def test_what_a_worker_asks_its_machine_for_follows_from_its_device(tmp_path: Pa
     assert (specs["cpu"].device, specs["cpu"].share.gpus, specs["cpu"].share.cpus) == ("cpu", 0, 2)
 
 
+def test_a_worker_over_several_gpus_asks_for_them_and_is_told(tmp_path: Path) -> None:
+    text = FILE.replace("device: cuda,", "device: cuda, tensor_parallel_size: 4,").replace(
+        "gpus: 2", "cpus: 8"
+    )
+    specs = assignment(read_fleet_file(written(text, tmp_path))).specs()
+    assert (specs["gpu"].share.gpus, specs["gpu"].settings) == (
+        4,
+        (("VOXFLEET_WORKER_TENSOR_PARALLEL_SIZE", "4"),),
+    )
+    assert specs["cpu"].settings == ()
+
+
 @pytest.mark.parametrize(
     ("change", "replaced"),
     [
         ({"slots": 8}, {"cpu"}),
         ({"version": "2"}, {"cpu"}),
+        ({"tensor_parallel_size": 2}, {"cpu"}),
         ({"model": "synthetic"}, {"cpu"}),
         ({"least": 1, "most": 2, "cost_per_hour": 3}, set()),
     ],

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import FleetFile
 from voxfleet.fleet.share import Share, ShareSection
 
@@ -61,9 +62,14 @@ class Assignment(BaseModel):
 
     def _spec(self, kind: str) -> WorkerSpec:
         section = self.file.workers[kind]
-        share = self.file.ray.workers.get(kind, ShareSection()).settled(section.device)
+        share = self.file.ray.workers.get(kind, ShareSection()).settled(
+            section.device, section.tensor_parallel_size
+        )
         device = "cuda" if share.gpus else "cpu"
-        settings = tuple(sorted(self.settings.items()))
+        ranks = (
+            {RANKS_VARIABLE: str(section.tensor_parallel_size)} if section.tensor_parallel_size > 1 else {}
+        )
+        settings = tuple(sorted({**self.settings, **ranks}.items()))
         return WorkerSpec(
             kind, section.model, device, section.slots, share, self.gateway_url, settings, section.version
         )

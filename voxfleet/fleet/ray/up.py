@@ -36,7 +36,15 @@ _LOOK_SECONDS = 1.0
 _OF_THE_PLACE = frozenset(
     {
         *("host", "port", "secret", "worker_id", "gateway_urls", "gateway_dns_url", "advertised_url"),
-        *("model", "device", "slots", "supervised", "workers_on_machine", "otlp_headers"),
+        *(
+            "model",
+            "device",
+            "slots",
+            "tensor_parallel_size",
+            "supervised",
+            "workers_on_machine",
+            "otlp_headers",
+        ),
     }
 )
 """Settings of workers that are decided here, or secret."""
