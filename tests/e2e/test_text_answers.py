@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.engine.parallel.test_ranks import is_running
 from tests.gateway.processes import GatewayProcess, StartFleet, all_free, eventually
 from tests.text_models import random_model
 from tests.worker.harness import WorkerProcess
+from tests.worker.test_tensor_parallel import ranks_of
 
 CHAT = "/v1/chat/completions"
 QUESTION = [{"role": "user", "content": "Tell me more."}]
@@ -62,6 +66,24 @@ async def test_a_stream_goes_on_in_mid_word_when_its_worker_is_killed(start: Sta
     async with gateway.http() as http:
         assert "voxfleet_migrations_total 1.0" in (await http.get("/metrics")).text
     await all_free(gateway)
+
+
+async def test_a_stream_goes_on_elsewhere_when_one_rank_of_its_worker_is_killed(
+    start: StartFleet, model: Path
+) -> None:
+    settings = {"tensor_parallel_size": 2, "supervised": True}
+    gateway, workers = start(2, model=str(model), device="cpu", slots=4, **settings)
+    body = {**BODY, "max_tokens": 200}
+    undisturbed, text, lost = await whole(gateway, body), "", []
+    async for piece in pieces(gateway, body):
+        text += piece
+        if len(text) > 40 and not lost:
+            lost.append(busy_worker(workers))
+            (rank,) = ranks_of(lost[0])
+            os.kill(rank, signal.SIGKILL)
+    assert text == undisturbed
+    assert lost[0].wait() != 0
+    assert not is_running(rank)
 
 
 @pytest.mark.parametrize("fields", [{"stop": "\x00\x00\x00"}, {"n": 2, "frequency_penalty": 0.5}])
