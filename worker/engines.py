@@ -48,8 +48,6 @@ def load_engine(settings: WorkerSettings, report: ReportProgress) -> Any:
     else:
         from models.voxcpm.engine import load_engine as load
 
-        if settings.tensor_parallel_size != 1:
-            raise RefusedError(f"tensor_parallel_size {settings.tensor_parallel_size}: speech models take 1")
         options = settings.engine_options()
     try:
         return load(settings.model, settings.device, settings.slots, report, threads=threads, **options)

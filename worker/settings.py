@@ -195,7 +195,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     def text_options(self) -> dict[str, Any]:
         """Those of `models.llm.options.TextOptions` that were chosen."""
-        return self._chosen("gpu_memory_utilization", "tensor_parallel_size")
+        return self._chosen("gpu_memory_utilization")
 
     def _chosen(self, *more: str) -> dict[str, Any]:
         """Options of every engine, and `more`. Imports PyTorch."""
@@ -203,7 +203,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
         names = (
             "max_model_len", "kv_blocks", "block_size", "graphs", "max_num_batched_tokens",
-            "max_prefill_tokens", "cpu_weights", *more,
+            "max_prefill_tokens", "cpu_weights", "tensor_parallel_size", *more,
         )  # fmt: skip
         chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.attention in BLOCK_SIZES:

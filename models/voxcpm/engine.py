@@ -22,7 +22,7 @@ import numpy as np
 from engine.attention.selection import check_backend
 from engine.config import EngineConfig
 from engine.devices import default_dtype, runs_triton, select_device
-from engine.errors import EngineError, RequestError
+from engine.errors import EngineError, OptionsError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
 from engine.sequence import Sequence
@@ -273,13 +273,19 @@ def load_engine(
     max_num_seqs: int = 8,
     progress: Progress | None = None,
     cpu_weights: str = "float32",
+    tensor_parallel_size: int = 1,
     **options: Any,
 ) -> VoxCPMEngine:
     """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
 
-    cpu_weights: see `load_checkpoint`. `options` are fields of `EngineOptions`. Raises OptionsError before
-    anything is loaded, ConfigError or WeightError naming what is wrong with the checkpoint.
+    cpu_weights: see `load_checkpoint`. tensor_parallel_size: 1, since speech models are not divided.
+    `options` are fields of `EngineOptions`. Raises OptionsError before anything is loaded, ConfigError or
+    WeightError naming what is wrong with the checkpoint.
     """
+    if tensor_parallel_size != 1:
+        raise OptionsError(
+            f"tensor_parallel_size {tensor_parallel_size}: speech models take 1; start a worker for each GPU"
+        )
     chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)
