@@ -1,8 +1,8 @@
 """Sums over the GPUs of one host in one kernel, and what follows them in a layer: the residual and a norm.
 
-Every rank has a `Mailbox` that the others can write into. Program r of the kernel writes its row r into those
-of all others, raises a flag there, waits until they have done the same, and adds up the rows in the order of
-the ranks, so that all have the same bits. A row's number rises with every exchange, and it has two places in
+Every rank has a `Mailbox` that all can write into. Program r of the kernel writes its row r into each of
+them, raises a flag there, waits until all ranks have done the same, and adds up the rows in the order of the
+ranks, so that all have the same bits. A row's number rises with every exchange, and it has two places in
 turn: who writes exchange n + 1 has seen all others begin n, so nobody reads n - 1 any more.
 """
 
@@ -54,10 +54,10 @@ def mailbox_bytes(room: int, ranks: int) -> int:
     return room * ranks * (8 + 2 * ROW_BYTES)
 
 
-@triton.jit(do_not_specialize=["num_rows", "alpha", "eps", "inner"])
+@triton.jit(do_not_specialize=["rank", "num_rows", "alpha", "eps", "inner"])
 def exchange_kernel(
-    partials, residual, norm, hidden, normed, addresses, numbers, num_rows, alpha, eps, inner, outer_stride,
-    row_stride, SIZE: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr, RANK: tl.constexpr,
+    partials, residual, norm, hidden, normed, addresses, numbers, rank, num_rows, alpha, eps,
+    inner, outer_stride, row_stride, SIZE: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr,
     RANKS: tl.constexpr, ROOM: tl.constexpr, PLACE: tl.constexpr, WIRE: tl.constexpr, SUM: tl.constexpr,
     NORM: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
@@ -79,30 +79,24 @@ def exchange_kernel(
     number = tl.load(numbers + row) + 1
     places = ROOM * RANKS * 8 + ((number % 2) * ROOM + row) * RANKS * PLACE
     for other in tl.static_range(RANKS):
-        if other != RANK:
-            place = (tl.load(addresses + other) + places + RANK * PLACE).to(tl.pointer_type(WIRE))
-            tl.store(tl.multiple_of(place, 16) + column, sent, mask=mask)
+        place = (tl.load(addresses + other) + places + rank * PLACE).to(tl.pointer_type(WIRE))
+        tl.store(tl.multiple_of(place, 16) + column, sent, mask=mask)
     tl.debug_barrier()
     for other in tl.static_range(RANKS):
-        if other != RANK:
-            flag = tl.load(addresses + other) + (row * RANKS + RANK) * 8
-            tl.atomic_xchg(flag.to(tl.pointer_type(tl.int64)), number, sem="release", scope="sys")
-    mine = tl.load(addresses + RANK)
+        flag = (tl.load(addresses + other) + (row * RANKS + rank) * 8).to(tl.pointer_type(tl.int64))
+        tl.atomic_xchg(flag, number, sem="release", scope="sys")
+    own_box = tl.load(addresses + rank)
     for other in tl.static_range(RANKS):
-        if other != RANK:
-            flag = (mine + (row * RANKS + other) * 8).to(tl.pointer_type(tl.int64))
+        flag = (own_box + (row * RANKS + other) * 8).to(tl.pointer_type(tl.int64))
+        told = tl.atomic_add(flag, 0, sem="acquire", scope="sys")
+        while told < number:
             told = tl.atomic_add(flag, 0, sem="acquire", scope="sys")
-            while told < number:
-                told = tl.atomic_add(flag, 0, sem="acquire", scope="sys")
     tl.debug_barrier()
     total = tl.zeros([BLOCK], SUM)
     for other in tl.static_range(RANKS):
-        if other == RANK:
-            total += sent.to(SUM)
-        else:
-            place = (mine + places + other * PLACE).to(tl.pointer_type(WIRE))
-            place = tl.multiple_of(place, 16) + column
-            total += tl.load(place, mask=mask, other=0, volatile=True).to(SUM)
+        place = (own_box + places + other * PLACE).to(tl.pointer_type(WIRE))
+        place = tl.multiple_of(place, 16) + column
+        total += tl.load(place, mask=mask, other=0, volatile=True).to(SUM)
     tl.store(numbers + row, number)
     if NORM:
         beside = residual + _offsets(row, inner, outer_stride, row_stride) + column
@@ -154,8 +148,8 @@ def _launch(
     evenly = (1, 0, 0) if residual is None else _rows(residual)
     kernel_on(partials.device, exchange_kernel)[(num_rows,)](
         partials, residual, norm, hidden, normed, mailbox.addresses, mailbox.numbers,
-        num_rows, alpha, eps, *evenly,
-        SIZE=size, PARTS=parts, BLOCK=block, RANK=mailbox.rank, RANKS=mailbox.ranks, ROOM=mailbox.room,
+        mailbox.rank, num_rows, alpha, eps, *evenly,
+        SIZE=size, PARTS=parts, BLOCK=block, RANKS=mailbox.ranks, ROOM=mailbox.room,
         PLACE=ROW_BYTES, WIRE=wire, SUM=tl.int64 if integers else tl.float32, NORM=norm is not None,
         num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)), **launch_options(partials.device),
     )  # fmt: skip

@@ -17,10 +17,12 @@ import tempfile
 from typing import Any
 
 import triton
+import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels.add_and_norm import add_and_norm_kernel
+from engine.kernels.exchange import ROW_BYTES, exchange_kernel
 from engine.kernels.split_linear import constants, split_linear_kernel
 from engine.kernels.split_tiling import split_tiling
 
@@ -88,6 +90,16 @@ def compile_sum(size: int, parts: int) -> dict[str, Any]:
     return {"kernel": "add_and_norm", **compile_kernel(add_and_norm_kernel, types, constants, size // 256)}
 
 
+def compile_exchange(size: int, parts: int, wire: Any) -> dict[str, Any]:
+    types = dict.fromkeys(("residual", "norm", "hidden", "normed"), "*bf16")
+    types |= dict.fromkeys(("rank", "num_rows", "inner", "outer_stride", "row_stride"), "i32")
+    types |= {"alpha": "fp32", "eps": "fp32", "addresses": "*i64", "numbers": "*i64"}
+    types["partials"] = "*fp32" if wire is tl.float32 else "*bf16"
+    constants = {"SIZE": size, "PARTS": parts, "BLOCK": size, "RANKS": 2, "ROOM": 2048, "PLACE": ROW_BYTES}
+    constants |= {"WIRE": wire, "SUM": tl.float32, "NORM": True, "PDL": True}
+    return {"kernel": "exchange", **compile_kernel(exchange_kernel, types, constants, size // 256)}
+
+
 def main() -> None:
     for rows in (5, 16, 22, 44):
         for product in PRODUCTS:
@@ -96,6 +108,8 @@ def main() -> None:
         print(json.dumps(compile_product(1, *product)), flush=True)
     for size, parts in ((1024, 4), (2048, 2)):
         print(json.dumps(compile_sum(size, parts)), flush=True)
+    for parts, wire in ((4, tl.float32), (1, tl.bfloat16)):
+        print(json.dumps(compile_exchange(4096, parts, wire)), flush=True)
 
 
 if __name__ == "__main__":
