@@ -36,7 +36,7 @@ def add_and_norm_kernel(
         tl.extra.cuda.gdc_wait()
     parts = ()
     for part in tl.static_range(PARTS):
-        parts += (tl.load(source + part * num_rows * SIZE, mask=mask, other=0.0),)
+        parts += (tl.load(source + part * num_rows * SIZE, mask=mask, other=0.0).to(tl.float32),)
     values = tl.load(beside, mask=mask, other=0.0).to(tl.float32)
     total = parts[0]
     for part in tl.static_range(1, PARTS):
@@ -54,7 +54,7 @@ def add_and_norm(
 ) -> tuple[Tensor, Tensor]:
     """x = residual + alpha * sum of partials, and x / sqrt(mean(x^2) + eps) * norm.
 
-    partials: fp32 [parts, rows, H], contiguous, added in their order.
+    partials: [parts, rows, H] of floats, contiguous, added in fp32 in their order.
     residual: [..., H] of as many rows, evenly spaced, the last stride 1; norm: [H].
 
     Returns: x, rounded to the type of `residual` and contiguous, and its norm alike.

@@ -99,7 +99,7 @@ class Group:
             if found is not None:
                 return found
         own = partials[0] if len(partials) == 1 else partials.sum(0)
-        return add_and_norm(self.all_reduce(own).float()[None], residual, norm, eps, alpha)
+        return add_and_norm(self.all_reduce(own)[None], residual, norm, eps, alpha)
 
     def all_gather(self, x: Tensor) -> Tensor:
         """x [...] of every rank -> [size, ...]."""

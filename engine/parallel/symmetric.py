@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -53,16 +54,13 @@ class SymmetricSums:
         os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
         from torch.distributed import _symmetric_memory as symmetric
 
-        name, room = f"voxfleet-{place.name}", min(MOST_ROOM, MOST_BYTES // (2 * place.size * ROW_BYTES))
-        own_store = dist.PrefixStore(name, store)
-        # The group is in no registry of PyTorch, where two engines could meet.
-        symmetric._group_name_to_store[name] = own_store
-        symmetric._SymmetricMemory.set_group_info(name, place.rank, place.size, own_store)
+        room = min(MOST_ROOM, MOST_BYTES // (2 * place.size * ROW_BYTES))
         size = mailbox_bytes(room, place.size)
         self._memory = symmetric.empty(size, dtype=torch.uint8, device=device)
         self._memory.zero_()
         torch.cuda.synchronize(device)
-        self._handle = symmetric.rendezvous(self._memory, name)
+        with _named(place, store) as name:
+            self._handle = symmetric.rendezvous(self._memory, name)
         own = self._memory.data_ptr() - self._handle.buffer_ptrs[place.rank]
         self._box = _mailbox(place.rank, [begin + own for begin in self._handle.buffer_ptrs], room, device)
         spare = torch.zeros(size, dtype=torch.uint8, device=device)
@@ -131,6 +129,21 @@ def choose_sums(
         most = rows
     sums.most_rows = most
     return sums if most else None
+
+
+@contextmanager
+def _named(place: Place, store: dist.Store) -> Iterator[str]:
+    """The name of a group in PyTorch's registry, where it stands while memory is shared and not longer, and
+    nobody else has its name."""
+    from torch._C import _distributed_c10d as registry
+
+    name = f"voxfleet-{place.name}"
+    group = dist.ProcessGroup(dist.PrefixStore(name, store), place.rank, place.size)
+    registry._register_process_group(name, group)
+    try:
+        yield name
+    finally:
+        registry._unregister_process_group(name)
 
 
 def _mailbox(rank: int, addresses: list[int], room: int, device: torch.device) -> Mailbox:

@@ -31,6 +31,7 @@ from engine.kernels.split_linear import partial_linear, split_linear
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
 from engine.parallel.layers import group_of
+from models.transformer.overlapped import pays, run_overlapped
 from models.transformer.stack import (
     Attention,
     CosSin,
@@ -72,10 +73,7 @@ def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
 SPLIT = SharedProducts(split_linear, _split_gated, partial_linear)
 HALVED = SharedProducts(F.linear, _gated, halved_linear)
 PLAIN = SharedProducts(F.linear, _gated, _whole_part)
-"""For sums over ranks, with which a norm is one kernel; the part is of the type of x."""
-MOST_ROWS_WITH_NORM = 1024
-"""Of a sum over ranks. Sums of more rows are taken in parts, beside the products of the next ones."""
-CHUNK_ROWS, MOST_CHUNKS = 1024, 4
+"""Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""
 
 
 class FusedLayer(nn.Module):
@@ -107,7 +105,7 @@ class FusedLayer(nn.Module):
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
         qkv = F.linear(self.input_layernorm(x), self.qkv)
-        attended = self._attend(qkv, rope, attention, keep)
+        attended = self.attend(qkv, rope, attention, keep)
         if keep is not None or not self.in_place:
             x = x[..., keep or slice(None), :].clone(memory_format=torch.contiguous_format)
         self._add_product(x, attended, self.output)
@@ -126,7 +124,7 @@ class FusedLayer(nn.Module):
         following: FusedRMSNorm,
     ) -> tuple[Tensor, Tensor]:
         """`forward` by `products`, given the input norm, too; -> the result and its norm `following`."""
-        attended = self._attend(products.whole(normed, self.qkv), rope, attention, keep)
+        attended = self.attend(products.whole(normed, self.qkv), rope, attention, keep)
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
         add = add_and_norm if self.group is None else self.group.add_and_norm
@@ -135,7 +133,7 @@ class FusedLayer(nn.Module):
         parts = products.parts(products.gated(normed, self.gate_up), self.down)
         return add(parts, x, following.weight, following.eps, scale)
 
-    def _attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+    def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
         norms, paged = self.head_norms, isinstance(attention, PagedAttention)
         in_rows = (
@@ -168,13 +166,7 @@ class FusedLayer(nn.Module):
 
     def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:
         rows, update = x.view(-1, x.shape[-1]), update.reshape(-1, update.shape[-1])
-        if self.group is None:
-            rows.addmm_(update, weight.t(), alpha=self.residual_scale)
-            return
-        chunks = update.chunk(max(1, min(MOST_CHUNKS, len(update) // CHUNK_ROWS)))
-        sums = [self.group.begin_sum(F.linear(chunk, weight)) for chunk in chunks]
-        for target, chunk_sum in zip(rows.chunk(len(chunks)), sums, strict=True):
-            target.add_(chunk_sum(), alpha=self.residual_scale)
+        rows.addmm_(update, weight.t(), alpha=self.residual_scale)
 
 
 class FusedRMSNorm(RMSNorm):
@@ -197,11 +189,14 @@ class FusedStack:
         self._norm, self._few_rows = stack.norm, few_rows
         odd = any(size % 2 for layer in self._layers for size in (layer.output.shape[1], layer.down.shape[1]))
         self._halved_rows = () if odd else halved_rows
-        self._parallel = self._layers[0].group is not None
+        self._over_ranks = self._layers[0].group is not None
 
     def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """See `Transformer.forward`."""
-        products = self._products(x[..., 0].numel())
+        num_rows = x[..., 0].numel()
+        if self._over_ranks and x.dim() == 2 and keep is None and pays(num_rows):
+            return run_overlapped(self._layers, self._norm, x, rope, attention)
+        products = self._products(num_rows)
         if products is not None:
             return self._run_shared(products, x, rope, attention, keep)
         for layer in self._layers[:-1]:
@@ -213,7 +208,7 @@ class FusedStack:
             return SPLIT
         if any(num_rows in rows for rows in self._halved_rows):
             return HALVED
-        return PLAIN if self._parallel and 0 < num_rows <= MOST_ROWS_WITH_NORM else None
+        return PLAIN if self._over_ranks and num_rows else None
 
     def _run_shared(
         self,

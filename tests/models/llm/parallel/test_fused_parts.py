@@ -17,7 +17,7 @@ from engine.parallel.group import Group, Place
 from engine.parallel.part import Part
 from engine.weights import export_state, load_into
 from models.qwen3.config import Qwen3Config
-from models.transformer import fused
+from models.transformer import overlapped
 from models.transformer.fused import fuse_layers
 from models.transformer.stack import Transformer, bidirectional_attention
 
@@ -64,20 +64,25 @@ class TakingTurns(Group):
 
 
 @pytest.mark.parametrize(
-    ("limits", "most_with_norm"),
-    [((0, ()), 100), ((0, (ANY,)), 100), ((MAX_ROWS, ()), 100), ((0, ()), 0)],
-    ids=["plain", "halved", "few rows", "many rows"],
+    ("limits", "chunk_rows", "shape"),
+    [
+        ((0, ()), 1024, (2, 5)),
+        ((0, (ANY,)), 1024, (2, 5)),
+        ((MAX_ROWS, ()), 1024, (2, 5)),
+        ((0, ()), 4, (19,)),
+        ((0, ()), 10, (21,)),
+    ],
+    ids=["plain", "halved", "few rows", "four chunks", "two chunks"],
 )
 def test_a_fused_stack_in_parts_computes_what_the_whole_computes(
-    limits: tuple, most_with_norm: int, monkeypatch: pytest.MonkeyPatch
+    limits: tuple, chunk_rows: int, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fused, "MOST_ROWS_WITH_NORM", most_with_norm)
-    monkeypatch.setattr(fused, "CHUNK_ROWS", 3)
+    monkeypatch.setattr(overlapped, "CHUNK_ROWS", chunk_rows)
     torch.manual_seed(1)
     plain, turns = Transformer(CONFIG).eval().requires_grad_(False), Turns()
     for name, parameter in plain.named_parameters():
         parameter.normal_(*((1.0, 0.3) if "norm" in name else (0.0, 0.15)))
-    x, rope, state = torch.randn(2, 5, 48), plain.cos_sin(torch.arange(5)), export_state(plain)
+    x, rope, state = torch.randn(*shape, 48), plain.cos_sin(torch.arange(shape[-1])), export_state(plain)
 
     @torch.inference_mode()
     def run(rank: int) -> Tensor:
@@ -86,9 +91,16 @@ def test_a_fused_stack_in_parts_computes_what_the_whole_computes(
             load_into(part.requires_grad_(False), state)
             assert part.layers[0].self_attn.qkv_proj.weight.shape == (2 * 32 + 2 * 32, 48)
             fuse_layers(part, *limits)
-            return part(x, rope, bidirectional_attention)
+            return part(x, rope, attention)
 
     with ThreadPoolExecutor(SIZE) as threads, torch.inference_mode():
-        expected = plain(x, rope, bidirectional_attention)
+        expected = plain(x, rope, attention)
         for found in threads.map(run, range(SIZE)):
             torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def attention(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Over all rows of a flat batch, or over each row of a batch of them."""
+    if q.dim() == 4:
+        return bidirectional_attention(layer, q, k, v)
+    return bidirectional_attention(layer, q[None], k[None], v[None])[0]
