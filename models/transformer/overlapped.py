@@ -1,7 +1,7 @@
 """Many rows of a stack over several ranks: the sum of one chunk is under way while the next one is computed.
 
-A layer needs all rows at once for attention alone. Everything else goes chunk by chunk, and what a chunk waits
-for was begun before the other chunks were computed:
+A layer needs all rows at once for attention alone. Everything else goes chunk by chunk, and what a chunk
+waits for was begun before the other chunks were computed:
 
     normed = run_overlapped(stack.layers, stack.norm, x, rope, attention)
 """
@@ -9,7 +9,7 @@ for was begun before the other chunks were computed:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -17,14 +17,29 @@ from torch.nn import functional as F
 
 from engine.kernels.activation import silu_mul
 from engine.kernels.add_and_norm import add_and_norm
+from engine.layers.norm import RMSNorm
 from engine.parallel.group import Group
 from models.transformer.stack import Attention, CosSin
 
-if TYPE_CHECKING:
-    from models.transformer.fused import FusedLayer, FusedRMSNorm
-
 CHUNK_ROWS, MOST_CHUNKS = 1024, 4
 """Rows of a chunk, at least."""
+
+
+class Layer(Protocol):
+    """What is asked of a `models.transformer.fused.FusedLayer` of a rank."""
+
+    group: Group
+    residual_scale: float
+    input_layernorm: RMSNorm
+    post_attention_layernorm: RMSNorm
+    qkv: Tensor
+    output: Tensor
+    gate_up: Tensor
+    down: Tensor
+
+    def attend(
+        self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None
+    ) -> Tensor: ...
 
 
 def pays(num_rows: int) -> bool:
@@ -33,7 +48,7 @@ def pays(num_rows: int) -> bool:
 
 
 def run_overlapped(
-    layers: Sequence[FusedLayer], norm: FusedRMSNorm, x: Tensor, rope: CosSin | None, attention: Attention
+    layers: Sequence[Layer], norm: RMSNorm, x: Tensor, rope: CosSin | None, attention: Attention
 ) -> Tensor:
     """All layers and the final norm: x [T, hidden] -> the same shape."""
     count, first = min(MOST_CHUNKS, len(x) // CHUNK_ROWS), layers[0]
@@ -63,7 +78,7 @@ class _Chunk:
         """Begin to sum a product over the ranks."""
         self._sum = self._group.begin_sum(F.linear(update, weight))
 
-    def normed(self, norm: FusedRMSNorm) -> Tensor:
+    def normed(self, norm: RMSNorm) -> Tensor:
         """With what was added."""
         if self._sum is None:
             return norm(self.x)
