@@ -27,6 +27,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
 from engine.errors import WeightError
+from engine.host_copies import HostCopies
 from engine.layers.linear import MergedLinear
 from engine.parallel.part import Cut
 
@@ -201,9 +202,11 @@ def load_into(
         module.to(dtype)
     _materialise(module, device)
     with torch.no_grad():
+        copies = HostCopies(device)
         for name, tensor, cut in _released(module):
             if name in state:
-                tensor.copy_(state[name] if cut is None else cut.of(state[name]))
+                copies.copy(tensor, state[name] if cut is None else cut.of(state[name]))
+        copies.finish()
 
 
 def export_state(module: nn.Module) -> dict[str, Tensor]:
