@@ -200,6 +200,12 @@ class BlockManager:
             self._register(index, prefix)
             self._blocks[index].reused |= (number + 1) * self.block_size <= sequence.num_lasting_tokens
 
+    def foresee(self, sequence: Sequence, num_computed_tokens: int) -> None:
+        """Hash now what `commit` will ask for: the host has time while the device computes."""
+        full = num_computed_tokens // self.block_size
+        if full and self.enable_prefix_caching:
+            self._prefix_of(sequence, full - 1)
+
     def _register(self, index: int, prefix: Prefix) -> None:
         self._blocks[index].prefix = prefix
         self._cached.setdefault(prefix.digest, {})[index] = None

@@ -66,6 +66,7 @@ class LLMEngine:
         self.runner = runner
         self.config = config
         self.scheduler = Scheduler(config, clock, runner.host_memory)
+        runner.meanwhile = self.scheduler.foresee
         self._clock = clock
         self.step_count = 0
 

@@ -7,6 +7,7 @@ token.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -33,16 +34,22 @@ class StepResult:
     output: Any = None
 
 
+Meanwhile = Callable[[Rows[ScheduledSequence]], object]
+
+
 class ModelRunner(Protocol):
     """A model on its device, with a paged cache of `num_blocks` blocks of `block_size` positions.
 
     host_memory: for blocks that are not on the device; None where there is none.
+    meanwhile: what the engine has to do for a batch and may do while it is computed. The engine sets it; a
+        runner that launches steps calls it before it waits for one, others need not.
     """
 
     num_blocks: int
     block_size: int
     max_model_len: int
     host_memory: BlockStore | None
+    meanwhile: Meanwhile
 
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Computes the scheduled positions through the block tables.

@@ -27,6 +27,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Rows
 from typing import NamedTuple
 
 from engine.block_manager import BlockManager
@@ -162,6 +163,12 @@ class Scheduler:
             sequence.status = SequenceStatus.RUNNING
             return
         self._queue_in_front(sequence)
+
+    def foresee(self, batch: Rows[ScheduledSequence]) -> None:
+        """What `commit` has to do for prompts can be done while they are computed."""
+        for sequence, start, count in batch:
+            if count > 1:
+                self.block_manager.foresee(sequence, start + count)
 
     def commit(self, scheduled: ScheduledSequence) -> None:
         """Records that the scheduled positions have been computed."""

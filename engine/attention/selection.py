@@ -89,6 +89,9 @@ def build_backend(
     name: str, device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int
 ) -> AttentionBackend | str:
     """The backend of this name, or the reason why there is none for this combination."""
+    multiple = BLOCK_SIZES.get(name, 1)
+    if block_size % multiple:  # before a package is imported, which takes seconds
+        return f"block size {block_size} is not a multiple of {multiple}"
     try:
         backend = BACKENDS[name](device, dtype, block_size)
     except ImportError as error:

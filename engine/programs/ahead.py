@@ -20,7 +20,7 @@ from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from engine.model_runner import StepResult
+from engine.model_runner import Meanwhile, StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 
@@ -109,8 +109,10 @@ class AheadRunner(ABC):
     def _result(self, sequence: Sequence, found: Any) -> StepResult:
         """Of what was computed for a sequence; moves its state on."""
 
-    def run(self, batch: Rows[ScheduledSequence], run_freely: RunFreely) -> Results:
-        """One step; rows that no program fits go through `run_freely`."""
+    def run(
+        self, batch: Rows[ScheduledSequence], run_freely: RunFreely, meanwhile: Meanwhile | None = None
+    ) -> Results:
+        """One step; rows that no program fits go through `run_freely`. meanwhile: see `ModelRunner`."""
         results: Results = [None] * len(batch)
         served = self._take_kept(batch, results)
         flights = self._take_ahead(batch, served)
@@ -121,6 +123,8 @@ class AheadRunner(ABC):
             for i, result in zip(rest, run_freely([batch[i] for i in rest]), strict=True):
                 results[i] = result
         self._ahead = self._launch_ahead(batch, results)
+        if meanwhile is not None:
+            meanwhile(batch)
         for flight in flights:
             for i, found in zip(flight.wanted, flight.launched.results(), strict=True):
                 if i is not None:

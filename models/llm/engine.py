@@ -200,7 +200,8 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
                 raise RequestError("this model has no tokenizer; give token ids", "prompt", "unsupported")
             return self.tokenizer.encode(prompt)
         vocab_size = self.checkpoint.config.vocab_size
-        strange = next((token for token in prompt if not 0 <= token < vocab_size), None)
+        extremes = (min(prompt), max(prompt)) if prompt else ()
+        strange = next((token for token in extremes if not 0 <= token < vocab_size), None)
         if strange is not None:
             raise RequestError(f"prompt has token {strange}, the model has {vocab_size}", "prompt")
         return list(prompt)

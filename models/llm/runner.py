@@ -22,7 +22,7 @@ from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
-from engine.model_runner import StepResult
+from engine.model_runner import Meanwhile, StepResult
 from engine.parallel.part import WHOLE, Part
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
@@ -75,6 +75,7 @@ class TextRunner:
         heads = (len(query_heads), len(kv_heads))
         cache = (config.num_hidden_layers, num_blocks, block_size, heads[1], config.head_dim, dtype, device)
         self.host_memory: HostMemory | None = None
+        self.meanwhile: Meanwhile = lambda batch: None
         self._programs: ProgramRunner | None = None
         self._recorder: GraphRecorder | None = None
         if ring_blocks is not None:
@@ -149,7 +150,7 @@ class TextRunner:
         with on_device(self._device):
             if self._programs is None:
                 return self._run_freely(batch)
-            return self._programs.run(batch, self._run_freely)
+            return self._programs.run(batch, self._run_freely, self.meanwhile)
 
     def _run_freely(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
         """Any batch, in tensors of its own size, its tokens drawn at once."""

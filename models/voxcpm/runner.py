@@ -23,7 +23,7 @@ from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
-from engine.model_runner import StepResult
+from engine.model_runner import Meanwhile, StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from engine.staging import upload
@@ -117,6 +117,7 @@ class VoxCPMRunner:
         self._programs: ProgramRunner | None = None
         self._ahead = StepAhead(self._compute, threads, block_size) if threads else None
         self.host_memory = HostMemory(self._pool, host_slots, self._settle) if host_slots else None
+        self.meanwhile: Meanwhile = lambda batch: None
         self.probe: Callable[[torch.device], None] = check_device
         """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
 
@@ -197,7 +198,7 @@ class VoxCPMRunner:
         with on_device(self.device):
             if self._programs is None:
                 return self._run_freely(batch)
-            return self._programs.run(batch, self._run_freely)
+            return self._programs.run(batch, self._run_freely, self.meanwhile)
 
     def _settle(self) -> None:
         if self._ahead is not None:

@@ -44,6 +44,26 @@ def test_a_batch_of_everything_gives_each_request_what_it_gets_alone() -> None:
     assert {True, False} in kinds
 
 
+def test_prefixes_of_a_prompt_are_hashed_while_it_is_computed() -> None:
+    class Launching(FakeRunner):
+        """Tells how many prefixes were known before it has results."""
+
+        def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
+            self.meanwhile(batch)
+            known.append([len(row.sequence.prefixes) for row in batch])
+            return super().run(batch)
+
+    known: list[list[int]] = []
+    engine = make_engine(Launching(block_size=4), max_num_batched_tokens=16)
+    engine.add(Sequence("a", prompt_of(1, 22), 2))
+    run_all(engine)
+    assert known == [[4], [5], [5]]
+    cold = make_engine(Launching(block_size=4), enable_prefix_caching=False)
+    cold.add(Sequence("a", prompt_of(1, 22), 1))
+    run_all(cold)
+    assert known[3:] == [[0]]
+
+
 def test_preempted_equals_uninterrupted() -> None:
     engine = make_engine(FakeRunner(num_blocks=12), enable_prefix_caching=False)
     sequences = [Sequence(str(i), prompt_of(i, 6), 30) for i in range(4)]
