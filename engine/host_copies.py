@@ -46,7 +46,7 @@ class HostCopies:
         buffer = self._buffers[self._turn].view(target.dtype)[: len(source)]
         buffer.copy_(source)
         target.copy_(buffer, non_blocking=True)
-        self._sent[self._turn].record()
+        self._sent[self._turn].record(torch.cuda.current_stream(target.device))
         self._turn = 1 - self._turn
 
     def finish(self) -> None:
