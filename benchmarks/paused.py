@@ -33,7 +33,9 @@ HOST_GIB = 1.0
 class Pauser:
     """One clip of an engine, which is paused and pushed off the device time and again."""
 
-    def __init__(self, checkpoint: Checkpoint, seconds: float, host_gib: float, rounds: int) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, seconds: float, host_gib: float, rounds: int, solver_steps: int | None
+    ) -> None:
         patches = int(seconds / checkpoint.config.patch_seconds)
         words = len(checkpoint.tokenizer.encode(TEXT)) + 8
         blocks = -(-(patches + words + rounds + 64) // 16)
@@ -45,12 +47,14 @@ class Pauser:
                 silence_guard=False, ratio_cap=False,
             ),
         )  # fmt: skip
-        self.patches, self.pushers = patches, 0
+        self.patches, self.pushers, self.solver_steps = patches, 0, solver_steps
         self.latents: list[np.ndarray] = []
         self.step_seconds: list[float] = []
         end = (patches + rounds + 1) * checkpoint.config.patch_seconds
         self.engine.add_request(
-            SpeechRequest("clip", TEXT, seed=1, min_seconds=end, max_seconds=end, inference_timesteps=2)
+            SpeechRequest(
+                "clip", TEXT, seed=1, min_seconds=end, max_seconds=end, inference_timesteps=solver_steps
+            )
         )
         while len(self.latents) < patches:
             began = time.perf_counter()
@@ -66,7 +70,7 @@ class Pauser:
         self.engine.add_request(
             SpeechRequest(
                 f"pusher {self.pushers}", TEXT, seed=self.pushers, reference_latents=noise,
-                inference_timesteps=2, max_seconds=self.engine.config.patch_seconds,
+                inference_timesteps=self.solver_steps, max_seconds=self.engine.config.patch_seconds,
             )
         )  # fmt: skip
         while self.engine.has_unfinished():
@@ -92,11 +96,11 @@ class Pauser:
             self.latents.append(output.latents)
 
 
-def measure(checkpoint: Checkpoint, seconds: float, rounds: int) -> dict[str, Any]:
+def measure(checkpoint: Checkpoint, seconds: float, rounds: int, solver_steps: int | None) -> dict[str, Any]:
     """Milliseconds; ratios are of medians."""
     sides = {
-        "brought back": Pauser(checkpoint, seconds, HOST_GIB, rounds),
-        "computed": Pauser(checkpoint, seconds, 0.0, rounds),
+        "brought back": Pauser(checkpoint, seconds, HOST_GIB, rounds, solver_steps),
+        "computed": Pauser(checkpoint, seconds, 0.0, rounds, solver_steps),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
@@ -122,7 +126,7 @@ def measure(checkpoint: Checkpoint, seconds: float, rounds: int) -> dict[str, An
 def _same_bits(checkpoint: Checkpoint, side: Pauser, rounds: int) -> bool:
     """Whether the patches after each pause are those of a clip that was never paused."""
     seconds = side.patches * checkpoint.config.patch_seconds
-    plain = Pauser(checkpoint, seconds, 0.0, rounds)
+    plain = Pauser(checkpoint, seconds, 0.0, rounds, side.solver_steps)
     while len(plain.latents) < len(side.latents):
         plain._take(plain.engine.step())
     return bool(np.array_equal(np.stack(plain.latents), np.stack(side.latents)))
@@ -134,10 +138,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--solver-steps", type=int, help="of a patch; a GPU has recorded those of the default"
+    )
     parser.add_argument("--save", metavar="NAME")
     options = parser.parse_args()
     checkpoint = load_checkpoint(resolve_model(options.model), options.device)
-    found = measure(checkpoint, options.seconds, options.rounds)
+    solver_steps = options.solver_steps or (2 if options.device == "cpu" else None)
+    found = measure(checkpoint, options.seconds, options.rounds, solver_steps)
     report = {
         "date": datetime.now(UTC).date().isoformat(), "model": options.model, "device": options.device,
         "machine": platform.processor() or platform.machine(), **found,

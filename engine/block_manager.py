@@ -107,7 +107,7 @@ class BlockManager:
         missing = [prefix for prefix, block in found if block is None]
         if self._host is not None:
             self._host.expect(missing)  # or making room could push out what is about to be brought
-        fresh = [self._take() for _ in range(num_fresh)]
+        fresh = sorted(self._take() for _ in range(num_fresh))  # neighbours are copied at once
         incoming, unused = list(zip(missing, fresh, strict=False)), iter(fresh)
         sequence.block_table = [next(unused) if block is None else block for _, block in found]
         sequence.block_table += unused

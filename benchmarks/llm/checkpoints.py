@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -43,6 +44,8 @@ SHAPES: dict[str, dict] = {
     },
 }
 """Sizes as the released `config.json` files state them."""
+TRAINED_POSITIONS = 32768
+"""Longer texts are read by YaRN, as the model's card says."""
 
 
 def write_checkpoint(directory: Path, shape: str | dict) -> None:
@@ -63,3 +66,15 @@ def write_checkpoint(directory: Path, shape: str | dict) -> None:
             weight.fill_(1.0) if weight.ndim == 1 else weight.normal_(std=0.02)
     save_file(export_state(network), directory / "model.safetensors", metadata={"format": "pt"})
     (directory / "config.json").write_text(json.dumps(values, indent=1))
+
+
+def with_context(shape: str, context: int) -> dict[str, Any]:
+    """The configuration of a shape for so many positions, at least."""
+    values = COMMON | SHAPES[shape]
+    if context <= values["max_position_embeddings"]:
+        return values
+    factor = -(-context // TRAINED_POSITIONS)
+    scaling = {
+        "rope_type": "yarn", "factor": float(factor), "original_max_position_embeddings": TRAINED_POSITIONS
+    }  # fmt: skip
+    return values | {"max_position_embeddings": factor * TRAINED_POSITIONS, "rope_scaling": scaling}

@@ -20,6 +20,7 @@ On other devices everything happens in turn, through the same lines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,18 +30,18 @@ from torch import Tensor
 
 from engine.attention.backend import AttentionBatch
 from engine.errors import EngineError
-from engine.kv_cache.host_slots import HostSlots
+from engine.kv_cache.host_slots import HostSlots, Span, spans_of
 from engine.side_stream import Moment, SideStream
 from engine.threads import one_thread
 
-PART_POSITIONS = 4096
+PART_POSITIONS = 8192
 """Of the past, at most, in one part; longer ones would be loaded for longer before anything is computed."""
 
 
 class Target(NamedTuple):
     """Blocks on the host for the positions [begin, end) of a step, from `offset` in the first block on."""
 
-    blocks: list[int]
+    blocks: list[Span]
     offset: int
     begin: int
     end: int
@@ -51,7 +52,7 @@ class Part(NamedTuple):
 
     begin: int
     end: int
-    blocks: list[int]
+    blocks: list[Span]
     length: int
 
 
@@ -102,10 +103,9 @@ class StreamedCache:
             self.up.borrow(tensor)
         self.halves = [Half(tensor, self.up.moment(), self.up.moment()) for tensor in ring]
 
-    def runs(self, layer: int, values: bool, blocks: list[int]) -> Iterator[tuple[int, Tensor]]:
+    def runs(self, layer: int, values: bool, blocks: list[Span]) -> Iterator[tuple[int, Tensor]]:
         """Keys or values of `blocks` on the host, see `HostSlots.runs`."""
-        first = (2 * layer + values) * self._num_blocks
-        return self._slots.runs([first + block for block in blocks])
+        return self._slots.runs(blocks, (2 * layer + values) * self._num_blocks)
 
     def step(self, batch: AttentionBatch) -> StreamedAttention:
         """The attention of one step."""
@@ -117,6 +117,7 @@ class StreamedAttention:
 
     def __init__(self, cache: StreamedCache, batch: AttentionBatch) -> None:
         self._cache = cache
+        self._alone = batch.num_leading_decodes
         self._rows: list[tuple[int, int]] = []
         self._parts: list[Part] = []
         self._targets: list[Target] = []
@@ -125,7 +126,8 @@ class StreamedAttention:
             self._rows.append((begin, begin + count))
             self._parts += self._past(begin, start, count, table)
             first, last = start // cache.block_size, -(-(start + count) // cache.block_size)
-            self._targets.append(Target(table[first:last], start % cache.block_size, begin, begin + count))
+            blocks = spans_of(table[first:last])
+            self._targets.append(Target(blocks, start % cache.block_size, begin, begin + count))
             begin += count
         self._issued = 0
         with cache.up.on():
@@ -141,8 +143,10 @@ class StreamedAttention:
             return self._attend(layer, q, k, v).to(q.dtype)
 
     def _attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        results = [attend(q[b:e], k[b:e], v[b:e], causal=e - b > 1) for b, e in self._rows]
-        out = torch.cat([result for result, _ in results])
+        alone = self._alone
+        results = [attend_one(q[:alone], k[:alone], v[:alone])] if alone else []
+        results += [attend(q[b:e], k[b:e], v[b:e], causal=e - b > 1) for b, e in self._rows[alone:]]
+        out = torch.cat([result.float() for result, _ in results])
         weight = torch.cat([lse for _, lse in results])
         for number, part in enumerate(self._parts, start=layer * len(self._parts)):
             half = self._cache.halves[number % len(self._cache.halves)]
@@ -157,14 +161,18 @@ class StreamedAttention:
         return attend(q[part.begin : part.end], keys[: part.length], values[: part.length], causal=False)
 
     def _past(self, begin: int, start: int, count: int, table: list[int]) -> list[Part]:
-        block_size = self._cache.block_size
-        size = self._cache.part_blocks * block_size
-        parts = []
-        for first in range(0, start, size):
-            end = min(first + size, start)
-            blocks = table[first // block_size : -(-end // block_size)]
-            parts.append(Part(begin, begin + count, blocks, end - first))
-        return parts
+        """In any order, so in that in which most blocks follow each other; a part of a block is the last."""
+        size, room = self._cache.block_size, self._cache.part_blocks
+        blocks = [*sorted(table[: start // size]), *table[start // size : -(-start // size)]]
+        return [
+            Part(
+                begin,
+                begin + count,
+                spans_of(blocks[first : first + room]),
+                min(room * size, start - first * size),
+            )
+            for first in range(0, len(blocks), room)
+        ]
 
     def _load_next(self) -> None:
         """Begins to load the next part, be it of this layer or of the next one."""
@@ -203,23 +211,36 @@ class StreamedAttention:
 def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
     """Attention of q [N, Hq, D] to k, v [L, Hkv, D], all of them or, where N is L, causally.
 
-    Returns: result fp32 [N, Hq, D], log-sum-exp of its scores fp32 [N, Hq].
+    Returns: result [N, Hq, D], log-sum-exp of its scores fp32 [N, Hq].
     """
+    if q.is_cuda:
+        sizes = (len(q), len(k), 0.0, causal, False)
+        out, lse = torch.ops.aten._flash_attention_forward(q[None], k[None], v[None], None, None, *sizes)[:2]
+        return out[0], lse[0].transpose(0, 1)
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
     q, k, v = (part.transpose(0, 1)[None] for part in (q, k, v))
-    if q.is_cuda:
-        out, lse = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal)[:2]
-    else:
-        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal)
-    return out[0].transpose(0, 1).float(), lse[0].transpose(0, 1)
+    out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal)
+    return out[0].transpose(0, 1), lse[0].transpose(0, 1)
+
+
+def attend_one(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """`attend` of each query of q [N, Hq, D] to its own key and value alone, k, v [N, Hkv, D]."""
+    groups = q.shape[1] // k.shape[1]
+    scores = (q.unflatten(1, (-1, groups)).float() * k[:, :, None].float()).sum(-1)
+    return v.repeat_interleave(groups, 1), (scores / math.sqrt(q.shape[-1])).flatten(1)
 
 
 def merge_(out: Tensor, weight: Tensor, part: Part, more: tuple[Tensor, Tensor]) -> None:
     """Adds the attention to another part of the context to that of the queries [begin, end), in place."""
     result, lse = more
     rows, old = out[part.begin : part.end], weight[part.begin : part.end]
+    if out.is_cuda:
+        from engine.kernels import merge
+
+        merge.merge_(rows, old, result.contiguous(), lse)
+        return
     new = torch.logaddexp(old, lse)
     rows.mul_((old - new).exp_()[..., None]).add_(result * (lse - new).exp_()[..., None])
     old.copy_(new)

@@ -1,10 +1,11 @@
 """Slots of host memory for blocks of the KV cache, each of them one piece, so that it is one copy over the
-bus. Slots that follow each other are one copy, too (`runs`). For a GPU the memory is pinned.
+bus. Slots that follow each other are one copy, too (`Span`). For a GPU the memory is pinned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +14,24 @@ from engine.errors import EngineError
 
 SEGMENT_BYTES = 256 << 20
 """Of pinned memory, which PyTorch rounds up to a power of two."""
+
+
+class Span(NamedTuple):
+    """`count` slots from `first` on, of which the first has `place` in a list of slots."""
+
+    place: int
+    first: int
+    count: int
+
+
+def spans_of(slots: Sequence[int]) -> list[Span]:
+    """`slots` in their order, by those that follow each other."""
+    found, begin = [], 0
+    for place in range(1, len(slots) + 1):
+        if place == len(slots) or slots[place] != slots[place - 1] + 1:
+            found.append(Span(begin, slots[begin], place - begin))
+            begin = place
+    return found
 
 
 class HostSlots:
@@ -37,15 +56,15 @@ class HostSlots:
                 f"kv_blocks ({error})"
             ) from error
 
-    def runs(self, slots: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
-        """`slots` in their order, as few tensors [n, *shape]; each with the place in `slots` of its first."""
-        first = 0
-        for place in range(1, len(slots) + 1):
-            follows = place < len(slots) and slots[place] == slots[place - 1] + 1
-            if not follows or slots[place] % self._per_segment == 0:
-                segment, offset = divmod(slots[first], self._per_segment)
-                yield first, self._segments[segment][offset : offset + place - first]
-                first = place
+    def runs(self, spans: Sequence[Span], offset: int = 0) -> Iterator[tuple[int, Tensor]]:
+        """The slots of `spans`, counted from `offset`, as few tensors [n, *shape]; each with its place."""
+        for place, first, count in spans:
+            begin, end = offset + first, offset + first + count
+            while begin < end:
+                segment, inside = divmod(begin, self._per_segment)
+                taken = min(end - begin, self._per_segment - inside)
+                yield place, self._segments[segment][inside : inside + taken]
+                begin, place = begin + taken, place + taken
 
     def __getitem__(self, slot: int) -> Tensor:
         return self._segments[slot // self._per_segment][slot % self._per_segment]

@@ -10,7 +10,7 @@ from engine.attention.backend import AttentionBatch
 from engine.attention.streamed import StreamedCache
 from engine.errors import EngineError
 from engine.kv_cache import host_slots
-from engine.kv_cache.host_slots import HostSlots
+from engine.kv_cache.host_slots import HostSlots, spans_of
 
 LAYERS, BLOCK, KV_HEADS, HEADS, DIM = 3, 4, 2, 6, 16
 
@@ -64,7 +64,7 @@ def test_what_nobody_wrote_is_not_seen() -> None:
     cache = make_cache(3)
     for layer in range(LAYERS):
         for values in (False, True):
-            for _, run in cache.runs(layer, values, list(range(40))):
+            for _, run in cache.runs(layer, values, spans_of(range(40))):
                 run.fill_(float("nan"))
     for half in cache.halves:
         half.tensor.fill_(float("nan"))
@@ -81,12 +81,12 @@ def test_blocks_that_follow_each_other_are_one_copy(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(host_slots, "SEGMENT_BYTES", 10 * 8)
     slots = HostSlots(30, (2,), torch.float32, pinned=False)
     asked = [3, 4, 5, 9, 8, 18, 19, 20, 21, 0]
-    found = [(place, len(run)) for place, run in slots.runs(asked)]
+    found = [(place, len(run)) for place, run in slots.runs(spans_of(asked))]
     assert found == [(0, 3), (3, 1), (4, 1), (5, 2), (7, 2), (9, 1)]
-    for place, run in slots.runs(asked):
+    for place, run in slots.runs(spans_of(asked)):
         for number, row in enumerate(run):
             assert row.data_ptr() == slots[asked[place + number]].data_ptr()
-    assert list(slots.runs([])) == []
+    assert list(slots.runs(spans_of([]))) == []
 
 
 def test_a_ring_of_one_block_is_refused() -> None:

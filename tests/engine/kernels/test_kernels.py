@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine.attention.backend import HeadNorms
 from engine.kernels.activation import silu_mul
+from engine.kernels.merge import merge_
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import RowLaunch, row_attention
@@ -103,3 +104,15 @@ def test_a_row_sees_nothing_of_its_neighbours() -> None:
     alone = row_attention(qkv[1:2].contiguous(), 2, 1, None)
     qkv[0], qkv[2] = float("nan"), float("nan")
     assert torch.equal(row_attention(qkv, 2, 1, None)[1:2], alone)
+
+
+@pytest.mark.parametrize(("queries", "heads", "head_dim"), [(1, 6, 64), (5, 3, 24)])
+def test_parts_of_a_context_are_merged_as_one_softmax(queries: int, heads: int, head_dim: int) -> None:
+    """Scores of very unequal size, and log-sum-exps that stand head after head."""
+    out, more = torch.randn(2, queries, heads, head_dim)
+    weight, lse = torch.randn(queries, heads) * 20, torch.randn(heads, queries).t() * 20
+    shares = torch.stack([weight, lse]).softmax(0)[..., None]
+    expected, total = out * shares[0] + more * shares[1], torch.logaddexp(weight, lse)
+    merge_(out, weight, more, lse)
+    torch.testing.assert_close(out, expected)
+    torch.testing.assert_close(weight, total)
