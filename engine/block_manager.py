@@ -118,7 +118,7 @@ class BlockManager:
             sequence.arrival = Arrival(self._host.bring(incoming, bool(sequence.kept)), incoming)
         if self._host is not None:
             self._host.release(missing, self.block_size)
-        self.arrived(sequence)
+        self.arrived(sequence, wait=self._host is not None and self._host.soon(len(missing)))
 
     def _share(self, block: int, returns: bool) -> None:
         self._free.pop(block, None)

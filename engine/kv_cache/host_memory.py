@@ -5,8 +5,9 @@
     transfer = memory.load(slots=[0], blocks=[3])
     transfer.done()                               # asked between two steps
 
-A block is one copy over the bus (`host_slots.py`). In the pool of the device it lies in 2 x layers pieces; a
-kernel gathers or spreads them.
+A block is one copy over the bus, and those in slots that follow each other are one together
+(`host_slots.py`). In the pool of the device a block lies in 2 x layers pieces; a kernel gathers or spreads
+them.
 
 On CUDA the memory is pinned, and all copies run on one stream of their own, in the order in which they were
 asked for. No step waits for one, but for two reasons: what leaves is first gathered into one of a few
@@ -25,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.kv_cache.host_slots import HostSlots
+from engine.kv_cache.host_slots import HostSlots, Span, spans_of
 from engine.kv_cache.pool import KVPool
 from engine.side_stream import Moment, SideStream
 from engine.staging import upload
@@ -60,6 +61,7 @@ class HostMemory:
         self._buffers = [_Buffer(self._empty(rows), self._side.moment()) for _ in range(NUM_BUFFERS)]
         self._next = 0
         self._pace = Pace(self.block_bytes / ASSUMED_BYTES_PER_SECOND)
+        """Of loading."""
 
     def store(self, blocks: Sequence[int], slots: Sequence[int]) -> None:
         """See `BlockStore.store`."""
@@ -68,15 +70,14 @@ class HostMemory:
         for first in range(0, len(blocks), rows):
             buffer = self._buffers[self._next]
             self._next = (self._next + 1) % NUM_BUFFERS
-            part = slots[first : first + rows]
-            chosen = upload(np.array(blocks[first : first + rows]), self._pool.device)
+            part, chosen = self._in_order(slots[first : first + rows], blocks[first : first + rows])
             buffer.read.hold_up()
             gathered = self._pool.index_select(2, chosen).permute(2, 0, 1, 3, 4, 5)
-            buffer.tensor[: len(part)].copy_(gathered)
+            buffer.tensor[: len(gathered)].copy_(gathered)
             self._side.follow()
             with self._side.on():
-                for row, slot in zip(buffer.tensor, part, strict=False):
-                    self._slots[slot].copy_(row, non_blocking=True)
+                for place, run in self._slots.runs(part):
+                    run.copy_(buffer.tensor[place : place + len(run)], non_blocking=True)
             buffer.read = self._side.moment()
 
     def load(self, slots: Sequence[int], blocks: Sequence[int]) -> BlockTransfer:
@@ -85,11 +86,23 @@ class HostMemory:
         self._side.follow()  # what was launched for the former owners of these blocks
         began, began_at = self._side.moment(), time.perf_counter()
         with self._side.on():
-            for slot, block in zip(slots, blocks, strict=True):
-                self._pool[:, :, block].copy_(self._slots[slot], non_blocking=True)
+            rows = len(self._buffers[0].tensor)
+            for first in range(0, len(blocks), rows):
+                self._spread(*self._in_order(slots[first : first + rows], blocks[first : first + rows]))
         ended = self._side.moment()
         seconds = time.perf_counter() - began_at
         return BlockTransfer(began, ended, len(blocks), seconds, self._pace)
+
+    def _in_order(self, slots: Sequence[int], blocks: Sequence[int]) -> tuple[list[Span], Tensor]:
+        """Slots by those that follow each other, and the block of each."""
+        slots, blocks = zip(*sorted(zip(slots, blocks, strict=True)), strict=True)
+        return spans_of(slots), upload(np.array(blocks), self._pool.device)
+
+    def _spread(self, spans: list[Span], blocks: Tensor) -> None:
+        arrived = torch.empty(len(blocks), *self._shape, dtype=self._pool.dtype, device=self._pool.device)
+        for place, run in self._slots.runs(spans):
+            arrived[place : place + len(run)].copy_(run, non_blocking=True)
+        self._pool.index_copy_(2, blocks, arrived.permute(1, 2, 0, 3, 4, 5))
 
     def seconds_for(self, count: int) -> float:
         """See `BlockStore.seconds_for`; by the pace of the latest copies."""
@@ -111,13 +124,16 @@ class _Buffer:
 
 @dataclass(slots=True)
 class Pace:
-    """Of loading."""
+    """Of copies. assumed: until the first one was timed."""
 
     seconds_per_block: float
+    assumed: bool = True
 
     def observe(self, count: int, seconds: float) -> None:
         """So many blocks took so long."""
-        self.seconds_per_block = MEMORY * self.seconds_per_block + (1 - MEMORY) * seconds / count
+        memory = 0.0 if self.assumed else MEMORY
+        self.seconds_per_block = memory * self.seconds_per_block + (1 - memory) * seconds / count
+        self.assumed = False
 
 
 @dataclass(slots=True)

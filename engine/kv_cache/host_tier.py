@@ -33,6 +33,9 @@ from engine.kv_cache.prefix import Prefix
 REUSED_SHARE = 0.8
 """Of the slots, for what is reused; more of it counts as used once, so that new prefixes can prove good."""
 
+SOON_SECONDS = 0.5e-3
+"""A step of many streams takes 10 to 20 ms on a GPU, one of few about 4."""
+
 
 class Transfer(Protocol):
     """Blocks on their way to the device."""
@@ -113,6 +116,11 @@ class HostTier:
             return True
         computing = self._compute_seconds(num_positions)
         return not computing or self._store.seconds_for(num_blocks) <= computing
+
+    def soon(self, num_blocks: int) -> bool:
+        """Whether so many blocks come so soon that waiting for them costs a step less than leaving their
+        sequence out of it."""
+        return 0 < self._store.seconds_for(num_blocks) <= SOON_SECONDS
 
     def keep(self, prefix: Prefix, block: int, reused: bool) -> None:
         """Takes over what `block` holds, unless everything here is worth more."""

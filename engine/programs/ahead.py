@@ -7,9 +7,10 @@ results are there or on their way:
     run(n):      launch n + 1 | read n         run(n + 1):  launch n + 2 | read n + 1
 
 At most one token of a sequence is computed in vain. What was computed for a sequence that the engine leaves
-out of step n + 1 (paused, not its turn) is kept until the engine asks for it. One that comes back to be
-computed anew, as after a preemption, has been advanced too far on the device: it loses its place there and is
-rebuilt, as any sequence without a place is.
+out of step n + 1 (paused, not its turn) is kept until the engine asks for it; also in other blocks, where the
+family can write there what its position had in the former ones. One that comes back to be computed anew, as
+after a preemption, has been advanced too far on the device: it loses its place there and is rebuilt, as any
+sequence without a place is.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ class Position(NamedTuple):
 
     def serves(self, row: ScheduledSequence) -> bool:
         """Whether `row` asks for this position alone, in the same blocks: who gave them up has other ones."""
-        return row.count == 1 and row.start == self.start and row.sequence.block_table is self.block_table
+        return self.is_at(row) and row.sequence.block_table is self.block_table
+
+    def is_at(self, row: ScheduledSequence) -> bool:
+        """Whether `row` asks for this position alone."""
+        return row.count == 1 and row.start == self.start
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +110,11 @@ class AheadRunner(ABC):
     def _lose_place(self, sequence: Sequence) -> None:
         """The device has advanced a sequence too far: forget what it remembers of it."""
 
+    def _write_again(self, row: ScheduledSequence) -> bool:
+        """Write the keys and values of a position whose result is known to the blocks that its sequence has
+        now; False where that takes as long as the result itself."""
+        return False
+
     @abstractmethod
     def _result(self, sequence: Sequence, found: Any) -> StepResult:
         """Of what was computed for a sequence; moves its state on."""
@@ -145,7 +155,7 @@ class AheadRunner(ABC):
             if kept is None:
                 continue
             position, found = kept
-            if position.serves(row):
+            if position.serves(row) or (position.is_at(row) and self._write_again(row)):
                 results[i] = self._result(row.sequence, found)
                 served.add(i)
             else:

@@ -87,17 +87,23 @@ class ProgramRunner(AheadRunner):
 
         Their own patches are known. Nobody waits for the device here, which is a few steps behind at most.
         """
-        spare = self._streams.spare_slot
         for i, row in enumerate(batch):
-            if i in served or row.samples or not _is_replay(row):
-                continue
-            program = self._programs.for_decodes(1, row.start + 1)
-            if program is None:
-                continue
-            self._streams.put_last(spare, row.sequence.token_ids[row.start])
-            program.fill([LanguageRow(row.start, [b""], row.sequence.block_table, spare)])
-            program.launch()
-            served.add(i)
+            if i not in served and not row.samples and _is_replay(row) and self._replay(row):
+                served.add(i)
+
+    def _write_again(self, row: ScheduledSequence) -> bool:
+        return _ends_in_patch(row.sequence) and self._replay(row)
+
+    def _replay(self, row: ScheduledSequence) -> bool:
+        """Compute the keys and values of one patch; False: there is no program for that."""
+        program = self._programs.for_decodes(1, row.start + 1)
+        if program is None:
+            return False
+        spare = self._streams.spare_slot
+        self._streams.put_last(spare, row.sequence.token_ids[row.start])
+        program.fill([LanguageRow(row.start, [b""], row.sequence.block_table, spare)])
+        program.launch()
+        return True
 
     def _launch_patches_of(self, rows: list[Position], num_steps: int) -> Flight | None:
         """The next patch of each sequence; None when there is no program for so many."""
