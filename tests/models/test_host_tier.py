@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.programs.ahead import Flight, Position
 from models.llm import LLM, SamplingParams
 from models.speech import SpeechOutput
 from models.voxcpm.engine import VoxCPMEngine
@@ -18,6 +19,8 @@ from tests.models.test_engine import clip
 from tests.text_models import random_model
 
 Engines = Callable[..., VoxCPMEngine]
+PATCHES = 12
+"""Of a `request`."""
 TIER = {"kv_host_gib": 0.01, "kv_bring_back": "always"}
 
 
@@ -43,7 +46,10 @@ def test_a_paused_clip_that_lost_its_blocks_goes_on_with_the_same_bits(
     assert engine.cache_figures.computed_positions == held + 1
 
 
-def test_programs_go_on_with_what_comes_back(make_engine: Engines, programs: Engines) -> None:
+def test_programs_go_on_with_what_comes_back(
+    make_engine: Engines, programs: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the patch that was launched before the pause: no second one is made of the same position."""
     expected = run(make_engine(), request("r"))["r"]
     engine = programs(max_num_seqs=2, kv_blocks=9, max_model_len=72, **TIER)
     engine.add_request(request("r"))
@@ -53,10 +59,20 @@ def test_programs_go_on_with_what_comes_back(make_engine: Engines, programs: Eng
     engine.pause("r")
     run(engine, *(request(str(number), "another text " * 3, seed=number) for number in range(2)))
     engine.resume("r")
+    launched: list[int] = []
+    runner = engine._llm.runner._programs
+    launch = runner._launch_patches_of
+
+    def noted(rows: list[Position], num_steps: int) -> Flight | None:
+        launched.extend(row.start for row in rows)
+        return launch(rows, num_steps)
+
+    monkeypatch.setattr(runner, "_launch_patches_of", noted)
     while engine.has_unfinished():
         outputs += engine.step()
     assert_close(latents(outputs), latents(expected), 1e-5)
     assert engine.cache_figures.brought_blocks > 0
+    assert launched == list(range(launched[0], launched[0] + PATCHES - 5 - 1))
 
 
 def test_a_voice_is_not_computed_again_after_a_burst(make_engine: Engines) -> None:
