@@ -1,11 +1,14 @@
 """What it costs to bring back a paused clip of a minute, against computing it again.
 
     python -m benchmarks.paused [--model bundled] [--device cpu] [--seconds 60] [--rounds 5] [--save NAME]
+    python -m benchmarks.paused --model DIRECTORY --device cuda --beside 64
 
 A clip speaks for `--seconds`, is paused, and loses its blocks to others. Then it is resumed, once with a
-second tier of the KV cache on the host and once without, in turns, and the time to its next patch is taken.
-What a patch takes anyway is taken off, as the clip's own median step. That the clip goes on with the same
-bits is checked. Prints JSON; --save NAME keeps it in benchmarks/results/paused.json under that name.
+second tier of the KV cache on the host and once without, in turns, and the time to its next patch is taken,
+with what a patch takes anyway, the clip's own median step, and without. With `--beside` that many other clips
+are spoken meanwhile, and the longest step between the resumption and the patch is compared with their median
+step. That the clip goes on with the same bits is checked where it is alone. Prints JSON; --save NAME keeps it
+in benchmarks/results/paused.json under that name.
 """
 
 from __future__ import annotations
@@ -22,114 +25,145 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cpu import TEXT
-from models.speech import SpeechOutput, SpeechRequest
+from engine.sequence import Sequence
+from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 
 RESULTS = Path(__file__).parent / "results" / "paused.json"
 HOST_GIB = 1.0
+STEPS_A_ROUND, ALONE = 24, 16
+"""Steps: of the others while a clip is away, and of one clip alone that tell how long its own take."""
 
 
 class Pauser:
-    """One clip of an engine, which is paused and pushed off the device time and again."""
+    """One clip of an engine, which is paused and pushed off the device time and again.
+
+    Args:
+        beside: how many other clips are spoken from when it has said what it has to.
+        solver_steps: of a patch; None: those of the checkpoint, which are recorded on a GPU.
+    """
 
     def __init__(
-        self, checkpoint: Checkpoint, seconds: float, host_gib: float, rounds: int, solver_steps: int | None
+        self,
+        checkpoint: Checkpoint,
+        seconds: float,
+        host_gib: float,
+        rounds: int,
+        solver_steps: int | None,
+        beside: int = 0,
     ) -> None:
-        patches = int(seconds / checkpoint.config.patch_seconds)
+        self.patches = int(seconds / checkpoint.config.patch_seconds)
         words = len(checkpoint.tokenizer.encode(TEXT)) + 8
-        blocks = -(-(patches + words + rounds + 64) // 16)
-        self.voice_patches = 16 * blocks - words
+        others = (rounds + 1) * STEPS_A_ROUND + 64
+        blocks = -(-(self.patches + words + others) // 16) + beside * -(-(words + others) // 16)
+        self.solver_steps, self.pushers = solver_steps, 0
         self.engine = VoxCPMEngine(
             checkpoint,
             EngineOptions(
-                max_num_seqs=2, kv_blocks=blocks, kv_host_gib=host_gib, kv_bring_back="always",
+                max_num_seqs=beside + 2, kv_blocks=blocks, kv_host_gib=host_gib, kv_bring_back="always",
                 silence_guard=False, ratio_cap=False,
             ),
         )  # fmt: skip
-        self.patches, self.pushers, self.solver_steps = patches, 0, solver_steps
         self.latents: list[np.ndarray] = []
-        self.step_seconds: list[float] = []
-        end = (patches + rounds + 1) * checkpoint.config.patch_seconds
-        self.engine.add_request(
-            SpeechRequest(
-                "clip", TEXT, seed=1, min_seconds=end, max_seconds=end, inference_timesteps=solver_steps
-            )
-        )
-        while len(self.latents) < patches:
-            began = time.perf_counter()
-            self._take(self.engine.step())
-            self.step_seconds.append(time.perf_counter() - began)
+        self._speak("clip", self.patches + others)
+        while len(self.latents) < self.patches:
+            self.step()
+        self.own_step = statistics.median(self.step() for _ in range(ALONE))
+        self.patches += ALONE
+        for number in range(beside):
+            self._speak(str(number), others)
+        for _ in range(2 * ALONE):
+            self.step()
 
-    def push_out(self) -> None:
-        """Pauses the clip and lets another one take all blocks."""
-        self.engine.pause("clip")
-        self.pushers += 1
-        shape = (self.voice_patches, self.engine.config.patch_size, self.engine.config.feat_dim)
-        noise = np.random.default_rng(self.pushers).standard_normal(shape).astype(np.float32)
-        self.engine.add_request(
-            SpeechRequest(
-                f"pusher {self.pushers}", TEXT, seed=self.pushers, reference_latents=noise,
-                inference_timesteps=self.solver_steps, max_seconds=self.engine.config.patch_seconds,
-            )
-        )  # fmt: skip
-        while self.engine.has_unfinished():
-            self._take(self.engine.step())
-
-    def seconds_to_next_patch(self) -> float:
-        """From resuming to the patch, of which others are not made meanwhile."""
-        wanted = len(self.latents) + 1
+    def step(self) -> float:
+        """Seconds that a step took."""
         began = time.perf_counter()
-        self.engine.resume("clip")
-        while len(self.latents) < wanted:
-            self._take(self.engine.step())
-        return time.perf_counter() - began
-
-    def _take(self, outputs: Any) -> None:
-        for output in outputs:
+        for output in self.engine.step():
             if output.finish_reason == "error":
                 raise RuntimeError(output.error)
-            self._keep(output)
+            if output.request_id == "clip":
+                self.latents.append(output.latents)
+        return time.perf_counter() - began
 
-    def _keep(self, output: SpeechOutput) -> None:
-        if output.request_id == "clip":
-            self.latents.append(output.latents)
+    def push_out(self) -> list[float]:
+        """Pauses the clip and lets its blocks be taken. Seconds of some steps of the others."""
+        self.engine.pause("clip")
+        scheduler = self.engine._llm.scheduler
+        manager, clip = scheduler.block_manager, scheduler.get("clip")
+        manager.free(clip, returns=True)
+        self.pushers += 1
+        size = manager.num_free_blocks * manager.block_size
+        pusher = Sequence(f"pusher {self.pushers}", [self.pushers] * size, 1)
+        if not manager.allocate(pusher):
+            raise RuntimeError("the free blocks cannot be taken")
+        manager.flush()
+        manager.free(pusher, reusable=False)
+        return [self.step() for _ in range(STEPS_A_ROUND // 2)] if self.engine.has_unfinished() else []
+
+    def resume(self) -> list[float]:
+        """Seconds of the steps until the clip has its next patch."""
+        wanted, steps = len(self.latents) + 1, []
+        self.engine.resume("clip")
+        while len(self.latents) < wanted:
+            steps.append(self.step())
+        return steps
+
+    def _speak(self, name: str, patches: int) -> None:
+        end = patches * self.engine.config.patch_seconds
+        self.engine.add_request(
+            SpeechRequest(
+                name, TEXT, seed=1 + len(name), min_seconds=end, max_seconds=end,
+                inference_timesteps=self.solver_steps,
+            )
+        )  # fmt: skip
 
 
-def measure(checkpoint: Checkpoint, seconds: float, rounds: int, solver_steps: int | None) -> dict[str, Any]:
+def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds; ratios are of medians."""
+    solver_steps = args.solver_steps or (2 if args.device == "cpu" else None)
     sides = {
-        "brought back": Pauser(checkpoint, seconds, HOST_GIB, rounds, solver_steps),
-        "computed": Pauser(checkpoint, seconds, 0.0, rounds, solver_steps),
+        name: Pauser(checkpoint, args.seconds, gib, args.rounds, solver_steps, args.beside)
+        for name, gib in (("brought back", HOST_GIB), ("computed", 0.0))
     }
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
+    waits: dict[str, list[float]] = {name: [] for name in sides}
+    longest: dict[str, list[float]] = {name: [] for name in sides}
+    usual: list[float] = []
+    for _ in range(args.rounds):
         for name, side in sides.items():
-            side.push_out()
-            times[name].append(side.seconds_to_next_patch())
-    step = statistics.median(sides["computed"].step_seconds[-100:])
-    back, computed = (statistics.median(found) for found in times.values())
-    tier = sides["brought back"].engine.cache_figures
-    return {
-        "clip_seconds": seconds,
-        "patches": sides["computed"].patches,
+            usual += side.push_out()
+            steps = side.resume()
+            waits[name].append(sum(steps))
+            longest[name].append(max(steps))
+    back, computed = (statistics.median(found) for found in waits.values())
+    side = sides["brought back"]
+    step = side.own_step
+    found = {
+        "clip_seconds": args.seconds,
+        "beside": args.beside,
         "step_ms": round(1e3 * step, 2),
         "brought_back_ms": round(1e3 * back, 2),
         "computed_ms": round(1e3 * computed, 2),
         "times_faster_to_the_patch": round(computed / back, 1),
-        "times_faster_before_the_patch": round((computed - step) / max(back - step, 1e-6), 1),
-        "mib_a_clip": round(tier.brought_bytes / rounds / (1 << 20), 2),
-        "same_bits": _same_bits(checkpoint, sides["brought back"], rounds),
+        "mib_a_clip": round(side.engine.cache_figures.brought_bytes / args.rounds / (1 << 20), 2),
     }
+    if args.beside:
+        median = statistics.median(usual)
+        found["step_of_the_others_ms"] = round(1e3 * median, 2)
+        for name, steps in longest.items():
+            found[f"step_meanwhile_ms, {name}"] = round(1e3 * statistics.median(steps), 2)
+            found[f"step_grows_by_percent, {name}"] = round(100 * (statistics.median(steps) / median - 1), 1)
+    else:
+        found["same_bits"] = _same_bits(checkpoint, side, args)
+    return found
 
 
-def _same_bits(checkpoint: Checkpoint, side: Pauser, rounds: int) -> bool:
+def _same_bits(checkpoint: Checkpoint, side: Pauser, args: argparse.Namespace) -> bool:
     """Whether the patches after each pause are those of a clip that was never paused."""
-    seconds = side.patches * checkpoint.config.patch_seconds
-    plain = Pauser(checkpoint, seconds, 0.0, rounds, side.solver_steps)
+    plain = Pauser(checkpoint, args.seconds, 0.0, args.rounds, side.solver_steps)
     while len(plain.latents) < len(side.latents):
-        plain._take(plain.engine.step())
-    return bool(np.array_equal(np.stack(plain.latents), np.stack(side.latents)))
+        plain.step()
+    return bool(np.array_equal(np.stack(plain.latents), np.stack(side.latents[: len(plain.latents)])))
 
 
 def main() -> None:
@@ -138,14 +172,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--beside", type=int, default=0, help="other clips that are spoken meanwhile")
     parser.add_argument(
         "--solver-steps", type=int, help="of a patch; a GPU has recorded those of the default"
     )
     parser.add_argument("--save", metavar="NAME")
     options = parser.parse_args()
     checkpoint = load_checkpoint(resolve_model(options.model), options.device)
-    solver_steps = options.solver_steps or (2 if options.device == "cpu" else None)
-    found = measure(checkpoint, options.seconds, options.rounds, solver_steps)
+    found = measure(checkpoint, options)
     report = {
         "date": datetime.now(UTC).date().isoformat(), "model": options.model, "device": options.device,
         "machine": platform.processor() or platform.machine(), **found,

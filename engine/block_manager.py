@@ -242,7 +242,9 @@ class BlockManager:
         sequence.kept = [self._prefix_of(sequence, number) for number in range(full)]
         if rest:
             parent = sequence.kept[-1] if full else Prefix.root(sequence.salt)
-            tail = Prefix.extend(parent, self._tokens_of(sequence, full)[:rest])
+            # By its name nobody else finds it: beyond these tokens it holds what was launched ahead.
+            own = Prefix.extend(parent, (sequence.request_id.encode(),))
+            tail = Prefix.extend(own, self._tokens_of(sequence, full)[:rest])
             self._register(sequence.block_table[full], tail)
             sequence.kept.append(tail)
         if self._host is not None:

@@ -7,10 +7,10 @@ results are there or on their way:
     run(n):      launch n + 1 | read n         run(n + 1):  launch n + 2 | read n + 1
 
 At most one token of a sequence is computed in vain. What was computed for a sequence that the engine leaves
-out of step n + 1 (paused, not its turn) is kept until the engine asks for it; also in other blocks, where the
-family can write there what its position had in the former ones. One that comes back to be computed anew, as
-after a preemption, has been advanced too far on the device: it loses its place there and is rebuilt, as any
-sequence without a place is.
+out of step n + 1 (paused, not its turn) is kept until the engine asks for it. That holds when it has other
+blocks by then, too, if what it had computed came back to them or the family can write it there. A sequence
+that comes back to be computed anew, as after a preemption, has been advanced too far on the device: it loses
+its place there and is rebuilt, as any sequence without a place is.
 """
 
 from __future__ import annotations
@@ -155,12 +155,23 @@ class AheadRunner(ABC):
             if kept is None:
                 continue
             position, found = kept
-            if position.serves(row) or (position.is_at(row) and self._write_again(row)):
+            if self._answers(position, row):
                 results[i] = self._result(row.sequence, found)
                 served.add(i)
             else:
                 self._lose_place(row.sequence)
         return served
+
+    def _answers(self, position: Position, row: ScheduledSequence) -> bool:
+        """Whether what was launched for a position is what `row` asks for."""
+        if position.serves(row):
+            return True
+        return position.is_at(row) and (self._came_back(row) or self._write_again(row))
+
+    def _came_back(self, row: ScheduledSequence) -> bool:
+        """Whether the cache gave the sequence back all before this position. Then the last block came along
+        as it was, with what had been launched ahead in it, unless the position begins a block."""
+        return row.start % self._block_size > 0 and row.sequence.num_cached_tokens == row.start
 
     def _take_ahead(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         """What was launched for this step. What is not wanted in it is kept for later."""
@@ -171,7 +182,7 @@ class AheadRunner(ABC):
         wanted: list[int | None] = []
         for position in ahead.rows:
             i = places.get(position.sequence)
-            asked = i is not None and position.serves(batch[i])
+            asked = i is not None and self._answers(position, batch[i])
             if i is not None and not asked:
                 self._lose_place(position.sequence)
             wanted.append(i if asked else None)

@@ -306,3 +306,20 @@ def test_a_head_that_waits_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(hashed) == before
     assert manager.allocate(waiting) and waiting.num_cached_tokens == 8
     manager.check_invariants([running, waiting])
+
+
+def test_who_comes_back_finds_the_part_of_a_block_that_is_its_own() -> None:
+    """Behind equal tokens each has what was launched ahead for it alone."""
+    manager = BlockManager(8, 4)
+    pair = [Sequence(name, [1, 2, 3, 4, 5, 6], 5) for name in ("a", "b")]
+    parts = []
+    for sequence in pair:
+        assert manager.allocate(sequence)
+        manager.commit(sequence, 5)
+        parts.append(sequence.block_table[1])
+    for sequence in pair:
+        manager.free(sequence, returns=True)
+    for sequence, part in zip(reversed(pair), reversed(parts), strict=True):
+        assert manager.allocate(sequence)
+        assert sequence.num_cached_tokens == 5 and sequence.block_table[1] == part
+    manager.check_invariants(pair)
