@@ -2,7 +2,8 @@
 
 Keys and values are stored by this engine's own kernel, which skips padding; flash-attn then reads the pages:
 `flash_attn_with_kvcache` for decodes, splitting contexts as it sees fit, `flash_attn_varlen_func` for chunks.
-Rows of context 0 come back as zeros.
+Decodes of context 0 come back as zeros. Chunks of context 0 must have no queries: for these the kernel writes
+behind its own log-sum-exps, into memory of others (Dao-AILab/flash-attention#2842).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from flash_attn import flash_attn_varlen_func, flash_attn_with_kvcache
 from torch import Tensor
 
 from engine.attention.metadata import PagedMetadata
-from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, why_not_flash
+from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, copy_filled, why_not_flash
 from engine.attention.triton_paged import store
 
 
@@ -47,11 +48,11 @@ class FlashBackend(PagedBackend):
             tokens.q,
             cache[0],
             cache[1],
-            rows.cu_queries,
+            rows.cu_filled,
             rows.cu_contexts,
             max(FLASH_MIN_QUERIES, step.shape.num_chunk_tokens),
             step.shape.max_context,
             causal=True,
             block_table=rows.block_tables,
         )
-        out.copy_(attended)
+        copy_filled(attended, step, out)

@@ -40,12 +40,14 @@ class PagedRows(Generic[Array]):
         context_lens: [R], 0 for padding.
         block_tables: [R, blocks]; entries past the context hold any block.
         cu_queries: [R + 1], where the queries of each row begin, counted from the first row of this kind.
+        cu_filled: [R + 1], the same, but rows that the batch does not fill have no queries.
         cu_contexts: [R + 1], sums of the context lengths.
     """
 
     context_lens: Array
     block_tables: Array
     cu_queries: Array
+    cu_filled: Array
     cu_contexts: Array
 
 
@@ -113,6 +115,7 @@ class PagedMetadata:
         contexts = np.asarray(batch.starts[:count], dtype=np.int32) + 1
         self._fill_rows(rows, contexts, batch.block_tables[:count], written)
         rows.cu_queries[:] = np.arange(room + 1)
+        np.minimum(rows.cu_queries, count, out=rows.cu_filled)
         positions = contexts - 1
         blocks = rows.block_tables[np.arange(count), positions // self._block_size]
         fields.slots[:count] = blocks * self._block_size + positions % self._block_size
@@ -126,6 +129,7 @@ class PagedMetadata:
         rows.cu_queries[0] = 0
         np.cumsum(counts, out=rows.cu_queries[1 : len(counts) + 1])
         rows.cu_queries[len(counts) + 1 :] = room
+        np.minimum(rows.cu_queries, sum(counts), out=rows.cu_filled)
         slots = fields.slots[self.shape.num_decodes :]
         for begin, start, count, table in zip(rows.cu_queries, starts, counts, tables, strict=False):
             slots[begin : begin + count] = slots_of(table, start, start + count, self._block_size)
@@ -158,7 +162,7 @@ def _field_sizes(shape: StepShape, block_size: int) -> list[int]:
     width = shape.max_blocks(block_size)
     sizes = [shape.num_tokens]
     for rows in (shape.num_decodes, shape.num_chunks + 1):
-        sizes += [rows, rows * width, rows + 1, rows + 1]
+        sizes += [rows, rows * width, rows + 1, rows + 1, rows + 1]
     return sizes
 
 
@@ -170,8 +174,8 @@ def _split(storage: Tensor, shape: StepShape, block_size: int) -> PagedFields[Te
         begin += -(-size // ALIGNMENT) * ALIGNMENT
     width = shape.max_blocks(block_size)
     kinds = [
-        PagedRows(contexts, tables.view(-1, width), cu_queries, cu_contexts)
-        for contexts, tables, cu_queries, cu_contexts in (views[1:5], views[5:9])
+        PagedRows(contexts, tables.view(-1, width), *sums)
+        for contexts, tables, *sums in (views[1:6], views[6:11])
     ]
     return PagedFields(views[0], *kinds)
 
@@ -182,6 +186,7 @@ def _as_arrays(fields: PagedFields[Tensor]) -> PagedFields[np.ndarray]:
             rows.context_lens.numpy(),
             rows.block_tables.numpy(),
             rows.cu_queries.numpy(),
+            rows.cu_filled.numpy(),
             rows.cu_contexts.numpy(),
         )
         for rows in (fields.decodes, fields.chunks)

@@ -126,6 +126,12 @@ class PagedBackend(ABC):
         return None
 
 
+def copy_filled(attended: Tensor, step: PagedMetadata, out: Tensor) -> None:
+    """Attention of chunk rows [num_chunk_tokens, H, D] into `out`, where padding gets zeros."""
+    padding = step.slots[step.shape.num_decodes :] < 0
+    out.copy_(attended).masked_fill_(padding[:, None, None], 0.0)
+
+
 def why_not_flash(device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int) -> str | None:
     """What paged FlashAttention 2 cannot serve, whoever ships it; None when it can."""
     if device.type != "cuda":

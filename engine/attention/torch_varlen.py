@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.attention.varlen import varlen_attn
 
 from engine.attention.metadata import PagedMetadata, PagedRows
-from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, why_not_flash
+from engine.attention.paged import FLASH_MIN_QUERIES, PagedBackend, Tokens, copy_filled, why_not_flash
 from engine.attention.triton_paged import store
 
 CAUSAL = (-1, 0)
@@ -41,7 +41,8 @@ class TorchVarlenBackend(PagedBackend):
     def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         store(tokens, cache, step.slots[step.shape.num_decodes :])
         max_queries = max(FLASH_MIN_QUERIES, step.shape.num_chunk_tokens)
-        out.copy_(_attend(tokens.q, cache, step.chunks, max_queries, step.shape.max_context))
+        rows = step.chunks
+        copy_filled(_attend(tokens.q, cache, rows, max_queries, step.shape.max_context), step, out)
 
 
 def _attend(q: Tensor, cache: Tensor, rows: PagedRows[Tensor], max_queries: int, max_context: int) -> Tensor:
@@ -49,7 +50,7 @@ def _attend(q: Tensor, cache: Tensor, rows: PagedRows[Tensor], max_queries: int,
         q,
         cache[0],
         cache[1],
-        rows.cu_queries,
+        rows.cu_filled,
         rows.cu_contexts,
         max_queries,
         max_context,

@@ -70,6 +70,7 @@ def checks(device: torch.device, recorded: bool) -> Iterator[Check]:
         yield f"fused views{case}", case, lambda b, case=case: rules.check_fused_views(b, case, device)
         yield f"rotation{case}", case, lambda b, case=case: rules.check_rotation(b, case, device)
         yield f"dummy rows{case}", case, lambda b, case=case: check_dummies(b, case, device)
+        yield f"room to spare{case}", case, lambda b, case=case: check_room(b, case, device)
         for kind in REPLAYS:
             check = functools.partial(check_replay, case=case, device=device, recorded=recorded, kind=kind)
             yield f"replay of {kind}{case}", case, check
@@ -78,6 +79,11 @@ def checks(device: torch.device, recorded: bool) -> Iterator[Check]:
 def check_dummies(backend: AttentionBackend, case: Case, device: torch.device) -> None:
     rows = rules.MIXES["decodes of unequal length"]
     rules.check_dummy_rows(backend, Case("", rows, *layout_of(case)), device)
+
+
+def check_room(backend: AttentionBackend, case: Case, device: torch.device) -> None:
+    if backend.capturable:
+        rules.check_nothing_else_is_written(backend, case, device)
 
 
 def check_replay(

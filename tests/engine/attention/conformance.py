@@ -251,6 +251,15 @@ def check_replay(
         world.check(replay(world), replay.cache)
 
 
+def check_nothing_else_is_written(backend: AttentionBackend, case: Case, device: torch.device) -> None:
+    """A step with room for far more chunks than it has leaves memory beside its own tensors alone."""
+    # Every other one is given back, so that what the backend allocates lies between those that are kept.
+    shape = (case.heads[0], SPARSE_SHAPE.num_tokens)
+    guards = [torch.zeros(shape, device=device) for _ in range(60)][::2]
+    check_replay(backend, case, SPARSE_BATCHES, SPARSE_SHAPE, device)
+    assert not any(guard.any() for guard in guards), "memory that is not the step's"
+
+
 DECODE_SHAPE = StepShape(num_decodes=5, max_context=300)
 DECODE_BATCHES: list[Rows] = [
     ((40, 1), (7, 1), (0, 1)),
@@ -266,3 +275,5 @@ MIXED_BATCHES: list[Rows] = [
     ((90, 1), (33, 1)),
     ((60, 1), (5, 0), (0, 12), (100, 2)),
 ]
+SPARSE_SHAPE = StepShape(0, num_chunks=16, num_chunk_tokens=1024, max_context=256)
+SPARSE_BATCHES: list[Rows] = [((0, 9), (100, 40), (5, 4)), ((0, 200),)]

@@ -77,6 +77,12 @@ def test_buffers_of_a_mixed_step_serve_every_batch_that_fits(name: str) -> None:
     rules.check_replay(backend_for(name, case), case, rules.MIXED_BATCHES, rules.MIXED_SHAPE, DEVICE)
 
 
+@pytest.mark.parametrize("name", CAPTURABLE)
+def test_room_to_spare_is_written_to_by_nobody(name: str) -> None:
+    case = Case("room", (), heads=(2, 1))
+    rules.check_nothing_else_is_written(backend_for(name, case), case, DEVICE)
+
+
 @pytest.mark.parametrize("num_splits", [1, 2, 8])
 def test_the_number_of_splits_changes_nothing(num_splits: int) -> None:
     """Contexts of 1 to 300 positions in up to 8 parts: parts are full, partial or empty."""
