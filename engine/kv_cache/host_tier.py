@@ -33,8 +33,8 @@ from engine.kv_cache.prefix import Prefix
 REUSED_SHARE = 0.8
 """Of the slots, for what is reused; more of it counts as used once, so that new prefixes can prove good."""
 
-SOON_SECONDS = 0.5e-3
-"""A step of many streams takes 10 to 20 ms on a GPU, one of few about 4."""
+SOON_SECONDS = 1e-3
+"""A step takes 4 to 20 ms on a GPU, which has the next one to compute meanwhile."""
 
 
 class Transfer(Protocol):

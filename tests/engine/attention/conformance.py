@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -76,6 +77,48 @@ def cases(dtype: torch.dtype, block_size: int, head_dim: int) -> Iterator[Case]:
         yield Case(name, rows, block_size, (16, 2), head_dim, dtype)
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """A case filled with numbers, on the CPU; see `World`."""
+
+    batch: AttentionBatch
+    inputs: tuple[Tensor, Tensor, Tensor]
+    cache: Tensor
+    expected: Tensor
+    expected_cache: Tensor
+
+
+@lru_cache(maxsize=1024)
+def numbers_of(case: Case, num_blocks: int | None, seed: int) -> Numbers:
+    """All backends have the same ones. num_blocks: of the cache; None takes three more than are needed."""
+    generator = torch.Generator().manual_seed(seed)
+    needed = [-(-(start + count) // case.block_size) for start, count in case.rows]
+    num_blocks = num_blocks or sum(needed) + 3
+    free = random.Random(seed).sample(range(1, num_blocks), sum(needed))
+    tables = [[free.pop() for _ in range(blocks)] for blocks in needed]
+    batch = AttentionBatch([s for s, _ in case.rows], [c for _, c in case.rows], tables)
+
+    def numbers(*shape: int) -> Tensor:
+        return torch.randn(*shape, case.head_dim, generator=generator).to(case.dtype)
+
+    tokens, (num_heads, num_kv_heads) = sum(batch.counts), case.heads
+    q, k, v = (numbers(tokens, heads) for heads in (num_heads, num_kv_heads, num_kv_heads))
+    cache = numbers(2, num_blocks, case.block_size, num_kv_heads)
+    _poison(cache, batch)
+    expected_cache = cache.to(torch.float32, copy=True)
+    oracle = SDPABackend("cpu", torch.float32, case.block_size)
+    expected = oracle.forward(q.float(), k.float(), v.float(), expected_cache, oracle.plan(batch))
+    return Numbers(batch, (q, k, v), cache, expected, expected_cache)
+
+
+def _poison(cache: Tensor, batch: AttentionBatch) -> None:
+    used, size = torch.zeros(cache.shape[1:3], dtype=torch.bool), cache.shape[2]
+    for start, table in zip(batch.starts, batch.block_tables, strict=True):
+        for position in range(start):
+            used[table[position // size], position % size] = True
+    cache[:, ~used] = float("nan")
+
+
 class World:
     """A case filled with numbers: the step's inputs, the cache before it, and what must come out.
 
@@ -88,34 +131,14 @@ class World:
     def __init__(
         self, case: Case, device: torch.device, num_blocks: int | None = None, seed: int = 0
     ) -> None:
-        generator = torch.Generator().manual_seed(seed)
-        needed = [-(-(start + count) // case.block_size) for start, count in case.rows]
-        num_blocks = num_blocks or sum(needed) + 3
-        free = random.Random(seed).sample(range(1, num_blocks), sum(needed))
-        tables = [[free.pop() for _ in range(blocks)] for blocks in needed]
-        self.batch = AttentionBatch([s for s, _ in case.rows], [c for _, c in case.rows], tables)
-        self._block_size = case.block_size
-
-        def numbers(*shape: int) -> Tensor:
-            return torch.randn(*shape, case.head_dim, generator=generator).to(case.dtype)
-
-        tokens, (num_heads, num_kv_heads) = sum(self.batch.counts), case.heads
-        q, k, v = (numbers(tokens, heads) for heads in (num_heads, num_kv_heads, num_kv_heads))
-        cache = numbers(2, num_blocks, case.block_size, num_kv_heads)
-        self._poison(cache)
-        self.expected_cache = cache.to(torch.float32, copy=True)
-        oracle = SDPABackend("cpu", torch.float32, case.block_size)
-        self.expected = oracle.forward(
-            q.float(), k.float(), v.float(), self.expected_cache, oracle.plan(self.batch)
+        numbers = numbers_of(case, num_blocks, seed)
+        self.batch, self.expected, self.expected_cache = (
+            numbers.batch,
+            numbers.expected,
+            numbers.expected_cache,
         )
-        self.q, self.k, self.v, self.cache = (part.to(device) for part in (q, k, v, cache))
-
-    def _poison(self, cache: Tensor) -> None:
-        used = torch.zeros(cache.shape[1:3], dtype=torch.bool)
-        for start, table in zip(self.batch.starts, self.batch.block_tables, strict=True):
-            for position in range(start):
-                used[table[position // self._block_size], position % self._block_size] = True
-        cache[:, ~used] = float("nan")
+        self.q, self.k, self.v = (part.to(device) for part in numbers.inputs)
+        self.cache = numbers.cache.to(device, copy=True)
 
     def check(self, out: Tensor, cache: Tensor) -> None:
         """Raises AssertionError unless output and cache are right."""
