@@ -7,12 +7,15 @@ import sys
 import torch
 from torch import Tensor
 
+from engine.cuda_graphs import GraphRecorder
 from engine.parallel.follower import Follower, follow
 from engine.parallel.group import Group, Place
 from engine.parallel.meeting import connect
 
 SIZES = ((8,), (40000,), (1, 4096), (3, 8192), (2, 9000), (300, 1000), (2048, 512), (4000, 512))
 """On both sides of what symmetric memory serves."""
+
+REPLAYS = 200
 
 
 def summed(group: Group, device: torch.device) -> list[float]:
@@ -24,6 +27,7 @@ def summed(group: Group, device: torch.device) -> list[float]:
             found = group.all_reduce(parts[group.rank].to(device, torch.bfloat16))
         exact = sum(part.bfloat16().float() for part in parts)
         errors.append((found.float().cpu() - exact).abs().max().item())
+    errors.append(replayed(group, device))
     gathered = group.gather(torch.full((3,), float(group.rank), device=device))
     if gathered is not None:
         errors.append((gathered[:, 0].cpu() - torch.arange(float(group.size))).abs().max().item())
@@ -39,6 +43,26 @@ def with_norm(group: Group, device: torch.device, rows: int) -> float:
     found = group.add_and_norm(parts[group.rank], residual, norm, 1e-6, 0.5)
     exact = add_and_norm(torch.cat(parts), residual, norm, 1e-6, 0.5)
     return max((a - b).abs().max().item() for a, b in zip(found, exact, strict=True))
+
+
+def replayed(group: Group, device: torch.device) -> float:
+    """As `summed`, of sums of changing numbers of rows in a recorded step, over many replays."""
+    parts = [own(rank, 300, 4096).bfloat16() for rank in range(group.size)]
+    exact = sum(part.float() for part in parts).to(device)
+    x, worst = parts[group.rank].to(device), torch.zeros((), device=device)
+
+    def compute() -> None:
+        for rows in (1, 300, 7):
+            error = (group.all_reduce(x[:rows]).float() - exact[:rows]).abs().max()
+            worst.copy_(torch.maximum(worst, error))
+
+    recorder = GraphRecorder(device)
+    replay = recorder.record(compute)
+    for _ in range(REPLAYS):
+        replay()
+    found = worst.item()
+    recorder.forget()
+    return found
 
 
 def own(seed: int, *size: int) -> Tensor:

@@ -30,6 +30,8 @@ FREE_SLOTS_SHARE = 0.25
 """Of each worker, free for whoever comes next."""
 SPARE_SECONDS = 20
 """Of a pod's grace period, on top of the time to drain."""
+SHARED_MEMORY = "1Gi"
+"""Of ranks: NCCL meets there, and 64 MiB, which containers have otherwise, can be too little for it."""
 HEAD = "# Made by `voxfleet fleet render`, which replaces it.\n"
 _SECRETS = (
     "voxfleet_worker_secret",
@@ -163,6 +165,10 @@ def _worker_patch(section: KubernetesSection, workers: WorkersSection, pod: Shar
         },
     }
     patch = _pod_patch("voxfleet-worker", section.drain_seconds + SPARE_SECONDS, container)
+    if workers.tensor_parallel_size > 1:
+        container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]
+        shared = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
+        patch["spec"]["template"]["spec"]["volumes"] = [{"name": "shm", "emptyDir": shared}]
     if workers.version:  # another one is a rollout
         patch["spec"]["template"]["metadata"] = {"annotations": {"voxfleet/version": workers.version}}
     return patch

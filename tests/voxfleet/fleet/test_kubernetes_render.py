@@ -211,6 +211,11 @@ def test_a_worker_over_several_gpus_asks_for_them_and_is_told(tmp_path: Path) ->
     assert limits == {"two": "2", "one": "1"}
     told = [variables(pods[kind], FIELDS).get("VOXFLEET_WORKER_TENSOR_PARALLEL_SIZE") for kind in kinds]
     assert told == ["2", None]
+    mounts = {kind: [one["mountPath"] for one in container(pods[kind])["volumeMounts"]] for kind in kinds}
+    assert ("/dev/shm" in mounts["two"], "/dev/shm" in mounts["one"]) == (True, False)
+    assert {"/data", "/tmp"} < set(mounts["two"])
+    for document in of_kind(rendered(tmp_path, workers=kinds), "Deployment"):
+        kubernetes_validate.validate(document, "1.37", strict=True)
 
 
 def test_a_gateway_of_the_gateway_api_is_named(tmp_path: Path) -> None:
