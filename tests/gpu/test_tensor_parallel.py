@@ -47,6 +47,7 @@ def test_sums_are_exact_to_the_last_bits_of_bf16_of_every_size() -> None:
         ranks.start([{"device": str(DEVICES[1])}])
         ranks.answers()
         group = connect(ranks.place, DEVICES[0])
+        ranks.answers()  # all have met
         ranks.joined(group)
         own = sums_rank.summed(group, DEVICES[0])
         (other,) = ranks.answers()
