@@ -34,6 +34,7 @@ async def page_config(gateway: GatewayDep) -> dict[str, Any]:
         "max_audio_seconds": settings.max_audio_seconds,
         "formats": list(AUDIO_FORMATS),
         "pages": gateway.operations.pages.enabled(),
+        "training": settings.trains,
         "record_sessions": settings.record_sessions,
         "playback_stats": True,
         "admin_token_required": True,

@@ -71,6 +71,12 @@ async def book(id: str, request: Request, site: SiteDep) -> Response:
     return await _page(site, "book.html", request)
 
 
+@router.get("/train", response_class=Response)
+async def train(request: Request, site: SiteDep) -> Response:
+    """A voice learnt from recordings. The page is public, what it shows is not."""
+    return await _page(site, "train.html", request)
+
+
 @router.get("/docs", response_class=Response)
 async def api_description(request: Request, site: SiteDep) -> Response:
     """Every route with an example. The page is public, what it shows is for whom `/openapi.json` is for."""

@@ -6,7 +6,7 @@
 | live     | `/live`: 302 to /      | `/ws/live`: 1008 |                                              |
 | books    | `/book`: 302           |                 | `/api/books`, `/api/documents`: 403           |
 | sessions | `/sessions`: 302       |                 | `/api/sessions`: 403, but not `.../storage`   |
-| voices   |                        |                 | `/api/voices`, `/api/trainings`: 403 for changes |
+| voices   | `/train`: 302          |                 | `/api/voices`, `/api/trainings`: 403 for changes |
 
 A reader at `/` is led to the first other page that is on, or told that there is none; programs get a 404.
 Voices can still be used, listed and deleted: somebody may have switched them off to tidy up. Speech itself
@@ -29,6 +29,8 @@ from gateway.operations.pages import PageId, Pages, page_disabled
 
 _MAKING = ("POST", "PUT", "PATCH")
 _PAGES: dict[str, PageId] = {"/live": "live", "/book": "books", "/sessions": "sessions"}
+_TOOLS: dict[str, PageId] = {"/train": "voices"}
+"""Pages to which nobody is led by itself."""
 _SOCKETS: dict[str, PageId] = {"/ws/live": "live"}
 
 
@@ -76,7 +78,7 @@ class PageGate:
 
 def page_of(path: str) -> PageId | None:
     """The page that a path shows, if it redirects to / when that is off."""
-    return _PAGES.get("/" + path.lstrip("/").partition("/")[0])
+    return (_PAGES | _TOOLS).get("/" + path.lstrip("/").partition("/")[0])
 
 
 def api_of(method: str, path: str) -> PageId | None:

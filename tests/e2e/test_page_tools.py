@@ -1,4 +1,4 @@
-"""Pages as they are served, judged by tools: axe-core in 48 states, html-validate, and Lighthouse.
+"""Pages as they are served, judged by tools: axe-core in 52 states, html-validate, and Lighthouse.
 
 Lighthouse's score of performance depends on the machine and its load. Here its other categories are held;
 `test_first_minute.py` holds what a page costs, and `benchmarks/pages.py` measures the score.
@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data, write_voice
+from tests.e2e.trainings import EVERY_STATE, answer_with
 from tests.gateway.administration import ADMIN_PAGE
 from tests.page_tools import axe_source, debugged_chromium, html_faults, lighthouse
 
@@ -93,6 +94,17 @@ def book(page: Page, fleet: Server, recorded: str) -> None:
     expect(page.locator(".block-tools")).to_be_visible()
 
 
+def train(page: Page, fleet: Server, recorded: str) -> None:
+    answer_with(page, EVERY_STATE)
+    open_page(page, f"{fleet.url}/train")
+    expect(page.locator(".train-card[data-state=complete]")).to_be_visible()
+    with tempfile.TemporaryDirectory() as folder:
+        page.set_input_files("#file", write_voice(Path(folder) / "1.wav", 4.0))
+        expect(page.locator(".train-entry-length")).to_contain_text("4")
+    page.click("#train-start")
+    expect(page.locator("#problem")).to_be_visible()
+
+
 def sessions(page: Page, fleet: Server, recorded: str) -> None:
     open_page(page, f"{fleet.url}/sessions")
     expect(page.locator("#list[aria-busy]")).to_have_count(0)
@@ -130,6 +142,7 @@ STATES: tuple[Callable[[Page, Server, str], None], ...] = (
     live,
     shelf,
     book,
+    train,
     sessions,
     session,
     admin,
@@ -158,7 +171,7 @@ def test_axe_finds_nothing(
 
 
 def test_html_validate_finds_nothing(fleet: Server, recorded: str) -> None:
-    paths = ("/", "/live", "/book", "/book/b_any", "/sessions", recorded, "/admin", "/docs")
+    paths = ("/", "/live", "/book", "/book/b_any", "/train", "/sessions", recorded, "/admin", "/docs")
     assert html_faults([fleet.url + path for path in paths]) == []
 
 

@@ -23,6 +23,7 @@ PUBLIC = {
     ("GET", "/admin"),
     ("GET", "/book"),
     ("GET", "/book/{id}"),
+    ("GET", "/train"),
     ("GET", "/docs"),
     ("GET", "/docs/{client}"),
     ("GET", "/api/adapters/consent"),

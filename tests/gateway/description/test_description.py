@@ -19,7 +19,7 @@ from tests.security.test_routes import routes_of
 
 UNDESCRIBED = {
     *(("GET", path) for path in ("/admin", "/live", "/sessions", "/sessions/{id}", "/book", "/book/{id}")),
-    *(("GET", path) for path in ("/docs", "/docs/{client}")),
+    *(("GET", path) for path in ("/train", "/docs", "/docs/{client}")),
     ("GET", "/openapi.json"),
     ("GET", "/service-worker.js"),
     ("MOUNT", "/static"),

@@ -138,7 +138,7 @@ async def test_what_other_pages_need_stays(app: FastAPI, client: httpx.AsyncClie
     assert (await client.get("/api/voices")).status_code == 200
     assert api_of("GET", "/api/sessions/storage") is None
     assert api_of("DELETE", "/api/voices/v1") is None
-    assert api_of("POST", "/api/trainings/t_1/start") == "voices"
+    assert api_of("POST", "/api/trainings/t_1/start") == "voices" and page_of("/train") == "voices"
     assert api_of("DELETE", "/api/trainings/t_1") is None
     assert api_of("GET", "/api/sessionsandmore") is None
     assert page_of("/livestock") is None

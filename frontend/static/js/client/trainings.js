@@ -20,6 +20,11 @@ export class Trainings {
     return (await this.#request(path, options)).json();
   }
 
+  /** What is agreed to, to be sent as consent_statement. @param {string} language @returns {Promise<string>} */
+  async consentStatement(language) {
+    return (await this.#json(`/api/adapters/consent?language=${encodeURIComponent(language)}`)).statement;
+  }
+
   /** @returns {Promise<{trainings: object[], enabled: boolean, limits: object}>} newest first; whether and how much may be trained */
   list() {
     return this.#json("/api/trainings");

@@ -23,6 +23,8 @@ export default {
   "voices.kept": "Your recording is kept on this page. “New voice” brings it back.",
   "voices.gone": "{name} is deleted.",
 
+  "voice.trainWhy": "With minutes of recordings, a voice gets closer:",
+  "voice.train": "train one",
   "voice.edit": "Edit voice",
   "voice.make": "Make this voice",
   "voice.save": "Save",

@@ -23,6 +23,8 @@ export default {
   "voices.kept": "录音保留在此页面，点击“新建音色”即可找回。",
   "voices.gone": "{name} 已删除。",
 
+  "voice.trainWhy": "有几分钟的录音，音色会更像：",
+  "voice.train": "训练一个",
   "voice.edit": "编辑音色",
   "voice.make": "创建音色",
   "voice.save": "保存",

@@ -21,7 +21,8 @@ export class RecordingPanel extends EventTarget {
   #state = "idle";
   #attempt = 0;
   #meter = new LevelMeter();
-  #view = new TakeView();
+  #view;
+  #advice;
   #time = h("span", { class: "rec-time", "aria-hidden": "true" }, "0:00.0");
   #words = h("span", {});
   #button = h("button", { class: "button rec-button", type: "button", id: "voice-record" }, icon("mic"), this.#words);
@@ -30,8 +31,11 @@ export class RecordingPanel extends EventTarget {
   /** @type {Take | null} */
   take = null;
 
-  constructor() {
+  /** @param {{ignored?: string[], advice?: string}} [options] remarks that do not hold here, and the message before a take */
+  constructor({ ignored, advice = "record.advice" } = {}) {
     super();
+    this.#view = new TakeView({ ignored });
+    this.#advice = advice;
     this.#button.addEventListener("click", () => this.#press());
     this.#recorder.addEventListener("block", ({ detail }) => this.#hear(detail));
     this.element = h(
@@ -123,6 +127,6 @@ export class RecordingPanel extends EventTarget {
     setIcon(this.#button, idle ? "mic" : state === "recording" ? "stop" : "close");
     const again = idle && this.take ? "record.again" : "record.start";
     setMessage(this.#words, idle ? again : state === "recording" ? "record.stop" : "dialog.cancel");
-    setMessage(this.#hint, this.take ? "text.plain" : "record.advice", { text: "" });
+    setMessage(this.#hint, this.take ? "text.plain" : this.#advice, { text: "" });
   }
 }

@@ -28,8 +28,11 @@ export class TakeView {
   #examination = new Examination();
   #findings = h("div", { class: "take-findings" });
   #verdict = h("p", { class: "take-verdict", role: "status" });
+  #ignored;
 
-  constructor() {
+  /** @param {{ignored?: string[]}} [options] codes of remarks that do not hold here */
+  constructor({ ignored = [] } = {}) {
+    this.#ignored = new Set(["trimmed", ...ignored]);
     this.#play.addEventListener("click", () => this.#toggle());
     this.#audio.addEventListener("ended", () => this.#stop());
     this.#from.addEventListener("input", () => this.#trim());
@@ -83,7 +86,7 @@ export class TakeView {
     if (!this.#take) return;
     const { state, error, from: start, sound_seconds: sound, checks = [] } = this.#examination.state;
     const { from, to } = this.#take;
-    const told = checks.filter(({ code }) => code !== "trimmed");
+    const told = checks.filter(({ code }) => !this.#ignored.has(code));
     const key = state === "told" && told.length === 0 ? "take.fine" : `take.${state}`;
     const reason = () => (error ? problemText(error) : "");
     setMessage(this.#verdict, key, { seconds: () => decimal(to - from, 1), sound: () => decimal(sound ?? 0, 1), reason });
@@ -95,7 +98,7 @@ export class TakeView {
     const { checks = [], from } = this.#examination.state;
     const x = (seconds) => (seconds / this.#take.seconds) * width;
     context.fillStyle = colour;
-    for (const mark of marksOf(checks, from)) {
+    for (const mark of marksOf(checks.filter(({ code }) => !this.#ignored.has(code)), from)) {
       const wide = Math.max(LEAST_MARK, x(mark.to) - x(mark.from));
       context.globalAlpha = MARK_SHADE;
       context.fillRect(x(mark.from), 0, wide, height);

@@ -18,6 +18,7 @@ export class VoiceDesk extends EventTarget {
     h("span", { "data-i18n": "voices.new" }),
   );
   #sheet = null;
+  #trains = false;
 
   /**
    * @param {import("./voice-picker.js").VoicePicker} picker
@@ -40,8 +41,9 @@ export class VoiceDesk extends EventTarget {
     if (voice) this.#open().edit(voice, this.#parameters(), { agree: true });
   }
 
-  /** @param {{pages?: string[]}} config of GET /api/config: voices can be switched off */
-  offer({ pages }) {
+  /** @param {{pages?: string[], training?: boolean}} config of GET /api/config: voices can be switched off, and may be trained */
+  offer({ pages, training = false }) {
+    this.#trains = training;
     const open = Array.isArray(pages) && pages.includes("voices");
     this.#button.hidden = !open;
     this.#picker.editable = open;
@@ -56,6 +58,7 @@ export class VoiceDesk extends EventTarget {
       on("changed", ({ name }) => this.#renew(this.#picker.value, "voices.changed", name));
       on("deleted", ({ name }) => this.#renew(this.#picker.value, "voices.gone", name));
     }
+    this.#sheet.trains = this.#trains;
     return this.#sheet;
   }
 

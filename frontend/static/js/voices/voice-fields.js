@@ -4,7 +4,7 @@
 import { h } from "../shared/dom.js";
 import { locale, setMessage } from "../shared/i18n.js";
 
-const LANGUAGES = ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "hi", "tr", "vi", "th", "id"];
+export const LANGUAGES = ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "hi", "tr", "vi", "th", "id"];
 /** The field that a parameter of the API belongs to. */
 const FIELD_OF = { consent_statement: "consent" };
 

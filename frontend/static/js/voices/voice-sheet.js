@@ -21,6 +21,13 @@ export class VoiceSheet extends EventTarget {
   #fields = new VoiceFields();
   #trial = new TrialPanel();
   #title = h("h2", { id: "voice-sheet-title" });
+  #training = h(
+    "p",
+    { class: "quiet voice-training", hidden: true },
+    h("span", { "data-i18n": "voice.trainWhy" }),
+    " ",
+    h("a", { href: "/train", "data-i18n": "voice.train" }),
+  );
   #problem = h("div", { class: "notice notice-danger", role: "alert", hidden: true });
   #save = h("button", { class: "button button-primary", id: "voice-save" });
   #delete = h("button", { class: "button button-quiet", type: "button", id: "voice-delete", "data-i18n": "voice.delete" });
@@ -54,12 +61,15 @@ export class VoiceSheet extends EventTarget {
     this.#trial.addEventListener("wanted", () => this.#try());
     this.#trial.addEventListener("failed", ({ detail }) => this.#fail(detail));
     const attributes = { class: "sheet voice-sheet", id: "voice-sheet", "aria-labelledby": "voice-sheet-title" };
-    this.#dialog = h("dialog", attributes, this.#title, this.#form, this.#result);
+    this.#dialog = h("dialog", attributes, this.#title, this.#training, this.#form, this.#result);
     this.#form.addEventListener("input", (event) => this.#changed(event));
     this.#dialog.addEventListener("close", () => this.#left());
     window.addEventListener("languageset", () => this.#dialog.open && this.#renewStatement());
     document.body.append(this.#dialog);
   }
+
+  /** Whether voices are trained here, too. */
+  trains = false;
 
   /** For a new voice. @param {object} parameters what the page's sliders say, to be the voice's own if wanted */
   create(parameters) {
@@ -105,6 +115,7 @@ export class VoiceSheet extends EventTarget {
     this.#save.disabled = this.#delete.disabled = false;
     this.#source.element.hidden = this.#trial.element.hidden = voice !== null;
     this.#dialog.classList.toggle("narrow", voice !== null);
+    this.#training.hidden = voice !== null || !this.trains;
     setMessage(this.#title, voice ? "voice.edit" : "voices.new");
     setMessage(this.#save, voice ? "voice.save" : "voice.make");
     this.#delete.hidden = voice === null;

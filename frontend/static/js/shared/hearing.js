@@ -1,0 +1,79 @@
+/**
+ * Hearing clips by buttons, one at a time on the page and among tabs.
+ *
+ *   const hearing = new Hearing((id) => fleet.voicePreview(id));
+ *   hearing.attach(button, "ruth"); // an icon button that plays it, and stops it again
+ */
+import { setIcon } from "./dom.js";
+import { SoundTurn } from "./tabs.js";
+
+export class Hearing {
+  #fetch;
+  #audio = new Audio();
+  #button = null;
+  /** Of the clip that is heard; its button may be drawn anew meanwhile. */
+  #id = null;
+  #url = null;
+  #asked = 0;
+  #turn = new SoundTurn(() => this.stop());
+
+  /** @param {(id: string) => Promise<Blob> | Blob} fetch the audio of a clip */
+  constructor(fetch) {
+    this.#fetch = fetch;
+    for (const over of ["ended", "error"]) this.#audio.addEventListener(over, () => this.stop());
+  }
+
+  /** @param {HTMLButtonElement} button with an icon @param {string} id of the clip */
+  attach(button, id) {
+    button.addEventListener("click", () => this.#toggle(button, id));
+    if (id === this.#id) {
+      this.#button = button;
+      setIcon(button, "stop");
+    }
+    return button;
+  }
+
+  /** What is there no more is not heard on. @param {string[]} ids */
+  keep(ids) {
+    if (this.#id !== null && !ids.includes(this.#id)) this.stop();
+  }
+
+  stop() {
+    this.#asked += 1;
+    this.#turn.note(false);
+    if (this.#button) setIcon(this.#button, "play");
+    this.#button = this.#id = null;
+    this.#audio.pause();
+    if (!this.#url) return;
+    this.#audio.removeAttribute("src"); // what is let go of is not asked for any more
+    this.#audio.load();
+    URL.revokeObjectURL(this.#url);
+    this.#url = null;
+  }
+
+  async #toggle(button, id) {
+    const playing = id === this.#id;
+    this.stop();
+    if (playing) return;
+    const asked = (this.#asked += 1);
+    this.#button = button;
+    this.#id = id;
+    setIcon(button, "stop");
+    button.setAttribute("aria-busy", "true");
+    try {
+      const blob = await this.#fetch(id);
+      if (asked !== this.#asked) return;
+      this.#url = URL.createObjectURL(blob);
+      this.#audio.src = this.#url;
+      await this.#audio.play();
+      this.#turn.note(true);
+    } catch {
+      if (asked !== this.#asked) return;
+      const shown = this.#button;
+      this.stop();
+      setIcon(shown, "warning");
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  }
+}

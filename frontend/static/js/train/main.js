@@ -1,0 +1,130 @@
+/**
+ * The training page: recordings with what is said in them, whose voice it is, and what became of it.
+ */
+import { byId } from "../shared/dom.js";
+import { FleetStatus } from "../shared/fleet-status.js";
+import { duration } from "../shared/format.js";
+import { mountNav } from "../shared/nav.js";
+import { showProblem } from "../shared/problem-notice.js";
+import { Entries } from "./entries.js";
+import { recordingsOf } from "./pairing.js";
+import { Reading } from "./reading.js";
+import { Sending } from "./sending.js";
+import { Shelf } from "./shelf.js";
+import { VoiceForm } from "./voice-form.js";
+import { setMessage } from "./words.js";
+
+const LEAST_SECONDS = 30;
+const ADVISED_SECONDS = 180;
+
+class TrainPage {
+  #entries = new Entries(byId("list"));
+  #form = new VoiceForm();
+  #sending = new Sending(this.#entries);
+  #shelf = new Shelf();
+  #said = byId("said");
+
+  async open() {
+    new FleetStatus(mountNav(byId("nav"))).start();
+    const reading = new Reading();
+    byId("read").append(reading.element);
+    byId("form").append(this.#form.element);
+    reading.addEventListener("kept", ({ detail }) => this.#entries.add([detail]));
+    byId("file").addEventListener("change", ({ target }) => this.#chosen(target));
+    this.#takeDrops(byId("drop"));
+    this.#entries.addEventListener("change", () => this.#sum());
+    this.#form.addEventListener("wanted", () => this.#start());
+    this.#shelf.addEventListener("more", ({ detail }) => this.#addTo(detail));
+    this.#shelf.addEventListener("told", ({ detail }) => this.#offer(detail));
+    window.addEventListener("beforeunload", (event) => this.#entries.all.length > 0 && event.preventDefault());
+    this.#sum();
+    await Promise.all([this.#shelf.open(), this.#form.loadStatement()]);
+  }
+
+  #offer({ enabled }) {
+    byId("unavailable").hidden = enabled;
+    byId("making").hidden = !enabled;
+  }
+
+  #addTo(training) {
+    this.#form.addTo(training);
+    byId("making").scrollIntoView({ block: "start" });
+    byId("file").focus({ preventScroll: true });
+  }
+
+  #takeDrops(place) {
+    for (const type of ["dragover", "drop"]) {
+      document.addEventListener(type, (event) => event.preventDefault()); // a file beside the field is not opened instead
+    }
+    document.addEventListener("dragenter", () => place.classList.add("over"));
+    document.addEventListener("dragleave", (event) => event.relatedTarget || place.classList.remove("over"));
+    document.addEventListener("drop", ({ dataTransfer }) => {
+      place.classList.remove("over");
+      this.#take([...dataTransfer.files]);
+    });
+  }
+
+  #chosen(field) {
+    const files = [...field.files];
+    field.value = "";
+    this.#take(files);
+  }
+
+  async #take(files) {
+    if (files.length === 0) return;
+    const recordings = await recordingsOf(files);
+    this.#entries.add(recordings);
+    const wordless = recordings.filter(({ transcript }) => !transcript).length;
+    setMessage(this.#said, recordings.length === 0 ? "train.noAudio" : "train.added", { count: recordings.length, wordless });
+  }
+
+  #sum() {
+    const { seconds, all } = this.#entries;
+    const key = all.length === 0 ? "train.sumNone" : seconds < LEAST_SECONDS ? "train.sumFew" : seconds < ADVISED_SECONDS ? "train.sumLittle" : "train.sumEnough";
+    setMessage(byId("sum"), key, { count: all.length, time: () => duration(Math.round(seconds)) });
+    byId("amount").value = Math.min(seconds, ADVISED_SECONDS);
+  }
+
+  async #start() {
+    byId("problem").hidden = true;
+    const { missing } = this.#form;
+    const { wordless } = this.#entries;
+    if (this.#entries.all.length === 0) return this.#fail({ code: "no_recordings", message: "recordings" });
+    const tooLittle = this.#entries.measured && this.#entries.seconds < LEAST_SECONDS;
+    if (tooLittle && !this.#form.order.id) return this.#fail({ code: "recordings_unusable", message: "recordings" });
+    if (wordless) {
+      this.#entries.say(wordless, { code: "missing_field", param: "transcript", message: "transcript" });
+      return this.#entries.focus(wordless);
+    }
+    if (missing) return this.#fail({ code: "missing_field", param: missing, message: missing });
+    this.#form.show({ sent: 0, count: this.#entries.all.length });
+    try {
+      const { training, refused } = await this.#sending.send(this.#form.order, (progress) => this.#form.show(progress));
+      if (training) await this.#begun(training);
+      else setMessage(this.#said, "train.refused", { count: refused });
+    } catch (error) {
+      this.#fail(error, () => this.#start());
+    } finally {
+      this.#form.show(null);
+    }
+    return undefined;
+  }
+
+  async #begun({ id, name }) {
+    this.#entries.clear();
+    this.#form.reset();
+    setMessage(this.#said, "train.begun", { name });
+    await this.#shelf.load();
+    const card = document.querySelector(`[data-training="${CSS.escape(id)}"]`);
+    card?.scrollIntoView({ block: "nearest" });
+    card?.querySelector("button")?.focus({ preventScroll: true });
+  }
+
+  #fail(error, again = () => this.#start()) {
+    showProblem(byId("problem"), error, { again });
+    this.#form.point(error.param);
+    byId("problem").scrollIntoView({ block: "nearest" });
+  }
+}
+
+new TrainPage().open();

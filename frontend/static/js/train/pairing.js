@@ -1,0 +1,54 @@
+/**
+ * Files that somebody chose, as recordings with what is said in them. Transcripts are found in the layouts that people
+ * have:
+ *
+ *   1.wav  1.txt                                     a transcript beside each recording
+ *   metadata.csv   LJ001-0001|raw text|spoken text   LJSpeech's
+ *   train.jsonl    {"audio": "clips/1.wav", "text": "Good morning."}   VoxCPM's
+ */
+const AUDIO = /\.(wav|flac|mp3|ogg|opus|webm|m4a)$/i;
+const TABLE = /\.csv$/i;
+const LINES = /\.jsonl$/i;
+const TEXT = /\.txt$/i;
+
+/**
+ * @param {File[]} files
+ * @returns {Promise<{audio: File, name: string, transcript: string}[]>} by name; where nothing says so, the transcript is ""
+ */
+export async function recordingsOf(files) {
+  const transcripts = new Map();
+  for (const file of files) {
+    const read = [[TABLE, tableOf], [LINES, linesOf], [TEXT, (text) => [[stem(file.name), text]]]].find(([kind]) => kind.test(file.name))?.[1];
+    if (read) for (const [name, text] of read(await file.text())) transcripts.set(name, oneLine(text));
+  }
+  return files
+    .filter(({ name, type }) => AUDIO.test(name) || type.startsWith("audio/"))
+    .map((audio) => ({ audio, name: audio.name, transcript: transcripts.get(stem(audio.name)) ?? "" }))
+    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+}
+
+/** Name and last column of each line with |. */
+function tableOf(text) {
+  const rows = text.split(/\r?\n/).map((line) => line.split("|"));
+  return rows.filter(({ length }) => length > 1).map((columns) => [stem(columns[0].trim()), columns.at(-1)]);
+}
+
+function linesOf(text) {
+  return text.split(/\r?\n/).flatMap((line) => {
+    try {
+      const { audio, text: said } = JSON.parse(line);
+      return typeof audio === "string" && typeof said === "string" ? [[stem(audio), said]] : [];
+    } catch {
+      return []; // such a line names no recording
+    }
+  });
+}
+
+/** "clips/1.wav" -> "1" */
+function stem(path) {
+  return path.split(/[\\/]/).at(-1).replace(/\.\w+$/, "");
+}
+
+function oneLine(text) {
+  return text.replace(/^\uFEFF/, "").split(/\s+/).filter(Boolean).join(" ");
+}

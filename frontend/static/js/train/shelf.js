@@ -1,0 +1,106 @@
+/**
+ * One's trainings: how far each is, asked for as long as one is worked on; to hear, to end, to go on with, to delete.
+ */
+import { confirmed } from "../shared/confirm.js";
+import { byId } from "../shared/dom.js";
+import { fleet } from "../shared/fleet.js";
+import { Hearing } from "../shared/hearing.js";
+import { showProblem } from "../shared/problem-notice.js";
+import { isOpen, trainingCard } from "./training-card.js";
+import { setMessage, t } from "./words.js";
+
+const REFRESH_MS = 3000;
+
+export class Shelf extends EventTarget {
+  #list = byId("trainings");
+  #said = byId("said");
+  #names = new Map();
+  #refresh = null;
+  #turn = 0;
+  #shown = "";
+  #hearing = new Hearing((id) => fleet.trainings.sample(...id.split(" ")));
+
+  /** Events: "told" (detail: {enabled}: whether voices are trained), "more" (detail: a training that is to have more recordings). */
+  async open() {
+    window.addEventListener("apikey", () => this.load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.load());
+    await this.load();
+  }
+
+  async load() {
+    const turn = (this.#turn += 1);
+    clearTimeout(this.#refresh);
+    try {
+      const { trainings, enabled } = await fleet.trainings.list();
+      const begun = trainings.filter(({ state }) => state !== "collecting");
+      await this.#learnNames(begun);
+      if (turn !== this.#turn) return;
+      this.dispatchEvent(new CustomEvent("told", { detail: { enabled } }));
+      this.#show(begun);
+      if (begun.some(isOpen)) this.#refresh = setTimeout(() => document.hidden || this.load(), REFRESH_MS);
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error, () => this.load());
+    } finally {
+      this.#list.removeAttribute("aria-busy");
+      this.#list.querySelector(".skeleton")?.remove();
+    }
+  }
+
+  /** What the recordings are called that findings are about. */
+  async #learnNames(trainings) {
+    for (const { id, progress } of trainings) {
+      const asked = (progress?.findings ?? []).flatMap(({ recordings }) => recordings);
+      if (asked.every((one) => this.#names.has(one))) continue;
+      const { recordings } = await fleet.trainings.get(id);
+      for (const one of recordings) this.#names.set(one.id, one.name);
+      for (const one of asked) if (!this.#names.has(one)) this.#names.set(one, "");
+    }
+  }
+
+  #show(trainings) {
+    const now = JSON.stringify(trainings);
+    if (now === this.#shown) return; // what is drawn anew is said anew
+    this.#shown = now;
+    const focused = document.activeElement?.closest?.("[data-training]");
+    const place = focused && [...focused.querySelectorAll("button, a")].indexOf(document.activeElement);
+    const folded = new Set([...this.#list.querySelectorAll(".train-samples:not([open])")].map((one) => one.closest("[data-training]").dataset.training));
+    const actions = {
+      cancel: (training) => this.#do(() => fleet.trainings.cancel(training.id)),
+      add: (training) => this.dispatchEvent(new CustomEvent("more", { detail: training })),
+      start: (training) => this.#do(() => fleet.trainings.start(training.id)),
+      remove: (training) => this.#remove(training),
+    };
+    const attach = (button, id) => this.#hearing.attach(button, id);
+    this.#hearing.keep(trainings.flatMap(({ id, progress }) => (progress?.samples ?? []).map((sample) => `${id} ${sample.id}`)));
+    this.#list.replaceChildren(...trainings.map((training) => trainingCard(training, this.#names, actions, attach)));
+    for (const id of folded) this.#list.querySelector(`[data-training="${CSS.escape(id)}"] .train-samples`)?.removeAttribute("open");
+    byId("none").hidden = trainings.length > 0;
+    if (!focused) return;
+    const buttons = this.#list.querySelectorAll(`[data-training="${CSS.escape(focused.dataset.training)}"] :is(button, a)`);
+    (buttons[place] ?? buttons[0])?.focus();
+  }
+
+  async #remove(training) {
+    const { name } = training;
+    if (!(await confirmed({ title: t("train.removeAsk"), text: t("train.removeAbout", { name }), verb: t("train.remove") }))) return;
+    await this.#do(async () => {
+      await fleet.trainings.delete(training.id);
+      setMessage(this.#said, "train.removed", { name });
+    });
+  }
+
+  async #do(work) {
+    byId("problem").hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      this.#fail(error, () => this.#do(work));
+      return;
+    }
+    await this.load();
+  }
+
+  #fail(error, again) {
+    showProblem(byId("problem"), error, { again });
+  }
+}

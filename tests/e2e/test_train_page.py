@@ -1,0 +1,148 @@
+"""A voice is trained in the browser: recordings and their words go in, and what comes of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
+from tests.e2e.processes import Server
+from tests.e2e.studio import fleet_with_data, write_voice
+from tests.e2e.trainings import EVERY_STATE, answer_with
+from tests.gateway.adapters.uploads import WORKER
+
+SENTENCE = "The first train of the morning leaves a little before six"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recordings, of which one has no words and one no sound."""
+    folder = tmp_path_factory.mktemp("recordings")
+    for number in (1, 2, 3):
+        write_voice(folder / f"{number}.wav", 11.0)
+    for number in (1, 2):
+        (folder / f"{number}.txt").write_text("Doors open at nine, and close at ten.")
+    write_voice(folder / "4.wav", 3.0, pause=(-1.0, 9.0))
+    (folder / "4.txt").write_text("Nothing is heard.")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(folder: Path) -> Iterator[Browser]:
+    with chromium(*fake_microphone(folder / "1.wav")) as launched:
+        yield launched
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Server]:
+    with fleet_with_data(VOXFLEET_TRAINING_BASE=WORKER["model"]) as edge:
+        yield edge
+
+
+def open_training(page: Page, fleet: Server) -> None:
+    page.goto(f"{fleet.url}/train")
+    expect(page.locator(".lamp")).to_have_attribute("data-state", "ready")
+    expect(page.locator("#trainings[aria-busy]")).to_have_count(0)
+    expect(page.locator("#train-consent")).to_be_enabled()
+
+
+def test_recordings_are_sent_and_what_is_wrong_with_them_is_said(
+    browser: Browser, fleet: Server, folder: Path
+) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        open_training(page, fleet)
+        page.set_input_files("#file", sorted(folder.iterdir()))
+        expect(page.locator(".train-entry")).to_have_count(4)
+        expect(page.locator("#said")).to_contain_text("Write what is said in the one without words")
+        expect(page.locator("#sum")).to_contain_text("4 recordings, 36 s")
+        page.click("#train-start")
+        expect(page.get_by_role("textbox", name="What is said in 3.wav")).to_be_focused()
+        page.keyboard.type("And this is said, too.")
+        page.click("#train-start")
+        expect(page.locator("#train-name")).to_be_focused()
+        page.keyboard.type("Anna")
+        page.check("#train-consent")
+        page.fill("#train-consent-by", "Anna Example")
+        page.click("#train-start")
+        silent = page.locator(".train-entry[data-state=refused]")
+        expect(silent).to_contain_text("The recording is silent")
+        expect(page.locator("#said")).to_contain_text("1 recording was not taken")
+        silent.get_by_role("button", name="Leave out 4.wav").click()
+        page.click("#train-start")
+        card = page.locator(".train-card")
+        expect(card.get_by_role("heading", name="Anna")).to_be_visible()
+        expect(page.locator(".train-entry")).to_have_count(0)
+        expect(card.locator(".badge")).to_have_text("failed", timeout=60_000)
+        expect(card).to_contain_text("Too little of the recordings can be used")
+        expect(card).to_contain_text("3 left out: too long for this model")
+        expect(card).to_contain_text("(1.wav, 2.wav, 3.wav)")
+        card.get_by_role("button", name="Add recordings: Anna").click()
+        expect(page.get_by_role("heading", name="More recordings for Anna")).to_be_visible()
+        expect(page.locator("#train-name")).to_be_hidden()
+        page.get_by_role("button", name="Another voice instead").click()
+        expect(page.locator("#train-name")).to_be_visible()
+        card.get_by_role("button", name="Delete training: Anna").click()
+        page.locator("dialog[open]").get_by_role("button", name="Delete training").click()
+        expect(page.locator("#none")).to_be_visible()
+        assert [text for text in watched.complaints if "422" not in text] == []  # the silent recording
+
+
+def test_a_sentence_is_read_aloud_and_kept_with_its_words(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser, viewport=PHONE) as watched:
+        page = watched.page
+        open_training(page, fleet)
+        expect(page.locator("#sentence")).to_contain_text(SENTENCE)
+        page.click("#voice-record")
+        expect(page.locator(".rec")).to_have_attribute("data-state", "recording", timeout=10_000)
+        expect(page.locator(".rec-time")).to_contain_text("0:02", timeout=10_000)
+        page.click("#voice-record")
+        page.click("#keep")
+        expect(page.locator("#sentence")).not_to_contain_text(SENTENCE)
+        expect(page.locator("#keep")).to_be_hidden()
+        words = page.get_by_role("textbox", name="What is said in 1.wav")
+        expect(words).to_have_value(f"{SENTENCE}, and it is hardly ever late.")
+        page.get_by_role("button", name="Hear 1.wav").click()
+        page.get_by_role("button", name="Leave out 1.wav").click()
+        expect(page.locator(".train-entry")).to_have_count(0)
+        assert watched.complaints == []
+
+
+def test_every_state_of_a_training_is_told_in_both_languages(browser: Browser, fleet: Server) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        answer_with(page, EVERY_STATE)
+        open_training(page, fleet)
+        badges = page.locator(".train-card .badge")
+        expect(badges).to_have_text(["is learning", "waits", "ready", "failed", "cancelled"])
+        expect(page.locator("[data-training=t_Anna]")).to_contain_text("2 left out")
+        expect(page.locator("[data-training=t_Anna]")).to_contain_text("(clip 0.wav, clip 1.wav)")
+        expect(page.locator("[data-training=t_Anna] progress")).to_have_js_property("value", 220)
+        link = page.get_by_role("link", name="Carla is there. Try it")
+        expect(link).to_have_attribute("href", "/#voice=v_carla")
+        for name, there in (("Doris", False), ("Emil", True)):
+            button = page.get_by_role("button", name=f"Go on: {name}")
+            expect(button).to_have_count(int(there))
+        page.click("#language")
+        expect(badges).to_have_text(["学习中", "等待中", "已完成", "失败", "已取消"])
+        expect(page.locator("#train-statement")).to_contain_text("训练")
+        assert watched.complaints == []
+
+
+def test_where_nothing_is_trained_the_page_says_so_and_the_studio_leads_there_where_it_is(
+    browser: Browser, fleet: Server
+) -> None:
+    with watched_page(browser) as watched:
+        page = watched.page
+        page.goto(fleet.url)
+        page.click("#new-voice")
+        page.get_by_role("link", name="train one").click()
+        expect(page.get_by_role("heading", name="Train a voice")).to_be_visible()
+        answer_with(page, [], enabled=False)
+        page.reload()
+        expect(page.locator("#unavailable")).to_be_visible()
+        expect(page.locator("#making")).to_be_hidden()
+        assert watched.complaints == []
