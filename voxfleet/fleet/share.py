@@ -31,7 +31,7 @@ class ShareSection(StrictSection):
 
     gpus: Annotated[int, Field(ge=0, le=MOST_GPUS)] | None = None
     """GPUs of one machine; 0: it computes on the CPU. None: as many as the kind's `tensor_parallel_size`
-    where its device is cuda, else 0."""
+    where its device is cuda, or that is above 1 and the device not cpu; else 0."""
     cpus: Annotated[float, Field(gt=0, le=1024)] | None = None
     """None: 2, with a GPU 4."""
     memory_gib: Annotated[float, Field(gt=0, le=65_536)] | None = None
@@ -39,6 +39,7 @@ class ShareSection(StrictSection):
 
     def settled(self, device: str, ranks: int = 1) -> Share:
         """With what it does not say, for a kind of workers with this device and `tensor_parallel_size`."""
-        gpus = (ranks if device == "cuda" else 0) if self.gpus is None else self.gpus
+        on_gpus = device == "cuda" or (device == "auto" and ranks > 1)
+        gpus = (ranks if on_gpus else 0) if self.gpus is None else self.gpus
         cpus, memory_gib = (4.0, 16.0) if gpus else (2.0, 2.0)
         return Share(gpus, self.cpus or cpus, self.memory_gib or memory_gib)

@@ -205,7 +205,7 @@ def test_a_kind_on_cuda_has_one_gpu_unless_another_number_is_given(tmp_path: Pat
 
 
 def test_a_worker_over_several_gpus_asks_for_them_and_is_told(tmp_path: Path) -> None:
-    kinds = {"two": {**GPU, "device": "cuda", "tensor_parallel_size": 2}, "one": {**GPU, "device": "cuda"}}
+    kinds = {"two": {**GPU, "tensor_parallel_size": 2}, "one": {**GPU, "device": "cuda"}}
     pods = {kind: worker(rendered(tmp_path, workers=kinds), kind) for kind in kinds}
     limits = {kind: container(pod)["resources"]["limits"]["nvidia.com/gpu"] for kind, pod in pods.items()}
     assert limits == {"two": "2", "one": "1"}
