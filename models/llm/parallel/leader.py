@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,11 +48,12 @@ class LeadingRunner(TextRunner):
         """End the other ranks, and what this one has with them."""
         self._programs = None
         self._ranks.close()
-        if self._device.type == "cuda":
-            self._group.abort()  # a step that another rank has not computed to its end
-            torch.cuda.synchronize(self._device)
-        if self._recorder is not None:
-            self._recorder.forget()
+        self._group.abort()  # a step that another rank has not computed to its end
+        with suppress(RuntimeError):  # a device that is lost has nothing to wait for
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
+            if self._recorder is not None:
+                self._recorder.forget()
         self._group.close()
 
     def build(
