@@ -24,7 +24,7 @@ from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from models.llm.programs.runner import ProgramRunner
 from models.llm.programs.tables import PREFIX
-from models.llm.sampler import Sampled
+from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams
 from tests.engine.fakes import digest, make_engine
 from tests.models.test_program_runner_random import changes, host_of, play
@@ -173,7 +173,7 @@ class Tokens:
 
     device: Device
 
-    def fill(self, slots: list[int], indices: list[int]) -> None:
+    def fill(self, slots: list[int], indices: list[int], answers: list[Answer]) -> None:
         self._rows = list(zip(slots, indices, strict=True))
 
     def launch(self) -> Tokens:
