@@ -177,6 +177,13 @@ async def ray_scale(size: Size, seed: int) -> dict[str, Any]:
     return await from_none_to_none(size, seed)
 
 
+async def ray_machines(size: Size, seed: int) -> dict[str, Any]:
+    """The same where there is no node either, and Ray's own autoscaler adds and takes them."""
+    from benchmarks.chaos.ray_fleet import machines_by_need
+
+    return await machines_by_need(size, seed)
+
+
 Scenario = Callable[[Size, int], Awaitable[dict[str, Any]]]
 SCENARIOS: dict[str, tuple[Scenario, Size]] = {
     "kill": (kill, Size(2000)),
@@ -190,8 +197,9 @@ SCENARIOS: dict[str, tuple[Scenario, Size]] = {
     "ray": (ray, Size(2000, clients=20, fault_every_seconds=12.0)),
     "ray_rolling": (ray_rolling, Size(1000, clients=20)),
     "ray_scale": (ray_scale, Size(200, clients=8)),
+    "ray_machines": (ray_machines, Size(200, clients=8)),
 }
-NEED_RAY = ("ray", "ray_rolling", "ray_scale")
+NEED_RAY = ("ray", "ray_rolling", "ray_scale", "ray_machines")
 
 
 async def run(

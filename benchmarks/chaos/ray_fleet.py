@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, Self
 from benchmarks.chaos.fleet import Fault, Server
 from benchmarks.chaos.listeners import Heard, hear, pauses
 from benchmarks.chaos.loads import Size, distribution, under_load, verdict
+from benchmarks.chaos.ray_growing import GrowingNodes
 from benchmarks.chaos.ray_nodes import RayNodes
 from benchmarks.fleet import free_port
 from benchmarks.http_client import get
@@ -42,10 +44,13 @@ class RayFleet:
         bundled: int = 0,
         kind: str = f"slots: {SLOTS}, audio_seconds_per_second: 100",
         rules: str = "",
+        cluster: RayNodes | None = None,
     ) -> None:
         """`bundled`: workers of the bundled voice. `kind`: what the fleet file says of synthetic workers;
-        `rules`: of the whole.
+        `rules`: of the whole. `cluster`: one that adds nodes by itself.
         """
+        self._grows = cluster is not None
+        self.cluster = cluster or RayNodes(any_thread=True)
         self._step_ms, self._least, self.bundled = step_ms, least, bundled
         self._kind, self._rules = kind, rules
         self.version = 1
@@ -53,8 +58,9 @@ class RayFleet:
     async def __aenter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = Path(stack.enter_context(TemporaryDirectory(prefix="voxfleet-")))
-            self.cluster = stack.enter_context(RayNodes(any_thread=True))
-            self.nodes = [self.cluster.add(cpus=1) for _ in range(WORKERS + self.bundled)]
+            stack.enter_context(self.cluster)
+            count = 0 if self._grows else WORKERS + self.bundled
+            self.nodes = [self.cluster.add(cpus=1) for _ in range(count)]
             self._write_file()
             self._edge = self._up(free_port())
             stack.callback(self._edge.kill)
@@ -196,24 +202,38 @@ async def new_versions(size: Size, seed: int) -> dict[str, Any]:
 
 async def from_none_to_none(size: Size, seed: int) -> dict[str, Any]:
     """See `benchmarks.chaos.faults.ray_scale`."""
+    return await _there_and_back(size, seed)
+
+
+async def machines_by_need(size: Size, seed: int) -> dict[str, Any]:
+    """See `benchmarks.chaos.faults.ray_machines`."""
+    return await _there_and_back(size, seed, GrowingNodes(cpus=1, most=WORKERS, idle_seconds=3))
+
+
+async def _there_and_back(size: Size, seed: int, machines: GrowingNodes | None = None) -> dict[str, Any]:
+    """From no worker to as many as are needed, and back; with `machines` the same of nodes."""
     kind = "slots: 2, audio_seconds_per_second: 3, loading_seconds: 2"
     rules = "settle_seconds: 3\nidle_seconds: 5"
-    most = 0
-    async with RayFleet(100.0, least=0, kind=kind, rules=rules) as fleet:
+    most: Counter[str] = Counter()
+    async with RayFleet(100.0, least=0, kind=kind, rules=rules, cluster=machines) as fleet:
 
         async def watch() -> None:
-            nonlocal most
-            most = max([most, *(kind["serving"] for kind in await fleet.kinds())])
+            now = {"most_workers": max((kind["serving"] for kind in await fleet.kinds()), default=0)}
+            if machines is not None:
+                now["most_nodes"] = machines.count()
+            most.update({name: count - most[name] for name, count in now.items() if count > most[name]})
             await asyncio.sleep(_POLL_SECONDS)
 
         began = time.perf_counter()
         heard = await under_load(fleet, size, seed, watch, model="synthetic")
         first_seconds = min(one.arrivals[0] for one in heard if one.arrivals) - began
+        found = {**most, "first_audio_seconds": round(first_seconds, 1)}
         ended = time.perf_counter()
         await fleet.until_serving()
-        none_again_seconds = time.perf_counter() - ended
-    return verdict(heard) | {
-        "most_workers": most,
-        "first_audio_seconds": round(first_seconds, 1),
-        "none_again_seconds": round(none_again_seconds, 1),
-    }
+        found["none_again_seconds"] = round(time.perf_counter() - ended, 1)
+        if machines is not None:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while machines.count():  # noqa: ASYNC110 - it asks, and waits for nobody
+                    await asyncio.sleep(_POLL_SECONDS)
+            found["no_node_again_seconds"] = round(time.perf_counter() - ended, 1)
+    return verdict(heard) | found

@@ -13,14 +13,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import psutil
 from ray.cluster_utils import Cluster
 
-_OBJECT_STORE_BYTES = 80 << 20
+OBJECT_STORE_BYTES = 80 << 20
+"""Of each node."""
 _QUICK = {
     "health_check_initial_delay_ms": 1000,
     "health_check_period_ms": 500,
@@ -28,7 +29,6 @@ _QUICK = {
     "enable_worker_prestart": False,
 }
 """A dead node is noticed within seconds, and nothing is started ahead."""
-_VARIABLES = {"RAY_memory_monitor_refresh_ms": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 class RayNodes:
@@ -36,17 +36,23 @@ class RayNodes:
     than the main one; then they outlive this process if it is killed.
     """
 
+    variables: ClassVar[Mapping[str, str]] = {
+        "RAY_memory_monitor_refresh_ms": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    """Of this process, within the block."""
+
     def __init__(self, cpus: float = 0, any_thread: bool = False) -> None:
         self._cpus, self._any_thread = cpus, any_thread
 
     def __enter__(self) -> Self:
-        self._before = {name: os.environ.get(name) for name in _VARIABLES}
-        os.environ.update(_VARIABLES)
+        self._before = {name: os.environ.get(name) for name in self.variables}
+        os.environ.update(self.variables)
         self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets lie in it, with short names
         self._cluster = Cluster(
             initialize_head=True,
             shutdown_at_exit=not self._any_thread,
-            head_node_args=self._node(self._cpus, _system_config=_QUICK, temp_dir=self.folder),
+            head_node_args=self._head(),
         )
         return self
 
@@ -111,12 +117,15 @@ class RayNodes:
                     continue
         return found
 
+    def _head(self) -> dict[str, Any]:
+        return self._node(self._cpus, _system_config=_QUICK, temp_dir=self.folder)
+
     @staticmethod
     def _node(cpus: float, gpus: int = 0, **more: Any) -> dict[str, Any]:
         return {
             "num_cpus": cpus,
             "num_gpus": gpus,
-            "object_store_memory": _OBJECT_STORE_BYTES,
+            "object_store_memory": OBJECT_STORE_BYTES,
             "include_dashboard": False,
             **more,
         }

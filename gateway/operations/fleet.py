@@ -56,6 +56,8 @@ class KindReport(_Part):
     failed_starts: Count = 0
     former: Count = 0
     """Of all these, those that run what the fleet file said before."""
+    unplaced: Count = 0
+    """Of those that load, those that wait for a machine."""
     version: Annotated[str, Field(max_length=64)] = ""
     """Of what the fleet file says of its workers."""
     scaled: Count | None = None

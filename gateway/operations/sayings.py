@@ -57,6 +57,7 @@ SAYINGS = {
     "fleet_down": "a worker drains: at most {needed} of {running} were needed in the last {minutes} min",
     "fleet_down_idle": "the last worker drains: nobody asked for {model} in the last {minutes} min",
     "fleet_down_budget": "a worker drains: {running} run, and the budget allows {most}",
+    "fleet_down_unplaced": "not needed any more: one of {waiting} workers that wait for a machine",
     "fleet_down_version": "a worker drains: it runs what the fleet file said before",
     "fleet_budget": "{count} more workers are needed, and the limits of the fleet do not allow them",
     "fleet_starts_fail": "{failed} starts in a row failed; one at a time is tried",

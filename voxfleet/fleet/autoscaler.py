@@ -4,7 +4,8 @@
 
 It follows audio asked for against measured capacity, and what listeners feel (waits, late first audio,
 refusals, underruns); how busy a device is does not matter. Up: at once, by as many as are missing. Down: when
-the last minutes did not need a worker, one drain at a time, and none while a worker of that model loads.
+the last minutes did not need a worker, one drain at a time, and none while a worker of that model loads. One
+that still waits for a machine does not load: it is the first to go.
 """
 
 from __future__ import annotations
@@ -165,32 +166,53 @@ def _drain(rules: Rules, outlooks: list[Outlook], starting: set[str]) -> Drain |
     if any(part.now.draining for part in parts):
         return None
     for outlook in outlooks:
-        if outlook.loading or any(part.name in starting for part in outlook.parts):
+        if outlook.loading > outlook.unplaced or any(part.name in starting for part in outlook.parts):
             continue
-        for part in reversed(outlook.parts):
+        dearest_first = list(reversed(outlook.parts))
+        for part in dearest_first:
+            if part.now.unplaced and part.running > part.least and _may_give_up(rules, outlook, part, parts):
+                reason = Reason("fleet_down_unplaced", {"waiting": part.now.unplaced})
+                return Drain(part.name, reason, unplaced=True)
+        for part in dearest_first:
             if part.now.serving > part.least and (reason := _why_unneeded(rules, outlook, part, parts)):
                 return Drain(part.name, reason)
     return None
 
 
+def _may_give_up(rules: Rules, outlook: Outlook, part: Part, parts: list[Part]) -> bool:
+    """Whether one that waits for a machine is not needed any more."""
+    if outlook.serving + outlook.loading == 1:
+        return not outlook.wanted_at_all
+    return _is_over(rules, part, parts) or _is_enough(outlook, outlook.capacity - part.capacity)
+
+
 def _why_unneeded(rules: Rules, outlook: Outlook, part: Part, parts: list[Part]) -> Reason | None:
     """Why one worker less will do; None when it will not."""
-    running = sum(part.running for part in parts)
-    cost = sum(part.running * part.kind.cost_per_hour for part in parts)
-    over = running > rules.budget.most_workers or cost > rules.budget.most_cost_per_hour
-    if over or part.running > part.kind.most:
+    if _is_over(rules, part, parts):
+        running = part.running if part.running > part.kind.most else sum(part.running for part in parts)
         most = min(rules.budget.most_workers, part.kind.most)
-        return Reason("fleet_down_budget", {"running": running if over else part.running, "most": most})
+        return Reason("fleet_down_budget", {"running": running, "most": most})
     if outlook.serving == 1:
         minutes = round(rules.idle_seconds / 60)
         facts = {"model": outlook.model.model, "minutes": minutes}
         return None if outlook.wanted_at_all else Reason("fleet_down_idle", facts)
-    left = outlook.capacity - part.capacity
-    if left < (1 + _SLACK) * max(outlook.needed_lately, outlook.needed) or _felt(rules, outlook):
+    if not _is_enough(outlook, outlook.placed_capacity - part.capacity) or _felt(rules, outlook):
         return None
     needed = math.ceil(outlook.needed_lately / part.capacity)
     minutes = round(rules.settle_seconds / 60, 1)
     return Reason("fleet_down", {"needed": needed, "running": outlook.serving, "minutes": minutes})
+
+
+def _is_over(rules: Rules, part: Part, parts: list[Part]) -> bool:
+    """Whether there are more workers than the kind, or the budget, may have."""
+    cost = sum(part.running * part.kind.cost_per_hour for part in parts)
+    running = sum(part.running for part in parts)
+    over = running > rules.budget.most_workers or cost > rules.budget.most_cost_per_hour
+    return over or part.running > part.kind.most
+
+
+def _is_enough(outlook: Outlook, capacity: float) -> bool:
+    return capacity >= (1 + _SLACK) * max(outlook.needed_lately, outlook.needed)
 
 
 def _facts(count: int, **facts: str | int | float) -> dict[str, str | int | float]:

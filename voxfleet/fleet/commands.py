@@ -124,9 +124,10 @@ def status(
     for kind in answer["fleet"]["kinds"]:
         by = "by need" if kind["scaled"] is None else f"{kind['scaled']} by order"
         former = f"; {kind['former']} run what the file said before" if kind["former"] else ""
+        waiting = f" ({kind['unplaced']} wait for a machine)" if kind["unplaced"] else ""
         unknown = "" if kind["kind"] in kinds else "; the file does not name it"
         typer.echo(
-            f"{kind['kind']}  {kind['model']}: {kind['serving']} serve, {kind['loading']} load,"
+            f"{kind['kind']}  {kind['model']}: {kind['serving']} serve, {kind['loading']} load{waiting},"
             f" {kind['draining']} drain; {by}, from {kind['least']} to {kind['most']}{former}{unknown}"
         )
     if answer["last"] is not None:

@@ -126,6 +126,7 @@ class Controller:
                 failed_starts=now[kind.name].failed_starts,
                 former=sum(one.kind == kind.name and one.former for one in self._place.members()),
                 version=kind.version,
+                unplaced=now[kind.name].unplaced,
                 scaled=self._scaled.get(kind.name),
             )
             for kind in self._rules.kinds
@@ -167,7 +168,9 @@ class Controller:
     async def _carry_out(self, decision: Decision, seen: Seen | None = None) -> None:
         for start in decision.starts:
             self._start(start)
-        if decision.drain is not None and seen is not None:
+        if decision.drain is not None and decision.drain.unplaced:
+            self._give_up(decision.drain)
+        elif decision.drain is not None and seen is not None:
             await self._drain(decision.drain, seen)
         for note in decision.notes:
             self._tell_now_and_then(note)
@@ -185,6 +188,13 @@ class Controller:
         facts = {**start.reason.facts, "count": len(started)}
         self._tell(start.kind, Reason(start.reason.saying, facts))
         return started[-1]
+
+    def _give_up(self, drain: Drain) -> None:
+        """The last one of the kind that waits for a machine waits no more."""
+        waiting = [one for one in self._place.members() if one.kind == drain.kind and one.waits]
+        if waiting:
+            self._place.stop(waiting[-1].id)
+            self._tell(drain.kind, drain.reason)
 
     async def _drain(self, drain: Drain, seen: Seen) -> None:
         known = {worker.id: worker for worker in seen.workers}

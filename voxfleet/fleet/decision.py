@@ -29,6 +29,8 @@ class Drain:
 
     kind: str
     reason: Reason
+    unplaced: bool = False
+    """One that waits for a machine instead, which it needs no more."""
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,7 @@ class Observer:
             self.loading_seconds.get(name),
             sum(one.made for one in work),
             sum(one.slot_seconds for one in work),
+            sum(one.waits and one.id not in serving | draining for one in own),
         )
 
 

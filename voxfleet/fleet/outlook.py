@@ -109,12 +109,22 @@ class Outlook:
         return sum(part.running * part.capacity for part in self.parts)
 
     @property
+    def placed_capacity(self) -> float:
+        """Of those that have a machine."""
+        return sum((part.running - part.now.unplaced) * part.capacity for part in self.parts)
+
+    @property
     def serving(self) -> int:
         return sum(part.now.serving for part in self.parts)
 
     @property
     def loading(self) -> int:
         return sum(part.now.loading for part in self.parts)
+
+    @property
+    def unplaced(self) -> int:
+        """Of those that load, those that have no machine yet."""
+        return sum(part.now.unplaced for part in self.parts)
 
     @property
     def waiting(self) -> int:

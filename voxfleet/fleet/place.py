@@ -25,6 +25,11 @@ class Member:
     """It has a machine; otherwise it waits for room."""
     zone: str = ""
 
+    @property
+    def waits(self) -> bool:
+        """It has no machine yet, and is to have one."""
+        return not (self.placed or self.draining or self.ending)
+
 
 class Place(Protocol):
     """Starts workers that dial in at the gateways, keeps them alive, and stops them. None of it waits."""

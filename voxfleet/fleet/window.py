@@ -48,6 +48,8 @@ class KindNow:
     audio_seconds_made: float = 0.0
     slot_seconds: float = 0.0
     """Time that slots were in use."""
+    unplaced: int = 0
+    """Of those that load, how many wait for a machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,34 @@ def test_no_worker_drains_while_one_loads() -> None:
     assert decide(RULES, window(samples, KindNow("gpu", serving=9, draining=1))).drain is None
 
 
+def test_those_that_wait_for_a_machine_go_first_when_nobody_needs_them() -> None:
+    quiet, busy = steady(1, 1.0, used=0.1), steady(20, 12.0, used=30.0)
+    waits = KindNow("gpu", serving=9, loading=2, unplaced=2)
+    decision = decide(RULES, window(quiet, waits))
+    assert (said(decision), decision.drain.unplaced) == (["fleet_down_unplaced"], True)
+    assert decide(RULES, window(busy, replace(waits, serving=4))).drain is None
+    assert decide(RULES, window(quiet, replace(waits, loading=3))).drain is None  # one of these does load
+    ordered = Rules((replace(GPU, least=2, most=2),))
+    over = decide(ordered, window(busy, replace(waits, serving=1)))
+    assert over.drain is not None and over.drain.unplaced
+
+
+def test_a_worker_that_serves_is_not_drained_for_one_that_waits_for_a_machine() -> None:
+    rules = Rules((GPU, replace(CHEAP, least=40, most=40)))
+    waits = KindNow("cheap", loading=40, unplaced=40)
+    busy = steady(20, 12.0, used=30.0)
+    assert decide(rules, window(busy, KindNow("gpu", serving=6), waits)).drain is None
+    freed = decide(rules, window(steady(1, 1.0, used=0.1), KindNow("gpu", serving=6), waits)).drain
+    assert freed is not None and freed.kind == "gpu"
+
+
+def test_the_only_worker_waits_for_a_machine_as_long_as_somebody_may_ask() -> None:
+    silence = [sample(NOW - STEP * n, 0, 0.0, used=0.0) for n in range(200, -1, -1)]
+    waits = KindNow("gpu", loading=1, unplaced=1)
+    assert decide(RULES, window(silence, waits, last_request_at=NOW - 800)).drain is None
+    assert decide(RULES, window(silence, waits, last_request_at=NOW - 1000)).drain is not None
+
+
 def test_no_worker_drains_when_another_of_the_model_starts() -> None:
     rules = Rules((GPU, replace(CHEAP, least=1)))
     now = KindNow("gpu", serving=9)

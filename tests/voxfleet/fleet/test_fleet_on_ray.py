@@ -19,14 +19,17 @@ from tests.voxfleet.conftest import ROOT, Served, is_gone, speak, voxfleet, wait
 
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
-from benchmarks.chaos.ray_nodes import RayNodes  # it needs Ray
+from benchmarks.chaos.ray_growing import GrowingNodes  # these need Ray
+from benchmarks.chaos.ray_nodes import RayNodes
 
 TOKEN = "correct-horse-battery-staple"
 TEXT = "A sentence that takes a while to say, and is said again and again. "
 FILE = """
 place: ray
 workers:
-  desk: {model: synthetic, slots: 4, audio_seconds_per_second: 50, least: 2, most: 2, version: "VERSION"}
+  desk: {model: synthetic, slots: 4, audio_seconds_per_second: 50, RULES, version: "VERSION"}
+settle_seconds: 3
+idle_seconds: 5
 ray:
   address: ADDRESS
   workers: {desk: {cpus: 1, memory_gib: 0.1}}
@@ -38,8 +41,8 @@ pytestmark = pytest.mark.timeout(600)  # nodes and workers come and go; on a bus
 class Fleet:
     """A fleet in a cluster, and who listens to it."""
 
-    def __init__(self, nodes: RayNodes, folder: Path) -> None:
-        self.nodes, self.file = nodes, folder / "fleet.yaml"
+    def __init__(self, nodes: RayNodes, folder: Path, rules: str = "least: 2, most: 2") -> None:
+        self.nodes, self.file, self._rules = nodes, folder / "fleet.yaml", rules
         self.environment = {
             "VOXFLEET_DATA_DIR": str(folder / "data"),
             "VOXFLEET_ADMIN_TOKEN": TOKEN,
@@ -48,7 +51,8 @@ class Fleet:
         self.write("1")
 
     def write(self, version: str) -> None:
-        text = FILE.replace("ADDRESS", self.nodes.address).replace("VERSION", version)
+        text = FILE.replace("ADDRESS", self.nodes.address).replace("RULES", self._rules)
+        text = text.replace("VERSION", version)
         self.file.write_text(text, encoding="utf-8")
 
     def up(self, port: str = "0") -> Served:
@@ -106,7 +110,8 @@ class Listeners:
         with self._threads:
             heard = [clip for one in self._running for clip in one.result()]
         assert len(heard) >= len(self._running)
-        assert len(set(heard)) == 1
+        self.heard = set(heard)
+        assert len(self.heard) == 1
 
 
 @pytest.fixture
@@ -179,6 +184,35 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
         assert controllers(nodes) == []
     finally:
         served.close()
+
+
+def test_machines_come_and_go_by_need_of_workers(tmp_path: Path) -> None:
+    """Ray's own autoscaler, which may have one machine; the head has no room."""
+    with GrowingNodes(cpus=1, most=1, idle_seconds=2) as nodes:
+        fleet = Fleet(nodes, tmp_path, "least: 0, most: 2")
+        served = fleet.up()
+        try:
+            url = served.wait_ready()
+            assert nodes.count() == 0
+            alone = speak(url, TEXT, seed=7).content  # by a worker for which a machine is started
+            assert nodes.count() == 1
+
+            with Listeners(url) as listeners:
+                assert fleet.command("scale", "desk", "2", "--url", url).returncode == 0
+                wait_until(lambda: kind(url)["unplaced"] == 1, "another one waits for a machine")
+                said = fleet.command("status", "--url", url).stdout
+                assert "1 serve, 1 load (1 wait for a machine), 0 drain; 2 by order" in said
+                assert fleet.command("scale", "desk", "1", "--url", url).returncode == 0
+                wait_until(lambda: kind(url)["loading"] == 0, "it waits no more")
+            assert listeners.heard == {alone}
+
+            assert fleet.command("scale", "desk", "auto", "--url", url).returncode == 0
+            wait_until(lambda: nodes.count() == 0, "nobody asks, and the machine is given back")
+            assert kind(url)["serving"] == 0
+            said = {event.get("saying") for event in get(url, "/api/log?limit=500")["events"]}
+            assert {"fleet_up_cold", "fleet_down_unplaced", "fleet_down_idle"} <= said
+        finally:
+            served.close()
 
 
 def secrets_in_logs(folder: Path, *secrets: str) -> list[str]:

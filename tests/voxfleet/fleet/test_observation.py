@@ -56,6 +56,16 @@ def test_workers_are_counted_as_the_gateway_sees_them() -> None:
     assert window.models[0].samples[-1].used == 4  # a guest's slots are not of the fleet
 
 
+def test_workers_without_a_machine_are_counted_among_those_that_load() -> None:
+    members = [
+        Member("gpu-1", "gpu", placed=False), Member("gpu-2", "gpu"),
+        Member("gpu-3", "gpu", draining=True, placed=False), Member("gpu-4", "gpu", placed=False),
+    ]  # fmt: skip
+    workers = (worker("gpu-4"),)  # it serves, and its place has not heard of it yet
+    (kind,) = Observer(Rules((GPU,))).look(seen(workers=workers), members, {}, NOW).kinds
+    assert (kind.serving, kind.loading, kind.unplaced) == (1, 3, 1)
+
+
 def test_speed_and_loading_time_are_measured() -> None:
     observer, members = Observer(Rules((GPU,))), [Member("gpu-1", "gpu")]
     observer.look(seen(), members, {}, NOW)

@@ -240,6 +240,7 @@ export default {
   "admin.saying.fleet_up_refused": "workers started: {count}; {refused} requests were refused",
   "admin.saying.fleet_up_underruns": "workers started: {count}; listeners had nothing to play {underruns} times",
   "admin.saying.fleet_up_version": "workers started: {count}; {former} run what the fleet file said before",
+  "admin.saying.fleet_down_unplaced": "not needed any more: one of {waiting} workers that wait for a machine",
   "admin.saying.fleet_down_version": "a worker drains: it runs what the fleet file said before",
   "admin.saying.fleet_down": "a worker drains: at most {needed} of {running} were needed in the last {minutes} min",
   "admin.saying.fleet_down_idle": "the last worker drains: nobody asked for {model} in the last {minutes} min",

@@ -237,6 +237,7 @@ export default {
   "admin.saying.fleet_up_refused": "启动 {count} 个节点：有 {refused} 个请求被拒绝",
   "admin.saying.fleet_up_underruns": "启动 {count} 个节点：听众的播放中断了 {underruns} 次",
   "admin.saying.fleet_up_version": "启动 {count} 个节点：{former} 个仍按集群文件的旧内容运行",
+  "admin.saying.fleet_down_unplaced": "不再需要：{waiting} 个等待机器的节点中的一个",
   "admin.saying.fleet_down_version": "排空一个节点：它仍按集群文件的旧内容运行",
   "admin.saying.fleet_down": "排空一个节点：最近 {minutes} 分钟，{running} 个中最多只需要 {needed} 个",
   "admin.saying.fleet_down_idle": "排空最后一个节点：最近 {minutes} 分钟没有人请求 {model}",
