@@ -59,6 +59,8 @@ class ServePlan:
     data_dir: Path | None = None
     """Where the gateway keeps the admin token that it makes; None where the settings name one."""
     shutdown_seconds: float = 5.0
+    more_ports: tuple[int, ...] = ()
+    """A further gateway listens on each; all share the workers that are added."""
     gateway_environment: Mapping[str, str] = field(default_factory=dict)
     """Settings of the gateway that come from elsewhere."""
     policy: RestartPolicy = field(default_factory=RestartPolicy)
@@ -66,7 +68,12 @@ class ServePlan:
     @property
     def url(self) -> str:
         """Where this machine finds the server."""
-        return url_of(self.host, self.port, self.secure)
+        return self.urls[0]
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Of all gateways."""
+        return tuple(url_of(self.host, port, self.secure) for port in (self.port, *self.more_ports))
 
 
 class Overseer(Protocol):
@@ -97,7 +104,10 @@ class Supervisor:
         )
         self._secret = secret or given_secret() or secrets.token_urlsafe(32)
         self._workers = {worker.name: self._worker(worker) for worker in plan.workers}
-        self._gateway = self._gateway_service(self._secret)
+        self._gateways = [
+            self._gateway_service(number, port)
+            for number, port in enumerate((plan.port, *plan.more_ports), start=1)
+        ]
 
     async def run(self, overseer: Overseer | None = None) -> int:
         """Serves; returns the exit code."""
@@ -123,11 +133,11 @@ class Supervisor:
 
     @property
     def _services(self) -> list[Service]:
-        return [*self._workers.values(), self._gateway]
+        return [*self._workers.values(), *self._gateways]
 
     def add_worker(self, worker: WorkerPlan) -> None:
         """Start one more, which dials in, and keep it alive until it is removed."""
-        worker = replace(worker, gateway_url=self._plan.url, config=self._plan.config)
+        worker = replace(worker, gateway_urls=self._plan.urls, config=self._plan.config)
         self._workers[worker.name] = service = self._worker(worker)
         self._start(service)
 
@@ -146,28 +156,32 @@ class Supervisor:
     def _worker(self, worker: WorkerPlan) -> Service:
         return worker_service(worker, self._secret, self._client, self, self._plan.policy)
 
-    def _gateway_service(self, secret: str) -> Service:
+    def _gateway_service(self, number: int, port: int) -> Service:
         plan = self._plan
         workers = ",".join(f"http://{LOOPBACK}:{worker.port}" for worker in plan.workers)  # "" names none
-        command = voxfleet_command(
-            "gateway", host=plan.host, port=plan.port, workers=workers, config=plan.config
-        )
-        environment = {SECRET_VARIABLE: secret, "VOXFLEET_SHUTDOWN_SECONDS": str(plan.shutdown_seconds)}
+        command = voxfleet_command("gateway", host=plan.host, port=port, workers=workers, config=plan.config)
+        environment = {SECRET_VARIABLE: self._secret, "VOXFLEET_SHUTDOWN_SECONDS": str(plan.shutdown_seconds)}
         environment |= plan.gateway_environment
-        return Service("gateway", command, environment, self._probe_gateway, self, plan.policy)
+        url = url_of(plan.host, port, plan.secure)
 
-    async def _probe_gateway(self, pid: int) -> Health | None:
-        response = await answer_of(self._client, f"{self._plan.url}/health")
-        return Health(healthy=True) if response is not None and response.is_success else None
+        async def probe(pid: int) -> Health | None:
+            response = await answer_of(self._client, f"{url}/health")
+            return Health(healthy=True) if response is not None and response.is_success else None
+
+        name = "gateway" if number == 1 else f"gateway-{number}"
+        return Service(name, command, environment, probe, self, plan.policy)
 
     async def _announce_when_ready(self) -> None:
-        while True:
-            response = await answer_of(self._client, f"{self._plan.url}/ready")
-            if response is not None and response.is_success:
-                break
-            await asyncio.sleep(self._plan.policy.probe_interval_seconds)
+        for url in self._plan.urls:
+            while True:
+                response = await answer_of(self._client, f"{url}/ready")
+                if response is not None and response.is_success:
+                    break
+                await asyncio.sleep(self._plan.policy.probe_interval_seconds)
         everywhere = " (on every address of this machine)" if self._plan.host in ANY_ADDRESS else ""
         self._console.say(f"VoxFleet is ready: {self._plan.url}{everywhere}", "bold green")
+        if further := self._plan.urls[1:]:
+            self._console.say(f"and so are its further gateways: {', '.join(further)}")
         if token := self._admin_token():
             self._console.say(f"the fleet, for you alone: {self._plan.url}/admin#token={token}")
 
@@ -189,18 +203,18 @@ class Supervisor:
 
     def on_health(self, service: Service, health: Health) -> None:
         self._console.on_health(service, health)
-        if self._overseer is not None and service is not self._gateway:
+        if self._overseer is not None and service not in self._gateways:
             self._overseer.on_health(service.name, health)
 
     def on_down(self, service: Service, reason: str, delay_seconds: float) -> None:
         """Tells the user, or gives up when nothing is left to hope for."""
-        if self._gateway.hopeless:
+        if all(gateway.hopeless for gateway in self._gateways):
             self._end(f"the gateway {reason}")
         elif self._overseer is None and all(worker.hopeless for worker in self._workers.values()):
             self._end(f"no worker starts; {service.name} {reason}")
         else:
             self._console.on_down(service, reason, delay_seconds)
-            if self._overseer is not None and service is not self._gateway:
+            if self._overseer is not None and service not in self._gateways:
                 self._overseer.on_down(service.name, service.failed_starts)
 
     def _end(self, failure: str | None) -> None:
@@ -225,8 +239,9 @@ class Supervisor:
             asyncio.get_running_loop().add_signal_handler(number, on_signal)
 
     async def _stop_children(self) -> None:
-        """The gateway first, so that it can let running streams finish while their workers still live."""
-        await self._gateway.stop(self._plan.shutdown_seconds + LAST_WORDS_SECONDS)
+        """Gateways first, so that they can let running streams finish while their workers still live."""
+        seconds = self._plan.shutdown_seconds + LAST_WORDS_SECONDS
+        await asyncio.gather(*(gateway.stop(seconds) for gateway in self._gateways))
         await asyncio.gather(*(worker.stop(WORKER_GRACE_SECONDS) for worker in self._workers.values()))
 
 

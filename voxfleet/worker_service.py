@@ -40,8 +40,8 @@ class WorkerPlan:
     placement: Placement
     slots: int | None = None
     """None leaves it to the worker's own settings."""
-    gateway_url: str | None = None
-    """Where it dials in by its name. None: the gateway knows it from its own settings."""
+    gateway_urls: tuple[str, ...] = ()
+    """Where it dials in by its name. Empty: the gateway knows it from its own settings."""
     host: str = LOOPBACK
     """Where it listens, and is found."""
     config: Path | None = None
@@ -69,8 +69,8 @@ def worker_service(
     )  # fmt: skip
     environment = {**worker.environment, SECRET_VARIABLE: secret, SUPERVISED_VARIABLE: "1"}
     environment |= placement.environment
-    if worker.gateway_url is not None:
-        environment |= {GATEWAYS_VARIABLE: worker.gateway_url, WORKER_ID_VARIABLE: worker.name}
+    if worker.gateway_urls:
+        environment |= {GATEWAYS_VARIABLE: ",".join(worker.gateway_urls), WORKER_ID_VARIABLE: worker.name}
     probe = _probe(worker.url, secret, http)
     return Service(worker.name, command, environment, probe, observer, policy or RestartPolicy())
 

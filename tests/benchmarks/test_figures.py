@@ -104,9 +104,10 @@ def chaos_figures() -> list[str]:
 
 def ray_figures() -> list[str]:
     found = results("chaos_ray")
-    dying, rolling, scale = (found[name] for name in ("ray", "ray_rolling", "ray_scale"))
+    names = ("ray", "ray_rolling", "ray_scale", "ray_machines")
+    dying, rolling, scale, machines = (found[name] for name in names)
     voice = dying["bundled"]
-    assert not any(one["lost"] or one["wrong"] for one in (dying, voice, rolling, scale))
+    assert not any(one["lost"] or one["wrong"] for one in (dying, voice, rolling, scale, machines))
     moved = dying["migrations"] + voice["migrations"]
     return [
         f"{COUNTS[dying['nodes_killed']]} nodes lose power, and others come, under {dying['requests']:,} "
@@ -114,6 +115,7 @@ def ray_figures() -> list[str]:
         f"0 wrong, {moved} migrations |",
         f"{COUNTS[rolling['versions'] - 1]} times under {rolling['requests']:,} requests |",
         f"to {COUNTS[scale['most_workers']]} by load, and back, {scale['requests']} requests |",
+        f"from no machine to {COUNTS[machines['most_nodes']]} and back, {machines['requests']} requests |",
     ]
 
 

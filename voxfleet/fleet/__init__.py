@@ -6,8 +6,8 @@ commands.py    `voxfleet fleet ...`
 controller.py  the loop: look, decide, carry out
 place.py       where workers run; local.py is this machine, ray/ a cluster of Ray
 rolling.py     workers of a former version of the fleet file are replaced
-up.py          a gateway here and workers in a place, from a fleet file; given.py what it is given
-desk.py        what is said to a gateway, and heard of it
+up.py          gateways here and workers in a place, from a fleet file; given.py what it is given
+desk.py        what is said to a gateway, and heard of it; desks.py makes several look like one
 observation.py from totals of the gateway to a window
 rules.py       what operators ask for: kinds of workers, floors, budget, objective
 window.py      what was seen lately: requests for each model, workers of each kind

@@ -20,7 +20,8 @@ from gateway.operations.fleet import FleetReport, KindReport, Said
 from voxfleet.fleet.autoscaler import decide
 from voxfleet.fleet.choice import WorkerNow, whom_to_drain
 from voxfleet.fleet.decision import Decision, Drain, Note, Reason, Start
-from voxfleet.fleet.desk import Desk, DeskError, Seen, WorkerSeen
+from voxfleet.fleet.desk import DeskError, Seen, WorkerSeen
+from voxfleet.fleet.desks import Desks
 from voxfleet.fleet.observation import Observer
 from voxfleet.fleet.place import Member, Place, PlaceFull
 from voxfleet.fleet.rolling import Replace, Retire, Rolling, Standing
@@ -42,7 +43,7 @@ class Controller:
         self,
         rules: Rules,
         place: Place,
-        desk: Desk,
+        desk: Desks,
         say: Callable[[str], None] = lambda message: None,
         clock: Callable[[], float] = time.time,
         scaled: Mapping[str, int] | None = None,

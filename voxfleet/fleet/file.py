@@ -24,6 +24,7 @@ from voxfleet.settings import SettingsError, problems_of, read_yaml
 MOST_WORKERS = 1000
 MOST_KINDS = 32
 MOST_FLOORS = 100
+MOST_GATEWAYS_HERE = 16
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Count = Annotated[int, Field(ge=0, le=MOST_WORKERS)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -133,6 +134,10 @@ class FleetFile(StrictSection):
     idle_seconds: Seconds = Rules.idle_seconds
     place: Literal["local", "ray"] = "local"
     """Where `voxfleet fleet up` runs workers: on this machine, or in a cluster of Ray."""
+    gateways: Annotated[int, Field(ge=1, le=MOST_GATEWAYS_HERE)] = 1
+    """That `voxfleet fleet up` runs on its machine, each on the port after the last one's. Kubernetes has
+    its own number.
+    """
     kubernetes: KubernetesSection = KubernetesSection()
     ray: RaySection = RaySection()
 

@@ -15,6 +15,8 @@ from voxfleet.settings import ServeSettings, SettingsError, check_children, prob
 from voxfleet.supervisor import ServePlan
 from worker.settings import WorkerSettings
 
+HIGHEST_PORT = 65_535
+
 
 @dataclass(frozen=True)
 class Given:
@@ -33,13 +35,26 @@ class Given:
             return given.get_secret_value()
         return kept_secret(self.gateway.data_dir, ADMIN_TOKEN)
 
+    def _ports(self, host: str) -> list[int]:
+        if not self.settings.port:
+            chosen: set[int] = set()
+            while len(chosen) < self.file.gateways:
+                chosen.add(ports.any_free(host))
+            return sorted(chosen)
+        found = [self.settings.port + number for number in range(self.file.gateways)]
+        if found[-1] > HIGHEST_PORT:
+            raise SettingsError(f"port: {len(found)} gateways need as many ports, up to {HIGHEST_PORT}")
+        for port in found:
+            ports.ensure_free(host, port)
+        return found
+
     def plan(self, host: str, gateway_environment: dict[str, str] | None = None) -> ServePlan:
-        """Of a gateway that listens there. Raises PortError."""
-        if self.settings.port:
-            ports.ensure_free(host, self.settings.port)
+        """Of gateways that listen there, each on the port after the last one's. Raises PortError."""
+        first, *others = self._ports(host)
         return ServePlan(
             host=host,
-            port=self.settings.port or ports.any_free(host),
+            port=first,
+            more_ports=tuple(others),
             config=self.config,
             data_dir=self.gateway.data_dir if self.gateway.admin_token is None else None,
             shutdown_seconds=self.settings.shutdown_seconds,
@@ -47,6 +62,14 @@ class Given:
                 **self.file.objective.gateway_variables(),
                 **(gateway_environment or {}),
             },
+        )
+
+
+def _check_gateways(file: FleetFile, gateway: GatewaySettings) -> None:
+    if file.gateways > 1 and gateway.database.startswith("sqlite"):
+        raise SettingsError(
+            f"gateways: {file.gateways} need a database that they share: set gateway.database_url to one of"
+            " PostgreSQL"
         )
 
 
@@ -59,6 +82,7 @@ def check_given(file: FleetFile, settings: ServeSettings, config: Path | None) -
         )
     if gateway.worker_secrets:
         raise SettingsError("gateway.worker_secrets: the workers of a fleet share one secret")
+    _check_gateways(file, gateway)
     file = file.model_copy(update={"objective": _objective(file, gateway)})
     return Given(file, settings, gateway, worker, config)
 

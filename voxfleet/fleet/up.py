@@ -1,16 +1,14 @@
-"""`voxfleet fleet up`: a gateway here, as many workers as are needed, and their controller."""
+"""`voxfleet fleet up`: its gateways here, as many workers as are needed, and their controller."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-import httpx
-
 from voxfleet.console import ServeConsole
 from voxfleet.devices import ensure_present, teams_of, visible_gpus
 from voxfleet.fleet.controller import Controller
-from voxfleet.fleet.desk import Desk, admin_headers
+from voxfleet.fleet.desks import desks_of
 from voxfleet.fleet.file import FleetFile
 from voxfleet.fleet.given import Given, check_given
 from voxfleet.fleet.local import LocalOverseer, LocalPlace
@@ -51,10 +49,9 @@ def _up_here(given: Given) -> int:
 
 
 async def _run(file: FleetFile, plan: ServePlan, token: str, gpus: list[str], first_port: int) -> int:
-    http = httpx.AsyncClient(base_url=plan.url, headers=admin_headers(token), trust_env=False)
     with ServeConsole() as console:
         supervisor = Supervisor(plan, console)
         place = LocalPlace(supervisor, file.workers, gpus, first_port)
-        async with http:
-            controller = Controller(file.rules(), place, Desk(http), console.say)
+        async with desks_of(plan.urls, token) as desks:
+            controller = Controller(file.rules(), place, desks, console.say)
             return await supervisor.run(LocalOverseer(place, controller))

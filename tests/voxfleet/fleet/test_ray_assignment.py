@@ -23,10 +23,11 @@ floors:
   - {workers: gpu, least: 4, from: "08:00", until: "20:00"}
 ray: {workers: {gpu: {gpus: 2}}}
 """
+HERE = "http://127.0.0.1:8006"
 
 
 def assignment(file: FleetFile, **changes: object) -> Assignment:
-    told = {"desk_url": "http://127.0.0.1:8006", "gateway_url": "http://10.0.0.1:8006", "settings": {}}
+    told = {"desk_urls": (HERE,), "gateway_urls": ("http://10.0.0.1:8006",), "settings": {}}
     return Assignment(file=file, **{**told, **changes})
 
 
@@ -71,7 +72,7 @@ def test_another_gateway_or_other_settings_replace_them_too(tmp_path: Path) -> N
     file = read_fleet_file(written(FILE, tmp_path))
     told = [
         assignment(file),
-        assignment(file, gateway_url="http://10.0.0.2:8006"),
+        assignment(file, gateway_urls=("http://10.0.0.1:8006", "http://10.0.0.1:8007")),
         assignment(file, settings={"VOXFLEET_WORKER_STEP_MS": "20"}),
     ]
     assert len({one.specs()["cpu"].digest for one in told}) == 3

@@ -32,7 +32,7 @@ class WorkerSpec:
     device: str
     slots: int
     share: Share
-    gateway_url: str
+    gateway_urls: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     """Further settings, by the names that they have in its environment."""
     version: str
@@ -49,9 +49,9 @@ class Assignment(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     file: FleetFile
-    desk_url: str
-    """Where the controller finds the gateway."""
-    gateway_url: str
+    desk_urls: tuple[str, ...]
+    """Where the controller finds the gateways."""
+    gateway_urls: tuple[str, ...]
     """Where workers do, from other machines."""
     settings: dict[str, str]
     """Of workers, see `WorkerSpec`."""
@@ -71,7 +71,7 @@ class Assignment(BaseModel):
         )
         settings = tuple(sorted({**self.settings, **ranks}.items()))
         return WorkerSpec(
-            kind, section.model, device, section.slots, share, self.gateway_url, settings, section.version
+            kind, section.model, device, section.slots, share, self.gateway_urls, settings, section.version
         )
 
 

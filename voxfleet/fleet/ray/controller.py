@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import httpx
 import ray
 
 from voxfleet.fleet.controller import Controller
-from voxfleet.fleet.desk import Desk, admin_headers
+from voxfleet.fleet.desks import desks_of
 from voxfleet.fleet.ray.assignment import Assignment, Folder
 from voxfleet.fleet.ray.events import EventThread
 from voxfleet.fleet.ray.place import RayPlace
@@ -27,6 +26,8 @@ class FleetController:
         self._folder = Folder(Path(folder))
         self._place = RayPlace(namespace)
         self._running: asyncio.Task[None] | None = None
+        self._goes_by: tuple[str, str] | None = None
+        """An assignment as JSON, and the token that opens its gateways."""
         self._events = EventThread()
         self._events.call(self._begin())
 
@@ -62,20 +63,26 @@ class FleetController:
         await self._go_by(assignment)
 
     async def _go_by(self, assignment: Assignment) -> None:
+        token = self._folder.admin_token()
+        goes_by = assignment.model_dump_json(), token
+        if goes_by == self._goes_by and self._running is not None and not self._running.done():
+            return  # what it has decided meanwhile is still to be said
         await self._halt()
+        self._goes_by = goes_by
         self._place.use(assignment.specs())
-        http = httpx.AsyncClient(
-            base_url=assignment.desk_url, headers=admin_headers(self._folder.admin_token()), trust_env=False
-        )
-        controller = Controller(
-            assignment.file.rules(),
-            self._place,
-            Desk(http),
-            _say,
-            scaled=self._folder.scaled(),
-            keep_scaled=self._folder.keep_scaled,
-        )
-        self._running = asyncio.create_task(_run(controller, http))
+        self._running = asyncio.create_task(self._run(assignment, token, self._folder.scaled()))
+
+    async def _run(self, assignment: Assignment, token: str, scaled: dict[str, int]) -> None:
+        async with desks_of(assignment.desk_urls, token) as desks:
+            controller = Controller(
+                assignment.file.rules(),
+                self._place,
+                desks,
+                _say,
+                scaled=scaled,
+                keep_scaled=self._folder.keep_scaled,
+            )
+            await controller.run()
 
     async def _halt(self) -> None:
         if self._running is not None:
@@ -86,11 +93,6 @@ class FleetController:
         await self._halt()
         await self._place.end()
         self._folder.remove()
-
-
-async def _run(controller: Controller, http: httpx.AsyncClient) -> None:
-    async with http:
-        await controller.run()
 
 
 def _say(message: str) -> None:

@@ -1,23 +1,24 @@
-"""`voxfleet fleet up` with `place: ray`: a gateway here, its controller and its workers in the cluster.
+"""`voxfleet fleet up` with `place: ray`: its gateways here, its controller and its workers in the cluster.
 
-The gateway is no actor. Its database, its recordings and its address belong to this machine, and a process
+No gateway is an actor. Its database, its recordings and its address belong to this machine, and a process
 that belongs to Ray ends with Ray's head. So this process enters the cluster, makes the controller, leaves,
-and supervises the gateway; it comes back to end the fleet. Where the fleet runs already, it is told the file.
+and supervises the gateways; it comes back to end the fleet. Where the fleet runs already, it is told the
+file.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import httpx
 import ray
 
 from gateway.edge.addresses import Networks
 from gateway.kept_secrets import kept_secret
 from gateway.settings.workers import PRIVATE_NETWORKS
 from voxfleet.console import ServeConsole
-from voxfleet.fleet.desk import Counter, Desk, DeskError, admin_headers
+from voxfleet.fleet.desk import Counter, DeskError
+from voxfleet.fleet.desks import Desks, desks_of
 from voxfleet.fleet.given import Given
 from voxfleet.fleet.place import PlaceError
 from voxfleet.fleet.ray import actors, cluster
@@ -26,7 +27,7 @@ from voxfleet.fleet.ray.controller import FleetController
 from voxfleet.service import Health
 from voxfleet.settings import SettingsError
 from voxfleet.supervisor import ServePlan, Supervisor
-from voxfleet.worker_service import ANY_ADDRESS, url_of
+from voxfleet.worker_service import ANY_ADDRESS
 from worker.settings import WorkerSettings
 
 WORKER_SECRET = "worker-secret"
@@ -51,7 +52,7 @@ _OF_THE_PLACE = frozenset(
 
 
 def up(given: Given) -> int:
-    """Runs the gateway until it is stopped; returns the exit code.
+    """Runs the gateways until they are stopped; returns the exit code.
 
     Raises SettingsError, PortError or PlaceError, worded for the user, when that is hopeless.
     """
@@ -81,12 +82,13 @@ def _told_a_running_one(given: Given) -> bool:
         return False
     with cluster.translated("the controller of this fleet does not answer"):
         running: Assignment = ray.get(controller.assignment.remote(), timeout=_ANSWER_SECONDS)
-        if not Counter(running.desk_url, "").is_there():
+        if not any(Counter(url, "").is_there() for url in running.desk_urls):
             return False
         changed = running.model_copy(update={"file": given.file, "settings": _settings(given.worker)})
         ray.get(controller.apply.remote(changed), timeout=_ANSWER_SECONDS)
     with ServeConsole() as console:
-        console.say(f"the fleet runs already, with its gateway at {running.gateway_url}; it has the new file")
+        where = ", ".join(running.gateway_urls)
+        console.say(f"the fleet runs already, with its gateway at {where}; it has the new file")
     return True
 
 
@@ -100,9 +102,9 @@ def _begin(given: Given) -> _Serving:
     _check_reach(host)
     serving = _Serving(given.plan(host, _networks(given)), given.admin_token(), _worker_secret(given))
     plan = serving.plan
-    gateway_url = url_of(cluster.here() if host in ANY_ADDRESS else host, plan.port)
+    reached = replace(plan, host=cluster.here() if host in ANY_ADDRESS else host)
     assignment = Assignment(
-        file=given.file, desk_url=plan.url, gateway_url=gateway_url, settings=_settings(given.worker)
+        file=given.file, desk_urls=plan.urls, gateway_urls=reached.urls, settings=_settings(given.worker)
     )
     folder = Folder((given.gateway.data_dir / "ray" / section.namespace).resolve())
     folder.keep_secrets(serving.admin_token, serving.worker_secret)
@@ -178,17 +180,16 @@ def _serve(given: Given, serving: _Serving, own_cluster: bool) -> int:
 
 
 async def _supervise(serving: _Serving) -> int:
-    headers = admin_headers(serving.admin_token)
-    with ServeConsole() as console:
-        async with httpx.AsyncClient(base_url=serving.plan.url, headers=headers, trust_env=False) as http:
+    async with desks_of(serving.plan.urls, serving.admin_token) as desks:
+        with ServeConsole() as console:
             supervisor = Supervisor(serving.plan, console, serving.worker_secret)
-            return await supervisor.run(_Watch(Desk(http), console))
+            return await supervisor.run(_Watch(desks, console))
 
 
 class _Watch:
     """An overseer that runs no worker: it waits for the order to end the fleet."""
 
-    def __init__(self, desk: Desk, console: ServeConsole) -> None:
+    def __init__(self, desk: Desks, console: ServeConsole) -> None:
         self._desk, self._console = desk, console
 
     async def run(self) -> None:

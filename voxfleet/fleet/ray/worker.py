@@ -101,7 +101,7 @@ class SpeechWorker:
             spec.model,
             Placement(spec.device),
             spec.slots,
-            gateway_url=spec.gateway_url,
+            gateway_urls=spec.gateway_urls,
             host=host,
             environment=dict(spec.settings),
         )
