@@ -72,6 +72,7 @@ class Likeness:
             "similarity": self.similarity(samples),
             "word_error_rate": errors_in(clips, [self._judges.words(clip) for clip in samples]),
             "opinion_score": float(np.mean([self._judges.opinion_score(clip) for clip in samples])),
+            "seconds": float(np.mean([len(clip) / SAMPLE_RATE for clip in samples])),
         }
 
 

@@ -1,0 +1,67 @@
+"""The table of how much data buys what is made of nested amounts, of recordings that nobody learnt from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.voice.amounts import (
+    HELD_OUT,
+    SETTINGS,
+    Said,
+    cut_short,
+    first_minutes,
+    parts_of,
+    row,
+    shifted,
+)
+from benchmarks.voice.asterisk import prompts
+from models.voxcpm.finetuning.checks import pitch
+from models.voxcpm.finetuning.options import FinetuneOptions
+from tests.models.finetuning.conftest import RATE, voiced
+
+LISTING = """; Core Asterisk Sounds in English
+
+activated: Activated.
+digits/at: at
+beep: [this is a simple beep tone]
+agent-loginok: Agent logged in.  Thank  you.
+"""
+
+
+def test_amounts_are_nested_and_what_is_held_out_is_in_none() -> None:
+    recordings = [Said(np.zeros(6 * RATE, np.float32), RATE, str(number)) for number in range(60)]
+    held_out, learnt = parts_of(recordings)
+    assert len(held_out) == HELD_OUT and not {one.text for one in held_out} & {one.text for one in learnt}
+    assert [one.text for one in parts_of(recordings)[1]] == [one.text for one in learnt]
+    half, one, all_of_them = (first_minutes(learnt, minutes) for minutes in (0.45, 1, 99))
+    assert (len(half), len(one), len(all_of_them)) == (5, 10, 40)
+    assert one[: len(half)] == half and all_of_them[: len(one)] == one
+
+
+def test_a_made_speaker_has_another_pitch_at_the_same_pace() -> None:
+    pytest.importorskip("librosa", reason="comes with Resemblyzer, which benchmarks alone need")
+    said = Said(voiced(3.0, 160.0), RATE, "hello")
+    assert shifted(said, 1) is said
+    lower = shifted(said, 0.8)
+    assert lower.seconds == pytest.approx(said.seconds, rel=0.02)
+    assert pitch(lower.samples, RATE) == pytest.approx(128, rel=0.03)
+
+
+def test_every_setting_is_one_that_can_be_trained_with() -> None:
+    for setting in SETTINGS.values():
+        FinetuneOptions(**setting.options)
+    assert cut_short(Said(np.zeros(1), RATE, "Doors open at nine.")).text == "Doors open"
+
+
+def test_the_way_is_from_the_reference_to_the_speaker() -> None:
+    found = row("default", {"similarity": 0.8}, {"similarity": 0.7}, 0.9)
+    assert found == {"who": "default", "similarity": 0.8, "way": 0.5}
+
+
+def test_prompts_are_lines_of_speech() -> None:
+    assert list(prompts(LISTING)) == [
+        ("activated", "Activated."),
+        ("digits/at", "at"),
+        ("agent-loginok", "Agent logged in. Thank you."),
+    ]
