@@ -55,4 +55,4 @@ class FlashBackend(PagedBackend):
             causal=True,
             block_table=rows.block_tables,
         )
-        copy_filled(attended, step, out)
+        copy_filled(attended, step.slots[step.shape.num_decodes :], out)

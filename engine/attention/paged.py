@@ -126,10 +126,9 @@ class PagedBackend(ABC):
         return None
 
 
-def copy_filled(attended: Tensor, step: PagedMetadata, out: Tensor) -> None:
-    """Attention of chunk rows [num_chunk_tokens, H, D] into `out`, where padding gets zeros."""
-    padding = step.slots[step.shape.num_decodes :] < 0
-    out.copy_(attended).masked_fill_(padding[:, None, None], 0.0)
+def copy_filled(attended: Tensor, slots: Tensor, out: Tensor) -> None:
+    """Attention [T, H, D] of positions with these slots into `out`, where padding gets zeros."""
+    out.copy_(attended).masked_fill_((slots < 0)[:, None, None], 0.0)
 
 
 def why_not_flash(device: torch.device, dtype: torch.dtype, head_dim: int, block_size: int) -> str | None:

@@ -35,14 +35,16 @@ class TorchVarlenBackend(PagedBackend):
         )
 
     def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
-        store(tokens, cache, step.slots[: len(tokens.q)])
-        out.copy_(_attend(tokens.q, cache, step.decodes, 1, step.shape.max_context))
+        slots = step.slots[: len(tokens.q)]
+        store(tokens, cache, slots)
+        copy_filled(_attend(tokens.q, cache, step.decodes, 1, step.shape.max_context), slots, out)
 
     def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
-        store(tokens, cache, step.slots[step.shape.num_decodes :])
+        slots = step.slots[step.shape.num_decodes :]
+        store(tokens, cache, slots)
         max_queries = max(FLASH_MIN_QUERIES, step.shape.num_chunk_tokens)
-        rows = step.chunks
-        copy_filled(_attend(tokens.q, cache, rows, max_queries, step.shape.max_context), step, out)
+        attended = _attend(tokens.q, cache, step.chunks, max_queries, step.shape.max_context)
+        copy_filled(attended, slots, out)
 
 
 def _attend(q: Tensor, cache: Tensor, rows: PagedRows[Tensor], max_queries: int, max_context: int) -> Tensor:

@@ -45,9 +45,11 @@ def attend_row(q: Tensor, keys: Tensor, values: Tensor, table: Tensor, context: 
 def attend_rows(
     q: Tensor, keys: Tensor, values: Tensor, cu_q: Tensor, contexts: Tensor, tables: Tensor
 ) -> Tensor:
-    assert cu_q[0] == 0 and cu_q[-1] == len(q) and len(cu_q) == len(contexts) + 1 == len(tables) + 1
+    """What is behind the last row is left as it was: anything."""
+    assert cu_q[0] == 0 and cu_q[-1] <= len(q) and len(cu_q) == len(contexts) + 1 == len(tables) + 1
     rows = zip(cu_q.tolist(), cu_q[1:].tolist(), tables, contexts.tolist(), strict=False)
-    return torch.cat([attend_row(q[begin:end], keys, values, table, n) for begin, end, table, n in rows])
+    attended = [attend_row(q[begin:end], keys, values, table, n) for begin, end, table, n in rows]
+    return torch.cat([*attended, torch.full_like(q[cu_q[-1] :], float("nan"))])
 
 
 def flash_attn_with_kvcache(
