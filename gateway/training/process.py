@@ -32,7 +32,7 @@ def command_of(files: TrainingFiles, base: str, steps: int, device: str) -> list
     options = {
         "--name": NAME,
         "--out": str(files.run),
-        "--base": base,
+        "--base": absolute(base),
         "--steps": str(steps),
         "--device": device.partition(":")[0],
     }
@@ -41,6 +41,12 @@ def command_of(files: TrainingFiles, base: str, steps: int, device: str) -> list
         sys.executable, "-P", "-m", "voxfleet.parent_watch", "finetune", str(files.folder), "--background",
         *words,
     ]  # fmt: skip
+
+
+def absolute(base: str) -> str:
+    """A directory as it is found from anywhere; "bundled" and ids of repositories stay."""
+    is_folder = base != "bundled" and Path(base).is_dir()
+    return str(Path(base).absolute()) if is_folder else base
 
 
 def environment_of(ours: Mapping[str, str], device: str) -> dict[str, str]:

@@ -13,6 +13,8 @@ from voxfleet.devices import RANKS_VARIABLE, DeviceError, Placement, name_gpus, 
 from voxfleet.model_source import ModelMissingError, check_model
 from voxfleet.settings import ServeSettings
 
+CHECKPOINT = Path(__file__).parents[1] / "parity" / "tiny_v2"
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -91,6 +93,16 @@ def test_a_plan_takes_free_ports_and_the_model_of_the_worker_section(tmp_path: P
     assert plan.port > 0
     assert [worker.model for worker in plan.workers] == ["synthetic"] * 2
     assert len({worker.port for worker in plan.workers}) == 2
+
+
+def test_what_is_served_is_what_is_trained_unless_the_settings_name_it(tmp_path: Path) -> None:
+    config = tmp_path / "fleet.yaml"
+    found = {}
+    other = "gateway: {training_base: other}"
+    for model, named in ((CHECKPOINT, ""), (CHECKPOINT, other), ("synthetic", "")):
+        config.write_text(f"worker: {{model: {model}}}\n{named}", encoding="utf-8")
+        found[model, named] = dict(serve.make_plan(ServeSettings(port=0), config).gateway_environment)
+    assert list(found.values()) == [{"VOXFLEET_TRAINING_BASE": str(CHECKPOINT)}, {}, {}]
 
 
 def test_a_worker_section_for_machines_of_their_own_may_leave_the_secret_to_serve(

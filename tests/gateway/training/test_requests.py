@@ -21,7 +21,7 @@ from gateway.jobs import sweep
 from gateway.settings import GatewaySettings, load_settings
 from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
-from gateway.training.process import command_of, environment_of
+from gateway.training.process import absolute, command_of, environment_of
 from gateway.training.progress import progress_of
 from gateway.training.service import Trainings
 from tests.gateway.audio_files import wav
@@ -224,7 +224,9 @@ async def test_what_is_abandoned_or_without_a_row_goes(
         assert [row.id for row in await service.trainings.store.list(None)] == [fresh]
 
 
-def test_a_process_gets_no_secret_and_the_gpu_that_was_named(tmp_path: Path) -> None:
+def test_a_process_gets_no_secret_and_the_gpu_that_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours = {"PATH": "/bin", "VOXFLEET_ADMIN_TOKEN": "secret", "CUDA_VISIBLE_DEVICES": "4,5"}
     environment = environment_of(ours, "cuda:1")
     assert environment["CUDA_VISIBLE_DEVICES"] == "5" and "secret" not in environment.values()
@@ -232,6 +234,10 @@ def test_a_process_gets_no_secret_and_the_gpu_that_was_named(tmp_path: Path) -> 
     assert "CUDA_VISIBLE_DEVICES" not in environment_of({}, "cpu")
     command = command_of(TrainingFiles(tmp_path, new_training_id()), "bundled", 7, "cuda:1")
     assert command[command.index("--device") + 1] == "cuda" and "--background" in command
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    bases = [absolute(base) for base in ("./mine", "bundled", "openbmb/VoxCPM2")]
+    assert bases == [str(tmp_path / "mine"), "bundled", "openbmb/VoxCPM2"]
     with pytest.raises(ValueError, match="training_device"):
         GatewaySettings(training_device="cuda:1; rm -rf /")
 
