@@ -15,7 +15,7 @@ extra row behind the last one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -23,9 +23,11 @@ from torch import Tensor
 
 from engine.attention.backend import AttentionBatch, StepShape
 from engine.attention.sdpa import slots_of
-from engine.attention.whole_contexts import WholeContexts
 from engine.errors import EngineError
 from engine.staging import Staging
+
+if TYPE_CHECKING:
+    from engine.attention.whole_contexts import WholeContexts
 
 Array = TypeVar("Array", Tensor, np.ndarray)
 Written = list[tuple[list[int] | None, int]]

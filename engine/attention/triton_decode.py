@@ -70,6 +70,24 @@ def _load_tile(
 
 
 @triton.jit
+def _fetch_ahead(
+    cache, side, table, first, end, kv_head,
+    BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """Has keys and values of positions first to end, as many as a tile has, brought to the device's cache."""
+    place = first + tl.arange(0, BLOCK_N)[:, None]
+    inside = place < end
+    blocks = tl.load(table + place // BLOCK_SIZE, mask=inside, other=0)
+    offsets = tl.where(inside, _vectors(blocks, place, kv_head, BLOCK_SIZE, KV_HEADS, HALF), 0)
+    keys = cache + offsets + (tl.arange(0, 2) * HALF)[None, :]
+    for lines in tl.static_range(2):
+        tl.inline_asm_elementwise(
+            "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [(keys + lines * side).to(tl.int64)],
+            dtype=tl.int32, is_pure=False, pack=1,
+        )  # fmt: skip
+
+
+@triton.jit
 def _accumulate(
     q_a, q_b, k_a, k_b, values, visible, scale, maximum, total, output,
     BLOCK_N: tl.constexpr, CHUNKS: tl.constexpr, OPERAND: tl.constexpr,
@@ -105,8 +123,12 @@ def decode_kernel(
     BLOCK_SIZE: tl.constexpr, KV_HEADS: tl.constexpr, GROUP: tl.constexpr, HALF: tl.constexpr,
     SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_HALF: tl.constexpr,
     OPERAND: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """Program (row, key/value head, split) attends one query to its part of the context.
+    """Program (key/value head, row, split) attends one query to its part of the context.
+
+    The heads of a row begin together, since keys of all heads stand together. AHEAD: while a tile is
+    multiplied, the next one is brought to the device's cache.
 
     With one split the result goes to `out`; otherwise the normalised part goes to `partial` [rows, heads,
     SPLITS, D] fp32 and its log2-sum-exp to `partial_lse` [rows, heads, SPLITS], by splits with a share.
@@ -115,7 +137,7 @@ def decode_kernel(
         tl.extra.cuda.gdc_launch_dependents()
     CHUNKS: tl.constexpr = BLOCK_HALF // 32
     EIGHTS: tl.constexpr = BLOCK_M // 8
-    row, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    kv_head, row, split = tl.program_id(0), tl.program_id(1).to(tl.int64), tl.program_id(2)
     context, table = tl.load(contexts + row), tables + row * table_width
     newest = tl.maximum(context - 1, 0)
     share = _share(newest, SPLITS, BLOCK_N)
@@ -127,6 +149,8 @@ def decode_kernel(
     k_a, k_b, values = _load_tile(
         cache, side, table, begin, end, kv_head, BLOCK_SIZE, KV_HEADS, HALF, BLOCK_N, BLOCK_HALF
     )
+    if AHEAD:
+        _fetch_ahead(cache, side, table, begin + BLOCK_N, end, kv_head, BLOCK_SIZE, KV_HEADS, HALF, BLOCK_N)
     owner = (split == 0) & (context > 0)
     block = tl.load(table + newest // BLOCK_SIZE, mask=owner, other=0)
     target = cache + _vectors(block, newest, kv_head, BLOCK_SIZE, KV_HEADS, HALF)
@@ -177,6 +201,9 @@ def decode_kernel(
         k_a, k_b, values = _load_tile(
             cache, side, table, first, end, kv_head, BLOCK_SIZE, KV_HEADS, HALF, BLOCK_N, BLOCK_HALF
         )
+        if AHEAD:
+            following = first + BLOCK_N
+            _fetch_ahead(cache, side, table, following, end, kv_head, BLOCK_SIZE, KV_HEADS, HALF, BLOCK_N)
         maximum, total, output = _accumulate(
             q_a, q_b, k_a, k_b, values, first + place < end, scale, maximum, total, output,
             BLOCK_N, CHUNKS, OPERAND,

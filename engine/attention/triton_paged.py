@@ -41,6 +41,7 @@ class Launch:
         num_splits: parts of a decode's context, a power of two; None chooses by the device and the step.
         decode_tile: positions per step of a decode's loop, a power of two from 16; None: as many as make
             8 KiB of keys, 32 at most.
+        ahead: whether a decode has its next tile brought to the device's cache while it multiplies one.
         tile: the same for a prefill; None: as many as make 16 KiB of keys, 64 at most.
         prefill_rows: queries times heads per tile of a prefill, a power of two from 16; None: 64, but 16 in
             fp32, whose products run in registers that would spill.
@@ -51,6 +52,7 @@ class Launch:
     decode_tile: int | None = None
     tile: int | None = None
     prefill_rows: int | None = None
+    ahead: bool = True
     prefill_warps: int = 4
     prefill_stages: int = 3
 
@@ -120,14 +122,15 @@ class TritonBackend(PagedBackend):
             partial = torch.empty(*cells, head_dim, dtype=torch.float32, device=q.device)
             partial_lse = torch.empty(cells, dtype=torch.float32, device=q.device)
         rows, group, options = step.decodes, num_heads // num_kv_heads, launch_options(q.device)
-        kernel_on(q.device, decode_kernel)[(num_rows, num_kv_heads, splits)](
+        kernel_on(q.device, decode_kernel)[(num_kv_heads, num_rows, splits)](
             q, k, v, cache, out, partial, partial_lse, rows.block_tables, rows.context_lens,
             *_factors(tokens), *(tokens.norms or (None, None, 0.0)), rows.block_tables.stride(0),
             LOG2_E / math.sqrt(head_dim), *q.stride()[:2], *k.stride()[:2], *v.stride()[:2], cache.stride(0),
             BLOCK_SIZE=self._block_size, KV_HEADS=num_kv_heads, GROUP=group, HALF=head_dim // 2,
             SPLITS=splits, BLOCK_M=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
             BLOCK_HALF=max(32, triton.next_power_of_2(head_dim // 2)), OPERAND=self._operand,
-            FENCE=FENCE, num_warps=1, num_stages=1, **options,
+            FENCE=FENCE, AHEAD=self._launch.ahead and not kernels.INTERPRETED,
+            num_warps=1, num_stages=1, **options,
         )  # fmt: skip
         if splits > 1:
             kernel_on(q.device, combine_kernel)[(num_rows * num_heads,)](

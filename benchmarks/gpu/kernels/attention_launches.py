@@ -26,6 +26,7 @@ from engine.attention.measure import seconds_per_layer
 from engine.attention.triton_paged import Launch, TritonBackend
 
 DECODE_CHOICES = {
+    "ahead": (False, True),
     "num_splits": (1, 2, 4, 8, 16, 32, 64),
     "decode_tile": (16, 32),
 }
@@ -60,13 +61,19 @@ def text_steps() -> Iterator[tuple[str, AttentionBatch]]:
 
 
 def best_launch(
-    batch: AttentionBatch, block_size: int, heads: Heads, device: torch.device
+    batch: AttentionBatch,
+    block_size: int,
+    heads: Heads,
+    device: torch.device,
+    fields: list[str] | None = None,
 ) -> tuple[Launch, float, float]:
     """The best launch found, its time and that of the default."""
     choices = DECODE_CHOICES if batch.num_leading_decodes else PREFILL_CHOICES
     best = Launch()
     default = shortest = seconds(best, batch, block_size, heads, device)
     for field, values in choices.items():
+        if fields and field not in fields:
+            continue
         for value in values:
             launch = dataclasses.replace(best, **{field: value})
             if launch == best:
@@ -90,12 +97,13 @@ def main() -> None:
     parser.add_argument("--block-size", type=int, default=16)
     parser.add_argument("--heads", type=int, nargs=2, default=list(HEADS), help="of queries and of keys")
     parser.add_argument("--text", action="store_true", help="decodes of text models")
+    parser.add_argument("--fields", nargs="+", help="what of a launch is varied; all there is")
     arguments = parser.parse_args()
     device = device_of()
     report: dict[str, Any] = {"machine": machine(device), "block_size": arguments.block_size, "steps": []}
     heads = (arguments.heads[0], arguments.heads[1])
     for name, batch in text_steps() if arguments.text else steps():
-        launch, time, default = best_launch(batch, arguments.block_size, heads, device)
+        launch, time, default = best_launch(batch, arguments.block_size, heads, device, arguments.fields)
         changed = name_of(launch)
         print(f"{name:24} default {default * 1e6:8.2f} us, best {time * 1e6:8.2f} us {changed}", flush=True)
         report["steps"].append(

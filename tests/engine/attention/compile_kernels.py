@@ -15,29 +15,37 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from engine.attention import triton_decode
+from engine.attention import triton_decode, triton_prompts
 from engine.attention import triton_kernels as kernels
 
 HOPPER = GPUTarget("cuda", 90, 32)
 LAYOUT = {"BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HEAD_DIM": 128, "BLOCK_N": 64, "BLOCK_D": 128}
 DECODE = {
     "BLOCK_SIZE": 16, "KV_HEADS": 2, "GROUP": 8, "HALF": 64, "BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_HALF": 64,
-    "FENCE": True, "PDL": True,
+    "FENCE": True, "PDL": True, "AHEAD": True,
 }  # fmt: skip
 WARP = {"num_warps": 1, "num_stages": 1}
-INTS = {"tables", "contexts", "cu_queries", "slots"}
+INTS = {"tables", "contexts", "cu_queries", "cu_contexts", "slots", "tiles"}
 POINTERS = INTS | {
     "q", "k", "v", "cache", "out", "partial", "partial_lse", "cos", "sin", "q_norm", "k_norm"
 }  # fmt: skip
 WITHOUT_NORMS = {"q_norm": None, "k_norm": None}
 
 
-def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ...] = ()) -> None:
-    """Compiles for bf16 inputs; the pointers named in `single` are fp32."""
+def compile_kernel(
+    kernel: Any,
+    constants: dict[str, Any],
+    single: tuple[str, ...] = (),
+    described: dict[str, str] | None = None,
+    **options: Any,
+) -> None:
+    """Compiles for bf16 inputs; the pointers named in `single` are fp32, those in `described` descriptors."""
 
     def type_of(name: str) -> str:
         if name in constants:
             return "constexpr"
+        if described and name in described:
+            return described[name]
         if name in POINTERS:
             return "*i32" if name in INTS else "*fp32" if name in single else "*bf16"
         return "fp32" if name in ("scale", "eps") else "i32"
@@ -46,7 +54,8 @@ def compile_kernel(kernel: Any, constants: dict[str, Any], single: tuple[str, ..
     values = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(kernel, {name: type_of(name) for name in names}, values)
     early = constants.get("PDL", False)
-    compiled = triton.compile(source, target=HOPPER, options={"launch_pdl": early, **WARP} if early else {})
+    options |= {"launch_pdl": early, **WARP} if early else {}
+    compiled = triton.compile(source, target=HOPPER, options=options)
     before, wait, _ = compiled.asm["ptx"].partition("griddepcontrol.wait")
     assert not early or (wait and "st.global" not in before), "writes before it waits"
     print(kernel.__name__, constants.get("SPLITS", ""), compiled.metadata.shared, "bytes of shared memory")
@@ -65,6 +74,22 @@ def main() -> None:
     compile_kernel(triton_decode.combine_kernel, {**combine, "PDL": True}, single)
     prefill = {**LAYOUT, **operand, "BLOCK_Q": 8, "BLOCK_M": 64, "BLOCK_R": 4}
     compile_kernel(kernels.prefill_kernel, prefill, single)
+    for head_dim in triton_prompts.HEAD_DIMS:
+        compile_prompts(triton_prompts.LAUNCH, head_dim)
+
+
+def compile_prompts(launch: triton_prompts.Launch, head_dim: int) -> None:
+    tile = f"tensordesc<bf16[{launch.keys},{head_dim}]>"
+    compile_kernel(
+        triton_prompts.prompts_kernel,
+        {
+            "GROUP": 4, "HEAD_DIM": head_dim, "BLOCK_M": launch.queries, "BLOCK_N": launch.keys,
+            "DESCRIPTORS": launch.descriptors,
+        },
+        described={"k": tile, "v": tile} if launch.descriptors else None,
+        num_warps=launch.warps,
+        num_stages=launch.stages,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
