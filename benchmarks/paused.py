@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmarks.cpu import TEXT
 from engine.sequence import Sequence
@@ -174,6 +175,12 @@ def _same_bits(checkpoint: Checkpoint, side: Pauser, args: argparse.Namespace) -
     return bool(np.array_equal(np.stack(plain.latents), np.stack(side.latents[: len(plain.latents)])))
 
 
+def _machine(device: str) -> str:
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return platform.processor() or platform.machine()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="bundled")
@@ -190,7 +197,7 @@ def main() -> None:
     found = measure(checkpoint, options)
     report = {
         "date": datetime.now(UTC).date().isoformat(), "model": options.model, "device": options.device,
-        "machine": platform.processor() or platform.machine(), **found,
+        "machine": _machine(options.device), **found,
     }  # fmt: skip
     print(json.dumps(report, indent=2))
     if options.save:

@@ -1,6 +1,6 @@
 """A long context with all keys and values on the host, beside the same on the device.
 
-    python -m benchmarks.llm.long_context --shape 0.6b --device cuda [--context 40000] [--json FILE]
+    python -m benchmarks.llm.long_context --shape 0.6b --device cuda [--context 40000] [--save NAME]
     python -m benchmarks.llm.long_context --context 131072 --kv-gib 2 --only offloaded     by YaRN
     python -m benchmarks.llm.long_context --requests 8 --only offloaded                    at once
     python -m benchmarks.llm.long_context --shape tiny --device cpu --context 600          does it work
@@ -29,6 +29,7 @@ from models.llm import LLM, SamplingParams
 from models.llm.options import TextOptions
 from tests.text_models import random_model
 
+RESULTS = Path(__file__).parents[1] / "results" / "long_context.json"
 COPIED_BYTES = 256 << 20
 
 
@@ -94,6 +95,10 @@ def position_bytes(args: argparse.Namespace, config: dict[str, Any]) -> int:
     return numbers * (4 if args.device == "cpu" else 2)
 
 
+def _name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+
+
 def ring(args: argparse.Namespace, config: dict[str, Any]) -> int | None:
     """Blocks of one layer on the device; None: as many as the engine takes."""
     if args.kv_gib is None:
@@ -113,7 +118,7 @@ def main() -> None:
     parser.add_argument("--ring", type=int, help="blocks on the device, of one layer")
     parser.add_argument("--kv-gib", type=float, help="the same in GiB")
     parser.add_argument("--only", choices=["device_only", "offloaded"])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--save", metavar="NAME", help="in benchmarks/results/long_context.json")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
@@ -124,7 +129,7 @@ def main() -> None:
             write_checkpoint(directory, with_context(args.shape, length))
         config = json.loads((directory / "config.json").read_text())
         found: dict[str, Any] = {
-            "date": datetime.now(UTC).date().isoformat(), "shape": args.shape, "device": args.device,
+            "date": datetime.now(UTC).date().isoformat(), "shape": args.shape, "device": _name(args.device),
             "context": args.context, "requests": args.requests,
         }  # fmt: skip
         sides = {"device_only": {}, "offloaded": {"kv_offload": True, "gpu_kv_blocks": ring(args, config)}}
@@ -138,8 +143,9 @@ def main() -> None:
         "ms_per_token_by_copies_alone": round(1e3 * args.context * position_bytes(args, config) / rate, 3),
     }
     print(json.dumps(found, indent=2))
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=2) + "\n")
+    if args.save:
+        known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps({**known, args.save: found}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
