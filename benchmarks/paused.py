@@ -7,8 +7,8 @@ A clip speaks for `--seconds`, is paused, and loses its blocks to others. Then i
 second tier of the KV cache on the host and once without, in turns, and the time to its next patch is taken,
 with what a patch takes anyway, the clip's own median step, and without. With `--beside` that many other clips
 are spoken meanwhile, and the longest step between the resumption and the patch is compared with their median
-step. That the clip goes on with the same bits is checked where it is alone. Prints JSON; --save NAME keeps it
-in benchmarks/results/paused.json under that name.
+step, as is the mean of these steps. That the clip goes on with the same bits is checked where it is alone.
+Prints JSON; --save NAME keeps it in benchmarks/results/paused.json under that name.
 """
 
 from __future__ import annotations
@@ -103,8 +103,10 @@ class Pauser:
         return [self.step() for _ in range(STEPS_A_ROUND // 2)] if self.engine.has_unfinished() else []
 
     def resume(self) -> list[float]:
-        """Seconds of the steps until the clip has its next patch."""
+        """Seconds of the steps until the clip has its next patch. The pause outlasts what was launched."""
         wanted, steps = len(self.latents) + 1, []
+        if self.engine.device != "cpu" and not self.engine.has_unfinished():
+            torch.cuda.synchronize(self.engine.device)
         self.engine.resume("clip")
         while len(self.latents) < wanted:
             steps.append(self.step())
@@ -129,6 +131,7 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
     }
     waits: dict[str, list[float]] = {name: [] for name in sides}
     longest: dict[str, list[float]] = {name: [] for name in sides}
+    mean: dict[str, list[float]] = {name: [] for name in sides}
     usual: list[float] = []
     for _ in range(args.rounds):
         for name, side in sides.items():
@@ -136,6 +139,7 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
             steps = side.resume()
             waits[name].append(sum(steps))
             longest[name].append(max(steps))
+            mean[name].append(statistics.mean(steps))
     back, computed = (statistics.median(found) for found in waits.values())
     side = sides["brought back"]
     step = side.own_step
@@ -152,9 +156,11 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
     if args.beside:
         median = statistics.median(usual)
         found["step_of_the_others_ms"] = round(1e3 * median, 2)
-        for name, steps in longest.items():
-            found[f"step_meanwhile_ms, {name}"] = round(1e3 * statistics.median(steps), 2)
-            found[f"step_grows_by_percent, {name}"] = round(100 * (statistics.median(steps) / median - 1), 1)
+        for name in sides:
+            worst, usually = statistics.median(longest[name]), statistics.median(mean[name])
+            found[f"step_meanwhile_ms, {name}"] = round(1e3 * worst, 2)
+            found[f"step_grows_by_percent, {name}"] = round(100 * (worst / median - 1), 1)
+            found[f"mean_step_grows_by_percent, {name}"] = round(100 * (usually / median - 1), 1)
     else:
         found["same_bits"] = _same_bits(checkpoint, side, args)
     return found

@@ -222,6 +222,31 @@ def test_the_page_of_memory_says_what_a_position_takes(shape: str) -> None:
     assert row in (ROOT / "docs" / "memory.md").read_text()
 
 
+def test_the_page_on_memory_cites_what_was_measured() -> None:
+    document = (ROOT / "docs" / "memory.md").read_text()
+    long, runs = results("long_context")["H100, 40,000 tokens"], results("paused")
+    for side in ("device_only", "offloaded"):
+        assert (
+            f"| {long[side]['prompt_tokens_per_second']:,.0f} | {long[side]['ms_per_token']:.1f} ms"
+            in document
+        )
+    alone, beside = runs["H100"], runs["H100, 64 beside"]
+    back, computed, step = (alone[f"{name}_ms"] for name in ("brought_back", "computed", "step"))
+    assert f"where a step takes {step} ms | {back} ms | {computed} ms |" in document
+    assert f"if it had not been paused | {back - step:.2f} ms | {computed - step:.2f} ms |" in document
+    others = beside["step_of_the_others_ms"]
+    cells = [
+        f"{beside[f'step_meanwhile_ms, {side}']} ms, {beside[f'step_grows_by_percent, {side}']} % more"
+        for side in ("brought back", "computed")
+    ]
+    assert (
+        f"whose steps take {others} ms: the longest step until its next patch | {' | '.join(cells)} |"
+        in document
+    )
+    both = beside["brought_back_ms"]
+    assert f"take {both} ms, {100 * (both / (2 * others) - 1):.1f} % more" in document
+
+
 def test_the_numbers_cite_what_text_models_reach_on_gpus() -> None:
     document = (ROOT / "docs" / "numbers.md").read_text()
     columns = [f"{n} streams, ms a token" for n in (1, 8, 64)]
