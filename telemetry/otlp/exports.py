@@ -19,7 +19,6 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
@@ -53,7 +52,7 @@ class Exports:
         self._began_ns = time.time_ns()
         self._resource = ProcessResource(service)
         self._spans: BatchSpanProcessor | None = None
-        self._logs: LoggerProvider | None = None
+        self._logs: BatchLogRecordProcessor | None = None
         self._metrics: OTLPMetricExporter | None = None
         self.tracing = Tracing()
         if "traces" in settings.otlp_signals:
@@ -64,10 +63,8 @@ class Exports:
         if "metrics" in settings.otlp_signals:
             self._metrics = OTLPMetricExporter(**self._options("metrics"))
         if "logs" in settings.otlp_signals:
-            self._logs = LoggerProvider(self._resource, shutdown_on_exit=False)
-            exporter = OTLPLogExporter(**self._options("logs"))
-            self._logs.add_log_record_processor(
-                BatchLogRecordProcessor(exporter, schedule_delay_millis=1000 * _BATCH_SECONDS)
+            self._logs = BatchLogRecordProcessor(
+                OTLPLogExporter(**self._options("logs")), schedule_delay_millis=1000 * _BATCH_SECONDS
             )
 
     def _options(self, signal: str) -> dict[str, Any]:
@@ -84,7 +81,7 @@ class Exports:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Send; at the end of the block what waits is sent, within seconds."""
-        sink = None if self._logs is None else LogSink(self._logs)
+        sink = None if self._logs is None else LogSink(self._logs, self._resource)
         if sink is not None:
             SINKS.append(sink)
         sending = asyncio.create_task(self._send_metrics())
