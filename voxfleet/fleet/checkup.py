@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from gateway.operations.fleet import FAILING_STARTS, KindReport
 from voxfleet import __version__
 from voxfleet.doctor import Finding, Verdict
 from voxfleet.fleet.desk import DeskError, admin_headers, checked
@@ -43,6 +44,12 @@ class Look:
     def workers(self) -> list[dict[str, Any]]:
         return self.answers["workers"]["workers"]
 
+    @property
+    def kinds(self) -> list[KindReport]:
+        """Of workers of the fleet; none where no fleet reports."""
+        fleet = self.answers["fleet"]["fleet"]
+        return [] if fleet is None else [KindReport.model_validate(kind) for kind in fleet["kinds"]]
+
 
 def look(url: str, token: str) -> Look:
     """Ask the gateway at `url`. Raises DeskError."""
@@ -65,15 +72,14 @@ def look(url: str, token: str) -> Look:
 def judge(seen: Look) -> Iterator[Finding]:
     """What is to be said of it, the most important first."""
     yield _of_gateway(seen)
-    yield _of_workers(seen.workers)
+    kinds = seen.kinds
+    yield _of_workers(seen.workers, may_start=any(map(_may_start, kinds)))
     yield from _of_each(seen.workers)
     yield from _of_models(seen.workers)
     yield _of_queue(seen)
     yield _of_disk(seen.answers["storage"])
     yield _of_clock(seen.clock_ahead_seconds)
-    if fleet := seen.answers["fleet"].get("fleet"):
-        kinds = ", ".join(f"{kind['kind']}: {kind['serving']} of {kind['wanted']}" for kind in fleet["kinds"])
-        yield Finding("Fleet", Verdict.OK, f"workers that serve, of those wanted: {kinds}")
+    yield from map(_of_kind, kinds)
 
 
 def _of_gateway(seen: Look) -> Finding:
@@ -83,11 +89,31 @@ def _of_gateway(seen: Look) -> Finding:
     return Finding("Gateway", Verdict.OK, f"version {version} at {seen.url}")
 
 
-def _of_workers(workers: list[dict[str, Any]]) -> Finding:
+def _of_kind(kind: KindReport) -> Finding:
+    least = kind.least if kind.scaled is None else kind.scaled
+    told = f"{kind.serving} serve, {kind.loading} load, {kind.draining} drain; at least {least} are to run"
+    verdict = Verdict.OK
+    if kind.failed_starts >= FAILING_STARTS:
+        verdict, told = Verdict.FAIL, f"{told}; the last {kind.failed_starts} starts failed"
+    elif kind.unplaced:
+        verdict, told = Verdict.WARN, f"{told}; {kind.unplaced} of them wait for a machine"
+    elif kind.serving + kind.loading < least:
+        verdict = Verdict.WARN
+    return Finding(f"Workers {kind.kind}", verdict, told)
+
+
+def _may_start(kind: KindReport) -> bool:
+    return kind.most > 0 and kind.scaled != 0 and kind.failed_starts < FAILING_STARTS
+
+
+def _of_workers(workers: list[dict[str, Any]], may_start: bool) -> Finding:
+    """`may_start`: a fleet starts some as soon as somebody asks."""
     serving = [worker for worker in workers if worker["health"] == "up" and worker["state"] in _SERVING]
     told = f"{len(serving)} of {len(workers)} serve"
     if serving:
         return Finding("Workers", Verdict.OK, told)
+    if not workers and may_start:
+        return Finding("Workers", Verdict.OK, f"{told}; the first request starts one")
     loading = any(worker["state"] == "LOADING" for worker in workers)
     return Finding("Workers", Verdict.WARN if loading else Verdict.FAIL, told)
 

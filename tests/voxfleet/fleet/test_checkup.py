@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.operations.fleet import FleetReport, KindReport
 from gateway.settings import GatewaySettings
 from tests.e2e.processes import gateway, worker
 from tests.gateway.administration import ADMIN_TOKEN
@@ -36,11 +37,17 @@ def told(**changes: Any) -> Look:
         "version": {"version": changes.pop("version", __version__)},
         "queue": {"queue": changes.pop("queue", []), "running": []},
         "storage": storage,
-        "fleet": {"fleet": None},
+        "fleet": {"fleet": changes.pop("fleet", None)},
         "log": {"events": []},
         "workers": {"workers": [{**well, **changes}, *changes.pop("others", [])]},
     }
     return seen
+
+
+def fleet_of(**kind: Any) -> dict[str, Any]:
+    """What the controller reports."""
+    told = KindReport(**{"kind": "gpu", "model": "m", "least": 1, "most": 2, **kind})
+    return FleetReport(place="local", objective_seconds=1.0, kinds=[told]).model_dump(mode="json")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +62,10 @@ def told(**changes: Any) -> Look:
         ({"free_bytes": 1 << 30}, "Disk", Verdict.WARN),
         ({"clock": -40.0}, "Clock", Verdict.WARN),
         ({"version": "0.0.1"}, "Gateway", Verdict.WARN),
+        ({"fleet": fleet_of(serving=1, failed_starts=3)}, "Workers gpu", Verdict.FAIL),
+        ({"fleet": fleet_of(serving=1, loading=1, unplaced=1)}, "Workers gpu", Verdict.WARN),
+        ({"fleet": fleet_of(serving=0)}, "Workers gpu", Verdict.WARN),
+        ({"fleet": fleet_of(serving=1, scaled=2)}, "Workers gpu", Verdict.WARN),
     ],
 )
 def test_what_is_wrong_is_found(changes: dict[str, Any], subject: str, verdict: Verdict) -> None:
@@ -65,6 +76,17 @@ def test_what_is_wrong_is_found(changes: dict[str, Any], subject: str, verdict: 
     assert wrong[subject].verdict is verdict
     if reason := changes.get("error"):
         assert reason in wrong["Worker w0"].detail
+
+
+def test_a_fleet_in_which_nobody_asks_may_have_no_worker() -> None:
+    for kind, verdict in (
+        ({}, Verdict.OK),
+        ({"failed_starts": 3}, Verdict.FAIL),
+        ({"scaled": 0}, Verdict.FAIL),
+    ):
+        seen = told(fleet=fleet_of(least=0, **kind))
+        seen.workers.clear()
+        assert {one.subject: one.verdict for one in judge(seen)}["Workers"] is verdict
 
 
 def test_two_revisions_of_a_model_are_told() -> None:

@@ -55,9 +55,10 @@ class Fleet:
             **self._environment,
         )
 
-    def command(self, name: str, *words: str) -> None:
+    def command(self, *words: str) -> str:
+        """What `voxfleet` said; in `words`, FILE is the fleet file."""
         done = subprocess.run(
-            voxfleet("fleet", name, str(self._file), *words),
+            voxfleet(*(str(self._file) if word == "FILE" else word for word in words)),
             cwd=ROOT,
             env={**os.environ, **self._environment},
             capture_output=True,
@@ -65,11 +66,16 @@ class Fleet:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def get(self, number: int, path: str) -> Any:
         headers = {"X-Admin-Token": TOKEN}
         return httpx.get(self.urls[number] + path, headers=headers, timeout=60, trust_env=False).json()
+
+    def said(self, number: int) -> list[str | None]:
+        """Sayings of the event log, as that gateway shows it."""
+        return [event.get("saying") for event in self.get(number, "/api/log?limit=500")["events"]]
 
     def serving(self, number: int) -> set[str]:
         """Workers that serve, as that gateway knows them."""
@@ -98,12 +104,15 @@ def test_gateways_share_workers_and_database_and_one_may_die(fleet: Fleet) -> No
     for number in (0, 1):
         wait_until(lambda number=number: fleet.serving(number) == {"desk-1"}, "both have the worker")
 
-    fleet.command("scale", "desk", "2", "--url", fleet.urls[1])
+    fleet.command("fleet", "scale", "FILE", "desk", "2", "--url", fleet.urls[1])
     for number in (0, 1):
         wait_until(lambda number=number: fleet.serving(number) == {"desk-1", "desk-2"}, "both have one more")
     for number in (0, 1):  # of one log
-        said = [event.get("saying") for event in fleet.get(number, "/api/log?limit=500")["events"]]
-        assert (said.count("order_count"), said.count("fleet_up_floor")) == (1, 2)
+        wait_until(
+            lambda number=number: fleet.said(number).count("fleet_up_floor") == 2, "both starts are said"
+        )
+        assert fleet.said(number).count("order_count") == 1
+        assert "at least 2 are to run" in fleet.command("doctor", "--fleet", "--url", fleet.urls[number])
 
     async def listen_while_one_dies() -> list[Heard]:
         """To both, with tokens by which another gateway goes on."""
@@ -121,7 +130,7 @@ def test_gateways_share_workers_and_database_and_one_may_die(fleet: Fleet) -> No
     wait_until(lambda: _answers(fleet), "it answers")
     wait_until(lambda: fleet.serving(0) == {"desk-1", "desk-2"}, "it has all workers")
 
-    fleet.command("down", "--url", fleet.urls[1])
+    fleet.command("fleet", "down", "FILE", "--url", fleet.urls[1])
     assert fleet.served.wait_exit() == 0, fleet.served.output
 
 
