@@ -9,7 +9,7 @@ const options = { port: Number(port), logLevel: "error", onlyCategories: categor
 const config = formFactor === "desktop" ? desktopConfig : { extends: "lighthouse:default" };
 if (!options.onlyCategories.includes("performance")) {
   // Nothing is timed, so nothing is waited for but the page itself: a busy machine is never quiet.
-  const unhurried = { throttlingMethod: "provided", maxWaitForLoad: 10_000, disableFullPageScreenshot: true };
+  const unhurried = { throttlingMethod: "provided", maxWaitForLoad: 5_000, disableFullPageScreenshot: true };
   config.settings = { ...config.settings, ...unhurried };
 }
 const { lhr } = await lighthouse(url, options, config);
