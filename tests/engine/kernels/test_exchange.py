@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from multiprocessing.connection import Connection
 
 import torch
@@ -75,6 +76,24 @@ def test_nobody_waits_for_ranks_whose_flags_say_never() -> None:
     memories[0][: 8 * 2 * ROOM].view(torch.int64).fill_(NEVER)
     own = numbers(1, ROOM, SIZE)
     assert torch.equal(exchange(mailbox(0, memories), own), own)  # what the other would have added is zeros
+
+
+def test_who_waits_for_a_rank_that_is_gone_goes_on_once_released() -> None:
+    memories = [torch.zeros(mailbox_bytes(ROOM, 2), dtype=torch.uint8).share_memory_() for _ in range(2)]
+    incoming, out = FORK.Pipe(duplex=False)
+    waiting = FORK.Process(target=lambda: out.send(exchange(mailbox(0, memories), numbers(1, 1, 8)).tolist()))
+    waiting.start()
+    try:
+        told = memories[1][: 8 * 2 * ROOM].view(torch.int64)
+        while told[0] == 0 and waiting.is_alive():  # until it has written to the other one
+            time.sleep(0.01)
+        assert told[0] == 1
+        assert not incoming.poll(0.3)
+        memories[0][: 8 * 2 * ROOM].view(torch.int64).fill_(NEVER)
+        assert incoming.poll(60)
+    finally:
+        waiting.kill()
+        waiting.join()
 
 
 def test_what_has_no_room_is_not_served() -> None:
