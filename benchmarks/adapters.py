@@ -16,70 +16,14 @@ import json
 import statistics
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from engine.layers.low_rank import LowRank
-from models.lora.adapter import Adapter
-from models.speech import SpeechRequest
-from models.voxcpm.adapters import adaptable
+from benchmarks.adapter_work import RANK, STEPS, TARGETS, WARM_STEPS, random_adapter, running, step_seconds
 from models.voxcpm.engine import VoxCPMEngine, load_engine
 from worker.held_adapters import give_way
-
-RANK = 32
-TARGETS = {
-    "attention": ("q_proj", "k_proj", "v_proj", "o_proj"),
-    "all": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
-}
-TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom."
-_WARM_STEPS, _STEPS = 6, 20
-
-
-def random_adapter(engine: VoxCPMEngine, targets: tuple[str, ...], seed: int) -> Adapter:
-    """One that changes little: its cost is that of any."""
-    generator = torch.Generator().manual_seed(seed)
-    layers = {
-        name: LowRank(
-            torch.randn(RANK, width, generator=generator) / width**0.5,
-            1e-3 * torch.randn(height, RANK, generator=generator),
-        )
-        for name, (height, width) in adaptable(engine.config).items()
-        if name.endswith(targets)
-    }
-    return Adapter(layers, 1.0)
-
-
-def running(engine: VoxCPMEngine, adapters: list[str | None]) -> Iterator[None]:
-    """Steps of one stream for each of `adapters`, all in one batch, without an end."""
-    seconds = (_WARM_STEPS + 10 * _STEPS) * engine.info.patch_seconds
-    for number, name in enumerate(adapters):
-        request = SpeechRequest(f"r{number}", TEXT, number, min_seconds=seconds, adapter=name)
-        engine.add_request(request)
-    try:
-        while True:
-            engine.step()
-            yield
-    finally:
-        for number in range(len(adapters)):
-            engine.cancel(f"r{number}")
-        engine.step()
-
-
-def step_seconds(engine: VoxCPMEngine, adapters: list[str | None]) -> list[float]:
-    """Processor time of each of some steps."""
-    steps = running(engine, adapters)
-    for _ in range(_WARM_STEPS):
-        next(steps)
-    found = []
-    for _ in range(_STEPS):
-        began = time.process_time()
-        next(steps)
-        found.append(time.process_time() - began)
-    steps.close()
-    return found
 
 
 def cost(
@@ -100,7 +44,7 @@ def cost(
 def stall(engine: VoxCPMEngine, targets: tuple[str, ...], loads: int) -> dict[str, float]:
     """Wall milliseconds of steps of 4 streams without and with adapters being loaded, and of a load."""
     steps = running(engine, [None] * 4)
-    for _ in range(_WARM_STEPS):
+    for _ in range(WARM_STEPS):
         next(steps)
     adapters = [random_adapter(engine, targets, 100 + number) for number in range(loads)]
     load_seconds: list[float] = []
@@ -121,7 +65,7 @@ def stall(engine: VoxCPMEngine, targets: tuple[str, ...], loads: int) -> dict[st
             found.append(time.monotonic() - began)
         return found
 
-    alone = walls(lambda found: len(found) == 3 * _STEPS)
+    alone = walls(lambda found: len(found) == 3 * STEPS)
     loader = threading.Thread(target=load)
     loader.start()
     beside = walls(lambda found: not loader.is_alive())

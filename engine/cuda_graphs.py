@@ -36,7 +36,8 @@ def batch_sizes(largest: int) -> list[int]:
 class Recording:
     """What `compute` launches, captured on `stream`; it must have run there before.
 
-    A call launches it on the stream of `device` that is current then.
+    A call launches it on the stream of `device` that is current then. While it is captured, other threads may
+    take memory of the device, as one that loads an adapter does.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Recording:
         self._device = device
         with on_device(device):
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph, pool=pool, stream=stream):
+            with torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 compute()
 
     def __call__(self) -> None:

@@ -128,6 +128,12 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """Length of an audio file to encode."""
     max_adapter_memory_bytes: Bytes = 1 << 30
     """Of adapters that are kept ready, all together; the least recently used makes room."""
+    adapter_slots: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Adapters that are on a GPU at once; the others wait in the host's memory. None: a GPU takes none."""
+    adapter_rank: Annotated[int, Field(ge=1, le=128)] | None = None
+    """On a GPU: record at the start what adapters of q, k, v and o of up to this rank need. None: when the
+    first request names one, while all others wait.
+    """
     step_timeout_seconds: Seconds = 120.0
     """A step of the engine that takes longer counts as a device that hangs; the state is ERROR meanwhile."""
     shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0
@@ -191,7 +197,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     def engine_options(self) -> dict[str, Any]:
         """Those of `models.voxcpm.options.EngineOptions` that were chosen."""
-        return self._chosen("max_decodes", "max_step_seconds")
+        return self._chosen("max_decodes", "max_step_seconds", "adapter_slots", "adapter_rank")
 
     def text_options(self) -> dict[str, Any]:
         """Those of `models.llm.options.TextOptions` that were chosen."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -21,6 +22,31 @@ class LowRank(NamedTuple):
 
     down: Tensor
     up: Tensor
+
+
+class LowRankPlace(NamedTuple):
+    """Where the matrices of one product lie within a slot of the device, in elements, and their sizes.
+
+    down: of the parts, one below the other, [parts, rank, size]; up: [sum of outputs, rank].
+    outputs: of each part; all but the first are alike.
+    """
+
+    down: int
+    up: int
+    size: int
+    outputs: tuple[int, ...]
+
+
+def turns_of(slots: np.ndarray) -> np.ndarray:
+    """In which order entries take their turns on a device that has adapters in slots.
+
+    Those with the same one follow each other, those without have no turn.
+
+    slots: int [N], -1 for an entry without. Returns int32 [1 + 2 N]: how many have one, these entries, and
+    the slot of each; both filled up with what nobody reads.
+    """
+    order = np.argsort(np.where(slots < 0, np.iinfo(np.int32).max, slots), kind="stable")
+    return np.concatenate([[np.count_nonzero(slots >= 0)], order, slots[order]]).astype(np.int32)
 
 
 class Deltas(NamedTuple):

@@ -44,6 +44,9 @@ class Rooms(Generic[Program]):
     def add(self, room: Room, program: Program) -> None:
         bisect.insort(self._programs, (room, program), key=lambda entry: entry[0])
 
+    def __iter__(self) -> Iterator[Program]:
+        return (program for _, program in self._programs)
+
     @property
     def longest_chunk(self) -> int:
         """Positions of the longest chunk that a program takes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -33,6 +34,25 @@ class LoadedAdapter:
     def num_bytes(self) -> int:
         """Of its tensors."""
         return sum(tensor.nbytes for tensors in self.modules.values() for tensor in tensors)
+
+
+class BatchAdapters(Protocol):
+    """Which row of a batch has which adapter: a `RowAdapters`, or on some devices a `SlotRows`."""
+
+    def repeated(self, counts: Sequence[int]) -> BatchAdapters:
+        """Row i `counts[i]` times."""
+
+    def chosen(self, rows: Sequence[int] | np.ndarray) -> BatchAdapters:
+        """Only some rows, in that order; of a mask those that are set."""
+
+    def twice(self) -> BatchAdapters:
+        """All rows, and all again after them."""
+
+    def deltas(self, module: str) -> Any:
+        """What is added to the products of a stack, in the form it takes."""
+
+    def add(self, y: Tensor, x: Tensor, module: str) -> Tensor:
+        """y = W x of a linear layer with what is added to it; `y` may be overwritten."""
 
 
 class RowAdapters:
@@ -73,16 +93,20 @@ class RowAdapters:
         ]
         return Deltas([rows for rows, _ in found], [weights for _, weights in found]) if found else NOTHING
 
+    def add(self, y: Tensor, x: Tensor, module: str) -> Tensor:
+        """y = W x of a linear layer with what is added to it; `y` may be overwritten."""
+        return with_low_rank(y, x, *self.deltas(module), 0)
+
     def _rows_of(self, place: int) -> Tensor | None:
         rows = np.flatnonzero(self._of_row == place)
         return None if len(rows) == len(self._of_row) else upload(rows, self._adapters[place].device)
 
 
-def deltas_of(rows: RowAdapters | None, module: str) -> Deltas:
+def deltas_of(rows: BatchAdapters | None, module: str) -> Any:
     """`RowAdapters.deltas`, nothing without adapters."""
     return NOTHING if rows is None else rows.deltas(module)
 
 
-def adapted(layer: nn.Module, x: Tensor, rows: RowAdapters | None, module: str) -> Tensor:
+def adapted(layer: nn.Module, x: Tensor, rows: BatchAdapters | None, module: str) -> Tensor:
     """What a linear layer, `module` of its model, makes of x [N, ..., in_features] with adapters."""
-    return layer(x) if rows is None else with_low_rank(layer(x), x, *rows.deltas(module), 0)
+    return layer(x) if rows is None else rows.add(layer(x), x, module)

@@ -12,7 +12,7 @@ the weights are those of the layer, not copies.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,10 @@ from engine.layers.norm import RMSNorm
 from engine.parallel.layers import group_of
 from models.transformer.overlapped import pays, run_overlapped
 from models.transformer.stack import (
+    DOWN,
+    GATE_UP,
+    OUTPUT,
+    QKV,
     Attention,
     CosSin,
     GatedMLP,
@@ -42,6 +46,34 @@ from models.transformer.stack import (
 )
 
 Product = Callable[[Tensor, Tensor], Tensor]
+
+
+class ProductDeltas(Protocol):
+    """What adapters add to the products of a stack.
+
+    products: those of a layer (`QKV` to `DOWN`) that they change.
+    """
+
+    products: frozenset[int]
+
+    def shrink(self, layer: int, product: int, x: Tensor) -> Tensor | None:
+        """Before a product x [..., K] -> y [..., N] of a layer of the stack: what `expand` takes."""
+
+    def expand(self, layer: int, product: int, y: Tensor, hidden: Tensor | None, alpha: float = 1.0) -> None:
+        """Behind it: y += alpha * what is added."""
+
+
+class _Nothing:
+    products: frozenset[int] = frozenset()
+
+    def shrink(self, layer: int, product: int, x: Tensor) -> None:
+        return None
+
+    def expand(self, layer: int, product: int, y: Tensor, hidden: Tensor | None, alpha: float = 1.0) -> None:
+        pass
+
+
+_NOTHING = _Nothing()
 
 
 class SharedProducts(NamedTuple):
@@ -80,13 +112,13 @@ class FusedLayer(nn.Module):
     """Takes the place of a `TransformerLayer`.
 
     Args:
-        in_place: whether the layer may overwrite its input, as it may within a stack.
+        place: in its stack; the first layer leaves its input alone.
     """
 
-    def __init__(self, layer: TransformerLayer, in_place: bool) -> None:
+    def __init__(self, layer: TransformerLayer, place: int) -> None:
         super().__init__()
         attention = layer.self_attn
-        self.layer, self.in_place = attention.layer, in_place
+        self.layer, self.place = attention.layer, place
         self.num_heads, self.num_kv_heads = attention.num_heads, attention.num_kv_heads
         self.head_dim = attention.head_dim
         self.residual_scale = layer.residual_scale
@@ -101,16 +133,32 @@ class FusedLayer(nn.Module):
         self.gate_up, self.down = layer.mlp.gate_up_proj.weight, layer.mlp.down_proj.weight
 
     def forward(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None = None
+        self,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None = None,
+        deltas: ProductDeltas = _NOTHING,
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
-        qkv = F.linear(self.input_layernorm(x), self.qkv)
+        place, normed = self.place, self.input_layernorm(x)
+        hidden = deltas.shrink(place, QKV, normed)
+        qkv = F.linear(normed, self.qkv)
+        deltas.expand(place, QKV, qkv, hidden)
         attended = self.attend(qkv, rope, attention, keep)
-        if keep is not None or not self.in_place:
+        hidden = deltas.shrink(place, OUTPUT, attended)
+        if keep is not None or self.place == 0:
             x = x[..., keep or slice(None), :].clone(memory_format=torch.contiguous_format)
         self._add_product(x, attended, self.output)
-        gate_up = F.linear(self.post_attention_layernorm(x), self.gate_up)
-        self._add_product(x, silu_mul(gate_up.flatten(0, -2)), self.down)
+        deltas.expand(place, OUTPUT, x, hidden, self.residual_scale)
+        normed = self.post_attention_layernorm(x)
+        hidden = deltas.shrink(place, GATE_UP, normed)
+        gate_up = F.linear(normed, self.gate_up)
+        deltas.expand(place, GATE_UP, gate_up, hidden)
+        gated = silu_mul(gate_up.flatten(0, -2))
+        hidden = deltas.shrink(place, DOWN, gated)
+        self._add_product(x, gated, self.down)
+        deltas.expand(place, DOWN, x, hidden, self.residual_scale)
         return x
 
     def shared(
@@ -122,16 +170,34 @@ class FusedLayer(nn.Module):
         attention: Attention,
         keep: slice | None,
         following: FusedRMSNorm,
+        deltas: ProductDeltas,
     ) -> tuple[Tensor, Tensor]:
         """`forward` by `products`, given the input norm, too; -> the result and its norm `following`."""
-        attended = self.attend(products.whole(normed, self.qkv), rope, attention, keep)
+        place = self.place
+        hidden = deltas.shrink(place, QKV, normed)
+        qkv = products.whole(normed, self.qkv)
+        deltas.expand(place, QKV, qkv, hidden)
+        attended = self.attend(qkv, rope, attention, keep)
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
         add = add_and_norm if self.group is None else self.group.add_and_norm
+        hidden = deltas.shrink(place, OUTPUT, attended)
         parts = products.parts(attended, self.output)
+        deltas.expand(place, OUTPUT, parts[0], hidden)
         x, normed = add(parts, residual, before_mlp.weight, before_mlp.eps, scale)
-        parts = products.parts(products.gated(normed, self.gate_up), self.down)
+        gated = self._gated(products, normed, deltas)
+        hidden = deltas.shrink(place, DOWN, gated)
+        parts = products.parts(gated, self.down)
+        deltas.expand(place, DOWN, parts[0], hidden)
         return add(parts, x, following.weight, following.eps, scale)
+
+    def _gated(self, products: SharedProducts, normed: Tensor, deltas: ProductDeltas) -> Tensor:
+        if GATE_UP not in deltas.products:
+            return products.gated(normed, self.gate_up)
+        hidden = deltas.shrink(self.place, GATE_UP, normed)
+        gate_up = products.whole(normed, self.gate_up)
+        deltas.expand(self.place, GATE_UP, gate_up, hidden)
+        return silu_mul(gate_up.flatten(0, -2))
 
     def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
@@ -191,17 +257,24 @@ class FusedStack:
         self._halved_rows = () if odd else halved_rows
         self._over_ranks = self._layers[0].group is not None
 
-    def run(self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+    def run(
+        self,
+        x: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: slice | None,
+        deltas: ProductDeltas = _NOTHING,
+    ) -> Tensor:
         """See `Transformer.forward`."""
         num_rows = x[..., 0].numel()
         if self._over_ranks and x.dim() == 2 and keep is None and pays(num_rows):
             return run_overlapped(self._layers, self._norm, x, rope, attention)
         products = self._products(num_rows)
         if products is not None:
-            return self._run_shared(products, x, rope, attention, keep)
+            return self._run_shared(products, x, rope, attention, keep, deltas)
         for layer in self._layers[:-1]:
-            x = layer(x, rope, attention)
-        return self._norm(self._layers[-1](x, rope, attention, keep))
+            x = layer(x, rope, attention, None, deltas)
+        return self._norm(self._layers[-1](x, rope, attention, keep, deltas))
 
     def _products(self, num_rows: int) -> SharedProducts | None:
         if 0 < num_rows <= self._few_rows and fits_few_rows(num_rows, self._layers[0].qkv):
@@ -217,13 +290,14 @@ class FusedStack:
         rope: CosSin | None,
         attention: Attention,
         keep: slice | None,
+        deltas: ProductDeltas,
     ) -> Tensor:
         normed = self._layers[0].input_layernorm(x)
         norms = [*(layer.input_layernorm for layer in self._layers[1:]), self._norm]
         last = self._layers[-1]
         for layer, norm in zip(self._layers, norms, strict=True):
             kept = keep if layer is last else None
-            x, normed = layer.shared(products, x, normed, rope, attention, kept, norm)
+            x, normed = layer.shared(products, x, normed, rope, attention, kept, norm, deltas)
         return normed
 
 
@@ -240,7 +314,7 @@ def fuse_layers(
     for module in list(model.modules()):
         if isinstance(module, Transformer) and all(isinstance(x.mlp, GatedMLP) for x in module.layers):
             module.layers = nn.ModuleList(
-                FusedLayer(layer, place > 0) for place, layer in enumerate(module.layers)
+                FusedLayer(layer, place) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)
             halved = paying_rows(module.norm.hidden_size) if halved_rows is None else halved_rows

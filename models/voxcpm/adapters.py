@@ -6,13 +6,21 @@ The published package trains the same layers. Local encoder, audio VAE and stop 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from engine.layers.low_rank import LowRank
 from models.lora.adapter import Adapter
+from models.lora.layout import SlotShape, rank_with_room
 from models.lora.rows import LoadedAdapter
-from models.transformer.adapted import Size, stack_sizes, stack_weights
+from models.transformer.adapted import Size, product_parts, stack_sizes, stack_weights
+from models.transformer.stack import OUTPUT, QKV
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import DIT_STACK, PROJECTIONS, VoxCPMModel
+
+if TYPE_CHECKING:
+    from models.lora.bank import AdapterBank
 
 LANGUAGE_MODELS = ("base_lm", "residual_lm")
 
@@ -34,6 +42,44 @@ def adaptable(config: VoxCPMConfig) -> dict[str, Size]:
         for name, size in projections.items()
         if name != "fusion_concat_proj" or config.concat_residual
     }
+
+
+def products(config: VoxCPMConfig) -> dict[str, list[dict[str, Size]]]:
+    """Of every module that an adapter may change its products in turn: released name -> size of each part."""
+    stacks = {
+        "base_lm": config.lm_config,
+        "residual_lm": config.residual_transformer(),
+        DIT_STACK: config.dit_transformer(),
+    }
+    found = {
+        module: [
+            {f"{module}.layers.{place}.{name}": size for name, size in parts.items()}
+            for place in range(shape.num_hidden_layers)
+            for parts in product_parts(shape)
+        ]
+        for module, shape in stacks.items()
+    }
+    return found | {name: [{name: size}] for name, size in adaptable(config).items() if name in PROJECTIONS}
+
+
+def attention_shape(rank: int) -> SlotShape:
+    """Slots for what the published package trains unless it is told otherwise: q, k, v and o everywhere."""
+    modules = (*LANGUAGE_MODELS, DIT_STACK)
+    kinds = {(module, product) for module in modules for product in (QKV, OUTPUT)}
+    return SlotShape(rank_with_room(rank), frozenset(kinds))
+
+
+def make_bank(config: VoxCPMConfig, like: Tensor, num_slots: int, rank: int | None) -> AdapterBank:
+    """Slots on the device and in the type of `like`. rank: for which there is room from the start, see
+    `attention_shape`. Raises RequestError where the device has none.
+    """
+    from models.lora.bank import AdapterBank
+
+    bank = AdapterBank(products(config), like.dtype, like.device, num_slots)
+    if rank is not None:
+        bank.reserve(attention_shape(rank))
+        bank.renew()
+    return bank
 
 
 def load_adapter(model: VoxCPMModel, adapter: Adapter) -> LoadedAdapter:

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,6 +58,9 @@ from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
 from models.voxcpm.sequence_builder import SequenceBuilder
 
+if TYPE_CHECKING:
+    from models.lora.bank import SlotAdapter
+
 __all__ = ["EngineOptions", "VoxCPMEngine", "load_engine"]
 
 logger = logging.getLogger(__name__)
@@ -90,6 +93,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)
+        self._takes_adapters = self._may_take_adapters()
         self.info = self._describe()
         self.adapters = AdapterPool(self._load_adapter, self.options.max_adapters)
         self._sequences = SequenceBuilder(
@@ -117,6 +121,8 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             attention_backend=self.options.attention_backend,
             noise=noise,
             threads=None if self._wants_programs else threads,
+            adapter_slots=self.options.adapter_slots or 0,
+            adapter_rank=self.options.adapter_rank,
         )
         engine_config = EngineConfig(
             max_num_seqs=self.options.max_num_seqs,
@@ -156,19 +162,28 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         """No file of weights of an adapter of this model is larger."""
         return most_bytes(adaptable(self.config))
 
-    @property
-    def _takes_adapters(self) -> bool:
-        return not self._wants_programs and not runs_triton(self.checkpoint.device)
+    def _may_take_adapters(self) -> bool:
+        if runs_triton(self.checkpoint.device):
+            return self.options.adapter_slots is not None
+        return not self._wants_programs
 
-    def _load_adapter(self, adapter: Adapter) -> LoadedAdapter:
+    def _load_adapter(self, adapter: Adapter) -> LoadedAdapter | SlotAdapter:
         if not self._takes_adapters:
+            device = self.checkpoint.device
             raise RequestError(
-                f"adapters are not served on {self.checkpoint.device} yet: recorded steps and fused kernels "
-                "have no place for them; use a CPU, or merge it (python -m models.voxcpm.merging)",
+                f"adapters are not served on {device}: a GPU serves them where adapter_slots says how many, "
+                "a CPU without recorded steps (graphs); or merge it (python -m models.voxcpm.merging)",
                 param="adapter",
                 code="adapters_unsupported",
             )
+        if self._runner.adapters is not None:
+            return self._runner.adapters.load(adapter)
         return load_adapter(self.checkpoint.model, adapter)
+
+    def prepare_adapters(self) -> None:
+        """Record now what is recorded else when the first requests with adapters come; from the thread that
+        steps. It is for the products and the rank that the adapters loaded so far have."""
+        self._runner.prepare_adapters()
 
     @property
     def _wants_programs(self) -> bool:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from engine.layers.low_rank import NOTHING, Deltas
 from engine.staging import upload
-from models.lora.rows import RowAdapters
+from models.lora.rows import BatchAdapters
 from models.voxcpm.model import DIT_STACK, LocalDiT
 
 ZERO_INIT_FRACTION = 0.04
@@ -76,7 +76,7 @@ class FlowSolver:
         cond: Tensor,
         num_steps: int,
         cfg_value: Tensor | None,
-        adapters: RowAdapters | None = None,
+        adapters: BatchAdapters | None = None,
     ) -> Tensor:
         """Integrate from noise to data.
 

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from models.lora.rows import LoadedAdapter
 from models.voxcpm.watch import SILENCE_LEVEL, SpeechWatch
+
+if TYPE_CHECKING:
+    from models.lora.bank import SlotAdapter
 
 MIN_STOP_INDEX = 2
 """A stop is honoured only after this patch index: the `min_len` of the published package."""
@@ -60,7 +64,7 @@ class GenerationState:
     """Index of the next patch."""
     silence: SilenceGuard | None = None
     watch: SpeechWatch | None = None
-    adapter: LoadedAdapter | None = None
+    adapter: LoadedAdapter | SlotAdapter | None = None
 
     def finish_reason(self, stop_predicted: bool, peak: float, patch_seconds: float) -> str | None:
         """Why the clip ends with patch `index`, or None. Call once per patch, before `index` moves on.

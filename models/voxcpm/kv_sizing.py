@@ -10,6 +10,8 @@ import torch
 
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
 from engine.kv_cache.sizing import GIB, blocks_on_device, host_slots
+from models.lora.layout import SlotLayout
+from models.voxcpm.adapters import attention_shape, products
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.options import EngineOptions
 
@@ -33,6 +35,14 @@ def reserve_bytes(options: EngineOptions) -> int:
     return FIXED_RESERVE_BYTES + options.max_num_seqs * RESERVE_BYTES_PER_SEQUENCE
 
 
+def adapter_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype) -> int:
+    """Device memory of the slots that there are from the start."""
+    if options.adapter_slots is None or options.adapter_rank is None:
+        return 0
+    layout = SlotLayout(products(config), attention_shape(options.adapter_rank))
+    return options.adapter_slots * layout.size * dtype.itemsize
+
+
 def _block_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype) -> int:
     """Of one block, all layers together."""
     lm = config.lm_config
@@ -52,7 +62,7 @@ def default_blocks(
         wanted_blocks(config, options, max_model_len),
         blocks_for_sequences(1, max_model_len, options.block_size),
         _block_bytes(config, options, dtype),
-        reserve_bytes(options),
+        reserve_bytes(options) + adapter_bytes(config, options, dtype),
         device,
     )
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.low_rank import NOTHING, Deltas
-from models.lora.rows import RowAdapters, adapted, deltas_of
+from models.lora.rows import BatchAdapters, adapted, deltas_of
 from models.transformer.stack import Attention, CosSin, Transformer, bidirectional_attention
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
 
@@ -193,7 +193,7 @@ class VoxCPMModel(nn.Module):
     def num_kv_layers(self) -> int:
         return self.config.lm_config.num_hidden_layers + self.config.residual_lm_num_layers
 
-    def encode_patches(self, patches: Tensor, adapters: RowAdapters | None = None) -> Tensor:
+    def encode_patches(self, patches: Tensor, adapters: BatchAdapters | None = None) -> Tensor:
         """Latent patches [N, P, D] -> LM input embeddings [N, H]."""
         return adapted(self.enc_to_lm_proj, self.feat_encoder(patches), adapters, "enc_to_lm_proj")
 
@@ -208,7 +208,7 @@ class VoxCPMModel(nn.Module):
         audio_mask: Tensor | None,
         positions: Tensor,
         attention: Attention,
-        adapters: RowAdapters | None = None,
+        adapters: BatchAdapters | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Both language models over a flat batch.
 
@@ -237,7 +237,7 @@ class VoxCPMModel(nn.Module):
         audio_mask: Tensor,
         positions: Tensor,
         attention: Attention,
-        adapters: RowAdapters | None = None,
+        adapters: BatchAdapters | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Hidden states of a flat batch given as parallel arrays, the form training uses.
 
@@ -252,7 +252,7 @@ class VoxCPMModel(nn.Module):
         return self.run_language_models(embeds, audio, mask, positions, attention, adapters)
 
     def dit_condition(
-        self, lm_hidden: Tensor, residual_hidden: Tensor, adapters: RowAdapters | None = None
+        self, lm_hidden: Tensor, residual_hidden: Tensor, adapters: BatchAdapters | None = None
     ) -> Tensor:
         """What the DiT is conditioned on: two hidden vectors [N, H] -> mu [N, 1 or 2, h]."""
         first = adapted(self.lm_to_dit_proj, lm_hidden, adapters, "lm_to_dit_proj")

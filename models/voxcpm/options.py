@@ -10,6 +10,7 @@ from engine.attention.selection import BACKENDS
 from engine.config import BringBack
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
+from models.lora.adapter import MAX_RANK
 from models.voxcpm.generation import MIN_STOP_INDEX
 
 Graphs = Literal["auto", "off", "static"]
@@ -17,7 +18,7 @@ ATTENTION = ("auto", *BACKENDS)
 _COUNTS = (
     "max_num_seqs", "max_model_len", "block_size", "kv_blocks", "max_num_batched_tokens",
     "max_prefill_tokens", "max_decodes", "max_text_characters", "part_characters", "threads",
-    "max_adapters",
+    "max_adapters", "adapter_slots", "adapter_rank",
 )  # fmt: skip
 _ABOVE_ZERO = ("typical_seconds", "max_step_seconds", "kv_host_share")
 
@@ -39,6 +40,10 @@ class EngineOptions:
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
     at most; None takes what `engine.cpus.thread_limit` finds for one engine. max_adapters: loaded at once.
+    adapter_slots: of a GPU, for adapters that are in use, while the others wait on the host; None takes none
+    on a GPU. adapter_rank: what a GPU computes for adapters of q, k, v and o of up to this rank is recorded
+    at the start; the rest, and everything where it is None, when the first request asks for it, while all
+    streams wait.
 
     Raises OptionsError naming the option that is out of range.
     """
@@ -65,6 +70,8 @@ class EngineOptions:
     min_stop_index: int = MIN_STOP_INDEX
     threads: int | None = None
     max_adapters: int = 64
+    adapter_slots: int | None = None
+    adapter_rank: int | None = None
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -77,6 +84,10 @@ class EngineOptions:
                 raise OptionsError(f"{name} must be above 0 and finite, got {value}")
         if self.kv_host_gib is not None and not 0 <= self.kv_host_gib < math.inf:
             raise OptionsError(f"kv_host_gib must be 0 or more and finite, got {self.kv_host_gib}")
+        if self.adapter_rank is not None and self.adapter_rank > MAX_RANK:
+            raise OptionsError(f"adapter_rank must be at most {MAX_RANK}, got {self.adapter_rank}")
+        if self.adapter_rank is not None and self.adapter_slots is None:
+            raise OptionsError("adapter_rank needs adapter_slots, without which a GPU takes no adapters")
         if self.graphs not in get_args(Graphs):
             raise OptionsError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")
         if self.attention_backend not in ATTENTION:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.cuda_graphs import GraphRecorder, Rehearsal
-from engine.devices import check_device, on_device
+from engine.devices import check_device, on_device, runs_triton
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import Meanwhile, StepResult
@@ -28,8 +29,9 @@ from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from engine.staging import upload
 from engine.threads import StepThreads
-from models.lora.rows import RowAdapters
+from models.lora.rows import BatchAdapters, RowAdapters
 from models.speech import Flaw
+from models.voxcpm.adapters import make_bank
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.generation import GenerationState
@@ -44,6 +46,9 @@ from models.voxcpm.prompt import key_patches
 from models.voxcpm.step_ahead import Made, Part, StepAhead, part_of
 from models.voxcpm.watch import SILENCE_LEVEL
 from models.voxcpm.waveform_streams import WaveformStreams
+
+if TYPE_CHECKING:
+    from models.lora.bank import AdapterBank, Generation
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
 """(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
@@ -88,6 +93,8 @@ class VoxCPMRunner:
         attention_backend: str = "auto",
         noise: NoiseSource = patch_noise,
         threads: StepThreads | None = None,
+        adapter_slots: int = 0,
+        adapter_rank: int | None = None,
     ) -> None:
         weight = model.base_lm.norm.weight
         self.model, self.config = model, model.config
@@ -115,11 +122,23 @@ class VoxCPMRunner:
             vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
         )
         self._programs: ProgramRunner | None = None
+        self.adapters: AdapterBank | None = None
+        """Where adapters are in slots; elsewhere requests hold them in the form of the model."""
+        if adapter_slots and runs_triton(self.device):
+            self.adapters = make_bank(self.config, weight, adapter_slots, adapter_rank)
+        self._adapters_at_start = self.adapters is not None and adapter_rank is not None
         self._ahead = StepAhead(self._compute, threads, block_size) if threads else None
         self.host_memory = HostMemory(self._pool, host_slots, self._settle) if host_slots else None
         self.meanwhile: Meanwhile = lambda batch: None
         self.probe: Callable[[torch.device], None] = check_device
         """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
+
+    @torch.inference_mode()
+    def prepare_adapters(self) -> None:
+        """Record now what steps with adapters will launch, for slots as adapters so far want them."""
+        if self._programs is not None and self.adapters is not None:
+            with on_device(self.device):
+                self._programs.record_adapted()
 
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
@@ -132,9 +151,13 @@ class VoxCPMRunner:
                 self._solver,
                 lambda share: report(compiled + (1 - compiled) * share),
             )
+            if self._adapters_at_start:
+                programs.record_adapted(self.adapters.generation)
             if self.device.type == "cuda":
                 self._streams.warm_up()
-        self._programs = ProgramRunner(programs, self._streams, self.block_size, self._noise_of, self._result)
+        self._programs = ProgramRunner(
+            programs, self._streams, self.block_size, self._noise_of, self._result, self.adapters
+        )
 
     def _compile_ahead(self, plan: ProgramPlan, report: Report) -> int:
         """How many kernels were compiled."""
@@ -142,7 +165,8 @@ class VoxCPMRunner:
             return 0
         from engine.kernels.ahead import compile_ahead
 
-        what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype))
+        rank = self.adapters.generation.layout.shape.rank if self._adapters_at_start else None
+        what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype, rank))
         return compile_ahead(
             lambda: self.rehearse(plan), what, lambda share: report(COMPILED_SHARE * share), self.device
         )
@@ -154,7 +178,10 @@ class VoxCPMRunner:
         Kernels may be left out: nothing that it computes is kept, not even the constants of a solver.
         """
         plan = replace(plan, num_steps=min(plan.num_steps, REHEARSED_STEPS))
-        self._build(plan, Rehearsal, FlowSolver(self.model.dit, self.config.mean_mode), lambda share: None)
+        solver = FlowSolver(self.model.dit, self.config.mean_mode)
+        programs = self._build(plan, Rehearsal, solver, lambda share: None)
+        if self._adapters_at_start:
+            programs.record_adapted(self.adapters.generation)
         self._streams.warm_up()
         self._streams.latents.zero_()
 
@@ -175,12 +202,14 @@ class VoxCPMRunner:
         )
         conditions = Conditions(patch_shapes[0].rows, self.model)
 
-        def language(shape: LanguageShape) -> LanguageProgram:
-            return LanguageProgram(shape, self.model, self._streams, self._backend, self._pool, conditions)
+        def language(shape: LanguageShape, adapters: Generation | None) -> LanguageProgram:
+            return LanguageProgram(
+                shape, self.model, self._streams, self._backend, self._pool, conditions, adapters
+            )
 
-        def patch(shape: PatchShape) -> PatchProgram:
+        def patch(shape: PatchShape, adapters: Generation | None) -> PatchProgram:
             return PatchProgram(
-                shape, plan.num_steps, self.model, solver, self._streams, conditions, waveforms
+                shape, plan.num_steps, self.model, solver, self._streams, conditions, waveforms, adapters
             )
 
         recorder = make_recorder(first=True)
@@ -244,7 +273,28 @@ class VoxCPMRunner:
     @torch.inference_mode()
     def _compute(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
         """Everything but audio: patches fp32 [N, P, D] and stop decisions [N] of the parts that sample."""
-        adapters = RowAdapters.of([part.state.adapter for part in parts])
+        if self.adapters is None:
+            return self._compute_with(parts, RowAdapters.of([part.state.adapter for part in parts]))
+        groups = self.adapters.groups([part.state.adapter for part in parts])
+        made = [self._compute_in_slots([parts[i] for i in group]) for group in groups]
+        if len(made) == 1:
+            return made[0]
+        order = np.argsort([i for group in groups for i in group if parts[i].samples])
+        patches, stops = (torch.cat(pieces) for pieces in zip(*made, strict=True))
+        order = upload(order, self.device)
+        return patches[order], stops[order]
+
+    def _compute_in_slots(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
+        from models.lora.slot_rows import SlotRows
+
+        slots = self.adapters.place([part.state.adapter for part in parts])
+        named = max(slots) >= 0
+        rows = SlotRows(self.adapters.generation, np.array(slots, np.int32)) if named else None
+        made = self._compute_with(parts, rows)
+        self.adapters.read(slots)
+        return made
+
+    def _compute_with(self, parts: list[Part], adapters: BatchAdapters | None) -> tuple[Tensor, Tensor]:
         lm_hidden, residual_hidden = self._run_language_models(parts, adapters)
         ends = np.cumsum([len(part.keys) for part in parts]) - 1
         sampling = [i for i, part in enumerate(parts) if part.samples]
@@ -267,7 +317,9 @@ class VoxCPMRunner:
         if self._programs is not None:
             self._programs.release(sequence)
 
-    def _run_language_models(self, parts: list[Part], adapters: RowAdapters | None) -> tuple[Tensor, Tensor]:
+    def _run_language_models(
+        self, parts: list[Part], adapters: BatchAdapters | None
+    ) -> tuple[Tensor, Tensor]:
         """Hidden states (lm, residual) of all positions, [T, H]."""
         starts, counts = [part.start for part in parts], [len(part.keys) for part in parts]
         metadata = self._backend.plan(AttentionBatch(starts, counts, [part.block_table for part in parts]))
@@ -280,7 +332,7 @@ class VoxCPMRunner:
         )
 
     def _embed(
-        self, keys: list[int | bytes], adapters: RowAdapters | None
+        self, keys: list[int | bytes], adapters: BatchAdapters | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embeddings [T, H], the same with zeros at text, and the audio mask [T, 1] (None: all audio)."""
         audio_keys = [key for key in keys if isinstance(key, bytes)]
@@ -303,7 +355,7 @@ class VoxCPMRunner:
         patches = key_patches(keys, self.config.patch_size, self.config.feat_dim)
         return upload(patches, self.device).to(self.dtype)
 
-    def _generate(self, parts: list[Part], mu: Tensor, adapters: RowAdapters | None) -> Tensor:
+    def _generate(self, parts: list[Part], mu: Tensor, adapters: BatchAdapters | None) -> Tensor:
         """Flow matching for every row: mu [N, K, h] -> patches [N, P, D], fp32."""
         states = [part.state for part in parts]
         noise = upload(np.stack([self._noise_of(part.state, part.index) for part in parts]), self.device)

@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from engine.layers.low_rank import NOTHING
 from models.transformer.stack import CosSin, Transformer, bidirectional_attention
 from models.voxcpm.flow_matching import SolverSchedule
 from models.voxcpm.fused.flow_kernels import Placement, Step, flow_step, place_patches
@@ -30,7 +33,13 @@ class FusedFlow:
         self._rope = _row_rope(dit.decoder, self._length)
 
     def integrate(
-        self, schedule: SolverSchedule, noise: Tensor, mu: Tensor, cond: Tensor, cfg_value: Tensor | None
+        self,
+        schedule: SolverSchedule,
+        noise: Tensor,
+        mu: Tensor,
+        cond: Tensor,
+        cfg_value: Tensor | None,
+        deltas: Any = NOTHING,
     ) -> Tensor:
         """See `FlowSolver.integrate`."""
         patch = noise.shape[1]
@@ -40,13 +49,13 @@ class FusedFlow:
         if targets:
             place_patches(x, self._in_proj, targets[0])
         for size, following in zip(schedule.step_sizes, [*targets, None][1:], strict=True):
-            step = Step(self._velocity(tokens, patch), cfg_value, size)
+            step = Step(self._velocity(tokens, patch, deltas), cfg_value, size)
             x = flow_step(x, step, self._in_proj, following)
         return x
 
-    def _velocity(self, tokens: Tensor, patch: int) -> Tensor:
+    def _velocity(self, tokens: Tensor, patch: int, deltas: Any) -> Tensor:
         """Tokens [N, L, h] -> [N, patch, D]; the tokens are left as they are."""
-        hidden = self._decoder(tokens, self._rope, bidirectional_attention, slice(-patch, None))
+        hidden = self._decoder(tokens, self._rope, bidirectional_attention, slice(-patch, None), deltas)
         return self._out_proj(hidden)
 
     def _prefix(self, mu: Tensor, cond: Tensor, branches: int) -> Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -23,11 +23,16 @@ from torch import Tensor
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
 from engine.cuda_graphs import Compute
 from engine.kv_cache.pool import KVPool
+from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
 from engine.staging import Mark
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.prompt import key_patches
 from models.voxcpm.waveform_streams import WaveformStreams
+
+if TYPE_CHECKING:
+    from models.lora.bank import Generation
+    from models.lora.slot_rows import SlotRows
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class LanguageRow(NamedTuple):
     slot: int = 0
     samples: bool = True
     """Of a chunk: its end is the end of the prompt, so that a patch follows."""
+    adapter: int = -1
+    """The slot of its adapter, for a program that has adapters."""
 
 
 class Conditions:
@@ -71,7 +78,11 @@ class Conditions:
 
 
 class LanguageProgram:
-    """See the module. Programs that share `conditions` must not run at the same time."""
+    """See the module. Programs that share `conditions` must not run at the same time.
+
+    Args:
+        adapters: the slots that rows may name; None for a program without adapters.
+    """
 
     def __init__(
         self,
@@ -81,14 +92,16 @@ class LanguageProgram:
         backend: AttentionBackend,
         pool: KVPool,
         conditions: Conditions,
+        adapters: Generation | None = None,
     ) -> None:
-        self.shape = shape
+        self.shape, self.adapters = shape, adapters
         self._model, self._streams, self._backend, self._conditions = model, streams, backend, conditions
         self._patch = (model.config.patch_size, model.config.feat_dim)
         self._dtype = model.base_lm.norm.weight.dtype
         self._metadata = backend.buffers(shape.attention)
         self._attention = PagedAttention(backend, pool, self._metadata)
-        self._inputs = Inputs(_fields(shape, self._patch), streams.latents.device)
+        fields = _fields(shape, self._patch) | adapter_fields(adapters, shape.attention.num_tokens)
+        self._inputs = Inputs(fields, streams.latents.device)
         self._launch: Compute = self.compute
         self.fill([])
 
@@ -109,6 +122,11 @@ class LanguageProgram:
             host["positions"][: len(rows)] = [row.start for row in rows]
             host["slots"][:] = self._streams.spare_slot
             host["slots"][: len(rows)] = [row.slot for row in rows]
+        if self.adapters is not None:
+            slots = np.full(self.shape.attention.num_tokens, -1)
+            of_row = np.repeat([row.adapter for row in rows], [len(row.keys) for row in rows])
+            slots[: len(of_row)] = of_row
+            host["adapters"][:] = turns_of(slots)
         self._inputs.send()
 
     def _fill_chunks(self, host: dict[str, np.ndarray], rows: Rows[LanguageRow]) -> None:
@@ -141,29 +159,44 @@ class LanguageProgram:
     def compute(self) -> None:
         """The computation itself: tensors in, tensors out, no word with the host."""
         inputs, model, conditions = self._inputs, self._model, self._conditions
-        embeds, audio_embeds, mask = self._embed()
+        adapters = slot_rows(self.adapters, inputs)
+        embeds, audio_embeds, mask = self._embed(adapters)
         hidden, residual = model.run_language_models(
-            embeds, audio_embeds, mask, inputs["positions"], self._attention
+            embeds, audio_embeds, mask, inputs["positions"], self._attention, adapters
         )
         if self.shape.attention.num_chunks:
             hidden, residual = hidden[inputs["ends"]], residual[inputs["ends"]]
         conditions.lm[: len(hidden)] = hidden
         conditions.residual[: len(residual)] = residual
 
-    def _embed(self) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _embed(self, adapters: SlotRows | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Embeddings of all positions, the same with zeros at text, and which are audio (None: all)."""
         model, inputs = self._model, self._inputs
         if not self.shape.attention.num_chunks:
             last = self._streams.latents[inputs["slots"]]
-            decodes = model.encode_patches(last.to(self._dtype))
+            decodes = model.encode_patches(last.to(self._dtype), adapters)
             return decodes, decodes, None
         embeds = model.embed_text(inputs["token_ids"]).to(self._dtype)
         audio = torch.zeros_like(embeds)
         if not self.shape.chunk_audio:
             return embeds, audio, torch.zeros_like(inputs["token_ids"], dtype=torch.bool)[:, None]
         mask = inputs["is_audio"][:, None]
-        audio = torch.where(mask, model.encode_patches(inputs["audio"].to(self._dtype)), audio)
+        audio = torch.where(mask, model.encode_patches(inputs["audio"].to(self._dtype), adapters), audio)
         return torch.where(mask, audio, embeds), audio, mask
+
+
+def adapter_fields(adapters: Generation | None, rows: int) -> Fields:
+    """The inputs that a program with adapters has beside the others: what `turns_of` its rows gives."""
+    return {} if adapters is None else {"adapters": (torch.int32, (1 + 2 * rows,))}
+
+
+def slot_rows(adapters: Generation | None, inputs: Inputs) -> SlotRows | None:
+    """Which row has which adapter, None in a program without."""
+    if adapters is None:
+        return None
+    from models.lora.slot_rows import SlotRows
+
+    return SlotRows(adapters, inputs["adapters"])
 
 
 def _fields(shape: LanguageShape, patch: tuple[int, int]) -> Fields:

@@ -11,19 +11,23 @@ The patches become audio and results beside the next step (`models.voxcpm.progra
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 from engine.cuda_graphs import Compute
+from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
 from engine.staging import HostCopy
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.programs.language_program import Conditions
+from models.voxcpm.programs.language_program import Conditions, adapter_fields, slot_rows
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.waveform_streams import WaveformStreams
+
+if TYPE_CHECKING:
+    from models.lora.bank import Generation
 
 
 class PatchRow(NamedTuple):
@@ -35,6 +39,8 @@ class PatchRow(NamedTuple):
     cfg_value: float
     fresh: bool = False
     """Its stream begins with this patch, whatever its slot holds."""
+    adapter: int = -1
+    """The slot of its adapter, for a program that has adapters."""
 
 
 class PatchResult(NamedTuple):
@@ -77,7 +83,11 @@ def patch_results(
 
 
 class PatchProgram:
-    """See the module. Programs that share `streams` or `waveforms` must not run at the same time."""
+    """See the module. Programs that share `streams` or `waveforms` must not run at the same time.
+
+    Args:
+        adapters: the slots that rows may name; None for a program without adapters.
+    """
 
     def __init__(
         self,
@@ -88,13 +98,15 @@ class PatchProgram:
         streams: WaveformStreams,
         conditions: Conditions,
         waveforms: WaveformPrograms,
+        adapters: Generation | None = None,
     ) -> None:
-        self.shape, self.num_steps = shape, num_steps
+        self.shape, self.num_steps, self.adapters = shape, num_steps, adapters
         self._model, self._solver, self._streams = model, solver, streams
         self._conditions, self._waveforms = conditions, waveforms
         self._patch = (model.config.patch_size, model.config.feat_dim)
         self._dtype = model.base_lm.norm.weight.dtype
-        self._inputs = Inputs(_fields(shape, self._patch), streams.latents.device)
+        fields = _fields(shape, self._patch) | adapter_fields(adapters, shape.rows)
+        self._inputs = Inputs(fields, streams.latents.device)
         self._num_filled = 0
         self._launch: Compute = self.compute
         self.fill([])
@@ -112,6 +124,9 @@ class PatchProgram:
             host["slots"][place] = row.slot
             host["noise"][place] = row.noise
             host["cfg_values"][place] = row.cfg_value
+        if self.adapters is not None:
+            unused = [-1] * (self.shape.rows - len(rows))
+            host["adapters"][:] = turns_of(np.array([row.adapter for row in rows] + unused))
         if self.shape.begins:
             host["fresh"][:] = spare
             host["fresh"][: len(rows)] = [row.slot if row.fresh else spare for row in rows]
@@ -140,9 +155,11 @@ class PatchProgram:
         last = latents[slots].to(self._dtype)
         hidden, residual = self._conditions.lm[:rows], self._conditions.residual[:rows]
         stops = model.stop_logits(hidden).argmax(-1)
-        mu = model.dit_condition(hidden, residual)
+        adapters = slot_rows(self.adapters, inputs)
+        mu = model.dit_condition(hidden, residual, adapters)
         guidance = inputs["cfg_values"][:, None, None]
-        patches = self._solver.solve(inputs["noise"], mu, last, num_steps or self.num_steps, guidance)
+        steps = num_steps or self.num_steps
+        patches = self._solver.solve(inputs["noise"], mu, last, steps, guidance, adapters)
         latents[slots] = patches
         self._waveforms.hand_over(patches, stops, slots, inputs["fresh"] if self.shape.begins else None)
 

@@ -5,13 +5,16 @@ programs with room for several, one after the other as far as they fit: 20 promp
 together are one launch. Patches follow for as many rows as need them: a prompt of 2,000 positions fills a
 language program with room for 16 chunks, and then a patch program of one row. Another number of solver steps
 than that of the programs is computed at the same addresses, but unrecorded.
+
+A step in which somebody has an adapter goes through programs of the same shapes that have adapters. They are
+made when they are first asked for, so that nobody pays for them who has no adapters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.attention import StepShape
 from engine.cuda_graphs import GraphRecorder, batch_sizes
@@ -20,6 +23,9 @@ from engine.programs.catalogue import Rooms, Sizes
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageShape
 from models.voxcpm.programs.patch_program import PatchProgram
 from models.voxcpm.programs.waveform_programs import PatchShape
+
+if TYPE_CHECKING:
+    from models.lora.bank import Generation
 
 Program = TypeVar("Program", LanguageProgram, PatchProgram)
 Report = Callable[[float], None]
@@ -85,12 +91,17 @@ class StepPrograms:
     def __init__(
         self,
         plan: ProgramPlan,
-        build_language: Callable[[LanguageShape], LanguageProgram],
-        build_patch: Callable[[PatchShape], PatchProgram],
+        build_language: Callable[[LanguageShape, Generation | None], LanguageProgram],
+        build_patch: Callable[[PatchShape, Generation | None], PatchProgram],
         recorder: GraphRecorder,
         report: Report = lambda share: None,
     ) -> None:
         self.num_steps = plan.num_steps
+        self._build_language, self._build_patch, self._recorder = build_language, build_patch, recorder
+        self._adapted: dict[LanguageProgram | PatchProgram, LanguageProgram | PatchProgram] = {}
+        """Programs with adapters, by those of the same shape without."""
+        self._adapters: Generation | None = None
+        """The slots that they read."""
         self._decodes: dict[int, Sizes[LanguageProgram]] = {}
         """By the longest context that they have room for, rising."""
         self._chunks: dict[bool, Rooms[LanguageProgram]] = {False: Rooms(), True: Rooms()}
@@ -100,10 +111,10 @@ class StepPrograms:
         languages, patches = plan.language_shapes(), plan.patch_shapes()
         count = len(languages) + len(patches)
         for done, shape in enumerate(languages, start=1):
-            self._keep(_recorded(build_language(shape), recorder))
+            self._keep(_recorded(build_language(shape, None), recorder))
             report(done / count)
         for done, shape in enumerate(patches, start=len(languages) + 1):
-            self._patches[shape.begins].add(shape.rows, _recorded(build_patch(shape), recorder))
+            self._patches[shape.begins].add(shape.rows, _recorded(build_patch(shape, None), recorder))
             report(done / count)
 
     def _keep(self, program: LanguageProgram) -> None:
@@ -134,6 +145,25 @@ class StepPrograms:
         if program is None:
             raise EngineError(f"no program makes {count} patches at once")
         return program
+
+    def adapted(self, program: Program, adapters: Generation) -> Program:
+        """The program of the same shape whose rows may have adapters in these slots; recorded if new."""
+        if adapters is not self._adapters:
+            self._adapted.clear()
+            self._adapters = adapters
+        if program not in self._adapted:
+            build = self._build_language if isinstance(program, LanguageProgram) else self._build_patch
+            self._adapted[program] = _recorded(build(program.shape, adapters), self._recorder)
+        return self._adapted[program]
+
+    def record_adapted(self, adapters: Generation) -> None:
+        """All that `adapted` can be asked for, the largest first."""
+        chunks = [program for rooms in self._chunks.values() for program in rooms]
+        decodes = [program for sizes in self._decodes.values() for program in sizes]
+        languages = sorted([*chunks, *decodes], key=lambda program: -program.shape.attention.num_tokens)
+        patches = [program for sizes in self._patches.values() for program in sizes]
+        for program in (*languages, *sorted(patches, key=lambda program: -program.shape.rows)):
+            self.adapted(program, adapters)
 
     def pack(self, lengths: list[int], has_audio: bool) -> list[tuple[LanguageProgram, int]]:
         """See `Rooms.pack`."""

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.norm import RMSNorm
-from models.lora.rows import LoadedAdapter, RowAdapters, deltas_of
+from models.lora.rows import BatchAdapters, LoadedAdapter, RowAdapters, deltas_of
 from models.voxcpm.model import DIT_STACK, VoxCPMModel
 
 from .flat_attention import flat_attention
@@ -114,7 +114,7 @@ class TrainingLoss(nn.Module):
         target: Tensor,
         hidden: tuple[Tensor, Tensor],
         draws: FlowDraws,
-        adapters: RowAdapters | None,
+        adapters: BatchAdapters | None,
     ) -> Tensor:
         """Mean square error of the velocity at a random flow time; some rows see no condition (guidance)."""
         lm_hidden, residual_hidden = (states[batch.flow_positions] for states in hidden)

@@ -15,6 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels.activation import silu_mul_kernel
+from engine.kernels.low_rank import expand_kernel, shrink_kernel
 from engine.kernels.norm import rms_norm_kernel
 from engine.kernels.rotary import rotary_kernel
 from engine.kernels.row_attention import row_attention_kernel
@@ -22,6 +23,8 @@ from models.voxcpm.fused.flow_kernels import flow_step_kernel
 
 HOPPER = GPUTarget("cuda", 90, 32)
 SCALARS = {"eps": "fp32", "scale": "fp32", "step_size": "fp32", "row_stride": "i32", "token_stride": "i32"}
+TURNS = {"turns": "*i32", "slot_stride": "i32", "num_entries": "i32", "num_turns": "i32", "alpha": "fp32"}
+LOW_RANK = {"RANK": 32, "REPEAT": 11, "BRANCHES": 2, "BLOCK_M": 32, "PARTS": 3}
 ROWS = {"KV_HEADS": 2, "GROUP": 8, "HALF": 64, "ROTARY": True, "BLOCK_L": 16, "BLOCK_HALF": 64, "FENCE": True}
 FLOW = {
     "PATCH": 4, "DIM": 64, "HIDDEN": 1024, "LENGTH": 11, "PLACE": 7, "HEAD_PLACE": 2, "BRANCHES": 2,
@@ -34,7 +37,7 @@ def compile_kernel(
 ) -> None:
     """Compiles for bf16 tensors; those named in `single` are fp32."""
     constants = {**constants, "PDL": True}
-    types = {"num_rows": "i32", **SCALARS}
+    types = {"num_rows": "i32", **SCALARS, **TURNS}
 
     def type_of(name: str) -> str:
         if name in constants:
@@ -68,6 +71,11 @@ def main() -> None:
             parts = {"PARTS": tiles // per_program, "TILES": per_program, "BLOCK_Q": block}
             row = {"LENGTH": length, "FIRST": first, "KEPT": kept, **parts}
             compile_kernel(row_attention_kernel, {**ROWS, **row}, num_warps=1)
+    for mixed in (False, True):
+        rows = LOW_RANK | ({"REPEAT": 1, "BRANCHES": 1, "BLOCK_M": 64} if mixed else {}) | {"MIXED": mixed}
+        hidden, outputs = frozenset({"hidden"}), {"N": 2560, "FIRST": 2048, "OTHER": 256}
+        compile_kernel(shrink_kernel, {**rows, "K": 1024, "INPUTS": 256}, hidden)
+        compile_kernel(expand_kernel, {**rows, **outputs, "SPLITS": 4, "BLOCK_N": 64, "BLOCKS": 40}, hidden)
     single = frozenset({"x", "out", "cfg_values"})
     last = dict.fromkeys(("tokens", "weight", "bias", "head", "head_shift"))
     compile_kernel(flow_step_kernel, {**FLOW, "head_shift": None}, single)

@@ -15,11 +15,15 @@ from models.voxcpm.checkpoint import Checkpoint, read_config
 
 CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+ADAPTED = (*ATTENTION, "gate_proj", "up_proj", "down_proj", "enc_to_lm_proj", "lm_to_dit_proj")
+"""More than that, in all modules."""
 LORA = {"enable_lm": True, "r": 4, "alpha": 8}
 
 
-def random_adapter(seed: int = 0, rank: int = 4, base_digest: str = "") -> Adapter:
-    """Attention of both language models, at scale 8 / rank."""
+def random_adapter(
+    seed: int = 0, rank: int = 4, targets: tuple[str, ...] | None = None, base_digest: str = ""
+) -> Adapter:
+    """Attention of both language models, or `targets` wherever they are, at scale 8 / rank."""
     generator = torch.Generator().manual_seed(seed)
     layers = {
         name: LowRank(
@@ -27,7 +31,7 @@ def random_adapter(seed: int = 0, rank: int = 4, base_digest: str = "") -> Adapt
             0.3 * torch.randn(height, rank, generator=generator),
         )
         for name, (height, width) in adaptable(read_config(CHECKPOINT)).items()
-        if name.startswith(("base_lm.", "residual_lm.")) and name.endswith(ATTENTION)
+        if name.endswith(targets or ATTENTION) and (targets or name.startswith(("base_lm.", "residual_lm.")))
     }
     return Adapter(layers, 8 / rank, base="tiny", base_digest=base_digest)
 

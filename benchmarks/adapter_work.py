@@ -1,0 +1,70 @@
+"""What adapters are measured with: on CPUs (`benchmarks.adapters`), on GPUs (`benchmarks.gpu.adapters`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+
+from engine.layers.low_rank import LowRank
+from models.lora.adapter import Adapter
+from models.speech import SpeechRequest
+from models.voxcpm.adapters import adaptable
+from models.voxcpm.engine import VoxCPMEngine
+
+RANK = 32
+TARGETS = {
+    "attention": ("q_proj", "k_proj", "v_proj", "o_proj"),
+    "all": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+}
+TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom."
+WARM_STEPS, STEPS = 6, 20
+
+
+def random_adapter(engine: VoxCPMEngine, targets: tuple[str, ...], seed: int) -> Adapter:
+    """One that changes little: its cost is that of any."""
+    generator = torch.Generator().manual_seed(seed)
+    layers = {
+        name: LowRank(
+            torch.randn(RANK, width, generator=generator) / width**0.5,
+            1e-3 * torch.randn(height, RANK, generator=generator),
+        )
+        for name, (height, width) in adaptable(engine.config).items()
+        if name.endswith(targets)
+    }
+    return Adapter(layers, 1.0)
+
+
+def running(
+    engine: VoxCPMEngine, adapters: list[str | None], patches: int = WARM_STEPS + 10 * STEPS
+) -> Iterator[None]:
+    """Steps of one stream for each of `adapters`, all in one batch, without an end."""
+    seconds = patches * engine.info.patch_seconds
+    for number, name in enumerate(adapters):
+        request = SpeechRequest(f"r{number}", TEXT, number, min_seconds=seconds, adapter=name)
+        engine.add_request(request)
+    try:
+        while True:
+            engine.step()
+            yield
+    finally:
+        for number in range(len(adapters)):
+            engine.cancel(f"r{number}")
+        engine.step()
+
+
+def step_seconds(
+    engine: VoxCPMEngine, adapters: list[str | None], clock: Callable[[], float] = time.process_time
+) -> list[float]:
+    """Time of each of some steps; processor time where nobody says otherwise."""
+    steps = running(engine, adapters)
+    for _ in range(WARM_STEPS):
+        next(steps)
+    found = []
+    for _ in range(STEPS):
+        began = clock()
+        next(steps)
+        found.append(clock() - began)
+    steps.close()
+    return found

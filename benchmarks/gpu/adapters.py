@@ -1,0 +1,280 @@
+"""What adapters cost on a GPU: random weights of a released shape, adapters of rank 32 on q, k, v and o.
+
+    python -m benchmarks.gpu.adapters [--shape voxcpm2] [--targets attention] [--json FILE]
+    python -m benchmarks.gpu.adapters --shape tiny --device cpu       does it work
+
+1. A step of one stream, and of 64, plain and with adapters: "8 different" are 8 streams with one each beside
+   56 without, "all, 8 different" are all streams with one of 8. Rounds follow each other.
+2. Adapters that nobody has used yet come to 63 running streams, one every few steps, each loaded by a thread
+   and used by a short clip; beside it the same clips with an adapter that is there.
+3. Of a thousand adapters 32 have room on the device; clips name them by Zipf's law, 16 at a time: first audio
+   beside the same clips without adapters.
+
+Prints JSON. The goals stand in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.adapter_work import RANK, TARGETS, TEXT, random_adapter, running, step_seconds
+from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
+from benchmarks.gpu.device import device_of
+from benchmarks.gpu.work import percentile
+from models.lora.adapter import Adapter
+from models.speech import SpeechRequest
+from models.voxcpm.checkpoint import load_checkpoint
+from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+
+GOALS = {
+    "one stream, more %": {"goal": 8, "at least": 15},
+    "64 streams; 1, 8, 32 different, more %": {"goal": [3, 4, 6], "at least": [5, 8, 10]},
+    "longest step beside loads, ratio": {"goal": 1.1},
+    "first audio p50, 1,000 adapters by Zipf, ratio": {"goal": 1.2, "at least": 1.5},
+}
+SHORT_PATCHES, STEPS_BETWEEN = 2, 4
+Say = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    streams: int
+    different: tuple[int, ...]
+    slots: int
+    registered: int
+    rounds: int
+    steps: int
+    clips: int
+    at_once: int
+
+
+SIZES = {"cuda": Sizes(64, (1, 8, 32), 32, 1000, 3, 120, 320, 16), "cpu": Sizes(2, (1, 2), 2, 6, 1, 8, 8, 2)}
+
+
+class Named(Adapter):
+    """The layers of another adapter under a digest of its own: what is measured does not depend on values."""
+
+    digest = ""
+
+    def __init__(self, of: Adapter, digest: str) -> None:
+        super().__init__(of.layers, of.scale)
+        object.__setattr__(self, "digest", digest)
+
+
+def engine_of(directory: Path, device: torch.device, sizes: Sizes) -> VoxCPMEngine:
+    cuda = device.type == "cuda"
+    options = EngineOptions(
+        max_num_seqs=sizes.streams, max_model_len=1024 if cuda else 128, silence_guard=False, ratio_cap=False,
+        enable_prefix_caching=False, attention_backend="triton" if cuda else "auto",
+        graphs="auto" if cuda else "off",
+        max_adapters=sizes.registered + sizes.slots + sizes.steps, adapter_slots=sizes.slots,
+        typical_seconds=30.0, adapter_rank=RANK,
+    )  # fmt: skip
+    dtype = torch.bfloat16 if cuda else None
+    return VoxCPMEngine(load_checkpoint(directory, str(device), dtype=dtype), options)
+
+
+def step_costs(engine: VoxCPMEngine, streams: int, different: tuple[int, ...], rounds: int) -> dict[str, Any]:
+    """Median milliseconds of a step by who has adapters, and how much more than with none."""
+    kinds: dict[str, list[str | None]] = {"plain": [None] * streams}
+    for count in different:
+        names = [str(number) for number in range(count)]
+        kinds[f"{count} different"] = [*names, *[None] * (streams - count)]
+        if streams > 1:
+            kinds[f"all, {count} different"] = [names[i % count] for i in range(streams)]
+    found: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for adapters in kinds.values():  # records what is not yet
+        step_seconds(engine, adapters, time.perf_counter)
+    for _ in range(rounds):
+        for kind, adapters in kinds.items():
+            found[kind] += step_seconds(engine, adapters, time.perf_counter)
+    medians = {kind: 1e3 * statistics.median(times) for kind, times in found.items()}
+    more = {kind: round(100 * (median / medians["plain"] - 1), 2) for kind, median in medians.items()}
+    return {
+        "streams": streams,
+        "step_ms": {kind: round(median, 3) for kind, median in medians.items()},
+        "more_percent": more,
+    }
+
+
+def short_clips(engine: VoxCPMEngine, steps: Iterator[None], names: Iterator[str], count: int) -> list[float]:
+    """Seconds of steps of streams that go on, a short clip with the next adapter joining every few."""
+    seconds = SHORT_PATCHES * engine.info.patch_seconds
+    found = []
+    for step in range(count):
+        if step % STEPS_BETWEEN == 0:
+            engine.add_request(
+                SpeechRequest(
+                    f"s{step}", TEXT, step, min_seconds=seconds, max_seconds=seconds, adapter=next(names)
+                )
+            )
+        began = time.perf_counter()
+        next(steps)
+        found.append(time.perf_counter() - began)
+    return found
+
+
+def loading(engine: VoxCPMEngine, of: Adapter, sizes: Sizes) -> dict[str, Any]:
+    """Steps beside clips whose adapters were there already, and beside clips whose adapters were not."""
+    there = [str(number) for number in range(min(8, sizes.slots))]
+    count = sizes.steps // STEPS_BETWEEN
+    steps = running(engine, [there[i % len(there)] for i in range(sizes.streams - 1)], 10 * sizes.steps)
+    for _ in range(6):
+        next(steps)
+    short_clips(engine, steps, iter([there[0]] * count), sizes.steps)
+    alone = short_clips(engine, steps, iter([there[0]] * count), sizes.steps)
+    loaded: list[str] = []
+    load_seconds: list[float] = []
+
+    def load() -> None:
+        for number in range(count):
+            began = time.perf_counter()
+            engine.adapters.add(f"new{number}", Named(of, f"new{number}"))
+            load_seconds.append(time.perf_counter() - began)
+            loaded.append(f"new{number}")
+
+    loader = threading.Thread(target=load)
+    loader.start()
+    while not loaded:
+        next(steps)
+
+    def newest() -> Iterator[str]:
+        used = 0
+        while True:
+            used = min(used + 1, len(loaded))
+            yield loaded[used - 1]
+
+    beside = short_clips(engine, steps, newest(), sizes.steps)
+    loader.join()
+    steps.close()
+    for name in loaded:
+        engine.adapters.remove(name)
+    alone_ms, beside_ms = ([1e3 * value for value in found] for found in (alone, beside))
+    return {
+        "load_ms": round(1e3 * statistics.median(load_seconds), 1),
+        "step_ms_p50": [round(percentile(found, 0.5), 2) for found in (alone_ms, beside_ms)],
+        "step_ms_p95": [round(percentile(found, 0.95), 2) for found in (alone_ms, beside_ms)],
+        "longest_ms": [round(max(found), 2) for found in (alone_ms, beside_ms)],
+        "longest_ratio": round(max(beside_ms) / max(alone_ms), 3),
+    }
+
+
+def first_audio(engine: VoxCPMEngine, names: list[str | None], at_once: int, patches: int = 8) -> list[float]:
+    """Seconds from a clip to its first patch; so many run all the time."""
+    seconds = patches * engine.info.patch_seconds
+    waiting = list(enumerate(names))[::-1]
+    began: dict[str, float] = {}
+    first: dict[str, float] = {}
+    running_now = 0
+    while waiting or running_now:
+        while waiting and running_now < at_once:
+            number, name = waiting.pop()
+            began[f"z{number}"] = time.perf_counter()
+            engine.add_request(
+                SpeechRequest(
+                    f"z{number}", TEXT, number, min_seconds=seconds, max_seconds=seconds, adapter=name
+                )
+            )
+            running_now += 1
+        for output in engine.step():
+            if output.finish_reason == "error":
+                raise RuntimeError(output.error)
+            if output.audio.size:
+                first.setdefault(output.request_id, time.perf_counter())
+            running_now -= output.finish_reason is not None
+    return [first[name] - begin for name, begin in began.items()]
+
+
+def zipf(engine: VoxCPMEngine, of: list[Adapter], sizes: Sizes) -> dict[str, Any]:
+    """First audio with adapters by Zipf's law out of a thousand, and without."""
+    pool, load = engine.adapters, engine.adapters._load
+    forms = [load(adapter) for adapter in of]
+
+    def another(adapter: Adapter) -> Any:
+        number = int(adapter.digest.removeprefix("many"))
+        return dataclasses.replace(forms[number % len(forms)], digest=adapter.digest)
+
+    pool._load = another  # a thousand different ones would be 36 GB
+    for number in range(sizes.registered):
+        pool.add(f"many{number}", Named(of[0], f"many{number}"))
+    pool._load = load
+    draw = np.random.default_rng(0)
+    weights = 1 / np.arange(1, sizes.registered + 1)
+    ranks = draw.choice(sizes.registered, sizes.clips, p=weights / weights.sum())
+    names = [f"many{rank}" for rank in ranks]
+    first_audio(engine, names[: 2 * sizes.slots], sizes.at_once)
+    first_audio(engine, [None] * (2 * sizes.at_once), sizes.at_once)
+    bank = engine._runner.adapters
+    before = bank.num_copies if bank else 0
+    adapted = first_audio(engine, names, sizes.at_once)
+    copies = bank.num_copies - before if bank else 0
+    plain = first_audio(engine, [None] * sizes.clips, sizes.at_once)
+    one = first_audio(engine, ["many0"] * sizes.clips, sizes.at_once)
+    medians = [1e3 * percentile(values, 0.5) for values in (plain, adapted, one)]
+    return {
+        "registered": sizes.registered, "slots": sizes.slots, "clips": sizes.clips, "at_once": sizes.at_once,
+        "different": len(set(names)), "copies": copies, "first_audio_ms_p50": round(medians[0], 2),
+        "by_zipf_ms_p50": round(medians[1], 2), "all_the_same_adapter_ms_p50": round(medians[2], 2),
+        "by_zipf_ms_p99": round(1e3 * percentile(adapted, 0.99), 2),
+        "plain_ms_p99": round(1e3 * percentile(plain, 0.99), 2), "ratio": round(medians[1] / medians[0], 3),
+    }  # fmt: skip
+
+
+def measure(engine: VoxCPMEngine, targets: tuple[str, ...], sizes: Sizes, say: Say) -> dict[str, Any]:
+    """All figures; each is said as it is there."""
+    adapters = [random_adapter(engine, targets, number) for number in range(min(4, sizes.slots))]
+    for number in range(sizes.slots):
+        of = adapters[number % len(adapters)]
+        engine.adapters.add(str(number), Named(of, f"own{number}"))
+    found: dict[str, Any] = {}
+    parts: dict[str, Callable[[], Any]] = {
+        "one stream": lambda: step_costs(engine, 1, (1,), sizes.rounds + 2),
+        "many streams": lambda: step_costs(engine, sizes.streams, sizes.different, sizes.rounds),
+        "loading": lambda: loading(engine, adapters[0], sizes),
+        "zipf": lambda: zipf(engine, adapters, sizes),
+    }
+    for name, part in parts.items():
+        began = time.perf_counter()
+        found[name] = part()
+        say(f"{name} ({time.perf_counter() - began:.0f} s): {json.dumps(found[name])}")
+    return found
+
+
+def main() -> None:
+    """Print and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="of random checkpoints")
+    parser.add_argument("--targets", choices=tuple(TARGETS), default="attention")
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    device = device_of(chosen.device)
+    sizes = SIZES[device.type]
+    began = time.perf_counter()
+    engine = engine_of(make_checkpoint(chosen.shape, chosen.directory), device, sizes)
+    print(f"engine ({time.perf_counter() - began:.0f} s)", flush=True)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    table = {"shape": chosen.shape, "device": name, "rank": RANK, "targets": chosen.targets, "goals": GOALS}
+    table |= measure(engine, TARGETS[chosen.targets], sizes, lambda line: print(line, flush=True))
+    engine.close()
+    print(json.dumps(table))
+    if chosen.json:
+        chosen.json.write_text(json.dumps(table, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""The benchmark of adapters, on a CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from benchmarks.adapter_work import TARGETS
+from benchmarks.gpu.adapters import Sizes, engine_of, measure
+from benchmarks.gpu.checkpoints import make_checkpoint
+
+
+def test_every_part_has_its_figures(tmp_path: Path) -> None:
+    sizes = Sizes(2, (1, 2), slots=2, registered=4, rounds=1, steps=4, clips=4, at_once=2)
+    engine = engine_of(make_checkpoint("tiny", tmp_path), torch.device("cpu"), sizes)
+    said: list[str] = []
+    found = measure(engine, TARGETS["attention"], sizes, said.append)
+    engine.close()
+    assert len(said) == len(found) == 4
+    assert set(found["one stream"]["step_ms"]) == {"plain", "1 different"}
+    assert set(found["many streams"]["step_ms"]) == {
+        "plain",
+        *(f"{who}{n} different" for n in (1, 2) for who in ("", "all, ")),
+    }
+    assert found["loading"]["longest_ratio"] > 0 < found["zipf"]["ratio"]
+    assert found["zipf"]["registered"] == 4

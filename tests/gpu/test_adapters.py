@@ -1,0 +1,300 @@
+"""Adapters in recorded steps: who has one speaks with it, nobody else notices, loading disturbs nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.gpu.checkpoints import make_checkpoint
+from benchmarks.gpu.ours import relative
+from engine.layers.low_rank import LowRank, LowRankPlace, turns_of
+from models.lora.adapter import Adapter
+from models.speech import SpeechRequest
+from models.voxcpm import checkpoint as checkpoint_module
+from models.voxcpm import engine as engine_module
+from models.voxcpm import runner as runner_module
+from models.voxcpm.adapters import adaptable
+from models.voxcpm.checkpoint import load_checkpoint
+from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+from tests.gpu.device import CUDA, DEVICE, RECORDED, needs_gpu
+
+pytestmark = needs_gpu
+OPTIONS = EngineOptions(
+    max_num_seqs=4 if CUDA else 2,
+    max_model_len=128 if CUDA else 48,
+    silence_guard=False,
+    ratio_cap=False,
+    attention_backend="triton",
+    graphs=RECORDED,
+    enable_prefix_caching=False,
+    adapter_slots=8,
+)
+ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+EVERYTHING = (*ATTENTION, "gate_proj", "up_proj", "down_proj", "lm_to_dit_proj", "enc_to_lm_proj")
+STEPS = 10 if CUDA else 2
+Engines = Callable[..., VoxCPMEngine]
+Spoken = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint("tiny", tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(scope="module")
+def engines(tiny: Path) -> Iterator[Engines]:
+    """Engines of fused layers, on a CPU too; those of the same options are one."""
+    with pytest.MonkeyPatch.context() as patched:
+        if not CUDA:
+            from models.voxcpm.fused.model import fuse_model
+
+            patched.setattr(checkpoint_module, "pack_model", lambda model, _: fuse_model(model))
+            for module in (engine_module, runner_module):
+                patched.setattr(module, "runs_triton", lambda device: True)
+        made: dict[tuple[object, ...], VoxCPMEngine] = {}
+
+        def make(dtype: torch.dtype = torch.float32, own: str = "", **changes: object) -> VoxCPMEngine:
+            key = (dtype, own, *sorted(changes.items()))
+            if key not in made:
+                checkpoint = load_checkpoint(tiny, str(DEVICE), dtype=dtype)
+                made[key] = VoxCPMEngine(checkpoint, replace(OPTIONS, **changes))
+            made[key].adapters.clear()
+            return made[key]
+
+        yield make
+        for engine in made.values():
+            engine.close()
+
+
+def random_adapter(
+    engine: VoxCPMEngine, seed: int, rank: int = 8, targets: tuple[str, ...] = ATTENTION
+) -> Adapter:
+    generator = torch.Generator().manual_seed(seed)
+    layers = {
+        name: LowRank(
+            torch.randn(rank, width, generator=generator) / width**0.5,
+            0.1 * torch.randn(height, rank, generator=generator),
+        )
+        for name, (height, width) in adaptable(engine.config).items()
+        if name.endswith(targets)
+    }
+    return Adapter(layers, 1.0)
+
+
+def request(name: str, adapter: str | None, patches: int = 3) -> SpeechRequest:
+    return SpeechRequest(
+        name, "hello world " * (1 + len(name) % 2), seed=sum(map(ord, name)), min_seconds=1.0, cfg_value=2.0,
+        inference_timesteps=STEPS, adapter=adapter, max_seconds=patches * 0.01,
+    )  # fmt: skip
+
+
+def speak(
+    engine: VoxCPMEngine, *requests: SpeechRequest, each_step: Callable[[int], None] = lambda _: None
+) -> Spoken:
+    patch = engine.info.patch_seconds
+    found: dict[str, list[np.ndarray]] = {}
+    for wanted in requests:
+        patches = round(wanted.max_seconds / 0.01)
+        engine.add_request(replace(wanted, max_seconds=patches * patch))
+        found[wanted.request_id] = []
+    step = 0
+    while engine.has_unfinished():
+        each_step(step)
+        step += 1
+        for output in engine.step():
+            assert output.finish_reason != "error", output.error
+            if output.audio.size:
+                found[output.request_id].append(output.latents)
+    return {name: np.stack(latents) for name, latents in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("parts", "size", "rank", "branches", "repeat", "entries"),
+    [
+        ((2048, 256, 256), 2048, 32, 1, 1, 1),
+        ((2048, 256, 256), 1024, 32, 2, 11, 1),
+        ((1024,), 2048, 64, 2, 4, 64),
+        ((2048, 256, 256), 2048, 16, 1, 1, 64),
+        ((6144, 6144), 2048, 32, 1, 1, 5),
+        ((1024,), 4096, 128, 2, 11, 3),
+        ((2048, 256, 256), 2048, 32, 1, 1, 700),
+    ],
+)
+def test_the_kernel_adds_what_plain_products_add(
+    parts: tuple[int, ...], size: int, rank: int, branches: int, repeat: int, entries: int
+) -> None:
+    from engine.kernels.low_rank import LowRankSlots, expand_, shrink
+
+    dtype = torch.bfloat16 if CUDA else torch.float32
+    if not CUDA:
+        parts, size = tuple(part // 32 for part in parts), size // 32
+    outputs, up = sum(parts), len(parts) * rank * size
+    draw = torch.Generator().manual_seed(1)
+    storage = torch.randn(5, up + outputs * rank, generator=draw)
+    storage[:, :up] /= size**0.5
+    slots = torch.randint(-1, 5, (entries,), generator=draw, dtype=torch.int32)
+    slots[0] = 3
+    x = torch.randn(branches * entries * repeat, size, generator=draw)
+    y = torch.randn(branches * entries * repeat, outputs, generator=draw)
+    x, y, storage = (tensor.to(dtype) for tensor in (x, y, storage))
+    expected, of_row = y.double(), slots.repeat_interleave(repeat).repeat(branches)
+    for slot in range(5):
+        rows, downs = of_row == slot, storage[slot, :up].view(len(parts), rank, size).double()
+        ups = storage[slot, up:].view(outputs, rank).double().split(parts)
+        added = [x[rows].double() @ down.T @ piece.T for down, piece in zip(downs, ups, strict=True)]
+        expected[rows] += torch.cat(added, dim=1)
+    result = y.to(DEVICE)
+    weights = LowRankSlots(storage.to(DEVICE), LowRankPlace(0, up, size, parts), rank)
+    turns = torch.from_numpy(turns_of(slots.numpy())).to(DEVICE)
+    hidden = shrink(x.to(DEVICE), weights, turns, branches)
+    expand_(result, hidden, weights, turns, branches)
+    error = (result.cpu().double() - expected).norm() / expected.norm()
+    assert error < (5e-3 if dtype is torch.bfloat16 else 1e-5)
+    assert torch.equal(result.cpu()[of_row < 0], y[of_row < 0])
+
+
+def test_rows_of_a_mixed_batch_speak_as_each_alone(engines: Engines) -> None:
+    engine = engines()
+    for name, rank in (("low", 4), ("high", 40)):
+        engine.adapters.add(name, random_adapter(engine, rank, rank))
+    work = [request("ab", "low"), request("b", "high"), request("cd", None), request("d", "low")]
+    work = work[: OPTIONS.max_num_seqs]
+    alone = [speak(engine, wanted) for wanted in work]
+    together = speak(engine, *work)
+    for found in alone:
+        for name, latents in found.items():
+            assert relative(together[name], latents) < 1e-3, name
+    plain = speak(engine, request("ab", None))["ab"]
+    assert relative(together["ab"], plain) > 1e-2
+
+
+@pytest.mark.parametrize("targets", [ATTENTION, EVERYTHING])
+def test_an_adapter_speaks_as_the_weights_it_is_merged_into(
+    engines: Engines, targets: tuple[str, ...]
+) -> None:
+    engine = engines()
+    adapter = random_adapter(engine, 1, 24, targets)
+    engine.adapters.add("anna", adapter)
+    actual = speak(engine, request("ab", "anna"), request("b", "anna"))
+    merged = engines(own=targets[-1], graphs="off")
+    with torch.inference_mode():
+        merge(merged, adapter)
+    expected = speak(merged, request("ab", None), request("b", None))
+    for name, latents in expected.items():
+        assert relative(actual[name], latents) < 2e-3, name
+
+
+def merge(engine: VoxCPMEngine, adapter: Adapter) -> None:
+    """Add an adapter to the weights that fused layers hold."""
+    model = engine.checkpoint.model
+    stacks = {
+        "base_lm": model.base_lm,
+        "residual_lm": model.residual_lm,
+        "feat_decoder.estimator.decoder": model.dit.decoder,
+    }
+    rows = {"q_proj": "qkv", "k_proj": "qkv", "v_proj": "qkv", "o_proj": "output", "gate_proj": "gate_up",
+            "up_proj": "gate_up", "down_proj": "down"}  # fmt: skip
+    for name, (down, up) in adapter.scaled():
+        delta = (up @ down).to(DEVICE)
+        stack = next((stack for stack in stacks if name.startswith(f"{stack}.layers.")), None)
+        if stack is None:
+            model.get_submodule(name).weight.add_(delta)
+            continue
+        number, _, kind = name.removeprefix(f"{stack}.layers.").split(".")
+        layer = stacks[stack].layers[int(number)]
+        weight = getattr(layer, rows[kind])
+        heads, size = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
+        begin = {"k_proj": heads, "v_proj": heads + size, "up_proj": len(weight) // 2}.get(kind, 0)
+        weight[begin : begin + len(delta)].add_(delta)
+
+
+def test_plain_rows_are_the_same_in_every_bit_beside_adapters(engines: Engines) -> None:
+    engine = engines(torch.bfloat16 if CUDA else torch.float32)
+    engine.adapters.add("anna", random_adapter(engine, 3))
+    for other in ("b", "d"):
+        without = speak(engine, request("ab", None), request(other, None))
+        beside = speak(engine, request("ab", None), request(other, "anna"))
+        np.testing.assert_array_equal(beside["ab"], without["ab"])
+        assert not np.array_equal(beside[other], without[other])
+
+
+@pytest.mark.skipif(not CUDA, reason="only recorded steps may differ")
+def test_recorded_unrecorded_and_free_steps_agree_with_adapters(engines: Engines) -> None:
+    work = [request("ab", "anna"), request("b", "ben"), request("cd", None)]
+    spoken = {}
+    for graphs in ("auto", "static", "off"):
+        engine = engines(graphs=graphs)
+        for seed, name in enumerate(("anna", "ben")):
+            engine.adapters.add(name, random_adapter(engine, seed, 8 + 16 * seed, EVERYTHING))
+        spoken[graphs] = speak(engine, *work)
+    for name, latents in spoken["auto"].items():
+        np.testing.assert_array_equal(latents, spoken["static"][name])
+        assert relative(latents, spoken["off"][name]) < 1e-3, name
+
+
+def test_adapters_that_lost_their_slots_come_back_the_same(engines: Engines) -> None:
+    """In one slot, one after the other; and all in one batch, which then takes several launches."""
+    roomy, narrow = engines(), engines(adapter_slots=1)
+    before = roomy._runner.adapters.num_copies
+    names = ("anna", "ben", "carl")[: OPTIONS.max_num_seqs]
+    for engine in (roomy, narrow):
+        for seed, name in enumerate(names):
+            engine.adapters.add(name, random_adapter(engine, seed, 8))
+    first, second = ([speak(narrow, request(name, name))[name] for name in names] for _ in range(2))
+    for name, once, again in zip(names, first, second, strict=True):
+        np.testing.assert_array_equal(once, again)
+        assert relative(once, speak(roomy, request(name, name))[name]) < 1e-3, name
+    assert narrow._runner.adapters.num_copies >= 2 * len(names)
+    assert roomy._runner.adapters.num_copies - before <= len(names)
+    work = [request(name, name) for name in names]
+    expected, actual = speak(roomy, *work), speak(narrow, *work)
+    for name in names:
+        assert relative(actual[name], expected[name]) < 1e-3, name
+
+
+def test_loading_beside_running_streams_changes_no_bit(engines: Engines) -> None:
+    engine = engines(torch.bfloat16 if CUDA else torch.float32)
+    engine.adapters.add("anna", random_adapter(engine, 0, 16))
+    patches = 12 if CUDA else 3
+    work = [request("ab", "anna", patches), request("b", None, patches)]
+    expected = speak(engine, *work)
+    threads: list[threading.Thread] = []
+
+    def load(step: int) -> None:
+        adapter = random_adapter(engine, 10 + step, 16)
+        thread = threading.Thread(target=engine.adapters.add, args=(f"new{step}", adapter))
+        thread.start()
+        threads.append(thread)
+
+    actual = speak(engine, *work, each_step=load)
+    for thread in threads:
+        thread.join()
+    for name, latents in expected.items():
+        np.testing.assert_array_equal(actual[name], latents)
+    engine.adapters.add("wider", random_adapter(engine, 99, 48, EVERYTHING))
+    later = speak(engine, *work)
+    for name, latents in expected.items():
+        assert relative(later[name], latents) < (0.05 if CUDA else 1e-3), name
+
+
+@pytest.mark.skipif(not CUDA, reason="the CPU has nobody to wait for")
+def test_a_step_that_brings_an_adapter_to_the_device_waits_for_nothing(engines: Engines) -> None:
+    engine = engines(torch.bfloat16)
+    bank = engine._runner.adapters
+    for seed in range(3):
+        engine.adapters.add(str(seed), random_adapter(engine, seed, 16))
+    speak(engine, request("ab", "0"), request("b", None))
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        slots = bank.place([engine.adapters.get("1"), None, engine.adapters.get("2")])
+        bank.read(slots)
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    assert slots[1] == -1 and len({*slots}) == 3

@@ -1,0 +1,111 @@
+"""Slots of a device: who is in which, who gives way, and what a slot holds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.layers.low_rank import LowRank
+from models.lora.adapter import Adapter
+from models.lora.bank import AdapterBank, SlotAdapter
+from models.lora.layout import SlotLayout, SlotShape, shape_of
+
+STACK = [
+    {"a.0.q": (6, 8), "a.0.k": (2, 8), "a.0.v": (2, 8)},
+    {"a.0.o": (8, 6)},
+    {"a.0.gate": (5, 8), "a.0.up": (5, 8)},
+    {"a.0.down": (8, 5)},
+    {"a.1.q": (6, 8), "a.1.k": (2, 8), "a.1.v": (2, 8)},
+    {"a.1.o": (8, 6)},
+    {"a.1.gate": (5, 8), "a.1.up": (5, 8)},
+    {"a.1.down": (8, 5)},
+]
+PRODUCTS = {"a": STACK, "proj": [{"proj": (4, 3)}]}
+SIZES = {name: size for numbered in PRODUCTS.values() for parts in numbered for name, size in parts.items()}
+QKV, OUTPUT, DOWN = 0, 1, 3
+
+
+def adapter_of(*names: str, rank: int = 4, seed: int = 0) -> Adapter:
+    torch.manual_seed(seed)
+    layers = {
+        name: LowRank(torch.randn(rank, SIZES[name][1]), torch.randn(SIZES[name][0], rank)) for name in names
+    }
+    return Adapter(layers, 0.5)
+
+
+@pytest.fixture
+def bank() -> AdapterBank:
+    return AdapterBank(PRODUCTS, torch.float32, torch.device("cpu"), 2)
+
+
+def held(bank: AdapterBank, adapter: Adapter, slot: int) -> bool:
+    """Whether a slot holds an adapter, with its scale, and zeros beside it."""
+    layout, row = bank.generation.layout, bank.generation.storage[slot]
+    expected: dict[str, Tensor] = {name: layer.up @ layer.down for name, layer in adapter.scaled()}
+    for module, numbered in PRODUCTS.items():
+        for number, parts in enumerate(numbered):
+            if (module, number) not in layout.places:
+                if not expected.keys().isdisjoint(parts):
+                    return False
+                continue
+            downs, ups = layout.views(row, (module, number))
+            sizes = [size[0] for size in parts.values()]
+            for (name, size), down, up in zip(parts.items(), downs, ups.split(sizes), strict=True):
+                if not torch.allclose(up @ down, expected.get(name, torch.zeros(size)), atol=1e-5):
+                    return False
+    return True
+
+
+def test_a_shape_has_room_for_the_products_and_the_rank_that_are_asked_for() -> None:
+    small, large = (
+        shape_of(PRODUCTS, adapter_of(*names, rank=rank).layers)
+        for names, rank in ((("a.0.q",), 4), (("a.1.o", "proj"), 40))
+    )
+    assert small == SlotShape(16, frozenset({("a", QKV)}))
+    assert large == SlotShape(64, frozenset({("a", OUTPUT), ("proj", 0)}))
+    assert not small.holds(large) and not large.holds(small)
+    both = small.with_room_for(large)
+    assert both.holds(small) and both.holds(large) and both.rank == 64
+    places = SlotLayout(PRODUCTS, both).places
+    assert set(places) == {("a", 0), ("a", 1), ("a", 4), ("a", 5), ("proj", 0)}
+    assert all(offset % 64 == 0 for place in places.values() for offset in place[:2])
+
+
+def test_adapters_lie_in_slots_with_their_scale(bank: AdapterBank) -> None:
+    adapters = [adapter_of("a.0.q", "a.1.v"), adapter_of("a.1.k", rank=3, seed=1)]
+    loaded = [bank.load(adapter) for adapter in adapters]
+    slots = bank.place([loaded[0], None, loaded[1], loaded[0]])
+    assert slots[1] == -1 and slots[0] == slots[3] != slots[2]
+    assert held(bank, adapters[0], slots[0]) and held(bank, adapters[1], slots[2])
+
+
+def test_the_least_recently_used_gives_way_and_comes_back_as_it_was(bank: AdapterBank) -> None:
+    adapters = {name: adapter_of("a.0.q", "a.0.o", seed=ord(name)) for name in "abc"}
+    loaded: dict[str, SlotAdapter] = {name: bank.load(adapter) for name, adapter in adapters.items()}
+    for names, copies in (("a", 1), ("b", 2), ("a", 2), ("c", 3), ("a", 3), ("b", 4), ("ab", 4), ("ca", 5)):
+        slots = bank.place([loaded[name] for name in names])
+        assert bank.num_copies == copies
+        assert all(held(bank, adapters[name], slot) for name, slot in zip(names, slots, strict=True))
+
+
+def test_more_adapters_than_slots_go_in_turns(bank: AdapterBank) -> None:
+    loaded = [bank.load(adapter_of("a.0.q", seed=seed)) for seed in range(3)]
+    a, b, c = loaded
+    assert bank.place(loaded) is None
+    assert bank.groups([a, None, b, a, c, None, b]) == [[0, 1, 2, 3], [4, 5, 6]]
+    assert bank.groups([None, None]) == [[0, 1]] and bank.groups([a, a]) == [[0, 1]]
+
+
+def test_one_that_needs_more_room_makes_new_slots_and_the_others_move_over(bank: AdapterBank) -> None:
+    small, large = adapter_of("a.0.q", "a.1.q"), adapter_of("a.0.down", "proj", rank=20, seed=1)
+    first = bank.load(small)
+    slot = bank.place([first])[0]
+    before = bank.generation
+    second = bank.load(large)
+    assert bank.generation is before and held(bank, small, slot)
+    slots = bank.place([second, first])
+    assert bank.generation is not before and bank.generation.layout.shape.rank == 32
+    assert held(bank, large, slots[0]) and held(bank, small, slots[1])
+    third = bank.load(small)
+    assert third.layout is bank.generation.layout
