@@ -169,10 +169,11 @@ class Controller:
     async def _carry_out(self, decision: Decision, seen: Seen | None = None) -> None:
         for start in decision.starts:
             self._start(start)
-        if decision.drain is not None and decision.drain.unplaced:
-            self._give_up(decision.drain)
-        elif decision.drain is not None and seen is not None:
-            await self._drain(decision.drain, seen)
+        if decision.drain is not None and seen is not None:
+            if decision.drain.unplaced:
+                self._give_up(decision.drain, seen)
+            else:
+                await self._drain(decision.drain, seen)
         for note in decision.notes:
             self._tell_now_and_then(note)
 
@@ -190,11 +191,12 @@ class Controller:
         self._tell(start.kind, Reason(start.reason.saying, facts))
         return started[-1]
 
-    def _give_up(self, drain: Drain) -> None:
+    def _give_up(self, drain: Drain, seen: Seen) -> None:
         """The last one of the kind that waits for a machine waits no more."""
-        waiting = [one for one in self._place.members() if one.kind == drain.kind and one.waits]
-        if waiting:
-            self._place.stop(waiting[-1].id)
+        serving = {worker.id for worker in seen.workers if worker.serving}
+        waiting = [one.id for one in self._place.members() if one.kind == drain.kind and one.waits]
+        if chosen := [id for id in waiting if id not in serving]:
+            self._place.stop(chosen[-1])
             self._tell(drain.kind, drain.reason)
 
     async def _drain(self, drain: Drain, seen: Seen) -> None:

@@ -34,5 +34,6 @@ export class FleetLines {
 }
 
 function lineOf(kind) {
-  return t(kind.scaled === null ? "admin.fleetByNeed" : "admin.fleetOrdered", kind);
+  const line = t(kind.scaled === null ? "admin.fleetByNeed" : "admin.fleetOrdered", kind);
+  return kind.unplaced ? line + t("admin.fleetUnplaced", kind) : line;
 }

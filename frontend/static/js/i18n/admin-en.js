@@ -11,6 +11,7 @@ export default {
   "admin.more": "and {count} more",
   "admin.fleetByNeed": "{kind}: {serving} serve, {loading} load, {draining} drain; as many as are needed, from {least} to {most}",
   "admin.fleetOrdered": "{kind}: {serving} serve, {loading} load, {draining} drain; {scaled} by order",
+  "admin.fleetUnplaced": "; {unplaced} of those that load wait for a machine",
   "admin.fleetLast": "Last decision about {kind}: {said}",
   "admin.fleetNone": "No worker runs. The first request starts one.",
   "admin.noWorkers": "No worker is known to this gateway. Start one and name its address:",

@@ -9,6 +9,7 @@ export default {
   "admin.more": "还有 {count} 项",
   "admin.fleetByNeed": "{kind}：{serving} 个运行，{loading} 个加载，{draining} 个排空；按需调整，{least} 到 {most} 个",
   "admin.fleetOrdered": "{kind}：{serving} 个运行，{loading} 个加载，{draining} 个排空；指定 {scaled} 个",
+  "admin.fleetUnplaced": "；其中 {unplaced} 个在等待机器",
   "admin.fleetLast": "{kind} 的最近决定：{said}",
   "admin.fleetNone": "没有节点在运行。第一个请求会启动一个节点。",
   "admin.noWorkers": "此网关还没有工作节点。请启动一个并告知其地址：",
