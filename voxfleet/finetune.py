@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from voxfleet.options import Device, fail
-
-LOWEST_PRIORITY = 19
 
 
 class Method(StrEnum):
@@ -46,11 +43,12 @@ def finetune(
     device: Annotated[Device, typer.Option(help="What to run on.")] = Device.AUTO,
     threads: Annotated[int | None, typer.Option(help="Of a CPU. \\[default: all]")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same recordings, same result.")] = 0,
-    background: Annotated[bool, typer.Option(help="Yield the CPUs to all other programs.")] = False,
+    niceness: Annotated[int, typer.Option(min=0, max=19, help="How far to yield the CPUs to others.")] = 0,
 ) -> None:
     """Train a voice by recordings of it. Run it again to go on after it was stopped."""
     from engine.errors import EngineError
     from gateway.text import normalise
+    from gateway.yielding import yield_cpus
     from models.config_fields import ConfigError
     from models.voxcpm.finetuning.dataset import DatasetError
     from models.voxcpm.finetuning.options import FinetuneOptions
@@ -58,8 +56,8 @@ def finetune(
 
     if not name or Path(name).name != name:
         fail("--name is the name of a folder, without / in it", 2)
-    if background:
-        os.nice(LOWEST_PRIORITY)
+    if niceness:
+        yield_cpus(niceness)
     try:
         options = FinetuneOptions(
             base,

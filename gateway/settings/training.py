@@ -17,7 +17,9 @@ class TrainingSettings(BaseModel):
     `voxfleet serve` fills in its own. None: nothing.
     """
     training_device: Annotated[str, Field(pattern=r"^(cpu|cuda(:[0-9]{1,2})?)$")] = "cpu"
-    """On which they run, cpu or cuda:N, at the lowest priority. A GPU is best one that does not serve."""
+    """On which they run, cpu or cuda:N. A GPU is best one that does not serve."""
+    training_niceness: Annotated[int, Field(ge=0, le=19)] = 19
+    """How far they yield the CPUs to other programs."""
     trainings_at_once: Annotated[int, Field(gt=0)] = 1
     """That a gateway works on at the same time."""
     max_trainings: Annotated[int, Field(ge=0)] = 100

@@ -1,4 +1,4 @@
-"""The process of one training: `voxfleet finetune` at the lowest priority.
+"""The process of one training: `voxfleet finetune`, which yields the CPUs to others.
 
 It ends with the gateway, however that ends: its standard input is a pipe of ours, at whose end it stops after
 the step under way (`voxfleet/parent_watch.py`). Until then it holds the lock of the folder, which it has
@@ -27,20 +27,18 @@ _SECRETS = "VOXFLEET_"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def command_of(files: TrainingFiles, base: str, steps: int, device: str) -> list[str]:
-    """What is run. `device`: cpu, cuda or cuda:N."""
+def command_of(files: TrainingFiles, settings: GatewaySettings, steps: int) -> list[str]:
+    """What is run."""
     options = {
         "--name": NAME,
         "--out": str(files.run),
-        "--base": absolute(base),
+        "--base": absolute(str(settings.training_base)),
         "--steps": str(steps),
-        "--device": device.partition(":")[0],
+        "--device": settings.training_device.partition(":")[0],
+        "--niceness": str(settings.training_niceness),
     }
     words = [word for option in options.items() for word in option]
-    return [
-        sys.executable, "-P", "-m", "voxfleet.parent_watch", "finetune", str(files.folder), "--background",
-        *words,
-    ]  # fmt: skip
+    return [sys.executable, "-P", "-m", "voxfleet.parent_watch", "finetune", str(files.folder), *words]
 
 
 def absolute(base: str) -> str:
@@ -70,7 +68,7 @@ class TrainingProcess:
     async def start(cls, files: TrainingFiles, settings: GatewaySettings, steps: int) -> Self:
         """Raises OSError, and ValueError where the folder is not locked."""
         device = settings.training_device
-        command = command_of(files, str(settings.training_base), steps, device)
+        command = command_of(files, settings, steps)
         log = await asyncio.to_thread(_open_log, files.log)
         try:
             process = await asyncio.create_subprocess_exec(

@@ -38,7 +38,7 @@ def browser(folder: Path) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Server]:
-    with fleet_with_data(VOXFLEET_TRAINING_BASE=WORKER["model"]) as edge:
+    with fleet_with_data(VOXFLEET_TRAINING_BASE=WORKER["model"], VOXFLEET_TRAINING_NICENESS="0") as edge:
         yield edge
 
 

@@ -232,8 +232,10 @@ def test_a_process_gets_no_secret_and_the_gpu_that_was_named(
     assert environment["CUDA_VISIBLE_DEVICES"] == "5" and "secret" not in environment.values()
     assert environment_of({}, "cuda:1")["CUDA_VISIBLE_DEVICES"] == "1"
     assert "CUDA_VISIBLE_DEVICES" not in environment_of({}, "cpu")
-    command = command_of(TrainingFiles(tmp_path, new_training_id()), "bundled", 7, "cuda:1")
-    assert command[command.index("--device") + 1] == "cuda" and "--background" in command
+    files = TrainingFiles(tmp_path, new_training_id())
+    command = command_of(files, GatewaySettings(training_base="bundled", training_device="cuda:1"), 7)
+    given = [command[command.index(name) + 1] for name in ("--base", "--device", "--steps", "--niceness")]
+    assert given == ["bundled", "cuda", "7", "19"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     bases = [absolute(base) for base in ("./mine", "bundled", "openbmb/VoxCPM2")]

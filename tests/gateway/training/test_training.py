@@ -19,6 +19,13 @@ from tests.gateway.processes import GatewayProcess, StartFleet, check_error, sta
 from tests.gateway.training.conftest import ENOUGH, begin, clip, fill, processes_of, send, told
 from tests.worker.harness import wait_until
 
+
+def session_of(process: int) -> str:
+    """What Linux says of the priority of a process's session; where it has none, niceness is all there is."""
+    file = Path(f"/proc/{process}/autogroup")
+    return file.read_text() if file.exists() else "nice 1"
+
+
 ROUTES = [
     ("GET", ""), ("DELETE", ""), ("POST", "/start"), ("POST", "/cancel"), ("GET", "/samples/best-1"),
     ("POST", "/recordings"), ("DELETE", "/recordings/r_0000000000000000000000"),
@@ -31,6 +38,7 @@ class Stage:
     def __init__(self, start: StartFleet, data_dir: Path) -> None:
         self.settings = {
             "api_keys": API_KEYS, "anonymous": False, "data_dir": data_dir, "training_base": WORKER["model"],
+            "training_niceness": 1,
         }  # fmt: skip
         self._start = start
         self.gateway, self._workers = start(1, gateway=self.settings, **WORKER)
@@ -128,7 +136,8 @@ def test_a_training_goes_on_after_its_gateway_died_and_ends_when_it_is_told_to(s
         reached = steps_of(until(ann, training, lambda one: steps_of(one) >= 20))
         folder = stage.folder / training
         [process] = processes_of(folder)
-        assert os.getpriority(os.PRIO_PROCESS, process) == 19
+        assert os.getpriority(os.PRIO_PROCESS, process) == os.nice(0) + 1
+        assert "nice 1" in session_of(process)
         check_error(ann.delete(f"/api/trainings/{training}/recordings/r_{'0' * 22}"), 409)
     stage.restart()
     with stage.http("ann") as ann:
