@@ -197,7 +197,11 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             self._defaults["inference_timesteps"], self.options.max_num_seqs, self.max_model_len
         )
         try:
-            self._runner.prepare(plan, lambda share: progress and progress("graphs", 0.5 + 0.4 * share))
+            self._runner.prepare(
+                plan,
+                lambda share: progress and progress("graphs", 0.5 + 0.4 * share),
+                record=self.options.graphs != "static",
+            )
         except (EngineError, RuntimeError) as error:
             if self.options.graphs != "auto":
                 raise

@@ -201,6 +201,23 @@ class VoxCPMModel(nn.Module):
         """Text token ids [T] -> LM input embeddings [T, H]."""
         return self.base_lm.embed_tokens(token_ids) * self.config.lm_config.embedding_scale
 
+    def embeddings(
+        self, token_ids: Tensor | None, audio: Tensor | None, is_audio: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What `run_language_models` takes of T positions: (embeds, audio_embeds, audio_mask).
+
+        token_ids [T], None where all is audio. audio [T, H]: embedded patches, of no meaning at text; None
+        where there are none. is_audio [T] bool, None where all is.
+        """
+        if is_audio is None:
+            return audio, audio, None
+        text, mask = self.embed_text(token_ids), is_audio[:, None]
+        nothing = torch.zeros_like(text if audio is None else audio)
+        if audio is None:
+            return text, nothing, mask
+        audio = torch.where(mask, audio, nothing)
+        return torch.where(mask, audio, text.to(audio.dtype)), audio, mask
+
     def run_language_models(
         self,
         embeds: Tensor,
@@ -245,11 +262,8 @@ class VoxCPMModel(nn.Module):
         the positions.
         Returns (lm_hidden, residual_hidden), both [T, H].
         """
-        mask = audio_mask[:, None]
-        audio = self.encode_patches(features, adapters)
-        audio = torch.where(mask, audio, torch.zeros_like(audio))
-        embeds = torch.where(mask, audio, self.embed_text(token_ids).to(audio.dtype))
-        return self.run_language_models(embeds, audio, mask, positions, attention, adapters)
+        embeds = self.embeddings(token_ids, self.encode_patches(features, adapters), audio_mask)
+        return self.run_language_models(*embeds, positions, attention, adapters)
 
     def dit_condition(
         self, lm_hidden: Tensor, residual_hidden: Tensor, adapters: BatchAdapters | None = None

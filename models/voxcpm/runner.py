@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.attention import select_backend
 from engine.cuda_graphs import GraphRecorder, Rehearsal
 from engine.devices import check_device, on_device, runs_triton
 from engine.kv_cache.host_memory import HostMemory
@@ -27,9 +26,7 @@ from engine.kv_cache.pool import KVPool
 from engine.model_runner import Meanwhile, StepResult
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
-from engine.staging import upload
 from engine.threads import StepThreads
-from models.lora.rows import BatchAdapters, RowAdapters
 from models.speech import Flaw
 from models.voxcpm.adapters import make_bank
 from models.voxcpm.audio_vae import AudioVAE
@@ -42,8 +39,8 @@ from models.voxcpm.programs.patch_program import PatchProgram, PatchResult, patc
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepPrograms
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
-from models.voxcpm.prompt import key_patches
-from models.voxcpm.step_ahead import Made, Part, StepAhead, part_of
+from models.voxcpm.step_ahead import Made, StepAhead, part_of
+from models.voxcpm.unrecorded import UnrecordedSteps
 from models.voxcpm.watch import SILENCE_LEVEL
 from models.voxcpm.waveform_streams import WaveformStreams
 
@@ -127,6 +124,10 @@ class VoxCPMRunner:
         if adapter_slots and runs_triton(self.device):
             self.adapters = make_bank(self.config, weight, adapter_slots, adapter_rank)
         self._adapters_at_start = self.adapters is not None and adapter_rank is not None
+        unrecorded = UnrecordedSteps(
+            model, self._solver, self._backend, self._pool, self._noise_of, self.adapters
+        )
+        self._compute = unrecorded.compute
         self._ahead = StepAhead(self._compute, threads, block_size) if threads else None
         self.host_memory = HostMemory(self._pool, host_slots, self._settle) if host_slots else None
         self.meanwhile: Meanwhile = lambda batch: None
@@ -141,13 +142,13 @@ class VoxCPMRunner:
                 self._programs.record_adapted()
 
     @torch.inference_mode()
-    def prepare(self, plan: ProgramPlan, report: Report = lambda share: None) -> None:
-        """Build the programs of `plan` and, on CUDA, record them. Raises EngineError, RuntimeError."""
+    def prepare(self, plan: ProgramPlan, report: Report = lambda share: None, record: bool = True) -> None:
+        """Build the programs of `plan` and, on CUDA, `record` them. Raises EngineError, RuntimeError."""
         with on_device(self.device):
             compiled = COMPILED_SHARE if self._compile_ahead(plan, report) else 0.0
             programs = self._build(
                 plan,
-                partial(GraphRecorder, self.device),
+                partial(GraphRecorder, self.device) if record else Rehearsal,
                 self._solver,
                 lambda share: report(compiled + (1 - compiled) * share),
             )
@@ -270,45 +271,6 @@ class VoxCPMRunner:
         rows = [i for piece in pieces for i in piece.rows]
         return Made(rows, *(torch.cat(parts) for parts in zip(*(piece[1:] for piece in pieces), strict=True)))
 
-    @torch.inference_mode()
-    def _compute(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
-        """Everything but audio: patches fp32 [N, P, D] and stop decisions [N] of the parts that sample."""
-        if self.adapters is None:
-            return self._compute_with(parts, RowAdapters.of([part.state.adapter for part in parts]))
-        groups = self.adapters.groups([part.state.adapter for part in parts])
-        made = [self._compute_in_slots([parts[i] for i in group]) for group in groups]
-        if len(made) == 1:
-            return made[0]
-        order = np.argsort([i for group in groups for i in group if parts[i].samples])
-        patches, stops = (torch.cat(pieces) for pieces in zip(*made, strict=True))
-        order = upload(order, self.device)
-        return patches[order], stops[order]
-
-    def _compute_in_slots(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
-        from models.lora.slot_rows import SlotRows
-
-        slots = self.adapters.place([part.state.adapter for part in parts])
-        named = max(slots) >= 0
-        rows = SlotRows(self.adapters.generation, np.array(slots, np.int32)) if named else None
-        made = self._compute_with(parts, rows)
-        self.adapters.read(slots)
-        return made
-
-    def _compute_with(self, parts: list[Part], adapters: BatchAdapters | None) -> tuple[Tensor, Tensor]:
-        lm_hidden, residual_hidden = self._run_language_models(parts, adapters)
-        ends = np.cumsum([len(part.keys) for part in parts]) - 1
-        sampling = [i for i, part in enumerate(parts) if part.samples]
-        if len(sampling) < len(lm_hidden):
-            last = upload(ends[sampling], self.device)
-            lm_hidden, residual_hidden = lm_hidden[last], residual_hidden[last]
-        if not sampling:
-            nothing = torch.zeros(0, *self._patch_shape, device=self.device)
-            return nothing, nothing[:, 0, 0].long()
-        stops = self.model.stop_logits(lm_hidden).argmax(-1)
-        adapters = adapters and adapters.chosen(sampling)
-        mu = self.model.dit_condition(lm_hidden, residual_hidden, adapters)
-        return self._generate([parts[i] for i in sampling], mu, adapters).float(), stops
-
     def release(self, sequence: Sequence) -> None:
         """Give back the sequence's waveform stream."""
         self._streams.release(sequence)
@@ -317,76 +279,9 @@ class VoxCPMRunner:
         if self._programs is not None:
             self._programs.release(sequence)
 
-    def _run_language_models(
-        self, parts: list[Part], adapters: BatchAdapters | None
-    ) -> tuple[Tensor, Tensor]:
-        """Hidden states (lm, residual) of all positions, [T, H]."""
-        starts, counts = [part.start for part in parts], [len(part.keys) for part in parts]
-        metadata = self._backend.plan(AttentionBatch(starts, counts, [part.block_table for part in parts]))
-        positions = np.concatenate([np.arange(part.start, part.start + len(part.keys)) for part in parts])
-        adapters = adapters and adapters.repeated(counts)
-        embeds, audio_embeds, mask = self._embed([key for part in parts for key in part.keys], adapters)
-        attention = PagedAttention(self._backend, self._pool, metadata)
-        return self.model.run_language_models(
-            embeds, audio_embeds, mask, upload(positions, self.device), attention, adapters
-        )
-
-    def _embed(
-        self, keys: list[int | bytes], adapters: BatchAdapters | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Embeddings [T, H], the same with zeros at text, and the audio mask [T, 1] (None: all audio)."""
-        audio_keys = [key for key in keys if isinstance(key, bytes)]
-        spoken = np.array([isinstance(key, bytes) for key in keys])
-        audio = None
-        if audio_keys:
-            audio = self.model.encode_patches(self._patches(audio_keys), adapters and adapters.chosen(spoken))
-            if len(audio_keys) == len(keys):
-                return audio, audio, None
-        is_audio = upload(spoken, self.device)
-        text_ids = upload(np.array([0 if isinstance(key, bytes) else key for key in keys]), self.device)
-        embeds = self.model.embed_text(text_ids)
-        audio_embeds = torch.zeros_like(embeds)
-        if audio is not None:
-            audio_embeds[is_audio] = audio
-        mask = is_audio[:, None]
-        return torch.where(mask, audio_embeds, embeds), audio_embeds, mask
-
-    def _patches(self, keys: list[bytes]) -> Tensor:
-        patches = key_patches(keys, self.config.patch_size, self.config.feat_dim)
-        return upload(patches, self.device).to(self.dtype)
-
-    def _generate(self, parts: list[Part], mu: Tensor, adapters: BatchAdapters | None) -> Tensor:
-        """Flow matching for every row: mu [N, K, h] -> patches [N, P, D], fp32."""
-        states = [part.state for part in parts]
-        noise = upload(np.stack([self._noise_of(part.state, part.index) for part in parts]), self.device)
-        cond = self._conditions(parts)
-        groups: dict[int, list[int]] = {}
-        for row, state in enumerate(states):
-            groups.setdefault(state.num_steps, []).append(row)
-        if len(groups) == 1:
-            return self._solver.solve(noise, mu, cond, states[0].num_steps, self._guidance(states), adapters)
-        patches = torch.empty_like(noise)
-        for num_steps, rows in groups.items():
-            guidance = self._guidance([states[row] for row in rows])
-            chosen = adapters and adapters.chosen(rows)
-            patches[rows] = self._solver.solve(noise[rows], mu[rows], cond[rows], num_steps, guidance, chosen)
-        return patches
-
     def _noise_of(self, state: GenerationState, index: int) -> np.ndarray:
         noise = self._noise(state.seed, index, *self._patch_shape)
         return noise if state.temperature == 1.0 else noise * np.float32(state.temperature)
-
-    def _conditions(self, parts: list[Part]) -> Tensor:
-        """The patch before the one to be made, [N, P, D]; zeros where the stream ends in text."""
-        silence = bytes(4 * self.config.patch_size * self.config.feat_dim)
-        last = [key if isinstance(key := part.keys[-1], bytes) else silence for part in parts]
-        return self._patches(last)
-
-    def _guidance(self, states: list[GenerationState]) -> Tensor | None:
-        values = [state.cfg_value for state in states]
-        if all(value == 1.0 for value in values):
-            return None
-        return upload(np.array(values, np.float32), self.device)[:, None, None]
 
     def _result(self, state: GenerationState, found: PatchResult) -> StepResult:
         if not math.isfinite(found.peak):

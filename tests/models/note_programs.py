@@ -47,7 +47,7 @@ def batched(x: Tensor, y: Tensor, out_dtype: torch.dtype | None = None) -> Tenso
     return x.new_empty(len(x), x.shape[1], y.shape[2], dtype=out_dtype)
 
 
-def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object) -> None:
+def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object, **__: object) -> None:
     """Takes the place of `VoxCPMRunner.prepare`."""
     solver = FlowSolver(runner.model.dit, runner.config.mean_mode)
     with torch.inference_mode():

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.cuda_graphs import batch_sizes
 from engine.sequence import Sequence
+from models.voxcpm import runner
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.patch_program import Launched, PatchProgram
@@ -46,6 +47,16 @@ def test_programs_give_what_the_free_path_gives(make_engine: Engines, programs: 
     for name, clips in expected.items():
         assert_close(latents(outputs[name]), latents(clips), 1e-5)
         assert_close(audio(outputs[name]), audio(clips), 1e-4)
+
+
+def test_static_programs_are_not_recorded(programs: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        pytest.fail("something would be recorded")
+
+    monkeypatch.setattr(runner, "GraphRecorder", refuse)
+    assert len(run(programs(), *requests()[:1])["zero-shot"]) == 6
+    with pytest.raises(pytest.fail.Exception):
+        programs()._runner.prepare(step_programs.ProgramPlan(4, 3, 96))
 
 
 def test_rows_are_served_by_programs_and_not_beside_them(

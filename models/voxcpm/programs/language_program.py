@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
 from engine.cuda_graphs import Compute
@@ -28,6 +27,7 @@ from engine.programs.inputs import Fields, Inputs
 from engine.staging import Mark
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.prompt import key_patches
+from models.voxcpm.step import Positions, hidden_states
 from models.voxcpm.waveform_streams import WaveformStreams
 
 if TYPE_CHECKING:
@@ -158,31 +158,23 @@ class LanguageProgram:
     @torch.inference_mode()
     def compute(self) -> None:
         """The computation itself: tensors in, tensors out, no word with the host."""
-        inputs, model, conditions = self._inputs, self._model, self._conditions
-        adapters = slot_rows(self.adapters, inputs)
-        embeds, audio_embeds, mask = self._embed(adapters)
-        hidden, residual = model.run_language_models(
-            embeds, audio_embeds, mask, inputs["positions"], self._attention, adapters
-        )
-        if self.shape.attention.num_chunks:
-            hidden, residual = hidden[inputs["ends"]], residual[inputs["ends"]]
-        conditions.lm[: len(hidden)] = hidden
-        conditions.residual[: len(residual)] = residual
+        adapters = slot_rows(self.adapters, self._inputs)
+        hidden = hidden_states(self._model, self._positions(adapters), self._attention, adapters)
+        conditions = self._conditions
+        conditions.lm[: len(hidden.lm)], conditions.residual[: len(hidden.residual)] = hidden
 
-    def _embed(self, adapters: SlotRows | None) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Embeddings of all positions, the same with zeros at text, and which are audio (None: all)."""
+    def _positions(self, adapters: SlotRows | None) -> Positions:
         model, inputs = self._model, self._inputs
         if not self.shape.attention.num_chunks:
             last = self._streams.latents[inputs["slots"]]
-            decodes = model.encode_patches(last.to(self._dtype), adapters)
-            return decodes, decodes, None
-        embeds = model.embed_text(inputs["token_ids"]).to(self._dtype)
-        audio = torch.zeros_like(embeds)
-        if not self.shape.chunk_audio:
-            return embeds, audio, torch.zeros_like(inputs["token_ids"], dtype=torch.bool)[:, None]
-        mask = inputs["is_audio"][:, None]
-        audio = torch.where(mask, model.encode_patches(inputs["audio"].to(self._dtype), adapters), audio)
-        return torch.where(mask, audio, embeds), audio, mask
+            return Positions(inputs["positions"], audio=model.encode_patches(last.to(self._dtype), adapters))
+        token_ids, audio = inputs["token_ids"], None
+        if self.shape.chunk_audio:
+            audio, is_audio = inputs["audio"].to(self._dtype), inputs["is_audio"]
+            audio = model.encode_patches(audio, adapters)
+        else:
+            is_audio = torch.zeros_like(token_ids, dtype=torch.bool)
+        return Positions(inputs["positions"], token_ids, audio, is_audio, inputs["ends"])
 
 
 def adapter_fields(adapters: Generation | None, rows: int) -> Fields:

@@ -24,6 +24,7 @@ from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.language_program import Conditions, adapter_fields, slot_rows
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
+from models.voxcpm.step import Draft, Hidden, next_patches
 from models.voxcpm.waveform_streams import WaveformStreams
 
 if TYPE_CHECKING:
@@ -148,18 +149,16 @@ class PatchProgram:
     @torch.inference_mode()
     def compute(self, num_steps: int | None = None) -> None:
         """The computation itself: tensors in, tensors out, no word with the host."""
-        inputs, model, latents = self._inputs, self._model, self._streams.latents
+        inputs, latents = self._inputs, self._streams.latents
         slots, rows = inputs["slots"], self.shape.rows
         if self.shape.begins:
             latents.index_fill_(0, inputs["fresh"], 0.0)
         last = latents[slots].to(self._dtype)
-        hidden, residual = self._conditions.lm[:rows], self._conditions.residual[:rows]
-        stops = model.stop_logits(hidden).argmax(-1)
-        adapters = slot_rows(self.adapters, inputs)
-        mu = model.dit_condition(hidden, residual, adapters)
+        hidden = Hidden(self._conditions.lm[:rows], self._conditions.residual[:rows])
         guidance = inputs["cfg_values"][:, None, None]
-        steps = num_steps or self.num_steps
-        patches = self._solver.solve(inputs["noise"], mu, last, steps, guidance, adapters)
+        draft = Draft(inputs["noise"], last, guidance, num_steps or self.num_steps)
+        adapters = slot_rows(self.adapters, inputs)
+        patches, stops = next_patches(self._model, self._solver, hidden, draft, adapters)
         latents[slots] = patches
         self._waveforms.hand_over(patches, stops, slots, inputs["fresh"] if self.shape.begins else None)
 
