@@ -22,6 +22,8 @@ from gateway.jobs.sweep import remove_orphans
 from gateway.jobs.tending import Tending
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored, choose
+from gateway.slots.admission import why_unservable
+from gateway.slots.requirement import Requirement
 from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
 from gateway.training.runner import TrainingGone, TrainingRunner
@@ -103,8 +105,14 @@ class Trainings:
         await asyncio.to_thread(self.files(training.id).remove_recording, recording_id)
 
     async def start(self, training: Training) -> None:
-        """Train, or go on with one that failed or was cancelled. Raises ApiError: 409, 422, 503."""
+        """Train, or go on with one that failed or was cancelled. Raises ApiError: 409, 422, 503.
+
+        422 also where workers are there of which none could speak with what is learnt.
+        """
         self.check_on()
+        problem = why_unservable(self._gateway.pool.workers.values(), Requirement(adapters=True))
+        if problem is not None and problem.status_code == 422:
+            raise problem
         if not training.recordings:
             raise ApiError(422, "no_recordings", "the training has no recordings: add some", param="id")
         if not training.progress:  # nothing was learnt from these recordings

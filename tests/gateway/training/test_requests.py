@@ -19,6 +19,7 @@ from gateway.database import Training, TrainingRecording
 from gateway.errors import ApiError
 from gateway.jobs import sweep
 from gateway.settings import GatewaySettings, load_settings
+from gateway.slots.requirement import Requirement
 from gateway.training import outcome
 from gateway.training.files import TrainingFiles, new_training_id
 from gateway.training.process import absolute, command_of, environment_of
@@ -193,6 +194,29 @@ async def test_a_training_without_recordings_does_not_start(tmp_path: Path) -> N
             check_error(await http.post(f"/api/trainings/{training}/start"), 422)["code"] == "no_recordings"
         )
         check_error(await http.post(f"/api/trainings/{training}/cancel"), 409)
+
+
+async def test_nothing_is_trained_that_no_worker_could_speak_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Plain:
+        """A worker that takes no adapters."""
+
+        serving, pending, model = True, False, object()
+
+        @staticmethod
+        def offers(requirement: Requirement) -> bool:
+            return not requirement.adapters
+
+    async with running(tmp_path) as service:
+        training = await service.begin()
+        assert (await service.send(training)).status_code == 201
+        async with service.at() as http:
+            with monkeypatch.context() as patch:
+                patch.setattr(service.gateway.pool, "workers", {"w0": Plain()})
+                answer = await http.post(f"/api/trainings/{training}/start")
+            assert check_error(answer, 422)["code"] == "adapters_unsupported"
+            assert (await http.get(f"/api/trainings/{training}")).json()["training"]["state"] == "collecting"
 
 
 async def test_an_administrator_sees_all_and_a_stranger_none(tmp_path: Path) -> None:
