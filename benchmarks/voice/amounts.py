@@ -85,10 +85,10 @@ def shifted(said: Said, factor: float) -> Said:
     """Pitch and formants times `factor`, at the same pace."""
     if factor == 1:
         return said
-    import librosa  # which Resemblyzer brings
+    from librosa.effects import time_stretch  # which Resemblyzer brings
 
     moved = resample(said.samples, round(said.rate * factor), said.rate)
-    return Said(librosa.effects.time_stretch(moved, rate=1 / factor), said.rate, said.text)
+    return Said(time_stretch(moved, rate=1 / factor), said.rate, said.text)
 
 
 def parts_of(recordings: list[Said], seed: int = 0) -> tuple[list[Said], list[Said]]:

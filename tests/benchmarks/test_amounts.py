@@ -40,7 +40,7 @@ def test_amounts_are_nested_and_what_is_held_out_is_in_none() -> None:
 
 
 def test_a_made_speaker_has_another_pitch_at_the_same_pace() -> None:
-    pytest.importorskip("librosa", reason="comes with Resemblyzer, which benchmarks alone need")
+    pytest.importorskip("librosa.effects", reason="comes with Resemblyzer, which benchmarks alone need")
     said = Said(voiced(3.0, 160.0), RATE, "hello")
     assert shifted(said, 1) is said
     lower = shifted(said, 0.8)
