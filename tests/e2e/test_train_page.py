@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import PHONE, chromium, fake_microphone, watched_page
-from tests.e2e.processes import Server
-from tests.e2e.studio import fleet_with_data, write_voice
+from tests.e2e.processes import Server, gateway, worker
+from tests.e2e.studio import write_voice
 from tests.e2e.trainings import EVERY_STATE, answer_with
 from tests.gateway.adapters.uploads import WORKER
 
@@ -37,8 +37,14 @@ def browser(folder: Path) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Iterator[Server]:
-    with fleet_with_data(VOXFLEET_TRAINING_BASE=WORKER["model"], VOXFLEET_TRAINING_NICENESS="0") as edge:
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """With a worker that takes adapters."""
+    settings = {
+        "VOXFLEET_DATA_DIR": str(tmp_path_factory.mktemp("data")),
+        "VOXFLEET_TRAINING_BASE": WORKER["model"],
+        "VOXFLEET_TRAINING_NICENESS": "0",
+    }
+    with worker(model=WORKER["model"], slots=2) as one, gateway([one.url], **settings) as edge:
         yield edge
 
 
