@@ -3,6 +3,7 @@
  */
 import { confirmed } from "../shared/confirm.js";
 import { byId, h, icon } from "../shared/dom.js";
+import { takeDrops } from "../shared/file-drops.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { fleet } from "../shared/fleet.js";
 import { duration, integer } from "../shared/format.js";
@@ -24,7 +25,7 @@ class Shelf {
     new FleetStatus(mountNav(byId("nav"))).start();
     byId("file").addEventListener("change", ({ target }) => this.#chosen(target));
     byId("paste").addEventListener("submit", (event) => this.#pasted(event));
-    this.#takeDrops(byId("drop"));
+    takeDrops(byId("drop"), ([file]) => this.#begin(file));
     window.addEventListener("apikey", () => this.#load());
     document.addEventListener("visibilitychange", () => document.hidden || this.#load());
     await this.#load();
@@ -69,19 +70,6 @@ class Shelf {
       ),
       remove,
     );
-  }
-
-  #takeDrops(place) {
-    for (const type of ["dragover", "drop"]) {
-      document.addEventListener(type, (event) => event.preventDefault()); // a file beside the field is not opened instead
-    }
-    document.addEventListener("dragenter", () => place.classList.add("over"));
-    document.addEventListener("dragleave", (event) => event.relatedTarget || place.classList.remove("over"));
-    document.addEventListener("drop", ({ dataTransfer }) => {
-      place.classList.remove("over");
-      const [file] = dataTransfer.files;
-      if (file) this.#begin(file);
-    });
   }
 
   #chosen(field) {

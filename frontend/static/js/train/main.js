@@ -2,6 +2,7 @@
  * The training page: recordings with what is said in them, whose voice it is, and what became of it.
  */
 import { byId } from "../shared/dom.js";
+import { takeDrops } from "../shared/file-drops.js";
 import { FleetStatus } from "../shared/fleet-status.js";
 import { duration } from "../shared/format.js";
 import { mountNav } from "../shared/nav.js";
@@ -31,7 +32,7 @@ class TrainPage {
     byId("form").append(this.#form.element);
     reading.addEventListener("kept", ({ detail }) => this.#entries.add([detail]));
     byId("file").addEventListener("change", ({ target }) => this.#chosen(target));
-    this.#takeDrops(byId("drop"));
+    takeDrops(byId("drop"), (files) => this.#take(files));
     this.#entries.addEventListener("change", () => this.#sum());
     this.#form.addEventListener("wanted", () => this.#start());
     this.#shelf.addEventListener("more", ({ detail }) => this.#addTo(detail));
@@ -50,18 +51,6 @@ class TrainPage {
     this.#form.addTo(training);
     byId("making").scrollIntoView({ block: "start" });
     byId("file").focus({ preventScroll: true });
-  }
-
-  #takeDrops(place) {
-    for (const type of ["dragover", "drop"]) {
-      document.addEventListener(type, (event) => event.preventDefault()); // a file beside the field is not opened instead
-    }
-    document.addEventListener("dragenter", () => place.classList.add("over"));
-    document.addEventListener("dragleave", (event) => event.relatedTarget || place.classList.remove("over"));
-    document.addEventListener("drop", ({ dataTransfer }) => {
-      place.classList.remove("over");
-      this.#take([...dataTransfer.files]);
-    });
   }
 
   #chosen(field) {
