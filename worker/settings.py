@@ -131,9 +131,11 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     adapter_slots: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Adapters that are on a GPU at once; the others wait in the host's memory. None: a GPU takes none."""
     adapter_rank: Annotated[int, Field(ge=1, le=128)] | None = None
-    """On a GPU: record at the start what adapters of q, k, v and o of up to this rank need. None: when the
-    first request names one, while all others wait.
+    """Up to which a GPU is ready for adapters from the start; None: 32. The first request with an adapter
+    that needs more has all others wait while steps are recorded.
     """
+    adapter_layers: Literal["all", "attention"] | None = None
+    """Of which layers: all (None), or q, k, v and o alone, which takes a third of the memory."""
     step_timeout_seconds: Seconds = 120.0
     """A step of the engine that takes longer counts as a device that hangs; the state is ERROR meanwhile."""
     shutdown_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3.0
@@ -197,7 +199,9 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
 
     def engine_options(self) -> dict[str, Any]:
         """Those of `models.voxcpm.options.EngineOptions` that were chosen."""
-        return self._chosen("max_decodes", "max_step_seconds", "adapter_slots", "adapter_rank")
+        return self._chosen(
+            "max_decodes", "max_step_seconds", "adapter_slots", "adapter_rank", "adapter_layers"
+        )
 
     def text_options(self) -> dict[str, Any]:
         """Those of `models.llm.options.TextOptions` that were chosen."""

@@ -36,6 +36,7 @@ from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
+from models.voxcpm.options import AdapterLayers
 
 GOALS = {
     "one stream, more %": {"goal": 8, "at least": 15},
@@ -74,14 +75,14 @@ class Named(Adapter):
         object.__setattr__(self, "digest", digest)
 
 
-def engine_of(directory: Path, device: torch.device, sizes: Sizes) -> VoxCPMEngine:
+def engine_of(directory: Path, device: torch.device, sizes: Sizes, layers: AdapterLayers) -> VoxCPMEngine:
     cuda = device.type == "cuda"
     options = EngineOptions(
         max_num_seqs=sizes.streams, max_model_len=1024 if cuda else 128, silence_guard=False, ratio_cap=False,
         enable_prefix_caching=False, attention_backend="triton" if cuda else "auto",
         graphs="auto" if cuda else "off",
         max_adapters=sizes.registered + sizes.slots + sizes.steps, adapter_slots=sizes.slots,
-        typical_seconds=30.0, adapter_rank=RANK,
+        typical_seconds=30.0, adapter_rank=RANK, adapter_layers=layers,
     )  # fmt: skip
     dtype = torch.bfloat16 if cuda else None
     return VoxCPMEngine(load_checkpoint(directory, str(device), dtype=dtype), options)
@@ -265,7 +266,8 @@ def main() -> None:
     device = device_of(chosen.device)
     sizes = SIZES[device.type]
     began = time.perf_counter()
-    engine = engine_of(make_checkpoint(chosen.shape, chosen.directory), device, sizes)
+    checkpoint = make_checkpoint(chosen.shape, chosen.directory)
+    engine = engine_of(checkpoint, device, sizes, chosen.targets)
     print(f"engine ({time.perf_counter() - began:.0f} s)", flush=True)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     table = {"shape": chosen.shape, "device": name, "rank": RANK, "targets": chosen.targets, "goals": GOALS}

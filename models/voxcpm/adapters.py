@@ -15,12 +15,13 @@ from models.lora.adapter import Adapter
 from models.lora.layout import SlotShape, rank_with_room
 from models.lora.rows import LoadedAdapter
 from models.transformer.adapted import Size, product_parts, stack_sizes, stack_weights
-from models.transformer.stack import OUTPUT, QKV
+from models.transformer.stack import OUTPUT, PRODUCTS, QKV
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import DIT_STACK, PROJECTIONS, VoxCPMModel
 
 if TYPE_CHECKING:
     from models.lora.bank import AdapterBank
+    from models.voxcpm.options import AdapterRoom
 
 LANGUAGE_MODELS = ("base_lm", "residual_lm")
 
@@ -62,23 +63,24 @@ def products(config: VoxCPMConfig) -> dict[str, list[dict[str, Size]]]:
     return found | {name: [{name: size}] for name, size in adaptable(config).items() if name in PROJECTIONS}
 
 
-def attention_shape(rank: int) -> SlotShape:
-    """Slots for what the published package trains unless it is told otherwise: q, k, v and o everywhere."""
-    modules = (*LANGUAGE_MODELS, DIT_STACK)
-    kinds = {(module, product) for module in modules for product in (QKV, OUTPUT)}
-    return SlotShape(rank_with_room(rank), frozenset(kinds))
+def slot_shape(config: VoxCPMConfig, room: AdapterRoom) -> SlotShape:
+    """Slots for adapters of all layers, or of q, k, v and o, as the published package trains by default."""
+    kinds = {
+        (module, number % PRODUCTS)
+        for module, numbered in products(config).items()
+        for number in range(len(numbered))
+        if room.layers == "all" or (module not in PROJECTIONS and number % PRODUCTS in (QKV, OUTPUT))
+    }
+    return SlotShape(rank_with_room(room.rank), frozenset(kinds))
 
 
-def make_bank(config: VoxCPMConfig, like: Tensor, num_slots: int, rank: int | None) -> AdapterBank:
-    """Slots on the device and in the type of `like`. rank: for which there is room from the start, see
-    `attention_shape`. Raises RequestError where the device has none.
-    """
+def make_bank(config: VoxCPMConfig, like: Tensor, room: AdapterRoom) -> AdapterBank:
+    """Slots on the device and in the type of `like`. Raises RequestError where it has no room for them."""
     from models.lora.bank import AdapterBank
 
-    bank = AdapterBank(products(config), like.dtype, like.device, num_slots)
-    if rank is not None:
-        bank.reserve(attention_shape(rank))
-        bank.renew()
+    bank = AdapterBank(products(config), like.dtype, like.device, room.slots)
+    bank.reserve(slot_shape(config, room))
+    bank.renew()
     return bank
 
 

@@ -121,8 +121,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             attention_backend=self.options.attention_backend,
             noise=noise,
             threads=None if self._wants_programs else threads,
-            adapter_slots=self.options.adapter_slots or 0,
-            adapter_rank=self.options.adapter_rank,
+            adapter_room=self.options.adapter_room,
         )
         engine_config = EngineConfig(
             max_num_seqs=self.options.max_num_seqs,
@@ -179,11 +178,6 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         if self._runner.adapters is not None:
             return self._runner.adapters.load(adapter)
         return load_adapter(self.checkpoint.model, adapter)
-
-    def prepare_adapters(self) -> None:
-        """Record now what is recorded else when the first requests with adapters come; from the thread that
-        steps. It is for the products and the rank that the adapters loaded so far have."""
-        self._runner.prepare_adapters()
 
     @property
     def _wants_programs(self) -> bool:

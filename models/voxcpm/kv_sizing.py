@@ -11,7 +11,7 @@ import torch
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
 from engine.kv_cache.sizing import GIB, blocks_on_device, host_slots
 from models.lora.layout import SlotLayout
-from models.voxcpm.adapters import attention_shape, products
+from models.voxcpm.adapters import products, slot_shape
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.options import EngineOptions
 
@@ -37,10 +37,10 @@ def reserve_bytes(options: EngineOptions) -> int:
 
 def adapter_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype) -> int:
     """Device memory of the slots that there are from the start."""
-    if options.adapter_slots is None or options.adapter_rank is None:
+    room = options.adapter_room
+    if room is None:
         return 0
-    layout = SlotLayout(products(config), attention_shape(options.adapter_rank))
-    return options.adapter_slots * layout.size * dtype.itemsize
+    return room.slots * SlotLayout(products(config), slot_shape(config, room)).size * dtype.itemsize
 
 
 def _block_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype) -> int:

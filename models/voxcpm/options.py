@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from engine.attention.selection import BACKENDS
 from engine.config import BringBack
@@ -22,9 +22,19 @@ _COUNTS = (
 )  # fmt: skip
 _ABOVE_ZERO = ("typical_seconds", "max_step_seconds", "kv_host_share")
 
-
 BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
 """`max_num_batched_tokens` where nobody says; the largest language program takes as many as that."""
+
+AdapterLayers = Literal["all", "attention"]
+DEFAULT_ADAPTER_RANK = 32
+
+
+class AdapterRoom(NamedTuple):
+    """Slots on a GPU, and what each has room for from the start."""
+
+    slots: int
+    rank: int
+    layers: AdapterLayers
 
 
 @dataclass(frozen=True)
@@ -41,9 +51,9 @@ class EngineOptions:
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
     at most; None takes what `engine.cpus.thread_limit` finds for one engine. max_adapters: loaded at once.
     adapter_slots: of a GPU, for adapters that are in use, while the others wait on the host; None takes none
-    on a GPU. adapter_rank: what a GPU computes for adapters of q, k, v and o of up to this rank is recorded
-    at the start; the rest, and everything where it is None, when the first request asks for it, while all
-    streams wait.
+    on a GPU. adapter_rank, adapter_layers: what a GPU computes for adapters of up to this rank (None: 32), of
+    "all" layers (None) or of q, k, v and o ("attention"), is recorded at the start. What an adapter needs
+    beyond that is recorded when the first request names it, while all streams wait.
 
     Raises OptionsError naming the option that is out of range.
     """
@@ -72,6 +82,7 @@ class EngineOptions:
     max_adapters: int = 64
     adapter_slots: int | None = None
     adapter_rank: int | None = None
+    adapter_layers: AdapterLayers | None = None
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -86,14 +97,26 @@ class EngineOptions:
             raise OptionsError(f"kv_host_gib must be 0 or more and finite, got {self.kv_host_gib}")
         if self.adapter_rank is not None and self.adapter_rank > MAX_RANK:
             raise OptionsError(f"adapter_rank must be at most {MAX_RANK}, got {self.adapter_rank}")
-        if self.adapter_rank is not None and self.adapter_slots is None:
-            raise OptionsError("adapter_rank needs adapter_slots, without which a GPU takes no adapters")
+        for name in ("adapter_rank", "adapter_layers"):
+            if getattr(self, name) is not None and self.adapter_slots is None:
+                raise OptionsError(f"{name} needs adapter_slots, without which a GPU takes no adapters")
+        if self.adapter_layers not in (None, *get_args(AdapterLayers)):
+            known = ", ".join(get_args(AdapterLayers))
+            raise OptionsError(f"adapter_layers must be one of {known}, got {self.adapter_layers!r}")
         if self.graphs not in get_args(Graphs):
             raise OptionsError(f"graphs must be one of {', '.join(get_args(Graphs))}, got {self.graphs!r}")
         if self.attention_backend not in ATTENTION:
             raise OptionsError(
                 f"attention_backend must be one of {', '.join(ATTENTION)}, got {self.attention_backend!r}"
             )
+
+    @property
+    def adapter_room(self) -> AdapterRoom | None:
+        """What a GPU has for adapters; None where it takes none."""
+        if self.adapter_slots is None:
+            return None
+        rank, layers = self.adapter_rank or DEFAULT_ADAPTER_RANK, self.adapter_layers or "all"
+        return AdapterRoom(self.adapter_slots, rank, layers)
 
     def batched_tokens(self, device: str) -> int:
         """`max_num_batched_tokens` on a device of this type. Raises OptionsError."""

@@ -46,6 +46,7 @@ from models.voxcpm.waveform_streams import WaveformStreams
 
 if TYPE_CHECKING:
     from models.lora.bank import AdapterBank, Generation
+    from models.voxcpm.options import AdapterRoom
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
 """(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
@@ -90,8 +91,7 @@ class VoxCPMRunner:
         attention_backend: str = "auto",
         noise: NoiseSource = patch_noise,
         threads: StepThreads | None = None,
-        adapter_slots: int = 0,
-        adapter_rank: int | None = None,
+        adapter_room: AdapterRoom | None = None,
     ) -> None:
         weight = model.base_lm.norm.weight
         self.model, self.config = model, model.config
@@ -121,9 +121,8 @@ class VoxCPMRunner:
         self._programs: ProgramRunner | None = None
         self.adapters: AdapterBank | None = None
         """Where adapters are in slots; elsewhere requests hold them in the form of the model."""
-        if adapter_slots and runs_triton(self.device):
-            self.adapters = make_bank(self.config, weight, adapter_slots, adapter_rank)
-        self._adapters_at_start = self.adapters is not None and adapter_rank is not None
+        if adapter_room is not None and runs_triton(self.device):
+            self.adapters = make_bank(self.config, weight, adapter_room)
         unrecorded = UnrecordedSteps(
             model, self._solver, self._backend, self._pool, self._noise_of, self.adapters
         )
@@ -133,13 +132,6 @@ class VoxCPMRunner:
         self.meanwhile: Meanwhile = lambda batch: None
         self.probe: Callable[[torch.device], None] = check_device
         """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
-
-    @torch.inference_mode()
-    def prepare_adapters(self) -> None:
-        """Record now what steps with adapters will launch, for slots as adapters so far want them."""
-        if self._programs is not None and self.adapters is not None:
-            with on_device(self.device):
-                self._programs.record_adapted()
 
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None, record: bool = True) -> None:
@@ -152,7 +144,7 @@ class VoxCPMRunner:
                 self._solver,
                 lambda share: report(compiled + (1 - compiled) * share),
             )
-            if self._adapters_at_start:
+            if self.adapters is not None:
                 programs.record_adapted(self.adapters.generation)
             if self.device.type == "cuda":
                 self._streams.warm_up()
@@ -166,8 +158,11 @@ class VoxCPMRunner:
             return 0
         from engine.kernels.ahead import compile_ahead
 
-        rank = self.adapters.generation.layout.shape.rank if self._adapters_at_start else None
-        what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype, rank))
+        slots = None
+        if self.adapters is not None:
+            shape = self.adapters.generation.layout.shape
+            slots = shape.rank, sorted(shape.kinds)
+        what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype, slots))
         return compile_ahead(
             lambda: self.rehearse(plan), what, lambda share: report(COMPILED_SHARE * share), self.device
         )
@@ -181,7 +176,7 @@ class VoxCPMRunner:
         plan = replace(plan, num_steps=min(plan.num_steps, REHEARSED_STEPS))
         solver = FlowSolver(self.model.dit, self.config.mean_mode)
         programs = self._build(plan, Rehearsal, solver, lambda share: None)
-        if self._adapters_at_start:
+        if self.adapters is not None:
             programs.record_adapted(self.adapters.generation)
         self._streams.warm_up()
         self._streams.latents.zero_()

@@ -34,6 +34,7 @@ OPTIONS = EngineOptions(
     graphs=RECORDED,
     enable_prefix_caching=False,
     adapter_slots=8,
+    adapter_layers="attention",
 )
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 EVERYTHING = (*ATTENTION, "gate_proj", "up_proj", "down_proj", "lm_to_dit_proj", "enc_to_lm_proj")

@@ -53,12 +53,6 @@ class ProgramRunner(AheadRunner):
         self._streams, self._adapters = streams, adapters
         self._make_noise, self._make_result = make_noise, make_result
 
-    def record_adapted(self) -> None:
-        """Record the programs with adapters for the slots as they are."""
-        if self._adapters is not None:
-            self._adapters.renew()
-            self._programs.record_adapted(self._adapters.generation)
-
     def _launch_rows(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         flights = self._launch_decodes(batch, served)
         self._launch_replays(batch, served)

@@ -6,8 +6,9 @@ together are one launch. Patches follow for as many rows as need them: a prompt 
 language program with room for 16 chunks, and then a patch program of one row. Another number of solver steps
 than that of the programs is computed at the same addresses, but unrecorded.
 
-A step in which somebody has an adapter goes through programs of the same shapes that have adapters. They are
-made when they are first asked for, so that nobody pays for them who has no adapters.
+A step in which somebody has an adapter goes through programs of the same shapes that have adapters
+(`record_adapted`, at the start). Other slots than those they were recorded for have programs of their own,
+which are recorded when they are first asked for.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from triton.runtime.interpreter import GridExecutor
 
+from engine.cuda_graphs import GraphRecorder
 from engine.errors import OptionsError, RequestError
 from models.voxcpm import checkpoint as checkpoint_module
 from models.voxcpm import engine as engine_module
@@ -16,10 +17,11 @@ from models.voxcpm import runner as runner_module
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.fused.model import fuse_model
+from models.voxcpm.options import AdapterLayers
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
 from tests.models.conftest import assert_close, latents, request, run
-from tests.models.lora.conftest import ADAPTED, CHECKPOINT, random_adapter
+from tests.models.lora.conftest import ADAPTED, ATTENTION, CHECKPOINT, random_adapter
 
 PLAN = ProgramPlan(2, 2, 48, text_chunks=((2, 16),), audio_chunks=((1, 16),), decode_rows=[2])
 OPTIONS = EngineOptions(
@@ -57,21 +59,18 @@ def clip(name: str, adapter: str | None) -> Any:
 def test_programs_with_adapters_speak_as_the_plain_forms_do(
     make_engine: Callable[..., VoxCPMEngine], fused: Fused
 ) -> None:
-    """Two at a time, of different ranks and products; programs are made when they are first needed."""
+    """Two at a time, of different ranks and products; who has none goes through programs without."""
     adapters = {"anna": random_adapter(0, 4), "ben": random_adapter(1, 20, ADAPTED)}
     plain, engine = make_engine(max_num_seqs=2), fused()
     engine._runner.prepare(PLAN)
     for name, adapter in adapters.items():
         plain.adapters.add(name, adapter)
         engine.adapters.add(name, adapter)
-    served = engine._runner._programs._programs
-    run(engine, clip("z", None))
-    assert not served._adapted
     for pair in ([clip("a", "anna"), clip("b", "ben")], [clip("c", None), clip("d", "ben")]):
         expected, actual = run(plain, *pair), run(engine, *pair)
         for name, outputs in expected.items():
             assert_close(latents(actual[name]), latents(outputs), 1e-4)
-    assert served._adapted and engine._runner.adapters.num_copies == 2
+    assert engine._runner.adapters.num_copies == 2
 
 
 @pytest.mark.timeout(300)
@@ -91,23 +90,32 @@ def test_free_steps_take_more_adapters_than_slots_in_turns(
     assert engine._runner.adapters.num_copies >= 4
 
 
-def test_programs_with_adapters_are_made_at_the_start_where_a_rank_is_named(
-    fused: Fused, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("layers", ["all", "attention"])
+def test_the_first_request_with_an_adapter_records_nothing(
+    fused: Fused, monkeypatch: pytest.MonkeyPatch, layers: AdapterLayers
 ) -> None:
-    """Those that q, k, v and o need; with every kernel left out, as nothing is computed here."""
+    """Of the layers and the rank that slots have room for; every kernel is left out here.
+
+    What needs more is recorded for all slots anew.
+    """
     monkeypatch.setattr(GridExecutor, "__call__", lambda *given, **named: None)
-    engine = fused(adapter_rank=20)
+    recorded: list[str] = []
+    engine = fused(adapter_rank=20, adapter_layers=layers)
     engine._runner.rehearse(PLAN)
-    engine._runner.prepare(PLAN)
-    served, bank = engine._runner._programs._programs, engine._runner.adapters
-    assert len(served._adapted) == len(PLAN.language_shapes()) + len(PLAN.patch_shapes())
-    assert bank.generation.layout.shape.rank == 32
-    engine.adapters.add("anna", random_adapter(0, 17))
-    assert bank.place([engine.adapters.get("anna")]) == [1]
-    assert all(program.adapters is bank.generation for program in served._adapted.values())
-    engine.adapters.add("ben", random_adapter(0, 17, ADAPTED))
-    bank.place([engine.adapters.get("ben")])
-    assert all(program.adapters is not bank.generation for program in served._adapted.values())
+    with monkeypatch.context() as patched:
+        patched.setattr(GraphRecorder, "record", lambda self, compute: recorded.append("one") or compute)
+        engine._runner.prepare(PLAN)
+        shapes, bank = len(PLAN.language_shapes()) + len(PLAN.patch_shapes()), engine._runner.adapters
+        waveforms = len(recorded) - 2 * shapes
+        assert waveforms >= 0 and bank.generation.layout.shape.rank == 32
+        learnt = ADAPTED if layers == "all" else ATTENTION
+        engine.adapters.add("anna", random_adapter(0, 17, learnt))
+        run(engine, clip("z", None), clip("a", "anna"))
+        assert len(recorded) == 2 * shapes + waveforms
+        engine.adapters.add("ben", random_adapter(0, 33, ADAPTED))
+        run(engine, clip("b", "ben"))
+        assert len(recorded) > 2 * shapes + waveforms
+        assert bank.generation.layout.shape.rank == 64
 
 
 def test_a_gpu_takes_none_where_nobody_says_how_many(fused: Fused) -> None:
@@ -120,3 +128,5 @@ def test_a_gpu_takes_none_where_nobody_says_how_many(fused: Fused) -> None:
         replace(OPTIONS, adapter_slots=None, adapter_rank=8)
     with pytest.raises(OptionsError, match="at most 128"):
         replace(OPTIONS, adapter_rank=129)
+    with pytest.raises(OptionsError, match="adapter_layers must be one of all, attention"):
+        replace(OPTIONS, adapter_layers="qkv")
