@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from benchmarks.voice.amounts import (
+from benchmarks.voice.amounts.judging import Table, compared
+from benchmarks.voice.amounts.speaker import (
     HELD_OUT,
-    SETTINGS,
     Said,
     cut_short,
     first_minutes,
     parts_of,
-    row,
+    prepare,
+    read,
     shifted,
+    write,
 )
+from benchmarks.voice.amounts.training import SETTINGS, Means, Row, train, train_all
 from benchmarks.voice.asterisk import prompts
 from models.voxcpm.finetuning.checks import pitch
+from models.voxcpm.finetuning.dataset import DatasetError
 from models.voxcpm.finetuning.options import FinetuneOptions
 from tests.models.finetuning.conftest import RATE, voiced
 
@@ -55,8 +61,36 @@ def test_every_setting_is_one_that_can_be_trained_with() -> None:
 
 
 def test_the_way_is_from_the_reference_to_the_speaker() -> None:
-    found = row("default", {"similarity": 0.8}, {"similarity": 0.7}, 0.9)
-    assert found == {"who": "default", "similarity": 0.8, "way": 0.5}
+    found = compared({"similarity": 0.8}, {"similarity": 0.7}, 0.9)
+    assert found == {"similarity": 0.8, "way": 0.5}
+
+
+def test_rows_outlast_a_cut_and_what_is_prepared_stays(tmp_path: Path) -> None:
+    table = Table(tmp_path / "table.json")
+    table.add("3-default", {"similarity": 0.8})
+    again = Table(tmp_path / "table.json")
+    again.add("10-default", {"similarity": 0.9})
+    again.add("3-default", {"similarity": 0.7})
+    assert list(Table(tmp_path / "table.json").rows) == ["3-default", "10-default"]
+
+    spoken = [Said(voiced(1.0, 110.0 + number), RATE, f"{number}.") for number in range(HELD_OUT + 2)]
+    write(spoken, tmp_path / "recordings")
+    prepare(tmp_path / "recordings", 1.0, lambda text: f"number {text}", tmp_path / "speaker")
+    learnt = read(tmp_path / "speaker" / "learnt")
+    assert len(learnt) == 2 and all(one.text.startswith("number ") for one in learnt)
+    prepare(tmp_path / "gone", 1.0, str, tmp_path / "speaker")
+    assert [one.text for one in read(tmp_path / "speaker" / "learnt")] == [one.text for one in learnt]
+
+
+def test_a_training_that_is_over_is_not_done_again(tmp_path: Path) -> None:
+    row, means = Row(10, "rank_4", tmp_path), Means(str(tmp_path / "no model"), 2, "cpu", 1)
+    row.folder.mkdir()
+    with pytest.raises(DatasetError):
+        train(row, means)
+    (row.folder / "took.json").write_text('{"trained_s": 1.0}')
+    train(row, means)
+    train_all([row], means, at_once=2)
+    assert row.took == {"trained_s": 1.0}
 
 
 def test_prompts_are_lines_of_speech() -> None:
