@@ -82,12 +82,13 @@ class Edition:
             self.files[style] = File(b"\n".join(self.files[sheet].body for sheet in sheets), _TYPES[".css"])
         if (entry := SCRIPT.search(markup)) is not None:
             try:
-                linked = link(static, entry["path"])
+                scripts = link(static, entry["path"], f"{name.removesuffix('.html')}.js")
             except LinkError as error:
                 logger.warning("a page is served as single modules", page=name, reason=str(error))
             else:
                 script = f"{stem}.js"
-                self.files[script] = File(linked.encode(), _TYPES[".js"])
+                for file, text in scripts.items():
+                    self.files[f"{BUNDLES}/{file}"] = File(text.encode(), _TYPES[".js"])
         return bundled(markup, style=style, script=script)
 
     def _worker(self, path: Path, markups: dict[str, str]) -> File | None:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 
 SOURCE = "service-worker.js"
 _NAMED = re.compile(r'(?:href|src)="(/static/[^"]+)"')
-_ASKED_FOR_LATER = ("fonts/", "img/", "js/audio/")
-"""Folders of what style sheets and scripts name: audio worklets are modules of their own."""
+_ASKED_FOR_LATER = ("fonts/", "img/", "js/audio/", "pages/")
+"""Folders of what style sheets and scripts name: audio worklets are modules of their own, and pages have
+scripts that they import when they want them."""
 
 
 def service_worker(source: str, version: str, pages: Mapping[str, str], files: Iterable[str]) -> str:

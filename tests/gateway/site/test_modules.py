@@ -66,20 +66,61 @@ def printed(script: Path) -> list[str]:
 
 def test_a_linked_script_does_what_its_modules_do(tmp_path: Path) -> None:
     root = write(tmp_path, {**MODULES, "package.json": '{"type": "module"}'})
-    write(root, {"pages/main.js": link(root, "js/main.js")})
+    write(root, {f"pages/{name}": text for name, text in link(root, "js/main.js", "main.js").items()})
     apart, linked = printed(root / "js/main.js"), printed(root / "pages/main.js")
     assert linked == apart
     assert json.loads(linked[0])[4] == [1, "js/shared/x.js"], "addresses are those of the module's own file"
     assert json.loads(linked[0])[5] == 1, "a module runs once"
 
 
+def test_what_is_imported_when_it_is_wanted_is_a_script_of_its_own_and_shares_what_is_there(
+    tmp_path: Path,
+) -> None:
+    root = write(
+        tmp_path,
+        {
+            "package.json": '{"type": "module"}',
+            "js/main.js": """
+import { count } from "./count.js";
+async function say() {
+  const { default: first } = await import("./late/first.js");
+  const { second } = await import("./late/second.js");
+  const same = await import("./count.js");
+  console.log(JSON.stringify([first(), second(), same.count(), count()]));
+}
+say();
+""",
+            "js/count.js": "/** How often. */\nlet called = 0;\nexport const count = () => (called += 1);\n",
+            "js/late/first.js": """
+import { count } from "../count.js";
+import { two } from "./two.js";
+const first = () => [two, count()];
+export default first;
+""",
+            "js/late/second.js": 'import { two } from "./two.js";\nexport const second = () => two;\n',
+            "js/late/two.js": """
+globalThis.made = (globalThis.made ?? 0) + 1;
+export const two = ["two", globalThis.made];
+""",
+        },
+    )
+    linked = link(root, "js/main.js", "main.js")
+    write(root, {f"pages/{name}": text for name, text in linked.items()})
+    apart = printed(root / "js/main.js")
+    assert json.loads(apart[0]) == [[["two", 1], 1], ["two", 1], 2, 3]
+    assert printed(root / "pages/main.js") == apart
+    assert sorted(linked) == ["main-1.js", "main-2.js", "main.js"]
+    assert "two" not in linked["main.js"] and "How often" not in linked["main.js"]
+
+
 @pytest.mark.parametrize("page", sorted(path.name for path in FRONTEND.glob("*.html")))
 def test_every_page_of_ours_is_linked_and_is_a_script(page: str, tmp_path: Path) -> None:
     entry = SCRIPT.search((FRONTEND / page).read_text(encoding="utf-8"))
     assert entry
-    script = tmp_path / "page.mjs"
-    script.write_text(link(FRONTEND / "static", entry["path"]), encoding="utf-8")
-    subprocess.run(["node", "--check", str(script)], check=True, timeout=60)
+    for name, text in link(FRONTEND / "static", entry["path"], "page.js").items():
+        script = tmp_path / f"{name}.mjs"
+        script.write_text(text, encoding="utf-8")
+        subprocess.run(["node", "--check", str(script)], check=True, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +134,8 @@ def test_every_page_of_ours_is_linked_and_is_a_script(page: str, tmp_path: Path)
         ('import { x } from "./missing.js";', "cannot be read"),
         ('import { missing } from "./good.js";', "does not export"),
         ('import { good } from "./circle.js";', "in a circle"),
-        ('const late = import("./good.js");', "computed"),
+        ("const late = (name) => import(`./${name}.js`);", "computed"),
+        ('const late = () => import("./missing.js");', "cannot be read"),
         ("const answer = await fetch('/');", "await outside"),
     ],
 )
@@ -107,4 +149,4 @@ def test_what_cannot_be_linked_is_refused(tmp_path: Path, source: str, complaint
         },
     )
     with pytest.raises(LinkError, match=complaint):
-        link(tmp_path, "js/main.js")
+        link(tmp_path, "js/main.js", "main.js")
