@@ -1,13 +1,12 @@
 /**
  * Graphs of the last hour up to the last week, from what the gateways have kept; the range is remembered.
  */
-import { byId, h, setText } from "../shared/dom.js";
+import { byId, setText } from "../shared/dom.js";
 import { decimal, integer, latency } from "../shared/format.js";
 import { Graph } from "./graph.js";
 import { Section } from "./section.js";
 import { t } from "./words.js";
 
-const RANGES = ["1h", "6h", "1d", "7d"];
 const KEY = "voxfleet.admin.range";
 const tenths = (value) => (typeof value === "number" && Number.isInteger(value) ? integer(value) : decimal(value, 1));
 
@@ -64,17 +63,14 @@ export class GraphsSection extends Section {
 
   constructor(page) {
     super("graphs", "", page);
-    const chosen = RANGES.includes(localStorage.getItem(KEY)) ? localStorage.getItem(KEY) : RANGES[0];
-    this.#choose(chosen);
-    byId("graphs-range").append(...RANGES.map((range) => this.#choice(range, range === chosen)));
-    this.body.append(...this.#graphs.slice(0, LEADING.length).map((graph) => graph.element));
-    byId("graphs-more").append(...this.#graphs.slice(LEADING.length).map((graph) => graph.element));
+    const ranges = [...byId("graphs-range").elements];
+    const chosen = ranges.find(({ checked }) => checked) ?? ranges.find(({ value }) => value === localStorage.getItem(KEY)) ?? ranges[0];
+    chosen.checked = true;
+    this.#choose(chosen.value);
+    for (const range of ranges) range.addEventListener("change", () => this.#change(range.value));
+    this.body.replaceChildren(...this.#graphs.slice(0, LEADING.length).map((graph) => graph.element));
+    byId("graphs-more").replaceChildren(...this.#graphs.slice(LEADING.length).map((graph) => graph.element));
     window.addEventListener("languageset", () => this.#draw());
-  }
-
-  #choice(range, checked) {
-    const input = h("input", { type: "radio", name: "range", value: range, checked, onchange: () => this.#change(range) });
-    return h("label", {}, input, h("span", { "data-i18n": `admin.range.${range}` }));
   }
 
   #choose(range) {

@@ -4,30 +4,16 @@
  */
 import { byId, h, setText } from "../shared/dom.js";
 import { mountNav } from "../shared/nav.js";
+import { painted } from "../shared/painted.js";
 import { showProblem } from "../shared/problem-notice.js";
 import { AdminAccess, adoptToken } from "./access.js";
-import { EtaSection } from "./eta-section.js";
 import { FleetSection } from "./fleet-section.js";
 import { rememberFolds } from "./folds.js";
-import { GraphsSection } from "./graphs-section.js";
 import { LiveFeed } from "./live-feed.js";
-import { LogSection } from "./log-section.js";
-import { PagesSection } from "./pages-section.js";
-import { StorageSection } from "./storage-section.js";
 import { askForToken } from "./token-sheet.js";
-import { VoicesSection } from "./voices-section.js";
 import { setMessage } from "./words.js";
 
 const LAMPS = { live: "ready", polling: "waiting", offline: "down" };
-/** Sections, and how a line of the log is known to be about them. */
-const ABOUT = {
-  pages: ({ kind, subject }) => kind === "settings" && subject === "pages",
-  eta: ({ kind, subject }) => kind === "settings" && subject === "eta",
-  voices: ({ kind }) => kind.startsWith("voice"),
-  storage: ({ kind }) => kind.startsWith("session") || kind.startsWith("storage"),
-};
-/** Storage is counted again at most this often, when requests have ended. */
-const STORAGE_PAUSE_MS = 3000;
 
 class Admin {
   #access = new AdminAccess(askForToken);
@@ -37,23 +23,21 @@ class Admin {
   #lamp = h("p", { class: "lamp", "data-state": "unknown" }, this.#mode);
   #sections = null;
   #running = 0;
-  #storageTimer = null;
 
   async open() {
     adoptToken(globalThis.location, globalThis.history);
     mountNav(byId("nav")).append(this.#lamp);
-    const page = { access: this.#access, say: (text) => setText(byId("status"), text) };
     rememberFolds(document.querySelectorAll("[data-fold]"));
-    this.#sections = {
-      graphs: new GraphsSection(page),
-      voices: new VoicesSection(page),
-      storage: new StorageSection(page),
-      pages: new PagesSection(page),
-      eta: new EtaSection(page),
-      log: new LogSection(page),
-    };
     this.#listen();
+    this.#addSections().catch((error) => showProblem(byId("problem"), error, { again: () => location.reload() }));
     await this.#feed.run();
+  }
+
+  async #addSections() {
+    await painted();
+    const { Sections } = await import("./sections.js");
+    this.#sections = new Sections({ access: this.#access, say: (text) => setText(byId("status"), text) });
+    this.#sections.load();
   }
 
   #listen() {
@@ -61,30 +45,15 @@ class Admin {
     on("fleet", (answer) => this.#fleet.showFleet(answer));
     on("workers", ({ workers }) => this.#fleet.showWorkers(workers));
     on("queue", (answer) => this.#showQueue(answer));
-    on("log", (answer) => this.#logged(answer));
+    on("log", (answer) => this.#sections?.showEvents(answer));
     on("mode", (news) => this.#showMode(news));
-    document.addEventListener("visibilitychange", () => document.hidden || this.#loadSections());
-  }
-
-  #loadSections() {
-    for (const section of Object.values(this.#sections)) section.load();
+    document.addEventListener("visibilitychange", () => document.hidden || this.#sections?.load());
   }
 
   #showQueue(answer) {
     this.#fleet.showQueue(answer);
-    if (answer.running.length < this.#running) {
-      this.#storageTimer ??= setTimeout(() => {
-        this.#storageTimer = null;
-        this.#sections.storage.load();
-      }, STORAGE_PAUSE_MS);
-    }
+    if (answer.running.length < this.#running) this.#sections?.countStorage();
     this.#running = answer.running.length;
-  }
-
-  /** New lines of the log: what they are about may have been changed by somebody else. */
-  #logged(answer) {
-    this.#sections.log.show(answer);
-    for (const name of changedSections(answer.events)) this.#sections[name].load();
   }
 
   #showMode({ mode, error }) {
@@ -92,7 +61,7 @@ class Admin {
     setMessage(this.#mode, `admin.mode.${mode}`);
     if (mode === "offline") this.#showProblem(error);
     else this.#hideProblem();
-    if (mode !== "offline") this.#loadSections();
+    if (mode !== "offline") this.#sections?.load();
   }
 
   #showProblem(error) {
@@ -114,10 +83,6 @@ class Admin {
       this.#showProblem(error);
     }
   }
-}
-
-function changedSections(events) {
-  return Object.keys(ABOUT).filter((name) => events.some(ABOUT[name]));
 }
 
 new Admin().open();
