@@ -49,7 +49,8 @@ async def test_a_worker_with_the_wrong_secret_is_not_let_in(start: StartFleet) -
     worker = dial_in(start, gateway)
 
     async def refused() -> bool | None:
-        return True if any("registration failed" in line and "401" in line for line in worker.log) else None
+        refusals = [line for line in worker.log if "registration failed" in line]
+        return True if any("HTTP 401" in line for line in refusals) else None
 
     await eventually(refused, "the worker was not refused")
     assert not await workers_of(gateway)

@@ -98,7 +98,7 @@ async def test_the_query_needs_the_key_and_a_link_does_not(fleet: GatewayProcess
         played = await get(fleet, url, {"Sec-Fetch-Site": "cross-site"})
         assert played.content == pcm_of(TEXT, 5)
         assert played.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
-    assert url.endswith(".pcm") and TEXT.split()[0] not in url
+    assert url.endswith(".pcm") and "quick" not in url and "brown" not in url
 
 
 async def test_a_link_ends_and_cannot_be_made_up(fleet: GatewayProcess) -> None:
