@@ -10,7 +10,10 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import tls_context
 
 settings.register_profile(
     "suite",
@@ -37,6 +40,18 @@ def hasten_kernels() -> None:
         hasten()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the files out, those with the longest bounds come first, so that none is
+    left to run alone in the end."""
+    if hasattr(config, "workerinput"):
+        bounds: dict[Path, float] = {}
+        for item in items:
+            if bound := item.get_closest_marker("timeout"):
+                bounds[item.path] = max(bounds.get(item.path, 0.0), bound.args[0])
+        items.sort(key=lambda item: -bounds.get(item.path, 0.0))
+
+
+tls_context.share()
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
     del os.environ[name]
 

@@ -20,6 +20,8 @@ import socket
 import sys
 from dataclasses import dataclass, field
 
+from tests import tls_context
+
 IMPORTED = (
     "gateway.cli",
     "voxfleet.cli",
@@ -27,9 +29,11 @@ IMPORTED = (
     "tests.worker.run_worker",
     "aiosqlite",
     "alembic.config",
+    "anyio._backends._asyncio",
     "anyio.streams.tls",
     "anyio.streams.stapled",
     "httpcore",
+    "sqlalchemy.dialects.sqlite.aiosqlite",
     "uvloop",
 )
 """What gateways and workers import while they start. Nothing among it starts a thread."""
@@ -108,14 +112,14 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests end the children
     for name in IMPORTED:
         importlib.import_module(name)
+    tls_context.share()
     gc.collect()
-    gc.freeze()  # pages that children share stay shared
+    gc.freeze()  # children do not go through it again, so that they share its pages
     job = ForkServer(socket.socket(fileno=int(sys.argv[1]))).serve()
     if job is None:
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.unfreeze()
     os.chdir(job["folder"])
     os.environ.clear()
     os.environ.update(job["environment"])
