@@ -17,5 +17,5 @@ autoscaler.py  the decision: one pure function of rules and window
 decision.py    what is to be done, with reasons that the event log can say
 choice.py      which of the workers that serve drains
 kubernetes.py  manifests for a cluster
-kubernetes_file.py, ray_file.py, share.py  sections of the fleet file
+kubernetes_file.py, ray_file.py, training_file.py, share.py  sections of the fleet file
 """

@@ -72,6 +72,13 @@ def plan(
     for kind, reported in running.items():
         runs = reported["serving"] + reported["loading"]
         typer.echo(f"{kind}: {runs} run, and the file does not name it", err=as_json)
+    training = content.training
+    if training.base is not None:
+        typer.echo(
+            f"voices are trained of {training.base}, on {training.device}, {training.at_once} at a time in "
+            "each gateway",
+            err=as_json,
+        )
 
 
 @fleet_app.command()

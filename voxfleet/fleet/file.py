@@ -19,6 +19,7 @@ from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.fleet.ray_file import RaySection
 from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
 from voxfleet.fleet.share import MOST_GPUS, StrictSection
+from voxfleet.fleet.training_file import TrainingSection
 from voxfleet.settings import SettingsError, problems_of, read_yaml
 
 MOST_WORKERS = 1000
@@ -129,6 +130,7 @@ class FleetFile(StrictSection):
     workers: Annotated[dict[KindName, WorkersSection], Field(min_length=1, max_length=MOST_KINDS)]
     objective: ObjectiveSection = ObjectiveSection()
     budget: BudgetSection = BudgetSection()
+    training: TrainingSection = TrainingSection()
     floors: Annotated[tuple[FloorSection, ...], Field(max_length=MOST_FLOORS)] = ()
     settle_seconds: Seconds = Rules.settle_seconds
     idle_seconds: Seconds = Rules.idle_seconds
@@ -159,6 +161,18 @@ class FleetFile(StrictSection):
         return self
 
     @model_validator(mode="after")
+    def check_training(self) -> Self:
+        """What is trained is a model that workers speak with."""
+        base = self.training.base
+        if base == "synthetic":
+            raise ValueError("training.base: the synthetic model cannot be trained")
+        if base is not None and base not in {kind.model for kind in self.workers.values()}:
+            raise ValueError(
+                f"training.base: no workers have the model {base!r} to speak with it"
+            )
+        return self
+
+    @model_validator(mode="after")
     def check_floors(self) -> Self:
         """Floors are of workers that there are, and within their limits and the budget."""
         for place, floor in enumerate(self.floors):
@@ -177,6 +191,10 @@ class FleetFile(StrictSection):
         if self.budget.most_cost_per_hour is not None and cost > self.budget.most_cost_per_hour:
             raise ValueError(f"budget.most_cost_per_hour: the floors together may cost {cost:g}")
         return self
+
+    def gateway_variables(self) -> dict[str, str]:
+        """What the gateways are told, by the names that settings have in their environment."""
+        return self.objective.gateway_variables() | self.training.gateway_variables()
 
     def rules(self) -> Rules:
         """For the autoscaler."""

@@ -58,10 +58,7 @@ class Given:
             config=self.config,
             data_dir=self.gateway.data_dir if self.gateway.admin_token is None else None,
             shutdown_seconds=self.settings.shutdown_seconds,
-            gateway_environment={
-                **self.file.objective.gateway_variables(),
-                **(gateway_environment or {}),
-            },
+            gateway_environment={**self.file.gateway_variables(), **(gateway_environment or {})},
         )
 
 

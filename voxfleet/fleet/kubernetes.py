@@ -26,6 +26,8 @@ COPIED = ("base", "worker", "components")
 LEAST_LOADING_SECONDS = 600.0
 """A start-up probe waits at least so long: the first worker downloads its model."""
 LOADING_MARGIN = 3.0
+GATEWAY_MEMORY_GIB = 2
+"""That the base lets a gateway take."""
 FREE_SLOTS_SHARE = 0.25
 """Of each worker, free for whoever comes next."""
 SPARE_SECONDS = 20
@@ -49,6 +51,8 @@ class RenderError(Exception):
 
 def render(fleet: FleetFile, folder: Path) -> list[Path]:
     """Fill `folder`; files that somebody has to write before it can be applied. Raises RenderError."""
+    if fleet.training.base is not None and fleet.training.device != "cpu":
+        raise RenderError("training.device: the pods of gateways have no GPU; train on cpu there")
     if not MANIFESTS.is_dir():
         raise RenderError(f"{MANIFESTS} is not there: render from a checkout or the image")
     try:
@@ -178,14 +182,17 @@ def _gateway_patch(fleet: FleetFile) -> dict[str, Any]:
     section = fleet.kubernetes
     variables = {
         "VOXFLEET_SHUTDOWN_SECONDS": section.drain_seconds,
-        **fleet.objective.gateway_variables(),
+        **fleet.gateway_variables(),
     }
     if section.host:
         variables |= {
             "VOXFLEET_ALLOWED_HOSTS": f"{section.host},*.svc,*.svc.cluster.local",
             "VOXFLEET_TRUSTED_PROXIES": section.trusted_proxies,
         }
-    container = {"name": "gateway", "env": _variables(**variables)}
+    container: dict[str, Any] = {"name": "gateway", "env": _variables(**variables)}
+    if fleet.training.base is not None:  # the processes that train are in the gateway's pod
+        memory = _mebibytes(GATEWAY_MEMORY_GIB + fleet.training.at_once * section.training_memory_gib)
+        container["resources"] = {"limits": {"memory": memory}}
     return _pod_patch("voxfleet-gateway", section.drain_seconds + SPARE_SECONDS, container)
 
 

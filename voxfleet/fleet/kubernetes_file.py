@@ -66,6 +66,8 @@ class KubernetesSection(StrictSection):
     """With a ServiceMonitor for the Prometheus operator."""
     drain_seconds: Annotated[int, Field(ge=1, le=3600)] = 120
     """How long running clips of a pod that ends may take; those of a worker then move to another."""
+    training_memory_gib: Annotated[float, Field(gt=0, le=1024)] = 4
+    """That a gateway's pod may take beside its own for each training."""
     workers: dict[str, ShareSection] = Field(default_factory=dict)
 
     @field_validator("trusted_proxies")

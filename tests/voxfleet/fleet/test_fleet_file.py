@@ -13,9 +13,10 @@ from gateway.settings import GatewaySettings
 from tests.voxfleet.conftest import ROOT
 from voxfleet.cli import app
 from voxfleet.fleet.file import read_fleet_file
+from voxfleet.fleet.given import check_given
 from voxfleet.fleet.plan import plan
 from voxfleet.fleet.rules import Rules
-from voxfleet.settings import SettingsError
+from voxfleet.settings import ServeSettings, SettingsError
 
 FRIDAY_NINE = 1_800_003_600.0
 WHOLE = """
@@ -27,6 +28,7 @@ objective: {first_audio_seconds: 0.5, attained: 0.99}
 budget: {most_workers: 10, most_cost_per_hour: 15}
 floors:
   - {workers: gpu, least: 4, from: "08:00", until: "20:00", days: [thu, fri]}
+training: {base: bundled, at_once: 2}
 settle_seconds: 120
 """
 GPU = "{model: m, audio_seconds_per_second: 1}"
@@ -98,6 +100,13 @@ def test_the_plan_is_what_floors_and_budget_make_of_it(tmp_path: Path) -> None:
             "floors: [{workers: gpu, least: 3, from: '08:00', until: '09:00'}]",
             "budget.most_workers: the floors together may need 3",
         ),
+        (f"workers: {{gpu: {GPU}}}\ntraining: {{base: n}}", "training.base: no workers have the model 'n'"),
+        (
+            "workers: {desk: {model: synthetic, audio_seconds_per_second: 1}}\ntraining: {base: synthetic}",
+            "training.base: the synthetic model cannot be trained",
+        ),
+        (f"workers: {{gpu: {GPU}}}\ntraining: {{base: m, device: tpu}}", "training.device: String should"),
+        (f"workers: {{gpu: {GPU}}}\ntraining: {{base: m, niceness: 20}}", "training.niceness: Input should"),
         ("workers: {", "is not YAML"),
     ],
 )
@@ -112,7 +121,8 @@ def test_the_command_prints_the_plan_or_what_is_wrong(tmp_path: Path) -> None:
     good = CliRunner().invoke(app, ["fleet", "plan", str(file), "--json"])
     lines = [json.loads(line) for line in good.stdout.splitlines()]
     assert good.exit_code == 0 and [line["kind"] for line in lines] == ["gpu", "cpu"]
-    assert "openbmb/VoxCPM2" in CliRunner().invoke(app, ["fleet", "plan", str(file)]).stdout
+    told = CliRunner().invoke(app, ["fleet", "plan", str(file)]).stdout
+    assert "openbmb/VoxCPM2" in told and "voices are trained of bundled, on cpu, 2 at a time" in told
     assert CliRunner().invoke(app, ["fleet", "plan", str(written("workers: 1", tmp_path))]).exit_code == 2
     assert CliRunner().invoke(app, ["fleet", "plan", str(tmp_path / "none.yaml")]).exit_code == 2
 
@@ -136,3 +146,16 @@ def test_the_objective_is_the_files_and_for_the_rest_the_gateways(tmp_path: Path
     again = GatewaySettings(**told)
     assert again.objective_first_audio_seconds == 2
     assert again.objective_first_audio_budget == pytest.approx(0.02)
+
+
+def test_gateways_train_as_the_file_says_and_for_the_rest_as_their_settings(tmp_path: Path) -> None:
+    file = read_fleet_file(written(WHOLE, tmp_path))
+    given = check_given(file, ServeSettings(port=0), None)
+    told = given.plan("127.0.0.1").gateway_environment
+    assert told["VOXFLEET_TRAINING_BASE"] == "bundled" and told["VOXFLEET_TRAININGS_AT_ONCE"] == "2"
+    assert "VOXFLEET_TRAINING_DEVICE" not in told
+    told = {name.removeprefix("VOXFLEET_").lower(): value for name, value in told.items()}
+    again = GatewaySettings(**told)
+    assert again.trains and (again.training_base, again.trainings_at_once) == ("bundled", 2)
+    untold = read_fleet_file(written(f"workers: {{gpu: {GPU}}}", tmp_path))
+    assert not any("TRAINING" in name for name in untold.gateway_variables())

@@ -26,7 +26,8 @@ from tests.voxfleet.fleet.manifests import (
     variables,
 )
 from voxfleet.cli import app
-from voxfleet.fleet.file import read_fleet_file
+from voxfleet.fleet.file import FleetFile, read_fleet_file
+from voxfleet.fleet.kubernetes import RenderError, render
 from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.settings import SettingsError
 
@@ -37,6 +38,7 @@ CPU = {"model": "bundled", "audio_seconds_per_second": 6, "version": "2026-11"}
 FLEET: dict[str, Any] = {
     "workers": {"gpu": {**GPU, "least": 2, "most": 80}, "cpu": CPU},
     "objective": {"first_audio_seconds": 0.5, "attained": 0.98},
+    "training": {"base": "bundled", "at_once": 2},
     "budget": {"most_workers": 10},
     "floors": [
         {"workers": "gpu", "least": 4, "from": "20:00", "until": "08:30", "days": ["mon", "sun"]},
@@ -100,6 +102,19 @@ def test_gateways_promise_what_the_fleet_file_says(whole: tuple[Path, list[Docum
     told = variables(named(whole[1], "Deployment", "voxfleet-gateway")["spec"]["template"], FIELDS)
     assert told["VOXFLEET_OBJECTIVE_FIRST_AUDIO_SECONDS"] == "0.5"
     assert told["VOXFLEET_OBJECTIVE_FIRST_AUDIO_BUDGET"] == "0.02"
+
+
+def test_gateways_train_what_the_fleet_file_says_and_have_memory_for_it(
+    whole: tuple[Path, list[Document]], tmp_path: Path
+) -> None:
+    gateway = named(whole[1], "Deployment", "voxfleet-gateway")["spec"]["template"]
+    told = variables(gateway, FIELDS)
+    assert (told["VOXFLEET_TRAINING_BASE"], told["VOXFLEET_TRAININGS_AT_ONCE"]) == ("bundled", "2")
+    assert container(gateway)["resources"]["limits"]["memory"] == "10240Mi"
+    fleet = FleetFile(**{**FLEET, "training": {"base": "bundled", "device": "cuda"}})
+    with pytest.raises(RenderError, match=r"training\.device: the pods of gateways have no GPU"):
+        render(fleet, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_start_may_take_three_times_the_loading_time(whole: tuple[Path, list[Document]]) -> None:
