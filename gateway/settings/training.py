@@ -18,8 +18,8 @@ class TrainingSettings(BaseModel):
     """
     training_device: Annotated[str, Field(pattern=r"^(cpu|cuda(:[0-9]{1,2})?)$")] = "cpu"
     """On which they run, cpu or cuda:N. A GPU is best one that does not serve."""
-    training_niceness: Annotated[int, Field(ge=0, le=19)] = 19
-    """How far they yield the CPUs to other programs."""
+    training_niceness: Annotated[int, Field(ge=0, le=19)] = 10
+    """How far they yield the CPUs to others: at 10 a tenth of a busy CPU is left, at 19 a seventieth."""
     trainings_at_once: Annotated[int, Field(gt=0)] = 1
     """That a gateway works on at the same time."""
     max_trainings: Annotated[int, Field(ge=0)] = 100

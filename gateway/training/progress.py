@@ -28,6 +28,10 @@ class Progress:
     step: int = 0
     seconds_left: float | None = None
     """At most: it ends earlier when nothing gets better."""
+    seconds_per_step: float | None = None
+    """Of late."""
+    cpu_share: float | None = None
+    """Of that time, in which it had a CPU; None on a GPU."""
     seconds_of_speech: float | None = None
     """That is used."""
     recordings_used: int | None = None
@@ -51,6 +55,8 @@ class Progress:
             "stage": self.stage,
             "step": self.step,
             "seconds_left": self.seconds_left,
+            "seconds_per_step": self.seconds_per_step,
+            "cpu_share": self.cpu_share,
             "seconds_of_speech": self.seconds_of_speech,
             "recordings_used": self.recordings_used,
             "first_loss": self.first_loss,
@@ -103,8 +109,16 @@ def _understand(line: dict[str, Any], progress: Progress) -> None:
             progress.first_loss = progress.losses[min(progress.losses)]
             progress.best_step = best
             progress.best_loss = progress.losses.get(best, progress.best_loss)
-        case {"state": "training", "step": int(step), "seconds_left": int() | float() as left}:
+        case {
+            "state": "training",
+            "step": int(step),
+            "seconds_left": int() | float() as left,
+            "seconds_a_step": int() | float() as pace,
+            "cpu_share": int() | float() | None as share,
+        }:
             progress.stage, progress.step, progress.seconds_left = "training", step, round(left, 1)
+            progress.seconds_per_step = round(pace, 2)
+            progress.cpu_share = None if share is None else round(share, 2)
         case {"state": "sampled", "folder": str(folder)}:
             progress.sampled.append(folder)
         case {"state": "written", "over": True}:

@@ -21,6 +21,8 @@ PROGRESS: dict[str, Any] = {
     "stage": "training",
     "step": 220,
     "seconds_left": 431.0,
+    "seconds_per_step": 1.13,
+    "cpu_share": 0.96,
     "seconds_of_speech": 402.0,
     "recordings_used": 71,
     "first_loss": 2.113,

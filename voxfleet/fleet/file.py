@@ -167,9 +167,7 @@ class FleetFile(StrictSection):
         if base == "synthetic":
             raise ValueError("training.base: the synthetic model cannot be trained")
         if base is not None and base not in {kind.model for kind in self.workers.values()}:
-            raise ValueError(
-                f"training.base: no workers have the model {base!r} to speak with it"
-            )
+            raise ValueError(f"training.base: no workers have the model {base!r} to speak with it")
         return self
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@
 * `corpus.py`: all of them as the batches of training
 * `trainee.py`: what is learnt, an adapter's matrices or all weights
 * `trainer.py`: the loop, validation, stopping and going on after a kill
+* `pace.py`: how fast it goes, and whether it waits for CPUs
 * `samples.py`: held-out sentences to hear
 * `run.py`: all of it in order
 """

@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.corpus import Material
+from models.voxcpm.finetuning.pace import Pace
 from models.voxcpm.finetuning.trainee import Trainee
 from models.voxcpm.training.lm_batches import BatchMaker, LatentCorpus
 from models.voxcpm.training.lm_feeder import tensors_of
@@ -123,25 +124,23 @@ class Trainer:
         """Train until the steps are made, nothing gets better, or somebody stops it; ends with the best."""
         self._resume()
         standing, schedule = self.standing, self._schedule
-        began, first_step, saved = time.monotonic(), standing.step, time.monotonic()
-        spent_before = standing.spent_seconds
+        began = saved = time.monotonic()
+        spent_before, pace = standing.spent_seconds, Pace()
         if standing.step == 0:
             self._validate()
         while not self.is_over:
             with self._chosen_threads():
                 losses = self._step()
             standing.spent_seconds = spent_before + time.monotonic() - began
-            pace = (time.monotonic() - began) / (standing.step - first_step)
+            pace.step()
+            is_due = time.monotonic() - saved > SAVE_EVERY_SECONDS
             if standing.step % schedule.validate_every == 0:
                 self._validate()
-                left = (schedule.steps - standing.step) * pace
-                self._report(
-                    "training", step=standing.step, steps=schedule.steps, flow=losses.flow, stop=losses.stop,
-                    best_loss=standing.best_loss, seconds_a_step=pace, seconds_left=left,
-                )  # fmt: skip
+            if is_due or standing.step % schedule.validate_every == 0:
+                self._tell(losses, pace)
             if standing.step % schedule.keep_every == 0:
                 self._keep(standing.step)
-            if time.monotonic() - saved > SAVE_EVERY_SECONDS:
+            if is_due:
                 self._save()
                 saved = time.monotonic()
             if self._stopping():
@@ -157,6 +156,15 @@ class Trainer:
         """Whether all steps are made, or nothing gets better: a run that somebody stopped may go on."""
         standing, schedule = self.standing, self._schedule
         return standing.step >= schedule.steps or standing.since_best >= schedule.patience
+
+    def _tell(self, losses: Losses, pace: Pace) -> None:
+        standing, steps, seconds = self.standing, self._schedule.steps, pace.seconds_a_step
+        self._report(
+            "training", step=standing.step, steps=steps, flow=losses.flow, stop=losses.stop,
+            best_loss=standing.best_loss, seconds_a_step=seconds,
+            seconds_left=(steps - standing.step) * seconds,
+            cpu_share=pace.cpu_share if self._device.type == "cpu" else None,
+        )  # fmt: skip
 
     def _step(self) -> Losses:
         schedule, standing = self._schedule, self.standing

@@ -259,7 +259,7 @@ def test_a_process_gets_no_secret_and_the_gpu_that_was_named(
     files = TrainingFiles(tmp_path, new_training_id())
     command = command_of(files, GatewaySettings(training_base="bundled", training_device="cuda:1"), 7)
     given = [command[command.index(name) + 1] for name in ("--base", "--device", "--steps", "--niceness")]
-    assert given == ["bundled", "cuda", "7", "19"]
+    assert given == ["bundled", "cuda", "7", "10"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     bases = [absolute(base) for base in ("./mine", "bundled", "openbmb/VoxCPM2")]
@@ -279,12 +279,14 @@ def test_the_journal_of_a_run_that_was_cut_and_went_on_is_one_progress() -> None
         },
         {"state": "encoded", "recordings": 9, "seconds_of_speech": 40.04},
         {"state": "validated", "step": 0, "loss": 2.0, "flow": 1.0, "stop": 1.0, "best": 0},
-        {"state": "training", "step": 20, "steps": 60, "seconds_left": 80.26},
+        {"state": "training", "step": 20, "steps": 60, "seconds_left": 80.26}
+        | {"seconds_a_step": 2.0065, "cpu_share": 0.333},
         {"state": "validated", "step": 20, "loss": 1.5, "best": 20},
         {"state": "sampled", "folder": "step_0000020", "clips": 3},
     ]
     progress = progress_of(first)
     assert (progress.stage, progress.step, progress.seconds_left) == ("training", 20, 80.3)
+    assert (progress.seconds_per_step, progress.cpu_share) == (2.01, 0.33)
     again = progress_of([*first, first[0], first[1], {"state": "resumed", "step": 20}, {"unknown": 1}])
     assert again == progress
     told = again.told([], {"r_1": "a.wav"})

@@ -16,6 +16,7 @@ from models.voxcpm import VoxCPM
 from models.voxcpm.finetuning import run
 from models.voxcpm.finetuning.dataset import DatasetError
 from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.pace import RECENT_STEPS, Pace
 from models.voxcpm.finetuning.run import finetune
 from models.voxcpm.finetuning.trainer import Schedule
 from tests.parity import adapters
@@ -35,8 +36,9 @@ def options(**changes: Any) -> FinetuneOptions:
     return FinetuneOptions(**given | changes)
 
 
-def hasten(patch: pytest.MonkeyPatch, **intervals: int) -> None:
-    """Validate and keep after a few steps, and save after every one."""
+def hasten(patch: pytest.MonkeyPatch, sentences: int = 1, **intervals: int) -> None:
+    """Validate and keep after a few steps, save after every one, and speak so many samples."""
+    patch.setattr("models.voxcpm.finetuning.samples.SENTENCES", sentences)
     fields = {"validate_every": 4, "keep_every": 8} | intervals
     patch.setattr(run, "Schedule", lambda *given, **more: Schedule(*given, **fields | more))
     patch.setattr("models.voxcpm.finetuning.trainer.SAVE_EVERY_SECONDS", 0.0)
@@ -57,7 +59,7 @@ def trained(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     events: list[dict[str, Any]] = []
     out = tmp_path_factory.mktemp("out") / "anna"
     with pytest.MonkeyPatch.context() as patch:
-        hasten(patch)
+        hasten(patch, sentences=2)
         finetune(recordings, out, options(), events.append)
     return out, events
 
@@ -67,6 +69,11 @@ def test_validation_gets_better_and_the_best_is_written(trained: tuple[Path, lis
     validated = {event["step"]: event["loss"] for event in events if event["state"] == "validated"}
     assert list(validated) == [0, 4, 8, 12] and min(validated.values()) < 0.95 * validated[0]
     written = events[-1]
+    paces = [event for event in events if event["state"] == "training"]
+    assert [event["step"] for event in paces] == list(range(1, 13))  # each, where 30 s are over after each
+    for event in paces:
+        assert event["seconds_left"] == (12 - event["step"]) * event["seconds_a_step"] >= 0
+        assert 0 < event["cpu_share"] <= 1
     assert written["loss"] == min(validated.values()) == validated[written["step"]]
     journal = [json.loads(line) for line in (out / "work" / "progress.jsonl").read_text().splitlines()]
     assert [entry["state"] for entry in journal] == [e["state"] for e in events if "share" not in e]
@@ -118,10 +125,10 @@ def test_other_recordings_or_options_do_not_go_on_with_a_run(recordings: Path, t
 def test_a_run_ends_when_nothing_gets_better(
     recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasten(monkeypatch, validate_every=1, patience=1)
+    hasten(monkeypatch, validate_every=4, keep_every=99, patience=1)
     result = finetune(recordings, tmp_path / "anna", options(steps=50, learning_rate=0.1), lambda event: None)
     standing = result.standing
-    assert standing.step == standing.best_step + 1 < 50
+    assert standing.step == standing.best_step + 4 < 50
 
 
 def test_threads_follow_what_other_programs_leave(
@@ -166,3 +173,17 @@ def test_all_weights_can_be_trained_into_a_checkpoint(recordings: Path, tmp_path
 def test_options_out_of_range_are_named(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         options(**change)
+
+
+def test_the_pace_is_that_of_late_and_says_what_share_of_it_had_a_cpu() -> None:
+    now, computed = iter(range(0, 3000, 10)), iter(range(3000))
+    pace = Pace(lambda: float(next(now)), lambda: float(next(computed)))
+    assert (pace.seconds_a_step, pace.cpu_share) == (0.0, 1.0)
+    for _ in range(200):
+        pace.step()
+    assert (pace.seconds_a_step, pace.cpu_share) == (10.0, 0.1)
+    times = iter([0.0, 1000.0, *(1000.0 + step for step in range(1, RECENT_STEPS + 1))])
+    pace = Pace(lambda: next(times), lambda: 0.0)
+    for _ in range(RECENT_STEPS + 1):
+        pace.step()
+    assert pace.seconds_a_step == 1.0

@@ -1,7 +1,7 @@
 /**
  * One training of the list: how far it is, what was found, what it sounds like, and the buttons for what can be done.
  */
-import { duration, integer, ratio } from "../shared/format.js";
+import { decimal, duration, integer, ratio } from "../shared/format.js";
 import { h, icon } from "../shared/dom.js";
 import { problemText } from "../shared/problems.js";
 import { toFragment } from "../studio/share-link.js";
@@ -9,6 +9,8 @@ import { lossCurve } from "./loss-curve.js";
 import { setLabel, setMessage, t } from "./words.js";
 
 const MOST_NAMES = 3;
+/** What of the time a training has a CPU; below that it waits for other work more than it learns. */
+const FEW_CPUS = 0.5;
 
 /** Whether it is worked on, or will be. */
 export function isOpen({ state }) {
@@ -18,10 +20,13 @@ export function isOpen({ state }) {
 /** What is told of it beside its name. */
 export function factsOf({ state, steps, recordings, audio_seconds: seconds, progress, error }) {
   const running = state === "running" && progress;
+  const learning = running && progress.stage === "training";
   return [
     t("train.recordings", { count: recordings, time: duration(Math.round(seconds)) }),
     running && t(`train.stage.${progress.stage}`),
-    running && progress.stage === "training" && t("train.step", { step: integer(progress.step), steps: integer(steps) }),
+    learning && t("train.step", { step: integer(progress.step), steps: integer(steps) }),
+    learning && progress.seconds_per_step > 0 && t("train.pace", { seconds: decimal(progress.seconds_per_step, 1) }),
+    learning && progress.cpu_share != null && progress.cpu_share < FEW_CPUS && t("train.waits"),
     running && progress.seconds_left > 0 && t("train.left", { time: duration(Math.max(1, Math.round(progress.seconds_left))) }),
     progress?.best_loss != null && t("train.loss", { first: ratio(progress.first_loss), best: ratio(progress.best_loss) }),
     error && problemText(error),
