@@ -19,9 +19,11 @@ from voxfleet.client.errors import (
 from voxfleet.client.live import LiveSession
 from voxfleet.client.streaming import stream_speech
 from voxfleet.client.synchronous import Client, SyncChatStream, SyncLiveSession
+from voxfleet.client.trainings import AsyncTrainings, SyncTrainings
 
 __all__ = [
     "AsyncClient",
+    "AsyncTrainings",
     "AuthenticationError",
     "CapacityError",
     "ChatAnswer",
@@ -34,6 +36,7 @@ __all__ = [
     "SpeechError",
     "SyncChatStream",
     "SyncLiveSession",
+    "SyncTrainings",
     "UnreachableError",
     "stream_speech",
 ]

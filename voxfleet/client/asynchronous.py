@@ -16,24 +16,20 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
 
 import httpx
 
 from voxfleet.client.chat import CHAT_PATH, ChatAnswer, ChatStream, Messages, chat_request, whole_answer
 from voxfleet.client.connection import base_urls, key_headers
 from voxfleet.client.errors import UnreachableError, error_from_answer
+from voxfleet.client.forms import adapter_files, audio_file, part
 from voxfleet.client.live import LiveSession
 from voxfleet.client.streaming import stream_speech
+from voxfleet.client.trainings import AsyncTrainings
 
 DEFAULT_URL = "http://127.0.0.1:8006"
 TIMEOUT_SECONDS = 600.0
 _CONNECT_SECONDS = 5.0
-_ADAPTER_FILES = (
-    ("lora_config.json", "lora_weights.safetensors", "lora_weights.ckpt"),
-    ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"),
-)
-"""Configuration and weights of the VoxCPM package's layout, and of PEFT's."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,11 @@ class Speech:
 
 
 class AsyncClient:
-    """Of several gateways, streams use whichever lives; everything else goes to the first."""
+    """Of several gateways, streams use whichever lives; everything else goes to the first.
+
+    Attributes:
+        trainings: voices that are trained by recordings.
+    """
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class AsyncClient:
             timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
             trust_env=False,
         )
+        self.trainings = AsyncTrainings(self._call)
 
     async def __aenter__(self) -> Self:
         return self
@@ -154,32 +155,32 @@ class AsyncClient:
             form["tags"] = ",".join(tags)
         if parameters:
             form["parameters"] = json.dumps(parameters)
-        files = await _as_files(audio)
+        files = await audio_file(audio)
         return (await self._call("POST", "/api/voices", data=form, files=files)).json()
 
     async def check_recording(self, audio: bytes | Path) -> dict[str, Any]:
         """What is heard in a recording, and what is wrong where: "usable", "checks". Nothing is kept."""
-        return (await self._call("POST", "/api/voices/checks", files=await _as_files(audio))).json()
+        return (await self._call("POST", "/api/voices/checks", files=await audio_file(audio))).json()
 
     async def try_voice(self, audio: bytes | Path, **fields: str) -> bytes:
         """A sentence with the voice of a recording, as a wav file; nothing is kept.
 
         `fields`: those of `create_voice`, and sentence_language. The consent is needed here too.
         """
-        files = await _as_files(audio)
+        files = await audio_file(audio)
         return (await self._call("POST", "/api/voices/trial", data=fields, files=files)).content
 
     async def change_voice(self, voice_id: str, **fields: Any) -> dict[str, Any]:
         """Change what is said of a voice; the audio stays."""
-        return (await self._call("PATCH", f"/api/voices/{_part(voice_id)}", json=fields)).json()
+        return (await self._call("PATCH", f"/api/voices/{part(voice_id)}", json=fields)).json()
 
     async def delete_voice(self, voice_id: str) -> None:
         """Delete a voice of one's own."""
-        await self._call("DELETE", f"/api/voices/{_part(voice_id)}")
+        await self._call("DELETE", f"/api/voices/{part(voice_id)}")
 
     async def preview_voice(self, voice_id: str) -> bytes:
         """How a voice sounds, as a wav file."""
-        return (await self._call("GET", f"/api/voices/{_part(voice_id)}/preview")).content
+        return (await self._call("GET", f"/api/voices/{part(voice_id)}/preview")).content
 
     # ---------------------------------------------------------------------------------------------- adapters
 
@@ -193,13 +194,13 @@ class AsyncClient:
         `fields`: description, model, consent_by, consent_statement. Without the two of consent it can't be
         used. Raises OSError where a file is missing.
         """
-        config, weights = await asyncio.to_thread(_adapter_files, folder)
+        config, weights = await asyncio.to_thread(adapter_files, folder)
         form = {"name": name, "config": config, **fields}
         return (await self._call("POST", "/api/adapters", data=form, files={"weights": weights})).json()
 
     async def delete_adapter(self, adapter_id: str) -> None:
         """Delete an adapter of one's own; clips that are being spoken with it are finished."""
-        await self._call("DELETE", f"/api/adapters/{_part(adapter_id)}")
+        await self._call("DELETE", f"/api/adapters/{part(adapter_id)}")
 
     # ---------------------------------------------------------------------------------------------- sessions
 
@@ -214,24 +215,24 @@ class AsyncClient:
 
     async def session(self, session_id: str) -> dict[str, Any]:
         """What a recording is, and its timeline."""
-        return (await self._call("GET", f"/api/sessions/{_part(session_id)}")).json()
+        return (await self._call("GET", f"/api/sessions/{part(session_id)}")).json()
 
     async def session_audio(self, session_id: str, utterance: int | None = None) -> bytes:
         """The wav file of all of it, or of one utterance."""
         tail = "" if utterance is None else f"/{utterance:d}"
-        return (await self._call("GET", f"/api/sessions/{_part(session_id)}/audio{tail}")).content
+        return (await self._call("GET", f"/api/sessions/{part(session_id)}/audio{tail}")).content
 
     async def download_session(self, session_id: str) -> bytes:
         """Everything of a recording as a zip file."""
-        return (await self._call("GET", f"/api/sessions/{_part(session_id)}/download")).content
+        return (await self._call("GET", f"/api/sessions/{part(session_id)}/download")).content
 
     async def session_words(self, session_id: str, format: str = "json") -> bytes:
         """When the words of a recording are said: `srt`, `vtt` or `json`."""
-        return (await self._call("GET", f"/api/sessions/{_part(session_id)}/words.{_part(format)}")).content
+        return (await self._call("GET", f"/api/sessions/{part(session_id)}/words.{part(format)}")).content
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a recording."""
-        await self._call("DELETE", f"/api/sessions/{_part(session_id)}")
+        await self._call("DELETE", f"/api/sessions/{part(session_id)}")
 
     # -------------------------------------------------------------------------------------------------- jobs
 
@@ -246,27 +247,27 @@ class AsyncClient:
 
     async def job(self, job_id: str) -> dict[str, Any]:
         """How far it is, and its chapters."""
-        return (await self._call("GET", f"/api/jobs/{_part(job_id)}")).json()["job"]
+        return (await self._call("GET", f"/api/jobs/{part(job_id)}")).json()["job"]
 
     async def cancel_job(self, job_id: str) -> dict[str, Any]:
         """End it; what was spoken is kept."""
-        return (await self._call("POST", f"/api/jobs/{_part(job_id)}/cancel")).json()["job"]
+        return (await self._call("POST", f"/api/jobs/{part(job_id)}/cancel")).json()["job"]
 
     async def resume_job(self, job_id: str) -> dict[str, Any]:
         """Go on with one that was cancelled or failed."""
-        return (await self._call("POST", f"/api/jobs/{_part(job_id)}/resume")).json()["job"]
+        return (await self._call("POST", f"/api/jobs/{part(job_id)}/resume")).json()["job"]
 
     async def delete_job(self, job_id: str) -> None:
         """End it, and remove its text and audio."""
-        await self._call("DELETE", f"/api/jobs/{_part(job_id)}")
+        await self._call("DELETE", f"/api/jobs/{part(job_id)}")
 
     async def job_words(self, job_id: str, format: str = "json") -> bytes:
         """When the words of a job that is complete are said: `srt`, `vtt` or `json`."""
-        return (await self._call("GET", f"/api/jobs/{_part(job_id)}/words.{_part(format)}")).content
+        return (await self._call("GET", f"/api/jobs/{part(job_id)}/words.{part(format)}")).content
 
     async def save_job(self, job_id: str, path: Path, **options: Any) -> None:
         """Write the audio of a job that is complete; `options`: format, sample_rate, bit_rate."""
-        address = f"/api/jobs/{_part(job_id)}/result"
+        address = f"/api/jobs/{part(job_id)}/result"
         try:
             async with self._http.stream("GET", address, params=options) as answer:
                 if not answer.is_success:
@@ -289,23 +290,3 @@ class AsyncClient:
         if not answer.is_success:
             raise error_from_answer(answer.status_code, answer.content, answer.headers.get("Retry-After"))
         return answer
-
-
-def _part(name: str) -> str:
-    """A name as one part of a path."""
-    return quote(name, safe="")
-
-
-def _adapter_files(folder: Path) -> tuple[str, tuple[str, bytes]]:
-    """Configuration, and the weights with their name. Blocks."""
-    for config, *weights in _ADAPTER_FILES:
-        if (folder / config).is_file():
-            file = next((folder / name for name in weights if (folder / name).is_file()), folder / weights[0])
-            return (folder / config).read_text(encoding="utf-8"), (file.name, file.read_bytes())
-    raise FileNotFoundError(f"{folder} has neither {' nor '.join(files[0] for files in _ADAPTER_FILES)}")
-
-
-async def _as_files(audio: bytes | Path) -> dict[str, tuple[str, bytes]]:
-    """A file's bytes, or where it is, as the part of a form. Raises OSError."""
-    content = await asyncio.to_thread(audio.read_bytes) if isinstance(audio, Path) else audio
-    return {"audio": (audio.name if isinstance(audio, Path) else "audio", content)}

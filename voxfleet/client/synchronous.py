@@ -22,6 +22,7 @@ from voxfleet.client.asynchronous import DEFAULT_URL, AsyncClient, Speech
 from voxfleet.client.background import BackgroundLoop
 from voxfleet.client.chat import ChatAnswer, ChatStream, Messages
 from voxfleet.client.live import LiveSession
+from voxfleet.client.trainings import SyncTrainings
 
 
 class Client:
@@ -33,6 +34,7 @@ class Client:
         """`options`: those of `AsyncClient`."""
         self._client = AsyncClient(base_url, api_key=api_key, **options)
         self._background = BackgroundLoop()
+        self.trainings = SyncTrainings(self._client.trainings, self._background)
 
     def __enter__(self) -> Self:
         return self

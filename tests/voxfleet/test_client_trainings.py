@@ -1,0 +1,96 @@
+"""Trainings by the Python client against a real service whose worker takes adapters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.adapters.uploads import WORKER
+from tests.gateway.processes import GatewayProcess, started_fleets
+from tests.gateway.training.conftest import CONSENT, ENOUGH, clip
+from tests.models.finetuning.conftest import WORDS
+from voxfleet.client import AsyncClient, Client, InvalidRequestError
+
+KEY = "alices-key-is-long-enough"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    settings = {
+        "api_keys": json.dumps({"alice": {"key": KEY}}), "anonymous": "false", "training_niceness": 1,
+        "data_dir": tmp_path_factory.mktemp("data"), "training_base": WORKER["model"],
+    }  # fmt: skip
+    with started_fleets() as start:
+        edge, _ = start(1, gateway=settings, **WORKER)
+        yield edge
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Recordings with a transcript beside each."""
+    for number in range(ENOUGH):
+        (tmp_path / f"{number:02}.wav").write_bytes(clip(number))
+        (tmp_path / f"{number:02}.txt").write_text(WORDS * 2)
+    (tmp_path / "notes.md").write_text("not a recording")
+    return tmp_path
+
+
+@pytest.mark.timeout(240)
+def test_a_folder_of_recordings_becomes_a_voice(gateway: GatewayProcess, folder: Path) -> None:
+    with Client(gateway.url, api_key=KEY) as client:
+        trainings = client.trainings
+        consent = {**CONSENT, "consent_statement": trainings.consent_statement()}
+        begun = trainings.train("Anna", folder, language="en", steps=2, **consent)
+        assert begun["state"] in ("queued", "running") and begun["recordings"] == ENOUGH
+        told = list(trainings.follow(begun["id"], every_seconds=0.1))
+        assert all(before != after for before, after in pairwise(told))
+        ended = told[-1]
+        assert ended["state"] == "complete", ended
+        assert ended == trainings.wait(begun["id"]) == trainings.get(begun["id"])
+        assert {one["name"] for one in ended["recordings"]} == {f"{n:02}.wav" for n in range(ENOUGH)}
+        heard = trainings.sample(begun["id"], ended["progress"]["samples"][0]["id"])
+        assert heard.startswith(b"RIFF")
+        assert client.speak("hello", voice=ended["voice"], max_seconds=0.3).audio
+        with pytest.raises(InvalidRequestError):
+            trainings.start(begun["id"])
+        trainings.delete(begun["id"])
+        assert trainings.list() == []
+
+
+async def test_a_recording_that_is_refused_is_named_and_nothing_stays(
+    gateway: GatewayProcess, folder: Path
+) -> None:
+    async with AsyncClient(gateway.url, api_key=KEY) as client:
+        (folder / "03.wav").write_bytes(clip(seconds=0.5))
+        with pytest.raises(InvalidRequestError, match="less than 2 s") as caught:
+            await client.trainings.train("Ben", folder, **CONSENT)
+        assert (caught.value.code, caught.value.__notes__) == ("audio_too_short", ["of 03.wav"])
+        (folder / "04.txt").unlink()
+        with pytest.raises(FileNotFoundError, match=r"04\.txt"):
+            await client.trainings.train("Ben", folder, **CONSENT)
+        assert await client.trainings.list() == []
+
+
+@pytest.mark.timeout(240)
+async def test_a_training_is_filled_by_hand_cancelled_and_goes_on(gateway: GatewayProcess) -> None:
+    async with AsyncClient(gateway.url, api_key=KEY) as client:
+        trainings = client.trainings
+        id = (await trainings.create("Carla", steps=5000, **CONSENT))["id"]
+        found = [await trainings.add_recording(id, clip(n), WORDS * 2) for n in range(ENOUGH + 1)]
+        assert [one["checks"] for one in found]
+        await trainings.delete_recording(id, found[0]["id"])
+        assert (await trainings.wait(id))["state"] == "collecting"
+        await trainings.start(id)
+        async for training in trainings.follow(id, every_seconds=0.05):
+            if training["state"] == "running":
+                break
+        assert (await trainings.cancel(id))["state"] == "cancelled"
+        assert len((await trainings.wait(id))["recordings"]) == ENOUGH
+        assert (await trainings.start(id))["state"] in ("queued", "running")
+        await trainings.delete(id)
+        with pytest.raises(InvalidRequestError, match="no such training"):
+            await trainings.get(id)

@@ -1,0 +1,33 @@
+"""What calls to a service are made of: names in paths, files in forms."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from urllib.parse import quote
+
+_ADAPTER_FILES = (
+    ("lora_config.json", "lora_weights.safetensors", "lora_weights.ckpt"),
+    ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"),
+)
+"""Configuration and weights of the VoxCPM package's layout, and of PEFT's."""
+
+
+def part(name: str) -> str:
+    """A name as one part of a path."""
+    return quote(name, safe="")
+
+
+async def audio_file(audio: bytes | Path) -> dict[str, tuple[str, bytes]]:
+    """A file's bytes, or where it is, as the part of a form. Raises OSError."""
+    content = await asyncio.to_thread(audio.read_bytes) if isinstance(audio, Path) else audio
+    return {"audio": (audio.name if isinstance(audio, Path) else "audio", content)}
+
+
+def adapter_files(folder: Path) -> tuple[str, tuple[str, bytes]]:
+    """Configuration, and the weights with their name. Blocks. Raises OSError."""
+    for config, *weights in _ADAPTER_FILES:
+        if (folder / config).is_file():
+            file = next((folder / name for name in weights if (folder / name).is_file()), folder / weights[0])
+            return (folder / config).read_text(encoding="utf-8"), (file.name, file.read_bytes())
+    raise FileNotFoundError(f"{folder} has neither {' nor '.join(files[0] for files in _ADAPTER_FILES)}")

@@ -1,0 +1,203 @@
+"""Voices that are trained by recordings: `client.trainings` of both clients.
+
+    training = await client.trainings.train(
+        "Anna", Path("recordings"), consent_by="Anna Example", consent_statement="I agree that ..."
+    )
+    async for training in client.trainings.follow(training["id"]):
+        print(training["state"], training["progress"])
+    await client.speak("Hello.", voice=training["voice"])
+
+A training is a dict as `GET /api/trainings/{id}` tells it. Every failure is a `SpeechError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from voxfleet.client.background import BackgroundLoop
+from voxfleet.client.errors import SpeechError
+from voxfleet.client.forms import audio_file, part
+
+Call = Callable[..., Awaitable[httpx.Response]]
+Recordings = Path | Iterable[tuple[Path | bytes, str]]
+"""Each with what is said in it, or a folder in which a txt file of the same name says so."""
+LOOK_SECONDS = 2.0
+_PATH = "/api/trainings"
+_AUDIO = frozenset({".wav", ".flac", ".mp3", ".ogg", ".opus", ".webm", ".m4a"})
+_WORKED_ON = ("queued", "running")
+
+
+class AsyncTrainings:
+    """See the module."""
+
+    def __init__(self, call: Call) -> None:
+        """`call`: of a client."""
+        self._call = call
+
+    async def consent_statement(self) -> str:
+        """What the person whose voice it is agrees to."""
+        return (await self._call("GET", "/api/adapters/consent")).json()["statement"]
+
+    async def train(self, name: str, recordings: Recordings, **fields: Any) -> dict[str, Any]:
+        """A new voice of that name: sends the recordings and starts.
+
+        `fields`: those of `create`. Where a recording is refused nothing stays, and a note of the error names
+        it. Raises OSError for files that cannot be read.
+        """
+        spoken = await asyncio.to_thread(_with_words, recordings)
+        id = (await self.create(name, **fields))["id"]
+        try:
+            for number, (audio, transcript) in enumerate(spoken, 1):
+                called = audio.name if isinstance(audio, Path) else f"recording {number}"
+                try:
+                    await self.add_recording(id, audio, transcript, name=called)
+                except SpeechError as error:
+                    error.add_note(f"of {called}")
+                    raise
+            return await self.start(id)
+        except BaseException:
+            await self.delete(id)
+            raise
+
+    async def create(self, name: str, **fields: Any) -> dict[str, Any]:
+        """One that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
+        return (await self._call("POST", _PATH, json={"name": name, **fields})).json()["training"]
+
+    async def add_recording(
+        self, training_id: str, audio: bytes | Path, transcript: str, *, name: str | None = None
+    ) -> dict[str, Any]:
+        """One more, with remarks on it ("checks"). name: what it is called in findings."""
+        form = {"transcript": transcript} | ({"name": name} if name else {})
+        answer = await self._call(
+            "POST", f"{_path(training_id)}/recordings", data=form, files=await audio_file(audio)
+        )
+        return answer.json()["recording"]
+
+    async def delete_recording(self, training_id: str, recording_id: str) -> None:
+        """One less, while the training does not run."""
+        await self._call("DELETE", f"{_path(training_id)}/recordings/{part(recording_id)}")
+
+    async def list(self) -> list[dict[str, Any]]:
+        """One's own, the newest first."""
+        return (await self._call("GET", _PATH)).json()["trainings"]
+
+    async def get(self, training_id: str) -> dict[str, Any]:
+        """How far it is, what was found about its recordings, and which samples can be heard."""
+        return (await self._call("GET", _path(training_id))).json()["training"]
+
+    async def follow(
+        self, training_id: str, *, every_seconds: float = LOOK_SECONDS
+    ) -> AsyncIterator[dict[str, Any]]:
+        """It as it is, and again whenever that changed, until nobody works on it any more.
+
+        The last one tells how it ended: `state` is complete, with the `voice`, failed, with the `error`, or
+        cancelled.
+        """
+        told: dict[str, Any] | None = None
+        while True:
+            training = await self.get(training_id)
+            if training != told:
+                yield (told := training)
+            if training["state"] not in _WORKED_ON:
+                return
+            await asyncio.sleep(every_seconds)
+
+    async def wait(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> dict[str, Any]:
+        """The last of `follow`."""
+        async for training in self.follow(training_id, every_seconds=every_seconds):
+            last = training
+        return last
+
+    async def sample(self, training_id: str, sample_id: str) -> bytes:
+        """A sentence that was spoken by what was learnt so far, as a wav file."""
+        return (await self._call("GET", f"{_path(training_id)}/samples/{part(sample_id)}")).content
+
+    async def start(self, training_id: str) -> dict[str, Any]:
+        """Train, or go on with one that was cancelled or failed."""
+        return (await self._call("POST", f"{_path(training_id)}/start")).json()["training"]
+
+    async def cancel(self, training_id: str) -> dict[str, Any]:
+        """End it; recordings and what was learnt stay, so that `start` goes on."""
+        return (await self._call("POST", f"{_path(training_id)}/cancel")).json()["training"]
+
+    async def delete(self, training_id: str) -> None:
+        """End it, and remove its recordings. A voice that came of it stays."""
+        await self._call("DELETE", _path(training_id))
+
+
+class SyncTrainings:
+    """As `AsyncTrainings`; each method waits for its result."""
+
+    def __init__(self, trainings: AsyncTrainings, background: BackgroundLoop) -> None:
+        self._trainings, self._background = trainings, background
+
+    def consent_statement(self) -> str:
+        """What the person whose voice it is agrees to."""
+        return self._background.run(self._trainings.consent_statement())
+
+    def train(self, name: str, recordings: Recordings, **fields: Any) -> dict[str, Any]:
+        """A new voice of that name: sends the recordings and starts; see `AsyncTrainings.train`."""
+        return self._background.run(self._trainings.train(name, recordings, **fields))
+
+    def create(self, name: str, **fields: Any) -> dict[str, Any]:
+        """One that waits for recordings. `fields`: consent_by, consent_statement, language, steps."""
+        return self._background.run(self._trainings.create(name, **fields))
+
+    def add_recording(
+        self, training_id: str, audio: bytes | Path, transcript: str, *, name: str | None = None
+    ) -> dict[str, Any]:
+        """One more, with remarks on it ("checks"). name: what it is called in findings."""
+        return self._background.run(self._trainings.add_recording(training_id, audio, transcript, name=name))
+
+    def delete_recording(self, training_id: str, recording_id: str) -> None:
+        """One less, while the training does not run."""
+        self._background.run(self._trainings.delete_recording(training_id, recording_id))
+
+    def list(self) -> list[dict[str, Any]]:
+        """One's own, the newest first."""
+        return self._background.run(self._trainings.list())
+
+    def get(self, training_id: str) -> dict[str, Any]:
+        """How far it is, what was found about its recordings, and which samples can be heard."""
+        return self._background.run(self._trainings.get(training_id))
+
+    def follow(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> Iterator[dict[str, Any]]:
+        """It whenever it changed, until nobody works on it any more; see `AsyncTrainings.follow`."""
+        return self._background.iterate(self._trainings.follow(training_id, every_seconds=every_seconds))
+
+    def wait(self, training_id: str, *, every_seconds: float = LOOK_SECONDS) -> dict[str, Any]:
+        """The last of `follow`."""
+        return self._background.run(self._trainings.wait(training_id, every_seconds=every_seconds))
+
+    def sample(self, training_id: str, sample_id: str) -> bytes:
+        """A sentence that was spoken by what was learnt so far, as a wav file."""
+        return self._background.run(self._trainings.sample(training_id, sample_id))
+
+    def start(self, training_id: str) -> dict[str, Any]:
+        """Train, or go on with one that was cancelled or failed."""
+        return self._background.run(self._trainings.start(training_id))
+
+    def cancel(self, training_id: str) -> dict[str, Any]:
+        """End it; recordings and what was learnt stay, so that `start` goes on."""
+        return self._background.run(self._trainings.cancel(training_id))
+
+    def delete(self, training_id: str) -> None:
+        """End it, and remove its recordings. A voice that came of it stays."""
+        self._background.run(self._trainings.delete(training_id))
+
+
+def _path(training_id: str) -> str:
+    return f"{_PATH}/{part(training_id)}"
+
+
+def _with_words(recordings: Recordings) -> list[tuple[Path | bytes, str]]:
+    """Blocks. Raises OSError."""
+    if not isinstance(recordings, Path):
+        return [*recordings]
+    files = sorted(file for file in recordings.iterdir() if file.suffix.lower() in _AUDIO)
+    return [(file, file.with_suffix(".txt").read_text(encoding="utf-8-sig").strip()) for file in files]
