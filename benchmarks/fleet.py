@@ -112,9 +112,12 @@ class Fleet:
         slots: int = 20,
         step_ms: float = 40.0,
         worker_settings: Mapping[str, Any] = MappingProxyType({}),
+        program: str = "voxfleet",
         **gateway_settings: Any,
     ) -> None:
+        """`program`: of the gateway, see `Process`."""
         self._worker_settings = {f"worker_{name}": value for name, value in worker_settings.items()}
+        self._program = program
         self._slots = slots
         self._step_ms = step_ms
         self.settings = {"log_level": "error", **gateway_settings}
@@ -132,7 +135,9 @@ class Fleet:
         try:
             self.workers = [self._worker(free_port()) for _ in range(self._count)]
             urls = ",".join(worker.url for worker in self.workers)
-            self.gateway = Process("gateway", "--workers", urls, port=free_port(), **self.settings)
+            self.gateway = Process(
+                "gateway", "--workers", urls, port=free_port(), program=self._program, **self.settings
+            )
             await self.until_serving()
         except BaseException:
             self._kill_all()

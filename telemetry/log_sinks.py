@@ -12,7 +12,7 @@ from typing import Any
 Sink = Callable[[str, Mapping[str, Any]], None]
 """Is told the level, and the event with its fields."""
 SINKS: list[Sink] = []
-_OWN = ("opentelemetry", "urllib3", "requests")
+_OWN = ("telemetry", "opentelemetry", "urllib3", "requests")
 """Loggers of who sends: what fails there would be sent there."""
 
 

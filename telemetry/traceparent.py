@@ -39,4 +39,9 @@ class TraceContext:
         return cls(trace_id, span_id, bool(int(found[4], 16) & _SAMPLED))
 
     def __str__(self) -> str:
-        return f"00-{self.trace_id:032x}-{self.span_id:016x}-{int(self.sampled):02x}"
+        return traceparent(self.trace_id, self.span_id, self.sampled)
+
+
+def traceparent(trace_id: int, span_id: int, sampled: bool) -> str:
+    """The header, of version 00."""
+    return f"00-{trace_id:032x}-{span_id:016x}-{sampled:02x}"

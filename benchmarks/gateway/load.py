@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The gateway under load: real gateway and worker processes on this machine, figures as JSON.
 
-    python -m benchmarks.gateway                         every scenario, about twelve minutes
+    python -m benchmarks.gateway                         every scenario, about twenty minutes
     python -m benchmarks.gateway latency queue           some of them
     python -m benchmarks.gateway --quick --no-save       small sizes: does it work, does anything leak
     python -m benchmarks.gateway soak --size streams=20000
@@ -95,7 +95,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "telemetry": Scenario(
         telemetry_cost,
-        {"streams": 6, "patches": 8, "seconds": 1.0, "rounds": 1, "step_ms": 20.0},
+        {"streams": 6, "patches": 8, "seconds": 2.0, "rotations": 1, "step_ms": 20.0, "workers": 1},
         {"cost_share": ("at most", 0.03)},
     ),
     "fleet": Scenario(

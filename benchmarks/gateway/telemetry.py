@@ -1,30 +1,38 @@
 """What traces, metrics and logs by OpenTelemetry cost a gateway: CPU seconds per second of audio.
 
-One gateway serves as many streams all the time, clip after clip, and its telemetry is turned off and on
-again between rounds (`toggled.py`). So both have the same process, memory and machine: two gateways side by
-side differ by up to a tenth without any telemetry. Each round with telemetry is compared with those before
-and after it, and metrics go out once in each. Telemetry is as it comes in one gateway, and keeps every trace
-in the other. The receiver takes everything and keeps nothing.
+Three gateways serve as many streams each, all the time, clip after clip, at workers of their own. One has no
+telemetry, one has it as it comes, one keeps every trace, and in each turn they change roles
+(`telemetry_roles.py`). Within a turn they share the machine and its mood; over a rotation of three turns each
+has had every role, so what makes one gateway differ from another, by up to a tenth, falls out too. The
+receiver takes everything and keeps nothing.
+
+The event loop's thread is counted from the moment at which all clips have begun in this turn, the other
+threads from the moment at which they have sent what was told in the turn before.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import math
 import os
-import signal
 import statistics
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.fleet import Fleet, Process, free_port, until_ready
-from benchmarks.speech_clients import PATCH_SECONDS, listen, text_of
+from websockets.asyncio.client import ClientConnection
 
-EVERYTHING = {"trace_share": 1, "trace_most_per_second": 10_000}
-WORKERS = 3
-WARM_UP_SECONDS = 2.0
-TOGGLED = "benchmarks.gateway.toggled"
+from benchmarks.fleet import Fleet
+from benchmarks.gateway.telemetry_roles import ROLES, role_signal
+from benchmarks.speech_clients import PATCH_SECONDS, gateway_socket, text_of
+
+WARM_UP_SECONDS = 4.0
+SENT_SECONDS = 1.0
+"""In which a gateway has sent all that it has told."""
+PROGRAM = "benchmarks.gateway.telemetry_roles"
 
 
 class Receiver:
@@ -53,83 +61,142 @@ class Receiver:
 
 
 async def telemetry_cost(
-    *, streams: int = 128, patches: int = 30, seconds: float = 25.0, rounds: int = 6, step_ms: float = 160.0
+    *,
+    streams: int = 128,
+    patches: int = 30,
+    seconds: float = 28.0,
+    rotations: int = 5,
+    step_ms: float = 160.0,
+    workers: int = 3,
 ) -> dict[str, Any]:
     """How much more CPU time a gateway takes with telemetry than without, by seconds of audio.
 
-    A share is the mean over `rounds` rounds with telemetry, each against the mean of its neighbours without;
-    beside it stands its standard error, 0 for one round. Rounds last `seconds`, and before that as long as a
-    clip takes.
+    `streams` and `workers`: of each gateway. A turn takes `seconds`, and metrics go out once in each. A share
+    is the mean over `rotations`; beside it stands its standard error, 0 for one rotation.
     """
-    costs: dict[str, list[float]] = {}
-    async with Receiver() as receiver:
+    clip_seconds = patches * step_ms / 1000
+    async with Receiver() as receiver, AsyncExitStack() as stack:
         told = {"otlp_endpoint": receiver.url, "otlp_metrics_seconds": max(1, round(seconds))}
-        slots = streams // WORKERS + 2
-        fleet = Fleet(workers=WORKERS, slots=slots, step_ms=step_ms, worker_settings=told, log_level="info")
-        async with fleet:
-            urls = ",".join(worker.url for worker in fleet.workers)
-            for mode, settings in (("default", told), ("everything", {**told, **EVERYTHING})):
-                options = {**fleet.settings, **settings}
-                gateway = Process("gateway", "--workers", urls, port=free_port(), program=TOGGLED, **options)
-                try:
-                    await until_ready(gateway, fleet.workers)
-                    costs[mode] = await _costs(gateway, streams, patches, seconds, 2 * rounds + 1)
-                finally:
-                    gateway.kill()
-    found = {mode: _shares(each) for mode, each in costs.items()}
+        places = []
+        for _ in ROLES:
+            fleet = Fleet(
+                workers=workers, slots=streams // workers + 2, step_ms=step_ms, worker_settings=told,
+                program=PROGRAM, log_level="info", **told,
+            )  # fmt: skip
+            places.append(_Place(await stack.enter_async_context(fleet), streams, text_of(patches)))
+        async with asyncio.TaskGroup() as group:
+            listening = [group.create_task(place.listen()) for place in places]
+            await asyncio.sleep(WARM_UP_SECONDS + clip_seconds)
+            costs = await _take_turns(places, clip_seconds, seconds, rotations)
+            for task in listening:
+                task.cancel()
+    default, everything = (_shares(costs[role], costs["off"]) for role in ROLES[1:])
     return {
         "streams": streams,
-        "cost_share": round(statistics.fmean(found["default"]), 4),
-        "cost_share_error": _error(found["default"]),
-        "cost_share_of_everything": round(statistics.fmean(found["everything"]), 4),
-        "cost_share_of_everything_error": _error(found["everything"]),
+        "cost_share": round(statistics.fmean(default), 4),
+        "cost_share_error": _error(default),
+        "cost_share_of_everything": round(statistics.fmean(everything), 4),
+        "cost_share_of_everything_error": _error(everything),
         "cpu_ms_per_audio_second": {
-            mode: [round(1000 * cost, 3) for cost in each] for mode, each in costs.items()
+            role: [round(1000 * cost, 3) for cost in each] for role, each in costs.items()
         },
         "received_bytes": receiver.bytes,
     }
 
 
-def _shares(costs: list[float]) -> list[float]:
-    """What each round with telemetry costs more than its neighbours without (off, on, off, ...)."""
-    return [2 * costs[i] / (costs[i - 1] + costs[i + 1]) - 1 for i in range(1, len(costs) - 1, 2)]
+class _Place:
+    """A gateway and its listeners."""
+
+    def __init__(self, fleet: Fleet, streams: int, text: str) -> None:
+        self._gateway = fleet.gateway
+        self._streams, self._text = streams, text
+        self._heard_seconds = 0.0
+
+    async def listen(self) -> None:
+        """All streams, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._streams):
+                group.create_task(self._listen_on(number))
+
+    async def _listen_on(self, number: int) -> None:
+        """One clip after the other; those of different streams begin at all times, not at once."""
+        await asyncio.sleep(number / self._streams * WARM_UP_SECONDS)
+        for seed in itertools.count(number, self._streams):
+            async with gateway_socket(self._gateway.port) as socket:
+                await socket.send(json.dumps({"text": self._text, "seed": seed}))
+                while (said := await self._next_message(socket))["type"] != "done":
+                    if said["type"] in ("error", "cancelled"):
+                        raise RuntimeError(f"a stream failed: {said}")
+
+    async def _next_message(self, socket: ClientConnection) -> dict[str, Any]:
+        """The next that is no audio."""
+        while isinstance(message := await socket.recv(), bytes):
+            self._heard_seconds += PATCH_SECONDS
+        return json.loads(message)
+
+    def play(self, role: str) -> None:
+        """Its telemetry from now on."""
+        os.kill(self._gateway.pid, role_signal(role))
+
+    def spent(self) -> _Spent:
+        """So far. Threads that have ended count no more."""
+        seconds = {
+            int(task.name): int((task / "schedstat").read_text().split()[0]) / 1e9
+            for task in Path(f"/proc/{self._gateway.pid}/task").iterdir()
+        }
+        loop = seconds.pop(self._gateway.pid)
+        return _Spent(loop, sum(seconds.values()), self._heard_seconds)
 
 
-def _error(shares: list[float]) -> float:
-    """Standard error of their mean; neighbours share a round, which makes it a little small."""
-    return round(statistics.stdev(shares) / math.sqrt(len(shares)), 4) if len(shares) > 1 else 0.0
+class _Spent(NamedTuple):
+    """CPU seconds, and seconds of audio that they went into."""
+
+    loop: float
+    others: float
+    audio: float
 
 
-def _cpu_seconds(process: Process) -> float:
-    """CPU time of all threads so far, to the nanosecond, of which ended threads have none."""
-    tasks = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
-
-
-async def _costs(gateway: Process, streams: int, patches: int, seconds: float, rounds: int) -> list[float]:
-    """CPU seconds of the gateway per second of audio, round for round; telemetry is off in the first."""
-    heard = 0
-
-    async def listen_on(number: int) -> None:
-        nonlocal heard
-        await asyncio.sleep(number / streams * WARM_UP_SECONDS)  # clips begin at all times, not at once
-        for seed in itertools.count(number, streams):
-            clip = await listen(gateway.port, {"text": text_of(patches), "seed": seed})
-            if clip.last["type"] != "done":
-                raise RuntimeError(f"a stream failed: {clip.last}")
-            heard += len(clip.arrivals)
-
-    costs = []
-    async with asyncio.TaskGroup() as group:
-        listeners = [group.create_task(listen_on(number)) for number in range(streams)]
-        await asyncio.sleep(WARM_UP_SECONDS)
-        for _ in range(rounds):
-            os.kill(gateway.pid, signal.SIGUSR2)
-            await asyncio.sleep(patches * PATCH_SECONDS)  # until clips that began before have ended
-            cpu, before = _cpu_seconds(gateway), heard
-            await asyncio.sleep(seconds)
-            costs.append((_cpu_seconds(gateway) - cpu) / (max(1, heard - before) * PATCH_SECONDS))
-        for listener in listeners:
-            listener.cancel()
-    await asyncio.sleep(1.0)  # workers let go of what was cut
+async def _take_turns(
+    places: Sequence[_Place], clip_seconds: float, seconds: float, rotations: int
+) -> dict[str, list[float]]:
+    """CPU seconds per second of audio, by role, turn for turn."""
+    costs: dict[str, list[float]] = {role: [] for role in ROLES}
+    began: list[_Spent] = []
+    roles: list[str] = []
+    loops: list[float] = []
+    for turn in range(rotations * len(ROLES) + 1):
+        before, roles_before = began, roles
+        roles = [ROLES[(number + turn) % len(ROLES)] for number in range(len(places))]
+        for place, role in zip(places, roles, strict=True):
+            place.play(role)
+        await asyncio.sleep(SENT_SECONDS)
+        began = [place.spent() for place in places]
+        for role, loop, one, sent in zip(roles_before, loops, before, began, strict=False):
+            others = (sent.others - one.others) / max(PATCH_SECONDS, sent.audio - one.audio)
+            costs[role].append(loop + others)
+        if turn == rotations * len(ROLES):
+            break
+        await asyncio.sleep(max(0.0, clip_seconds - SENT_SECONDS))
+        settled = [place.spent() for place in places]
+        await asyncio.sleep(seconds - max(clip_seconds, SENT_SECONDS))
+        ended = [place.spent() for place in places]
+        loops = [
+            (after.loop - one.loop) / max(PATCH_SECONDS, after.audio - one.audio)
+            for one, after in zip(settled, ended, strict=True)
+        ]
     return costs
+
+
+def _shares(costs: Sequence[float], off: Sequence[float]) -> list[float]:
+    """What a role costs more than none, rotation for rotation; in each, every gateway has had both."""
+    logarithms = [math.log(cost / none) for cost, none in zip(costs, off, strict=True)]
+    turns = len(ROLES)
+    return [
+        math.expm1(statistics.fmean(logarithms[first : first + turns]))
+        for first in range(0, len(logarithms), turns)
+    ]
+
+
+def _error(shares: Sequence[float]) -> float:
+    """Standard error of their mean."""
+    return round(statistics.stdev(shares) / math.sqrt(len(shares)), 4) if len(shares) > 1 else 0.0

@@ -1,7 +1,7 @@
-"""The exporters of a process: OTLP over HTTP, in threads of their own, which never make a request wait.
+"""The exporters of a process: OTLP over HTTP, in a thread of its own, which never makes a request wait.
 
-What a receiver does not take in time is dropped: queues are bounded, and the end of a process waits for a few
-seconds only.
+What a receiver does not take in time is dropped: what waits is bounded, and the end of a process waits for a
+few seconds only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -19,23 +18,22 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from telemetry.log_sinks import SINKS
-from telemetry.otlp.logs import LogSink
+from telemetry.otlp.batches import Batch, Sender
+from telemetry.otlp.logs import LogSink, NotedEvent, as_readable_record
 from telemetry.otlp.metrics import metrics_data
 from telemetry.otlp.resource import ProcessResource
-from telemetry.otlp.traces import OtlpTracing
+from telemetry.otlp.traces import LiveSpan, OtlpTracing, as_readable_span
 from telemetry.settings import TelemetrySettings
 from telemetry.spans import Tracing
 
 logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 5.0
-_BATCH_SECONDS = 5.0
-"""Between two batches of spans, or of log events: each costs a millisecond or two, however small it is."""
 _LAST_SECONDS = 2.0
+Families = tuple[int, list[Any]]
+"""Metrics as they were at that time, nanoseconds since 1970."""
 
 
 class Exports:
@@ -49,23 +47,49 @@ class Exports:
     ) -> None:
         self._settings = settings
         self._collect = collect
-        self._began_ns = time.time_ns()
         self._resource = ProcessResource(service)
-        self._spans: BatchSpanProcessor | None = None
-        self._logs: BatchLogRecordProcessor | None = None
-        self._metrics: OTLPMetricExporter | None = None
         self.tracing = Tracing()
+        self._sink: LogSink | None = None
+        self._metrics: Batch[Families] | None = None
+        batches: list[Batch[Any]] = []
+        exporters: list[OTLPSpanExporter | OTLPLogExporter | OTLPMetricExporter] = []
         if "traces" in settings.otlp_signals:
-            self._spans = BatchSpanProcessor(
-                OTLPSpanExporter(**self._options("traces")), schedule_delay_millis=1000 * _BATCH_SECONDS
-            )
-            self.tracing = OtlpTracing(settings, self._resource, self._spans.on_end)
-        if "metrics" in settings.otlp_signals:
-            self._metrics = OTLPMetricExporter(**self._options("metrics"))
+            spans = OTLPSpanExporter(**self._options("traces"))
+            batches.append(self._batch_of_spans(spans))
+            exporters.append(spans)
+            self.tracing = OtlpTracing(settings, batches[-1].note)
         if "logs" in settings.otlp_signals:
-            self._logs = BatchLogRecordProcessor(
-                OTLPLogExporter(**self._options("logs")), schedule_delay_millis=1000 * _BATCH_SECONDS
-            )
+            logs = OTLPLogExporter(**self._options("logs"))
+            batches.append(self._batch_of_logs(logs))
+            exporters.append(logs)
+            self._sink = LogSink(batches[-1].note)
+        if "metrics" in settings.otlp_signals:
+            metrics = OTLPMetricExporter(**self._options("metrics"))
+            self._metrics = self._batch_of_metrics(metrics)
+            batches.append(self._metrics)
+            exporters.append(metrics)
+        self.sender = Sender(batches, exporters)
+
+    def _batch_of_spans(self, exporter: OTLPSpanExporter) -> Batch[LiveSpan]:
+        def send(waiting: list[LiveSpan]) -> None:
+            exporter.export([as_readable_span(span, self._resource) for span in waiting])
+
+        return Batch(send)
+
+    def _batch_of_logs(self, exporter: OTLPLogExporter) -> Batch[NotedEvent]:
+        def send(waiting: list[NotedEvent]) -> None:
+            exporter.export([as_readable_record(event, self._resource) for event in waiting])
+
+        return Batch(send)
+
+    def _batch_of_metrics(self, exporter: OTLPMetricExporter) -> Batch[Families]:
+        began_ns = time.time_ns()
+
+        def send(waiting: list[Families]) -> None:
+            for now_ns, families in waiting:
+                exporter.export(metrics_data(families, self._resource, began_ns, now_ns))
+
+        return Batch(send, most=1, full=1)
 
     def _options(self, signal: str) -> dict[str, Any]:
         settings = self._settings
@@ -81,51 +105,28 @@ class Exports:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Send; at the end of the block what waits is sent, within seconds."""
-        sink = None if self._logs is None else LogSink(self._logs, self._resource)
-        if sink is not None:
-            SINKS.append(sink)
-        sending = asyncio.create_task(self._send_metrics())
+        self.sender.start()
+        if self._sink is not None:
+            SINKS.append(self._sink)
+        measuring = asyncio.create_task(self._note_metrics_regularly())
         try:
             yield
         finally:
-            sending.cancel()
+            measuring.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await sending
-            if sink is not None:
-                SINKS.remove(sink)
-            families = [] if self._metrics is None else list(self._collect())
-            await self._close(families)
+                await measuring
+            if self._sink is not None:
+                SINKS.remove(self._sink)
+            self.note_metrics()
+            if not await asyncio.to_thread(self.sender.stop, _LAST_SECONDS):
+                logger.warning("the receiver of telemetry does not answer; the last of it is dropped")
 
-    async def _send_metrics(self) -> None:
-        while self._metrics is not None:
+    async def _note_metrics_regularly(self) -> None:
+        while True:
             await asyncio.sleep(self._settings.otlp_metrics_seconds)
-            families = list(self._collect())
-            await asyncio.to_thread(self._export, families)
+            self.note_metrics()
 
-    def _export(self, families: list[Any]) -> None:
-        data = metrics_data(families, self._resource, self._began_ns, time.time_ns())
-        self._metrics.export(data)
-
-    async def _close(self, families: list[Any]) -> None:
-        """In a thread that a receiver which hangs cannot make the process wait for."""
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-        def shut_down() -> None:
-            try:
-                if self._spans is not None:
-                    self._spans.shutdown()
-                if self._logs is not None:
-                    self._logs.shutdown()
-                if self._metrics is not None:
-                    self._export(families)
-                    self._metrics.shutdown()
-            finally:
-                with contextlib.suppress(RuntimeError):  # nobody waited
-                    loop.call_soon_threadsafe(done.set)
-
-        threading.Thread(target=shut_down, name="last-telemetry", daemon=True).start()
-        try:
-            async with asyncio.timeout(_LAST_SECONDS):
-                await done.wait()
-        except TimeoutError:
-            logger.warning("the receiver of telemetry does not answer; the last of it is dropped")
+    def note_metrics(self) -> None:
+        """As they are now."""
+        if self._metrics is not None:
+            self._metrics.note((time.time_ns(), list(self._collect())))

@@ -2,19 +2,18 @@
 
 They are those of standard error, which hold no text and no secret, without the names of voices, which users
 give. The SDK's own records take seven times as long to make: they check attributes that are plain here, and
-hold a context to find a trace in.
+hold a context to find a trace in. A request notes its events; records are made where they are sent.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from opentelemetry._logs import SeverityNumber
-from opentelemetry.context import Context
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import TraceFlags
@@ -35,6 +34,8 @@ _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _NOT_SAMPLED = TraceFlags(TraceFlags.DEFAULT)
 _SCOPE = InstrumentationScope("voxfleet")
 _NO_TRACE = (0, 0)
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types whose values stay what they are until they are sent."""
 
 
 @dataclass(slots=True)
@@ -49,7 +50,6 @@ class ToldRecord:
     attributes: Mapping[str, str | int | float | bool]
     trace_id: int
     span_id: int
-    context: Context | None = None
     event_name: str | None = None
 
     @property
@@ -60,44 +60,42 @@ class ToldRecord:
     def trace_flags(self) -> TraceFlags:
         return _SAMPLED if self.trace_id else _NOT_SAMPLED
 
-    def __copy__(self) -> Self:
-        """The batch takes a copy of each, and nobody else holds this one."""
-        return self
 
-
-@dataclass(frozen=True, slots=True)
-class _Emitted:
-    """What the batch reads of one."""
-
-    log_record: ToldRecord
-    resource: Resource
-    instrumentation_scope: InstrumentationScope = _SCOPE
-    limits: None = None
+NotedEvent = tuple[int, str, dict[str, Any], tuple[int, int] | None]
+"""Nanoseconds since 1970, the level, the event with its fields, and the ids of trace and span."""
 
 
 class LogSink:
     """Takes log events; `telemetry.log_sinks` has who tells them."""
 
-    def __init__(self, batch: BatchLogRecordProcessor, resource: Resource) -> None:
-        self._batch = batch
-        self._resource = resource
+    def __init__(self, note: Callable[[NotedEvent], None]) -> None:
+        self._note = note
 
     def __call__(self, level: str, event: Mapping[str, Any]) -> None:
         """Never waits."""
-        fields = {
-            name: _told(value)
-            for name, value in event.items()
-            if value is not None and name not in _LEFT_OUT and not name.startswith("_")
-        }
-        record = ToldRecord(
-            time.time_ns(),
-            level.upper(),
-            _SEVERITIES.get(level, SeverityNumber.INFO),
-            _told(str(event.get("event", ""))),
-            fields,
-            *(CURRENT.get().ids or _NO_TRACE),
-        )
-        self._batch.on_emit(_Emitted(record, self._resource))
+        fields = dict(event)
+        if not _PLAIN.issuperset(map(type, fields.values())):
+            fields = {name: _told(value) for name, value in fields.items() if value is not None}
+        self._note((time.time_ns(), level, fields, CURRENT.get().ids))
+
+
+def as_readable_record(noted: NotedEvent, resource: Resource) -> ReadableLogRecord:
+    """As the exporter reads it."""
+    at_ns, level, event, ids = noted
+    fields = {
+        name: _told(value)
+        for name, value in event.items()
+        if value is not None and name not in _LEFT_OUT and not name.startswith("_")
+    }
+    record = ToldRecord(
+        at_ns,
+        level.upper(),
+        _SEVERITIES.get(level, SeverityNumber.INFO),
+        _told(str(event.get("event", ""))),
+        fields,
+        *(ids or _NO_TRACE),
+    )
+    return ReadableLogRecord(record, resource, _SCOPE)
 
 
 def _told(value: Any) -> str | int | float | bool:

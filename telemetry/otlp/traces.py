@@ -5,7 +5,7 @@ a worker that failed. A bound holds for all of them together, since clients may 
 decides by the same rules; it is told with the request when the trace is kept so far.
 
 Until then a span is a few plain values. The SDK's, which take ten times as long to make, are made of those
-that are kept.
+that are kept, where they are sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from telemetry.settings import TelemetrySettings
 from telemetry.spans import NO_SPAN, Attribute, Span, Tracing
-from telemetry.traceparent import TraceContext
+from telemetry.traceparent import TraceContext, traceparent
 
 MOST_SPANS = 200
 """Of one request; a clip that moves for ever must not fill the memory."""
@@ -91,7 +91,9 @@ class _Request:
 
 
 class LiveSpan(Span):
-    """A span that is measured. Times are those of `time.monotonic()`."""
+    """A span that is measured. Times are those of `time.monotonic()`. Once it has ended it does not change:
+    another thread may read it then.
+    """
 
     __slots__ = ("attributes", "began", "ended", "error", "events", "id", "name", "parent_id", "request")
 
@@ -110,12 +112,12 @@ class LiveSpan(Span):
         self.began = time.monotonic() if began is None else began
         self.ended: float | None = None
         self.attributes = attributes
-        self.events: list[tuple[float, str, dict[str, Attribute]]] = []
+        self.events: tuple[tuple[float, str, dict[str, Attribute]], ...] = ()
         self.error = ""
 
     @property
     def traceparent(self) -> str | None:
-        return str(TraceContext(self.request.trace_id, self.id, bool(self.request.kept)))
+        return traceparent(self.request.trace_id, self.id, bool(self.request.kept))
 
     @property
     def exemplar(self) -> dict[str, str] | None:
@@ -134,11 +136,12 @@ class LiveSpan(Span):
         return LiveSpan(self.request, name, self.id, began, attributes)
 
     def event(self, name: str, **attributes: Attribute) -> None:
-        if len(self.events) < MOST_EVENTS:
-            self.events.append((time.monotonic(), name, attributes))
+        if self.ended is None and len(self.events) < MOST_EVENTS:
+            self.events += ((time.monotonic(), name, attributes),)
 
     def set(self, **attributes: Attribute) -> None:
-        self.attributes |= attributes
+        if self.ended is None:
+            self.attributes |= attributes
 
     def keep(self) -> None:
         self.request.keep()
@@ -169,11 +172,8 @@ class OtlpTracing(Tracing):
 
     on = True
 
-    def __init__(
-        self, settings: TelemetrySettings, resource: Resource, take: Callable[[ReadableSpan], None]
-    ) -> None:
-        self._resource = resource
-        self._hand_on = take
+    def __init__(self, settings: TelemetrySettings, take: Callable[[LiveSpan], None]) -> None:
+        self._take = take
         self._share = settings.trace_share
         self._allowance = Allowance(settings.trace_most_per_second)
 
@@ -190,28 +190,29 @@ class OtlpTracing(Tracing):
             request.keep()
         return _Outermost(request, name, None if parent is None else parent.span_id, began, attributes)
 
-    def _take(self, span: LiveSpan) -> None:
-        trace_id, outermost = span.request.trace_id, isinstance(span, _Outermost)
-        parent = None
-        if span.parent_id is not None:
-            parent = SpanContext(trace_id, span.parent_id, is_remote=outermost, trace_flags=_SAMPLED)
-        attributes = _named(span.attributes)
-        if span.error:
-            attributes["error.type"] = span.error
-        made = ReadableSpan(
-            span.name,
-            SpanContext(trace_id, span.id, is_remote=False, trace_flags=_SAMPLED),
-            parent,
-            self._resource,
-            attributes,
-            [Event(name, _named(told), _wall_clock(at)) for at, name, told in span.events],
-            kind=SpanKind.SERVER if outermost else SpanKind.INTERNAL,
-            status=Status(StatusCode.ERROR, span.error) if span.error else _UNSET,
-            start_time=_wall_clock(span.began),
-            end_time=_wall_clock(span.ended),
-            instrumentation_scope=_SCOPE,
-        )
-        self._hand_on(made)
+
+def as_readable_span(span: LiveSpan, resource: Resource) -> ReadableSpan:
+    """As the exporter reads it; of one that has ended."""
+    trace_id, outermost = span.request.trace_id, isinstance(span, _Outermost)
+    parent = None
+    if span.parent_id is not None:
+        parent = SpanContext(trace_id, span.parent_id, is_remote=outermost, trace_flags=_SAMPLED)
+    attributes = _named(span.attributes)
+    if span.error:
+        attributes["error.type"] = span.error
+    return ReadableSpan(
+        span.name,
+        SpanContext(trace_id, span.id, is_remote=False, trace_flags=_SAMPLED),
+        parent,
+        resource,
+        attributes,
+        [Event(name, _named(told), _wall_clock(at)) for at, name, told in span.events],
+        kind=SpanKind.SERVER if outermost else SpanKind.INTERNAL,
+        status=Status(StatusCode.ERROR, span.error) if span.error else _UNSET,
+        start_time=_wall_clock(span.began),
+        end_time=_wall_clock(span.ended),
+        instrumentation_scope=_SCOPE,
+    )
 
 
 def _new_id(bits: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,10 +15,9 @@ if not is_installed():
     pytest.skip("needs the extra otel", allow_module_level=True)
 
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from telemetry.otlp.traces import MOST_SPANS, Allowance, OtlpTracing
+from telemetry.otlp.traces import MOST_SPANS, Allowance, OtlpTracing, as_readable_span
 
 PARENT = TraceContext(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7, sampled=True)
 UNKEPT = TraceContext(PARENT.trace_id, PARENT.span_id, sampled=False)
@@ -31,8 +29,10 @@ class Kept:
     def __init__(self, **settings: Any) -> None:
         self.exporter = InMemorySpanExporter()
         options = TelemetrySettings(**{"trace_share": 0, **settings})
-        take: Callable[[Any], None] = SimpleSpanProcessor(self.exporter).on_end
-        self.tracing = OtlpTracing(options, Resource.create({}), take)
+        resource = Resource.create({})
+        self.tracing = OtlpTracing(
+            options, lambda span: self.exporter.export([as_readable_span(span, resource)])
+        )
 
     @property
     def names(self) -> list[str]:
@@ -122,6 +122,16 @@ def test_what_ends_after_its_request_goes_the_same_way() -> None:
         span.end("twice")
         span.child("encode").end()
         assert kept.names == names
+
+
+def test_a_span_that_has_ended_stays_as_it_is() -> None:
+    kept = Kept()
+    span = kept.tracing.begin("speech", PARENT)
+    span.event("first audio")
+    span.end()
+    span.set(outcome="other")
+    span.event("migration")
+    assert [event[1] for event in span.events] == ["first audio"] and span.attributes == {}
 
 
 def test_a_request_has_so_many_spans() -> None:
