@@ -7,7 +7,8 @@ A clip speaks for `--seconds`, is paused, and loses its blocks to others. Then i
 second tier of the KV cache on the host and once without, in turns, and the time to its next patch is taken,
 with what a patch takes anyway, the clip's own median step, and without. With `--beside` that many other clips
 are spoken meanwhile, and the longest step between the resumption and the patch is compared with their median
-step, as is the mean of these steps. That the clip goes on with the same bits is checked where it is alone.
+step and with the median of those in which the clip speaks among them, as is the mean of these steps. That the
+clip goes on with the same bits is checked where it is alone.
 Prints JSON; --save NAME keeps it in benchmarks/results/paused.json under that name.
 """
 
@@ -87,6 +88,10 @@ class Pauser:
                 self.latents.append(output.latents)
         return time.perf_counter() - began
 
+    def some_steps(self) -> list[float]:
+        """Their seconds, of whoever speaks."""
+        return [self.step() for _ in range(STEPS_A_ROUND // 2)] if self.engine.has_unfinished() else []
+
     def push_out(self) -> list[float]:
         """Pauses the clip and lets its blocks be taken. Seconds of some steps of the others."""
         self.engine.pause("clip")
@@ -100,7 +105,7 @@ class Pauser:
             raise RuntimeError("the free blocks cannot be taken")
         manager.flush()
         manager.free(pusher, reusable=False)
-        return [self.step() for _ in range(STEPS_A_ROUND // 2)] if self.engine.has_unfinished() else []
+        return self.some_steps()
 
     def resume(self) -> list[float]:
         """Seconds of the steps until the clip has its next patch. The pause outlasts what was launched."""
@@ -133,8 +138,11 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
     longest: dict[str, list[float]] = {name: [] for name in sides}
     mean: dict[str, list[float]] = {name: [] for name in sides}
     usual: list[float] = []
+    together: list[float] = []
     for _ in range(args.rounds):
         for name, side in sides.items():
+            if args.beside:
+                together += side.some_steps()
             usual += side.push_out()
             steps = side.resume()
             waits[name].append(sum(steps))
@@ -154,13 +162,15 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
         "mib_a_clip": round(side.engine.cache_figures.brought_bytes / args.rounds / (1 << 20), 2),
     }
     if args.beside:
-        median = statistics.median(usual)
-        found["step_of_the_others_ms"] = round(1e3 * median, 2)
+        medians = {"": statistics.median(usual), "_of_all": statistics.median(together)}
+        found["step_of_the_others_ms"] = round(1e3 * medians[""], 2)
+        found["step_of_all_ms"] = round(1e3 * medians["_of_all"], 2)
         for name in sides:
             worst, usually = statistics.median(longest[name]), statistics.median(mean[name])
             found[f"step_meanwhile_ms, {name}"] = round(1e3 * worst, 2)
-            found[f"step_grows_by_percent, {name}"] = round(100 * (worst / median - 1), 1)
-            found[f"mean_step_grows_by_percent, {name}"] = round(100 * (usually / median - 1), 1)
+            for whose, median in medians.items():
+                found[f"step{whose}_grows_by_percent, {name}"] = round(100 * (worst / median - 1), 1)
+                found[f"mean_step{whose}_grows_by_percent, {name}"] = round(100 * (usually / median - 1), 1)
     else:
         found["same_bits"] = _same_bits(checkpoint, side, args)
     return found

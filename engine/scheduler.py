@@ -86,7 +86,7 @@ class Scheduler:
         tier = None
         if host is not None and config.enable_prefix_caching:
             always = config.bring_back == "always"
-            tier = HostTier(host, self.figures, self._pace.prompts.seconds_for, always)
+            tier = HostTier(host, self.figures, self._pace.prompts.seconds_for, self._step_seconds, always)
         self.block_manager = BlockManager(
             config.num_blocks, config.block_size, config.enable_prefix_caching, tier, self.figures
         )
@@ -94,6 +94,9 @@ class Scheduler:
         self._running: dict[str, Sequence] = {}
         self._paused: dict[str, Sequence] = {}
         self.num_preemptions = 0
+
+    def _step_seconds(self) -> float:
+        return self._pace.decodes.seconds_for(len(self._running))
 
     @property
     def waiting(self) -> list[Sequence]:

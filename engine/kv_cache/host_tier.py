@@ -33,8 +33,9 @@ from engine.kv_cache.prefix import Prefix
 REUSED_SHARE = 0.8
 """Of the slots, for what is reused; more of it counts as used once, so that new prefixes can prove good."""
 
-SOON_SECONDS = 1e-3
-"""A step takes 4 to 20 ms on a GPU, which has the next one to compute meanwhile."""
+SOON_SECONDS, SOON_SHARE = 1e-3, 0.1
+"""Whichever is more; the share is of a step. One takes 4 to 20 ms on a GPU, which has the next to compute
+meanwhile."""
 
 
 class Transfer(Protocol):
@@ -80,6 +81,7 @@ class HostTier:
 
     Args:
         compute_seconds: how long a step takes to compute so many positions of a prompt; 0 while unknown.
+        step_seconds: how long the present steps take; 0 while unknown.
         always: bring back whatever is found, however long computing it would take.
     """
 
@@ -88,10 +90,11 @@ class HostTier:
         store: BlockStore,
         figures: CacheFigures,
         compute_seconds: Callable[[int], float] = lambda positions: 0.0,
+        step_seconds: Callable[[], float] = lambda: 0.0,
         always: bool = False,
     ) -> None:
         self._store, self._figures = store, figures
-        self._compute_seconds, self._always = compute_seconds, always
+        self._compute_seconds, self._step_seconds, self._always = compute_seconds, step_seconds, always
         self._free = list(reversed(range(store.num_slots)))
         self._entries: dict[bytes, Entry] = {}
         self._expected, self._reused, self._once = OrderedDict[bytes, Entry](), OrderedDict(), OrderedDict()
@@ -120,7 +123,8 @@ class HostTier:
     def soon(self, num_blocks: int) -> bool:
         """Whether so many blocks come so soon that waiting for them costs a step less than leaving their
         sequence out of it."""
-        return 0 < self._store.seconds_for(num_blocks) <= SOON_SECONDS
+        limit_seconds = max(SOON_SECONDS, SOON_SHARE * self._step_seconds())
+        return 0 < self._store.seconds_for(num_blocks) <= limit_seconds
 
     def keep(self, prefix: Prefix, block: int, reused: bool) -> None:
         """Takes over what `block` holds, unless everything here is worth more."""

@@ -24,7 +24,7 @@ MARKUP = "<img src=x onerror=\"document.title='owned'\"> "
 
 @pytest.fixture(scope="module")
 def short_pauses() -> Iterator[Server]:
-    """One slot, which a pause keeps for a second. A computer that is busy with browsers is no failed worker."""
+    """One slot, which a pause keeps for a second; a worker that a busy computer holds up is no failed one."""
     limits = {"VOXFLEET_LIVE_PAUSE_SECONDS": "1", "VOXFLEET_FRAME_TIMEOUT_SECONDS": "10"}
     with worker(slots=1, step_ms=10) as one, gateway([one.url], **limits) as edge:
         yield edge

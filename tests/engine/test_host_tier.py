@@ -214,6 +214,30 @@ def test_what_is_computed_faster_than_copied_is_computed(seconds: float, found: 
     assert say(engine, "again", [*VOICE, 2]).num_cached_tokens == found
 
 
+@pytest.mark.parametrize(("step_seconds", "left_out"), [(0.1, False), (0.01, True)])
+def test_a_copy_that_is_short_beside_a_step_is_waited_for(step_seconds: float, left_out: bool) -> None:
+    """It takes 5 ms. A device has that long to compute where its steps take ten times as long."""
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += step_seconds
+        return now[0]
+
+    runner = FakeRunner(num_blocks=12, host_slots=32, arrives_after=lambda: 3)
+    assert runner.host_memory is not None
+    config = EngineConfig(num_blocks=12, block_size=4, max_model_len=1000, bring_back="always")
+    engine = LLMEngine(runner, config, clock=clock)
+    say(engine, "first", [*VOICE, 1])
+    say(engine, "burst", [7] * 40, 9)
+    engine.add(Sequence("running", [5], 12))
+    step(engine, 2)
+    runner.host_memory.seconds = 5e-3 / 4
+    engine.add(Sequence("again", [*VOICE, 2], 6))
+    runner.batches.clear()
+    step(engine, 1)
+    assert [name for name, _, _ in runner.batches[0]] == ["running", "again"][: 1 if left_out else 2]
+
+
 def test_without_prefix_caching_there_is_no_second_tier() -> None:
     engine = small_engine(host_slots=32, enable_prefix_caching=False)
     say(engine, "first", [*VOICE, 1])
