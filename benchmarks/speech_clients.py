@@ -20,7 +20,13 @@ from worker.protocol import GENERATE_PATH, FrameKind, StartRequest, decode_frame
 CHARACTERS_PER_SECOND = 15
 """Of the synthetic model."""
 PATCH_SECONDS = 0.16
-_OPTIONS: dict[str, Any] = {"proxy": None, "compression": None, "ping_interval": None, "max_size": None}
+_OPTIONS: dict[str, Any] = {
+    "proxy": None,
+    "compression": None,
+    "ping_interval": None,
+    "max_size": None,
+    "open_timeout": 60.0,
+}
 
 
 def text_of(patches: int) -> str:
