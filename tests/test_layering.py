@@ -88,7 +88,7 @@ MAY_NOT_IMPORT = {
     "engine/errors.py": {"torch"},
     "models/speech.py": {"torch", "models.voxcpm"},
     "models/sentences.py": {"torch", "numpy", "models", "engine"},
-    "worker/protocol.py": {"torch", "numpy", "engine", "models", "fastapi"},
+    "worker/protocol": {"torch", "numpy", "engine", "models", "fastapi"},
 }
 LIGHT_IMPORTS = {
     "gateway.app": ("torch", "engine", "models.speech", "models.voxcpm", "opentelemetry.sdk"),

@@ -24,8 +24,8 @@ from pydantic_settings import (
 from sockets.guesses import check_secret
 from sockets.secret_files import secret_files
 from telemetry import TelemetrySettings
-from worker.bounds import MAX_SLOTS
 from worker.protocol import HEARTBEAT_SECONDS, MAX_REQUEST_BYTES, check_base_url, is_loopback
+from worker.protocol.bounds import MAX_SLOTS
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]

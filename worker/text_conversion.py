@@ -8,7 +8,7 @@ from engine.errors import RequestError
 from models.llm.engine import TextEngine, TextOutput, TextRequest
 from models.llm.sampling_params import SamplingParams
 from worker.protocol import Counters, Frame, FrameKind, Sampling, StartTextRequest
-from worker.token_facts import LEAST_LOGPROB, TokenFacts, TokenLogprob
+from worker.protocol.token_facts import LEAST_LOGPROB, TokenFacts, TokenLogprob
 
 _SHORT_INPUT_CHARACTERS = 2000
 """As many take half a millisecond to lay out and to tokenise."""

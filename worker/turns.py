@@ -1,4 +1,6 @@
-"""Whose turn it is when several gateways want slots of this worker; `worker.slot_messages` says how they ask.
+"""Whose turn it is when several gateways want slots of this worker.
+
+`worker.protocol.slot_messages` says how they ask.
 
 Each gateway is a `Party`. Slots are in one of four states: used by a request, kept by a lease without one,
 granted, or free. When a slot is free and at least two gateways wait, it is granted to the one whose last slot
@@ -14,7 +16,7 @@ import itertools
 from collections.abc import Callable
 from typing import Protocol
 
-from worker.slot_messages import GRANT_SECONDS, Grant, SlotClaim, Standing
+from worker.protocol.slot_messages import GRANT_SECONDS, Grant, SlotClaim, Standing
 
 CallLater = Callable[[float, Callable[[], None]], object]
 Outlet = Callable[[Grant | Standing], None]

@@ -1,7 +1,7 @@
 """The slots of a worker that other gateways use too, as far as this gateway knows of them.
 
 `gateway/workers/slot_watch.py` keeps the socket over which the worker tells; without one nothing is known,
-and a slot that is not there is found out by asking for it. `worker.slot_messages` has the rules.
+and a slot that is not there is found out by asking for it. `worker.protocol.slot_messages` has the rules.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from models.speech import SpeechOutput
 from worker.conversion import to_frame
-from worker.frames import (
+from worker.protocol import StartRequest
+from worker.protocol.frames import (
     FINISH_REASONS,
     FLAWS,
     HEADER_BYTES,
@@ -22,8 +23,7 @@ from worker.frames import (
     decode_frame,
     encode_frame,
 )
-from worker.protocol import StartRequest
-from worker.token_facts import MOST_TOP_LOGPROBS, TokenFacts, TokenLogprob
+from worker.protocol.token_facts import MOST_TOP_LOGPROBS, TokenFacts, TokenLogprob
 
 unsigned32 = st.integers(0, 2**32 - 1)
 request_ids = st.from_regex(r"\A[A-Za-z0-9_-]{1,64}\Z")

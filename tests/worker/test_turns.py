@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.slot_messages import GRANT_SECONDS, Grant, SlotClaim, Standing
+from worker.protocol.slot_messages import GRANT_SECONDS, Grant, SlotClaim, Standing
 from worker.turns import Hold, NoSlotError, Turns
 
 

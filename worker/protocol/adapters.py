@@ -18,8 +18,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from worker.bounds import Count, Name, Words
-from worker.frames import ProtocolError
+from worker.protocol.bounds import Count, Name, Words
+from worker.protocol.frames import ProtocolError
 
 ADAPTERS_PATH = "/adapters"
 ADAPTERS = "adapters"

@@ -18,7 +18,7 @@ import zlib
 from dataclasses import dataclass
 from enum import IntEnum
 
-from worker.token_facts import TokenFacts, facts_from_json, facts_to_json
+from worker.protocol.token_facts import TokenFacts, facts_from_json, facts_to_json
 
 PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 1 << 20

@@ -23,8 +23,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from worker.bounds import MAX_SLOTS
-from worker.frames import ProtocolError
+from worker.protocol.bounds import MAX_SLOTS
+from worker.protocol.frames import ProtocolError
 
 SLOTS_PATH = "/ws/slots"
 GATEWAY_HEADER = "X-VoxFleet-Gateway"

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from telemetry.traceparent import TRACEPARENT_PATTERN
-from worker.adapters import AdapterUse
-from worker.bounds import MAX_TOKENS, Label, TokenId
-from worker.frames import REQUEST_ID_PATTERN
-from worker.latents import Latents
-from worker.slot_messages import SlotClaim
+from worker.protocol.adapters import AdapterUse
+from worker.protocol.bounds import MAX_TOKENS, Label, TokenId
+from worker.protocol.frames import REQUEST_ID_PATTERN
+from worker.protocol.latents import Latents
+from worker.protocol.slot_messages import SlotClaim
 
 RequestId = Annotated[str, Field(pattern=rf"^{REQUEST_ID_PATTERN}\z", strict=True)]
 Unsigned32 = Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)]
@@ -37,7 +37,7 @@ class Start(BaseModel):
     attempt: Unsigned32 = 1
     seed: Seed
     claim: SlotClaim | None = None
-    """Said by a gateway that talks about slots (`worker.slot_messages`)."""
+    """Said by a gateway that talks about slots (`worker.protocol.slot_messages`)."""
     adapter: AdapterUse | None = None
     """Said where the model has the feature "adapters", by who has seen to it that the worker gets it."""
     traceparent: Annotated[str, Field(pattern=rf"^{TRACEPARENT_PATTERN}\z", strict=True)] | None = None

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from worker.bounds import (
+from worker.protocol.bounds import (
     MAX_TOKENS,
     MAX_VOICES,
     Count,
@@ -36,7 +36,7 @@ from worker.bounds import (
     Step,
     Words,
 )
-from worker.frames import HEADER_BYTES, MAX_FRAME_BYTES
+from worker.protocol.frames import HEADER_BYTES, MAX_FRAME_BYTES
 
 REGISTRATION_PATH = "/api/registrations"
 REGISTRATION_SECONDS = 1.0
