@@ -26,15 +26,16 @@ STATEMENT = STATEMENTS["en"]
 
 
 ADAPTER_STATEMENTS = {
-    "en": "The recordings that this adapter was trained on are of my own voice, or I have the permission of "
+    "en": "The recordings that this voice is trained on are of my own voice, or I have the permission of "
     "the person whose voice it is. "
     "I agree that this service imitates the voice to speak texts that its users enter. "
-    "I know that I can withdraw this consent at any time, and that the adapter is not used any more then.",
-    "zh": "训练此适配器所用的录音是我自己的声音，或者我已获得声音所有者的许可。"
+    "I know that I can withdraw this consent at any time, and that the trained voice is not used any "
+    "more then.",
+    "zh": "训练此音色所用的录音是我自己的声音，或者我已获得声音所有者的许可。"
     "我同意此服务模仿该声音，朗读其用户输入的文本。"
-    "我知道我可以随时撤回此同意，届时该适配器将不再被使用。",
+    "我知道我可以随时撤回此同意，届时训练出的音色将不再被使用。",
 }
-"""The same of an adapter."""
+"""The same of an adapter, which those who agree know as a trained voice."""
 
 
 def statement_in(language: str, statements: dict[str, str] = STATEMENTS) -> tuple[str, str]:
