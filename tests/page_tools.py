@@ -75,10 +75,15 @@ def debugged_chromium() -> Iterator[int]:
                 process.terminate()
 
 
-def lighthouse(port: int, url: str, form_factor: str, *categories: str) -> dict[str, Any]:
-    """`scores` (0 to 100 by category) and `faults` of a page. form_factor: desktop or mobile."""
+def lighthouse(
+    port: int, url: str, form_factor: str, *categories: str, report: Path | None = None
+) -> dict[str, Any]:
+    """`scores` (0 to 100 by category), `metrics` (what the score of performance is made of, by name) and
+    `faults` of a page. form_factor: desktop or mobile. report: a file for the whole report, as JSON.
+    """
+    arguments = [str(port), url, form_factor, ",".join(categories)]
     found: dict[str, Any] = json.loads(
-        _node("lighthouse.mjs", str(port), url, form_factor, ",".join(categories))
+        _node("lighthouse.mjs", *arguments, *([str(report)] if report else []))
     )
     return found
 

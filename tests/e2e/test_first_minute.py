@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from benchmarks.pages import WATCH
+from benchmarks.pages.usable import WATCH
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
 from tests.e2e.processes import Server
 from tests.gateway.administration import ADMIN_PAGE
@@ -159,6 +159,7 @@ def test_voices_are_told_apart_and_found_by_language_and_style(page: Page, fleet
         ("live", "/live"),
         ("books", "/book"),
         ("sessions", "/sessions"),
+        ("train", "/train"),
         ("admin", ADMIN_PAGE),
     ],
 )

@@ -1,7 +1,7 @@
 """Pages as they are served, judged by tools: axe-core in 52 states, html-validate, and Lighthouse.
 
 Lighthouse's score of performance depends on the machine and its load. Here its other categories are held;
-`test_first_minute.py` holds what a page costs, and `benchmarks/pages.py` measures the score.
+`test_first_minute.py` holds what a page costs, and `benchmarks/pages/lighthouse.py` measures the score.
 """
 
 from __future__ import annotations
@@ -189,6 +189,7 @@ def debugged() -> Iterator[int]:
         ("/live", "mobile"),
         ("/book", "mobile"),
         ("/sessions", "mobile"),
+        ("/train", "mobile"),
         (None, "mobile"),
     ],
 )

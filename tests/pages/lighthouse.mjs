@@ -1,10 +1,12 @@
 /**
- * Lighthouse on a page as it is served: node lighthouse.mjs PORT URL desktop|mobile CATEGORIES
- * PORT is that of a Chromium with --remote-debugging-port. Prints {scores: {category: 0 to 100}, faults: [...]}.
+ * Lighthouse on a page as it is served: node lighthouse.mjs PORT URL desktop|mobile CATEGORIES [REPORT]
+ * PORT is that of a Chromium with --remote-debugging-port. Prints {scores: {category: 0 to 100}, metrics: {...}, faults: [...]},
+ * and writes all of the report to a file where one is named.
  */
+import { writeFile } from "node:fs/promises";
 import lighthouse, { desktopConfig } from "lighthouse";
 
-const [port, url, formFactor, categories] = process.argv.slice(2);
+const [port, url, formFactor, categories, report] = process.argv.slice(2);
 const options = { port: Number(port), logLevel: "error", onlyCategories: categories.split(",") };
 const config = formFactor === "desktop" ? desktopConfig : { extends: "lighthouse:default" };
 if (!options.onlyCategories.includes("performance")) {
@@ -13,15 +15,18 @@ if (!options.onlyCategories.includes("performance")) {
   config.settings = { ...config.settings, ...unhurried };
 }
 const { lhr } = await lighthouse(url, options, config);
+if (report) await writeFile(report, JSON.stringify(lhr));
 const found = Object.values(lhr.categories);
 const failed = ({ id, weight }) => weight > 0 && lhr.audits[id].score !== null && lhr.audits[id].score < 1;
 const fault = ({ id }) => {
   const { title, displayValue = "", details } = lhr.audits[id];
   return `${id}: ${title} ${displayValue} ${JSON.stringify(details?.items?.slice(0, 3) ?? []).slice(0, 600)}`;
 };
+const metrics = (lhr.categories.performance?.auditRefs ?? []).filter(({ group, weight }) => group === "metrics" && weight > 0);
 console.log(
   JSON.stringify({
     scores: Object.fromEntries(found.map(({ id, score }) => [id, score === null ? null : Math.round(100 * score)])),
+    metrics: Object.fromEntries(metrics.map(({ id }) => [id, lhr.audits[id].numericValue])),
     faults: found.flatMap(({ auditRefs }) => auditRefs.filter(failed).map(fault)),
   }),
 );

@@ -4,39 +4,24 @@ A real Chromium loads every page of a fresh gateway, each request 150 ms away on
 is a browser that has nothing, "again" the same one once more. A page is usable when what one comes for can be
 done: the studio's button is there, the voices can be chosen, lists are filled. Layout shift is counted from
 the first paint until a second after that. `--beside DIR` takes turns with another checkout, `--frames` keeps
-what was seen, and `--lighthouse N` adds the medians of N runs of Lighthouse, on a computer and a phone.
+what was seen.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.e2e.browser import DESKTOP, PHONE, chromium
-from tests.page_tools import debugged_chromium, lighthouse
-from voxfleet.ports import any_free
+from benchmarks.pages.service import SIZES, addresses, arguments_of, services, write
+from tests.e2e.browser import chromium
 
-HERE = Path(__file__).resolve().parent.parent
 LATENCY_MS, BITS_PER_SECOND = 150, 10_000_000
-TOKEN = "the-token-of-this-benchmark"
-START_SECONDS, SETTLE_MS = 60.0, 1000
-CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
-FORM_FACTORS = {"desktop": "desktop", "phone": "mobile"}  # as Lighthouse names the sizes
-SIZES = {"desktop": DESKTOP, "phone": PHONE}
-PAGES = ("studio", "live", "books", "sessions", "session", "admin")
+SETTLE_MS = 1000
 READY = """(() => {
   const no = (selector) => !document.querySelector(selector);
   const filled = (selector) => Boolean(document.querySelector(selector)?.textContent.trim());
@@ -48,6 +33,7 @@ READY = """(() => {
     books: () => lamp && no("#list[aria-busy=true]") && !no(".nav-brand"),
     sessions: () => lamp && no("#list[aria-busy=true]") && !no(".nav-brand"),
     session: () => lamp && no("#session[aria-busy=true]") && filled("#title"),
+    train: () => lamp && no("#trainings[aria-busy=true]") && filled("#form") && filled("#sum"),
     admin: () => lamp && no("#workers[aria-busy=true]") && filled("#workers") && filled("#summary"),
   };
 })()"""
@@ -73,64 +59,6 @@ WATCH = """(name) => {
     requestAnimationFrame(look);
   });
 }""".replace("READY", READY)
-
-
-@contextlib.contextmanager
-def service(checkout: Path) -> Iterator[str]:
-    """The address of a gateway of that checkout, with a worker that speaks tones."""
-    ports = any_free("127.0.0.1"), any_free("127.0.0.1")
-    commands = (
-        ["worker", "--port", str(ports[0]), "--device", "cpu", "--model", "synthetic", "--step-ms", "10"],
-        ["gateway", "--workers", f"http://127.0.0.1:{ports[0]}", "--port", str(ports[1])],
-    )
-    with tempfile.TemporaryDirectory() as data:
-        environment = {**os.environ, "VOXFLEET_ADMIN_TOKEN": TOKEN, "VOXFLEET_DATA_DIR": data}
-        started = [
-            subprocess.Popen(
-                [sys.executable, "-m", "voxfleet", *command],
-                cwd=checkout,
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            for command in commands
-        ]
-        try:
-            url = f"http://127.0.0.1:{ports[1]}"
-            _until_ready(url)
-            yield url
-        finally:
-            for process in started:
-                process.terminate()
-            for process in started:
-                process.wait()
-
-
-def _until_ready(url: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{url}/ready").status_code == 200:
-                return
-        time.sleep(0.1)
-    raise TimeoutError(f"{url} is not ready")
-
-
-def addresses(url: str) -> dict[str, str]:
-    """Of every page, by name; a session is recorded for the page of one."""
-    answer = httpx.post(f"{url}/tts", json={"text": "A recorded sentence.", "record": True}, timeout=60)
-    session = answer.headers["X-Session-Id"]
-    deadline = time.monotonic() + START_SECONDS
-    while httpx.get(f"{url}/api/sessions/{session}").status_code != 200 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return {
-        "studio": f"{url}/",
-        "live": f"{url}/live",
-        "books": f"{url}/book",
-        "sessions": f"{url}/sessions",
-        "session": f"{url}/sessions/{session}",
-        "admin": f"{url}/admin#token={TOKEN}",
-    }
 
 
 def visit(context: BrowserContext, name: str, address: str, frame: Path | None = None) -> dict[str, Any]:
@@ -210,54 +138,16 @@ def _summary(visits: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def scores(url: str, pages: list[str], sizes: list[str], runs: int) -> dict[str, dict[str, float]]:
-    """Medians of what Lighthouse says, by page and form factor. A run takes half a minute."""
-    found = {}
-    with debugged_chromium() as port:
-        places = addresses(url)
-        for name in pages:
-            for form_factor in (FORM_FACTORS[size] for size in sizes):
-                said = [
-                    lighthouse(port, places[name], form_factor, *CATEGORIES)["scores"] for _ in range(runs)
-                ]
-                found[f"{name} {form_factor}"] = {
-                    category: statistics.median(each[category] for each in said) for category in CATEGORIES
-                }
-    return found
-
-
-def write(found: dict[str, Any], output: Path | None) -> None:
-    """What is known so far, to a file and to whoever looks on."""
-    text = json.dumps(found, indent=2)
-    if output:
-        output.write_text(f"{text}\n", encoding="utf-8")
-    print(text, flush=True)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--sizes", type=lambda text: text.split(","), default=list(SIZES))
-    parser.add_argument("--pages", type=lambda text: text.split(","), default=list(PAGES))
-    parser.add_argument("--beside", type=Path, help="another checkout, to take turns with")
+    parser = arguments_of(__doc__)
     parser.add_argument("--frames", type=Path, help="folder for a picture of each page")
-    parser.add_argument("--lighthouse", type=int, default=0, metavar="N", help="runs of Lighthouse")
-    parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    checkouts = {"here": HERE, **({"beside": arguments.beside.resolve()} if arguments.beside else {})}
     if arguments.frames:
         arguments.frames.mkdir(parents=True, exist_ok=True)
     conditions = {"latency_ms": LATENCY_MS, "bits_per_second": BITS_PER_SECOND, "runs": arguments.runs}
-    found: dict[str, Any] = {"conditions": conditions}
-    with contextlib.ExitStack() as stack:
-        urls = {name: stack.enter_context(service(checkout)) for name, checkout in checkouts.items()}
-        browser = stack.enter_context(chromium())
-        which = arguments.pages, arguments.sizes
-        found["pages"] = measure(browser, urls, which[0], arguments.runs, which[1], arguments.frames)
-        write(found, arguments.output)
-        if arguments.lighthouse:
-            found["lighthouse"] = scores(urls["here"], *which, arguments.lighthouse)
-            write(found, arguments.output)
+    which = arguments.pages, arguments.runs, arguments.sizes, arguments.frames
+    with services(arguments.beside) as urls, chromium() as browser:
+        write({"conditions": conditions, "pages": measure(browser, urls, *which)}, arguments.output)
     return 0
 
 

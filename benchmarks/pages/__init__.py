@@ -1,0 +1,1 @@
+"""The browser pages: how soon they can be used, and what Lighthouse says of them."""

@@ -1,0 +1,61 @@
+"""What Lighthouse says of the pages: `python -m benchmarks.pages.lighthouse --pages admin --sizes phone`.
+
+Medians of the scores of all four categories and of what the score of performance is made of: milliseconds,
+and layout shift. A run takes from 15 s to a minute. Lighthouse reckons a slow phone on a slow line from what
+it sees here, so scores of performance depend on the machine and its load: `--beside DIR` takes turns with
+another checkout within every run, and `--reports DIR` keeps each report, which says where time goes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pages.service import addresses, arguments_of, services, write
+from tests.page_tools import debugged_chromium, lighthouse
+
+CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
+FORM_FACTORS = {"desktop": "desktop", "phone": "mobile"}  # as Lighthouse names the sizes
+
+
+def judge(
+    urls: dict[str, str], pages: list[str], sizes: list[str], runs: int, reports: Path | None
+) -> dict[str, Any]:
+    """By checkout, page and size: medians of scores and metrics, and all scores of performance."""
+    places = {checkout: addresses(url) for checkout, url in urls.items()}
+    said: dict[str, list[dict[str, float]]] = {}
+    with debugged_chromium() as port:
+        for run in range(runs):
+            for name in pages:
+                for size in sizes:
+                    for checkout, address in places.items():
+                        key = f"{checkout} {name} {size}"
+                        report = reports / f"{key.replace(' ', '-')}-{run}.json" if reports else None
+                        form_factor = FORM_FACTORS[size]
+                        found = lighthouse(port, address[name], form_factor, *CATEGORIES, report=report)
+                        said.setdefault(key, []).append(found["scores"] | found["metrics"])
+                        print(key, found["scores"], file=sys.stderr, flush=True)
+    return {key: _summary(runs_of) for key, runs_of in said.items()}
+
+
+def _summary(runs: list[dict[str, float]]) -> dict[str, Any]:
+    medians = {name: round(statistics.median(each[name] for each in runs), 3) for name in runs[0]}
+    return {**medians, "performance of each run": [each["performance"] for each in runs]}
+
+
+def main() -> int:
+    parser = arguments_of(__doc__)
+    parser.add_argument("--reports", type=Path, help="folder for Lighthouse's own reports")
+    arguments = parser.parse_args()
+    if arguments.reports:
+        arguments.reports.mkdir(parents=True, exist_ok=True)
+    which = arguments.pages, arguments.sizes, arguments.runs, arguments.reports
+    with services(arguments.beside) as urls:
+        write({"runs": arguments.runs, "lighthouse": judge(urls, *which)}, arguments.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
