@@ -42,7 +42,7 @@ export class Shelf extends EventTarget {
       if (turn === this.#turn) this.#fail(error, () => this.load());
     } finally {
       this.#list.removeAttribute("aria-busy");
-      this.#list.querySelector(".skeleton")?.remove();
+      byId("shelf").hidden = false; // below what may be hidden by the answer
     }
   }
 
