@@ -1,7 +1,7 @@
 """What Lighthouse says of the pages: `python -m benchmarks.pages.lighthouse --pages admin --sizes phone`.
 
 Medians of the scores of all four categories and of what the score of performance is made of: milliseconds,
-and layout shift. A run takes from 15 s to a minute. Lighthouse reckons a slow phone on a slow line from what
+and layout shift. A run takes some 20 s. Lighthouse reckons a slow phone on a slow line from what
 it sees here, so scores of performance depend on the machine and its load: `--beside DIR` takes turns with
 another checkout within every run, and `--reports DIR` keeps each report, which says where time goes.
 """
