@@ -35,7 +35,7 @@ class MemoryStorage extends Map {
 /** Has the words said in a language, as a page does. */
 function inLanguage(code) {
   globalThis.localStorage ??= new MemoryStorage();
-  globalThis.document ??= { documentElement: {}, querySelectorAll: () => [] };
+  globalThis.document ??= { documentElement: { dataset: {} }, querySelectorAll: () => [] };
   globalThis.window ??= new EventTarget();
   setLanguage(code);
 }

@@ -50,3 +50,8 @@ test("the theme and the language are there before the first paint", () => {
   assert.equal(page.document.documentElement.dataset.theme, "dark");
   assert.equal(page.document.documentElement.lang, "zh-CN");
 });
+
+test("a page is not shown in English to who reads Chinese, and at once to everybody else", () => {
+  assert.equal(run({ kept: { "voxfleet.language": "zh" } }).page.document.documentElement.dataset.unsaid, "");
+  assert.equal(run({}).page.document.documentElement.dataset.unsaid, undefined);
+});

@@ -26,17 +26,22 @@ export function totals(workers) {
 }
 
 export class Summary {
-  #workers = new Figure("workers");
-  #slots = new Figure("slots");
-  #waiting = new Figure("waiting");
-  #firstAudio = new Figure("firstAudio");
-  #audio = new Figure("audio");
-  #errors = new Figure("errors");
+  #workers;
+  #slots;
+  #waiting;
+  #firstAudio;
+  #audio;
+  #errors;
 
-  /** @param {HTMLElement} list a dl */
+  /** @param {HTMLElement} list a dl with the names of the figures */
   constructor(list) {
-    const figures = [this.#workers, this.#slots, this.#waiting, this.#firstAudio, this.#audio, this.#errors];
-    list.replaceChildren(...figures.map((figure) => figure.element));
+    const figure = (name) => new Figure(list.querySelector(`[data-figure=${name}] dd`));
+    this.#workers = figure("workers");
+    this.#slots = figure("slots");
+    this.#waiting = figure("waiting");
+    this.#firstAudio = figure("firstAudio");
+    this.#audio = figure("audio");
+    this.#errors = figure("errors");
   }
 
   showWorkers(workers) {
@@ -59,13 +64,9 @@ class Figure {
   #value = h("span", { class: "figure-value" });
   #note = h("span", { class: "figure-note" });
 
-  constructor(name) {
-    this.element = h(
-      "div",
-      { class: "figure", "data-figure": name },
-      h("dt", { "data-i18n": `admin.figure.${name}` }),
-      h("dd", {}, this.#value, this.#note),
-    );
+  /** @param {HTMLElement} place */
+  constructor(place) {
+    place.append(this.#value, this.#note);
   }
 
   show(text, note) {

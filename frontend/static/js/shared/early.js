@@ -6,7 +6,9 @@
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   if (localStorage.getItem("voxfleet.welcome")) document.documentElement.dataset.welcomed = "";
   const language = localStorage.getItem("voxfleet.language") ?? navigator.language;
-  document.documentElement.lang = language.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
+  const chinese = language.toLowerCase().startsWith("zh");
+  document.documentElement.lang = chinese ? "zh-CN" : "en";
+  if (chinese) document.documentElement.dataset.unsaid = ""; // the words of the HTML are English
 
   const key = sessionStorage.getItem("voxfleet.apiKey") ?? localStorage.getItem("voxfleet.apiKey"); // as in fleet.js
   const options = key ? { headers: { authorization: `Bearer ${key}` } } : {};

@@ -108,6 +108,7 @@ export function translate(element) {
 export function translatePage() {
   document.documentElement.lang = current === "zh" ? "zh-CN" : current;
   for (const element of document.querySelectorAll(MARKED)) translate(element);
+  delete document.documentElement.dataset.unsaid;
 }
 
 /** Shows and remembers a language; drawings listen to the window's "languageset". */
