@@ -18,7 +18,7 @@ from pathlib import Path
 
 import structlog
 
-from gateway.site.markup import SCRIPT, STYLE, addressed, bundled
+from gateway.site.markup import SCRIPT, STYLE, addressed, bundled, joined
 from gateway.site.modules import LinkError, link
 from gateway.site.offline import SOURCE, service_worker
 
@@ -63,7 +63,8 @@ class Edition:
             path.relative_to(static).as_posix(): File(path.read_bytes(), media_type(path))
             for path in files_of(static)
         }
-        markups = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))}
+        parts = _markups_in(folder / "parts")
+        markups = {name: joined(markup, parts) for name, markup in _markups_in(folder).items()}
         markups = {name: self._bundle(static, name, markup) for name, markup in markups.items()}
         self.version = self._hash()
         markups = {name: addressed(markup, self.version) for name, markup in markups.items()}
@@ -103,6 +104,10 @@ class Edition:
         for name, file in sorted(self.files.items()):
             digest.update(f"{name}\0{file.etag}\0".encode())
         return f"v-{digest.hexdigest()[:16]}"
+
+
+def _markups_in(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))}
 
 
 def media_type(path: Path) -> str:

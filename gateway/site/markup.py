@@ -1,17 +1,25 @@
-"""A page's HTML with the addresses of its edition. The sources name plain files, and work without this, too.
+"""A page's HTML with the addresses of its edition.
 
-`/static/js/...` becomes `/static/<version>/js/...`; a page's style sheets become one, and so does its script.
+A line `<!-- parts/head.html -->` becomes that file, in which pages have what they share. `/static/js/...`
+becomes `/static/<version>/js/...`; a page's style sheets become one, and so do the modules of its script.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+PART = re.compile(r"^[ \t]*<!-- parts/(?P<name>[\w-]+\.html) -->\n", re.MULTILINE)
 STYLE = re.compile(r'[ \t]*<link rel="stylesheet" href="/static/([\w./-]+)">\n')
 SCRIPT = re.compile(
     r'(?<=<script type="module" )(?P<other>[^>]*)src="/static/(?P<path>[\w./-]+)"(?=></script>)'
 )
 _ADDRESS = re.compile(r'((?:href|src)=")/static/')
+
+
+def joined(markup: str, parts: Mapping[str, str]) -> str:
+    """The same page with the parts that it names. Raises KeyError for one that is not there."""
+    return PART.sub(lambda match: parts[match["name"]], markup)
 
 
 def bundled(markup: str, *, style: str | None, script: str | None) -> str:

@@ -27,7 +27,7 @@ SOURCES = [
     )
     for path in sorted((ROOT / room).rglob("*.py"))
 ]
-PAGES = sorted((ROOT / "frontend").glob("*.html"))
+PAGES = sorted((ROOT / "frontend").rglob("*.html"))
 SCRIPTS = sorted((ROOT / "frontend" / "static" / "js").rglob("*.js"))
 FORBIDDEN = {
     "eval", "exec", "compile", "pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load",

@@ -113,6 +113,20 @@ async def test_a_file_that_changes_makes_another_edition(
     assert "const x = 2" in (await client.get(after)).text
 
 
+async def test_a_page_has_the_parts_that_it_names(folder: Path) -> None:
+    (folder / "parts").mkdir()
+    (folder / "parts/head.html").write_text('  <link rel="stylesheet" href="/static/css/a.css">\n')
+    (folder / "index.html").write_text(
+        PAGE.replace('  <link rel="preload"', '  <!-- parts/head.html -->\n  <link rel="preload"')
+    )
+    async with client_of(frontend_dir=folder) as client:
+        page = (await client.get("/")).text
+        assert "parts/" not in page
+        style = addresses(page)[0]
+        assert (await client.get(style)).text == "a {}\na {}\n" + "b {}\n" * 200
+        assert (await client.get("/head.html")).status_code == 404
+
+
 async def test_a_page_that_cannot_be_linked_is_served_as_modules(
     client: httpx.AsyncClient, folder: Path
 ) -> None:
