@@ -11,9 +11,9 @@ from benchmarks.fleet_simulation.traffic import Request
 from gateway.slots.pool import WorkerPool
 from gateway.slots.worker import Worker
 from models.speech import ModelInfo
-from voxfleet.fleet.choice import WorkerNow, whom_to_drain
-from voxfleet.fleet.rules import WorkerKind
-from voxfleet.fleet.window import KindNow
+from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
+from voxfleet.fleet.autoscaling.rules import WorkerKind
+from voxfleet.fleet.autoscaling.window import KindNow
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 from worker.synthetic import INFO
 

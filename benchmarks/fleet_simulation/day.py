@@ -12,10 +12,10 @@ from gateway.errors import ApiError
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from gateway.slots.standing import Standing
-from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.outlook import DECISION_SECONDS
-from voxfleet.fleet.rules import Budget, Rules, WorkerKind
-from voxfleet.fleet.window import ModelNow, Sample, Window
+from voxfleet.fleet.autoscaling.autoscaler import decide
+from voxfleet.fleet.autoscaling.outlook import DECISION_SECONDS
+from voxfleet.fleet.autoscaling.rules import Budget, Rules, WorkerKind
+from voxfleet.fleet.autoscaling.window import ModelNow, Sample, Window
 
 KIND = WorkerKind("worker", "synthetic", slots=2, audio_seconds_per_second=2 * PACE, loading_seconds=45.0)
 MIDNIGHT = 1_800_000_000 // 86_400 * 86_400.0

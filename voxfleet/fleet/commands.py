@@ -47,7 +47,7 @@ def plan(
     config: ConfigOption = None,
 ) -> None:
     """Check a fleet file, and say what it asks for now, beside what runs. Starts nothing."""
-    from voxfleet.fleet.plan import plan as plan_at
+    from voxfleet.fleet.autoscaling.plan import plan as plan_at
 
     content = _read(file)
     rules = content.rules()
@@ -228,8 +228,8 @@ def look_at_fleet(url: str | None, config: Path | None, bundle: Path | None) -> 
 
 def _end_what_is_left(content: FleetFile) -> None:
     """Of a fleet in a cluster of Ray whose gateway is gone."""
+    from voxfleet.fleet.file.ray import need_ray
     from voxfleet.fleet.place import PlaceError
-    from voxfleet.fleet.ray_file import need_ray
     from voxfleet.settings import SettingsError
 
     try:

@@ -17,16 +17,16 @@ from dataclasses import replace
 import structlog
 
 from gateway.operations.fleet import FleetReport, KindReport, Said
-from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.choice import WorkerNow, whom_to_drain
-from voxfleet.fleet.decision import Decision, Drain, Note, Reason, Start
+from voxfleet.fleet.autoscaling.autoscaler import decide
+from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
+from voxfleet.fleet.autoscaling.decision import Decision, Drain, Note, Reason, Start
+from voxfleet.fleet.autoscaling.rules import Rules
+from voxfleet.fleet.autoscaling.window import KindNow, Window
 from voxfleet.fleet.desk import DeskError, Seen, WorkerSeen
 from voxfleet.fleet.desks import Desks
 from voxfleet.fleet.observation import Observer
 from voxfleet.fleet.place import Member, Place, PlaceFull
 from voxfleet.fleet.rolling import Replace, Retire, Rolling, Standing
-from voxfleet.fleet.rules import Rules
-from voxfleet.fleet.window import KindNow, Window
 
 logger = structlog.get_logger(__name__)
 

@@ -18,8 +18,8 @@ import yaml
 
 from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import FleetFile, FloorSection, WorkersSection
-from voxfleet.fleet.kubernetes_file import KubernetesSection
-from voxfleet.fleet.share import Share, ShareSection
+from voxfleet.fleet.file.kubernetes import KubernetesSection
+from voxfleet.fleet.file.share import Share, ShareSection
 
 MANIFESTS = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 COPIED = ("base", "worker", "components")

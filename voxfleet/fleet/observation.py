@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from voxfleet.fleet.autoscaling.rules import Rules
+from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Sample, Window
 from voxfleet.fleet.desk import ModelSeen, Seen, WorkerSeen
 from voxfleet.fleet.place import Member
-from voxfleet.fleet.rules import Rules
-from voxfleet.fleet.window import KindNow, ModelNow, Sample, Window
 
 _LEAST_SECONDS = 20.0
 """Of a window; a rise shows within ten, and is compared with the ten before."""

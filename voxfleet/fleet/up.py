@@ -10,9 +10,9 @@ from voxfleet.devices import ensure_present, teams_of, visible_gpus
 from voxfleet.fleet.controller import Controller
 from voxfleet.fleet.desks import desks_of
 from voxfleet.fleet.file import FleetFile
+from voxfleet.fleet.file.ray import need_ray
 from voxfleet.fleet.given import Given, check_given
 from voxfleet.fleet.local import LocalOverseer, LocalPlace
-from voxfleet.fleet.ray_file import need_ray
 from voxfleet.model_source import check_model
 from voxfleet.settings import ServeSettings
 from voxfleet.supervisor import ServePlan, Supervisor

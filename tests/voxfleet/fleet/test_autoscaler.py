@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import voxfleet.fleet
 from gateway.operations.sayings import SAYINGS
 from tests.voxfleet.fleet.windows import GPU, NOW, RULES, STEP, Loop, sample, steady, window
-from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind
-from voxfleet.fleet.window import KindNow, Sample
+from voxfleet.fleet.autoscaling.autoscaler import decide
+from voxfleet.fleet.autoscaling.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind
+from voxfleet.fleet.autoscaling.window import KindNow, Sample
 
 CHEAP = WorkerKind("cheap", "alpha", slots=2, audio_seconds_per_second=8.0, cost_per_hour=0.1, most=3)
 LOADED = {"audio_seconds_made": 4000.0, "slot_seconds": 1000.0}
@@ -301,7 +302,7 @@ def test_scaling_from_zero_and_back() -> None:
 
 
 def test_every_reason_of_the_autoscaler_is_a_saying() -> None:
-    folder = Path(sys.modules[decide.__module__].__file__).parent
-    words = "".join(path.read_text() for path in folder.glob("*.py"))
-    used = {part.split('"')[0] for part in words.split('"')[1::2] if part.startswith("fleet_")}
+    folder = Path(voxfleet.fleet.__file__).parent
+    words = [path.read_text() for path in (*folder.glob("*.py"), *folder.glob("autoscaling/*.py"))]
+    used = set(re.findall(r'"(fleet_\w+)"', "".join(words)))
     assert used == {name for name in SAYINGS if name.startswith("fleet_")}

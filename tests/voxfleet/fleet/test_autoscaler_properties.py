@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.voxfleet.fleet.windows import GPU, NOW, STEP, Loop
-from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.choice import WorkerNow, whom_to_drain
-from voxfleet.fleet.decision import Decision
-from voxfleet.fleet.rules import Budget, Rules, WorkerKind
-from voxfleet.fleet.window import KindNow, ModelNow, Sample, Window
+from voxfleet.fleet.autoscaling.autoscaler import decide
+from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
+from voxfleet.fleet.autoscaling.decision import Decision
+from voxfleet.fleet.autoscaling.rules import Budget, Rules, WorkerKind
+from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Sample, Window
 
 counts = st.integers(0, 40)
 MODELS = ("alpha", "beta")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.voxfleet.fleet.windows import NOW, STEP, sample, steady
-from voxfleet.fleet.demand import estimate, staffed
+from voxfleet.fleet.autoscaling.demand import estimate, staffed
 
 
 def erlang_c(slots: int, used: float) -> float:

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from gateway.settings import GatewaySettings
 from tests.voxfleet.conftest import ROOT
 from voxfleet.cli import app
+from voxfleet.fleet.autoscaling.plan import plan
+from voxfleet.fleet.autoscaling.rules import Rules
 from voxfleet.fleet.file import read_fleet_file
 from voxfleet.fleet.given import check_given
-from voxfleet.fleet.plan import plan
-from voxfleet.fleet.rules import Rules
 from voxfleet.settings import ServeSettings, SettingsError
 
 FRIDAY_NINE = 1_800_003_600.0

@@ -17,7 +17,7 @@ from tests.voxfleet.conftest import ROOT
 from tests.voxfleet.fleet.manifests import DEPLOY, Document, kustomized, named, of_kind
 from voxfleet.cli import app
 from voxfleet.fleet.file import FleetFile, read_fleet_file
-from voxfleet.fleet.share import ShareSection
+from voxfleet.fleet.file.share import ShareSection
 
 VERSIONS = ("1.29", "1.37")
 FOLDER = DEPLOY / "kuberay"

@@ -27,8 +27,8 @@ from tests.voxfleet.fleet.manifests import (
 )
 from voxfleet.cli import app
 from voxfleet.fleet.file import FleetFile, read_fleet_file
+from voxfleet.fleet.file.kubernetes import KubernetesSection
 from voxfleet.fleet.kubernetes import RenderError, render
-from voxfleet.fleet.kubernetes_file import KubernetesSection
 from voxfleet.settings import SettingsError
 
 OPERATORS_KINDS = ("ScaledObject", "ServiceMonitor", "PrometheusRule")

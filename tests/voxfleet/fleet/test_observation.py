@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
 from voxfleet.fleet.desk import Seen
 from voxfleet.fleet.observation import Observer
 from voxfleet.fleet.place import Member
-from voxfleet.fleet.rules import Rules, WorkerKind
 
 NOW = 1_800_000_000.0
 GPU = WorkerKind("gpu", "owner/alpha", slots=8, audio_seconds_per_second=32.0)

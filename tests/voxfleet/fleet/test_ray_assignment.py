@@ -10,8 +10,8 @@ import pytest
 
 from tests.voxfleet.fleet.test_fleet_file import written
 from voxfleet.fleet.file import FleetFile, read_fleet_file
+from voxfleet.fleet.file.ray import need_ray
 from voxfleet.fleet.ray.assignment import Assignment, Folder
-from voxfleet.fleet.ray_file import need_ray
 from voxfleet.settings import SettingsError
 
 FILE = """
@@ -117,7 +117,7 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, wrong: str, message: str
 
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voxfleet.fleet.ray_file.find_spec", lambda name: None)
+    monkeypatch.setattr("voxfleet.fleet.file.ray.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"voxfleet\[ray\]"):
         need_ray()
     assert util.find_spec("voxfleet.fleet.ray") is not None

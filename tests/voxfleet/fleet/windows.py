@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.decision import Decision
-from voxfleet.fleet.rules import Rules, WorkerKind
-from voxfleet.fleet.window import KindNow, ModelNow, Sample, Window
+from voxfleet.fleet.autoscaling.autoscaler import decide
+from voxfleet.fleet.autoscaling.decision import Decision
+from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
+from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Sample, Window
 
 NOW = 1_800_000_000.0  # a Friday, 08:00 UTC
 STEP = 2.0

@@ -15,8 +15,8 @@ from ray.actor import ActorHandle
 from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
+from voxfleet.fleet.file.share import Share
 from voxfleet.fleet.ray.assignment import WorkerSpec
-from voxfleet.fleet.share import Share
 
 CONTROLLER = "controller"
 _ANSWERS = 8

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import FleetFile
-from voxfleet.fleet.share import Share, ShareSection
+from voxfleet.fleet.file.share import Share, ShareSection
 
 _ASSIGNMENT, _SCALED = "assignment.json", "scaled.json"
 _ADMIN_TOKEN, _WORKER_SECRET = "admin-token", "worker-secret"

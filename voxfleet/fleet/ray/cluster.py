@@ -10,9 +10,9 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from voxfleet.fleet.file.ray import RaySection
 from voxfleet.fleet.place import PlaceError
 from voxfleet.fleet.ray import actors
-from voxfleet.fleet.ray_file import RaySection
 
 _END_SECONDS = 60.0
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from voxfleet.fleet.autoscaler import decide
-from voxfleet.fleet.demand import staffed
-from voxfleet.fleet.rules import Rules, WorkerKind
-from voxfleet.fleet.window import Window
+from voxfleet.fleet.autoscaling.autoscaler import decide
+from voxfleet.fleet.autoscaling.demand import staffed
+from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
+from voxfleet.fleet.autoscaling.window import Window
 
 
 @dataclass(frozen=True)

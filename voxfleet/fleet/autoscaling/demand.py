@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
-from voxfleet.fleet.window import Sample
+from voxfleet.fleet.autoscaling.window import Sample
 
 FAST_SECONDS = 10.0
 """In which a sudden rise shows."""

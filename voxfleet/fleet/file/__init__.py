@@ -4,6 +4,9 @@ workers:
   gpu: {model: openbmb/VoxCPM2, slots: 32, audio_seconds_per_second: 300, least: 1, most: 8}
 floors:
   - {workers: gpu, least: 4, from: "08:00", until: "20:00", days: [mon, tue, wed], timezone: Europe/Berlin}
+
+kubernetes.py, ray.py, training.py  sections for a cluster, for Ray, for trainings
+share.py                            what one worker asks its machine for, in both
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from gateway.settings import GatewaySettings
-from voxfleet.fleet.kubernetes_file import KubernetesSection
-from voxfleet.fleet.ray_file import RaySection
-from voxfleet.fleet.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
-from voxfleet.fleet.share import MOST_GPUS, StrictSection
-from voxfleet.fleet.training_file import TrainingSection
+from voxfleet.fleet.autoscaling.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind, zone_of
+from voxfleet.fleet.file.kubernetes import KubernetesSection
+from voxfleet.fleet.file.ray import RaySection
+from voxfleet.fleet.file.share import MOST_GPUS, StrictSection
+from voxfleet.fleet.file.training import TrainingSection
 from voxfleet.settings import SettingsError, problems_of, read_yaml
 
 MOST_WORKERS = 1000

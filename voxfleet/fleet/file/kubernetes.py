@@ -18,7 +18,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from voxfleet.fleet.share import ShareSection, StrictSection
+from voxfleet.fleet.file.share import ShareSection, StrictSection
 
 MOST_GATEWAYS = 100
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

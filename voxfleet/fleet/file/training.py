@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from voxfleet.fleet.share import StrictSection
+from voxfleet.fleet.file.share import StrictSection
 
 
 class TrainingSection(StrictSection):

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from voxfleet.fleet.share import ShareSection, StrictSection
+from voxfleet.fleet.file.share import ShareSection, StrictSection
 from voxfleet.settings import SettingsError
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voxfleet.fleet.demand import Demand, estimate, staffed
-from voxfleet.fleet.rules import Rules, WorkerKind
-from voxfleet.fleet.window import KindNow, ModelNow, Window
+from voxfleet.fleet.autoscaling.demand import Demand, estimate, staffed
+from voxfleet.fleet.autoscaling.rules import Rules, WorkerKind
+from voxfleet.fleet.autoscaling.window import KindNow, ModelNow, Window
 
 FAILING_STARTS = 3
 """In a row; then one start of the kind is tried at a time."""

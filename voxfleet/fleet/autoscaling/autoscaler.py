@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 
-from voxfleet.fleet.decision import Decision, Drain, Note, Reason, Start
-from voxfleet.fleet.outlook import Outlook, Part
-from voxfleet.fleet.rules import Rules
-from voxfleet.fleet.window import Window
+from voxfleet.fleet.autoscaling.decision import Decision, Drain, Note, Reason, Start
+from voxfleet.fleet.autoscaling.outlook import Outlook, Part
+from voxfleet.fleet.autoscaling.rules import Rules
+from voxfleet.fleet.autoscaling.window import Window
 
 _FELT_SECONDS = 60.0
 _FEW = 3
