@@ -6,8 +6,8 @@ telemetry, one has it as it comes, one keeps every trace, and in each turn they 
 has had every role, so what makes one gateway differ from another, by up to a tenth, falls out too. The
 receiver takes everything and keeps nothing.
 
-The event loop's thread is counted from the moment at which all clips have begun in this turn, the other
-threads from the moment at which they have sent what was told in the turn before.
+A turn counts once the clips that began before it have ended, and what they told has been sent; it counts
+until what was told in it has been sent too.
 """
 
 from __future__ import annotations
@@ -161,30 +161,38 @@ async def _take_turns(
 ) -> dict[str, list[float]]:
     """CPU seconds per second of audio, by role, turn for turn."""
     costs: dict[str, list[float]] = {role: [] for role in ROLES}
-    began: list[_Spent] = []
-    roles: list[str] = []
-    loops: list[float] = []
-    for turn in range(rotations * len(ROLES) + 1):
-        before, roles_before = began, roles
+    for turn in range(rotations * len(ROLES)):
         roles = [ROLES[(number + turn) % len(ROLES)] for number in range(len(places))]
+        for role, cost in zip(roles, await _turn(places, roles, clip_seconds, seconds), strict=True):
+            costs[role].append(cost)
+    return costs
+
+
+async def _turn(
+    places: Sequence[_Place], roles: Sequence[str], clip_seconds: float, seconds: float
+) -> list[float]:
+    """CPU seconds per second of audio, place for place."""
+
+    def play() -> list[_Spent]:
+        """From now on; what was told before is sent. Returns what was spent so far."""
         for place, role in zip(places, roles, strict=True):
             place.play(role)
-        await asyncio.sleep(SENT_SECONDS)
-        began = [place.spent() for place in places]
-        for role, loop, one, sent in zip(roles_before, loops, before, began, strict=False):
-            others = (sent.others - one.others) / max(PATCH_SECONDS, sent.audio - one.audio)
-            costs[role].append(loop + others)
-        if turn == rotations * len(ROLES):
-            break
-        await asyncio.sleep(max(0.0, clip_seconds - SENT_SECONDS))
-        settled = [place.spent() for place in places]
-        await asyncio.sleep(seconds - max(clip_seconds, SENT_SECONDS))
-        ended = [place.spent() for place in places]
-        loops = [
-            (after.loop - one.loop) / max(PATCH_SECONDS, after.audio - one.audio)
-            for one, after in zip(settled, ended, strict=True)
-        ]
-    return costs
+        return [place.spent() for place in places]
+
+    play()
+    await asyncio.sleep(clip_seconds)
+    noting = play()
+    await asyncio.sleep(SENT_SECONDS)
+    began = [place.spent() for place in places]
+    await asyncio.sleep(max(SENT_SECONDS, seconds - clip_seconds - 2 * SENT_SECONDS))
+    ended = play()
+    await asyncio.sleep(SENT_SECONDS)
+    sent = [place.spent() for place in places]
+    return [
+        (end.loop - begin.loop) / max(PATCH_SECONDS, end.audio - begin.audio)
+        + (last.others - begin.others) / max(PATCH_SECONDS, end.audio - note.audio)
+        for note, begin, end, last in zip(noting, began, ended, sent, strict=True)
+    ]
 
 
 def _shares(costs: Sequence[float], off: Sequence[float]) -> list[float]:
