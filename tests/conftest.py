@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import tls_context
+from tests import fresh_reruns, tls_context
 
 settings.register_profile(
     "suite",
@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: -bounds.get(item.path, 0.0))
 
 
+pytest_runtest_setup = fresh_reruns.pytest_runtest_setup
 tls_context.share()
 for name in [name for name in os.environ if name.startswith("VOXFLEET_")]:
     del os.environ[name]
