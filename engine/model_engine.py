@@ -68,6 +68,6 @@ class ModelEngine(ABC, Generic[Request, Output]):
             self.step_threads.close()
 
 
-def threads_on(device: torch.device, limit: int | None) -> StepThreads | None:
-    """The threads of steps on `device`, at most `limit`; None where steps don't run on a CPU."""
-    return StepThreads(limit) if device.type == "cpu" else None
+def threads_on(device: torch.device, limit: int | None, *, beside: bool) -> StepThreads | None:
+    """The threads of steps on `device`, see `StepThreads`; None where steps don't run on a CPU."""
+    return StepThreads(limit, beside=beside) if device.type == "cpu" else None

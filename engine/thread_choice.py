@@ -12,8 +12,9 @@ computed:
 
 Where it waited for more than a quarter of the time, half of the threads go. One comes back when the CPUs have
 been idle enough for it. Two threads, of which one computes beside the other, meet once a step: next to one or
-two busy processes they are as fast as one or faster, and stay unless they wait for half of the time. The
-number of threads changes no bit of a clip: `engine/threads.py`.
+two busy processes they are as fast as one or faster, and stay unless they wait for half of the time. Two that
+meet like more do (`two_meet`) part as more do. The number of threads changes no bit of a clip or an answer:
+`engine/threads.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ CROWDED_SHARE, CROWDED_SHARE_OF_TWO = 0.25, 0.5
 CROWDED_SECONDS, CROWDED_SECONDS_OF_TWO = 0.1, 0.5
 """How much step time that share is taken over, at least."""
 GROWTH_WINDOW_SECONDS = 0.5
-FREE_CPUS_TO_GROW, FREE_CPUS_TO_SHARE = 1.25, 0.6
-"""CPUs that must have been idle beside us: one to take, and some for the gateway. The second thread takes
-about half of one: it computes beside the first (`StepThreads.beside`), and one of them rests meanwhile."""
+FREE_CPUS_TO_GROW, FREE_CPUS_TO_SHARE, FREE_CPUS_TO_MEET = 1.25, 0.6, 0.8
+"""CPUs that must have been idle beside us: one to take, and some for the gateway. A second thread that
+computes beside the first (`StepThreads.beside`) takes about half of one, since one of them rests meanwhile.
+A second one that meets it takes what is left of two CPUs, where the gateway and others need little."""
 FIRST_HOLD_SECONDS, LONGEST_HOLD_SECONDS = 2.0, 60.0
 """How long to stay after threads were given up; twice as long each time that growing was wrong."""
 GAP_SECONDS = 0.1
@@ -44,6 +46,7 @@ class ThreadChoice:
         limit: threads at most.
         clock: seconds.
         idle_seconds: idle time of all CPUs so far, summed, or None where the system does not tell.
+        two_meet: whether two threads meet at every operator, as more do.
     """
 
     def __init__(
@@ -51,8 +54,11 @@ class ThreadChoice:
         limit: int,
         clock: Callable[[], float] = time.monotonic,
         idle_seconds: Callable[[], float | None] | None = None,
+        *,
+        two_meet: bool = False,
     ) -> None:
         self.limit, self.threads = limit, limit
+        self._two_meet = two_meet
         self.clock = clock
         self._idle_seconds = idle_seconds or cpu_idle_seconds
         self._hold_seconds = FIRST_HOLD_SECONDS
@@ -79,7 +85,7 @@ class ThreadChoice:
         self._stepping += ended - began if ready_seconds is None else ready_seconds
         self._computing += computing_seconds
         share, seconds = CROWDED_SHARE, CROWDED_SECONDS
-        if self.threads == 2:
+        if self.threads == 2 and not self._two_meet:
             share, seconds = CROWDED_SHARE_OF_TWO, CROWDED_SECONDS_OF_TWO
         if self._stepping >= seconds:
             waiting_share = 1 - self._computing / self._stepping
@@ -104,7 +110,8 @@ class ThreadChoice:
         self._window = (now, idle)
         if self.threads >= self.limit or now < self._held_until:
             return
-        needed = FREE_CPUS_TO_SHARE if self.threads == 1 else FREE_CPUS_TO_GROW
+        second = FREE_CPUS_TO_MEET if self._two_meet else FREE_CPUS_TO_SHARE
+        needed = second if self.threads == 1 else FREE_CPUS_TO_GROW
         if idle is None or idle_before is None or (idle - idle_before) / (now - began) >= needed:
             self.threads += 1
             self._grew_at = now

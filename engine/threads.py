@@ -1,10 +1,11 @@
 """The threads that PyTorch computes a step with on a CPU.
 
 `StepThreads` sets their number before each step, as `ThreadChoice` chose it. Another number may not make
-another clip of the same seed: PyTorch's plain products and its attention cut their work differently for
-another number, and round differently then, which scalar quantisation turns into other speech after a second
-or two. Both are small on the CPU path, so one thread computes them (`one_thread`). Large products are packed
-ones, which round alike for any number. `tests/models/test_threads.py` compares the latents of whole clips.
+another clip of the same seed, nor another answer: PyTorch's plain products and its attention in fp32 cut
+their work differently for another number, and round differently then, which scalar quantisation turns into
+other speech after a second or two. Both are small on the CPU path, so one thread computes them
+(`one_thread`). Large products are packed ones, which round alike for any number.
+`tests/models/test_threads.py` compares the latents of whole clips.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ class StepThreads:
     Args:
         limit: threads at most, those of `beside` included; None takes what this machine has for one engine,
             or less where PyTorch was told so.
+        beside: whether there will be work for `beside`. The second thread is for that alone then; otherwise
+            a step is computed with both.
 
     `OMP_NUM_THREADS` is obeyed and never changed.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
-        self._adapts = given_threads() is None
-        self.choice = ThreadChoice(limit or min(thread_limit(), torch.get_num_threads()))
+    def __init__(self, limit: int | None = None, *, beside: bool = True) -> None:
+        self._adapts, self._beside = given_threads() is None, beside
+        limit = limit or min(thread_limit(), torch.get_num_threads())
+        self.choice = ThreadChoice(limit, two_meet=not beside)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="engine-beside")
         self._step = _Times()
 
@@ -50,9 +54,10 @@ class StepThreads:
 
     @property
     def _alone(self) -> int:
-        """Threads where nothing is computed beside. The second one is for that alone: two that meet at every
-        operator gain nothing and suffer from everybody who takes a CPU for a moment."""
-        return self.choice.threads if self.choice.threads > 2 else 1
+        """Threads where nothing is computed beside. Where something will be, the second one is for that:
+        speech gains nothing from two that meet at every operator, and suffers from everybody who takes a CPU
+        for a moment. Products of text models are larger."""
+        return 1 if self._beside and self.choice.threads == 2 else self.choice.threads
 
     @contextmanager
     def step(self) -> Iterator[None]:

@@ -11,7 +11,12 @@ to tokens, and back. `sampling_params.py`, `logits.py`, `sampler.py`: how the ne
 `runner.py`: one step on the device. `engine.py`: requests in, tokens and text out. `api.py`: `LLM`.
 """
 
-from models.llm.api import LLM
-from models.llm.sampling_params import SamplingParams
+from engine.cpus import bound_shape_caches, give_way_while_waiting
+
+give_way_while_waiting()
+bound_shape_caches()
+
+from models.llm.api import LLM  # noqa: E402 - PyTorch reads both settings when it is loaded
+from models.llm.sampling_params import SamplingParams  # noqa: E402
 
 __all__ = ["LLM", "SamplingParams"]

@@ -116,7 +116,8 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
         threads = options.threads
         if checkpoint.part.size > 1:
             threads = threads_of_rank(threads, checkpoint.part.size)
-        super().__init__(LLMEngine(runner, engine_config), threads_on(checkpoint.device, threads))
+        step_threads = threads_on(checkpoint.device, threads, beside=False)
+        super().__init__(LLMEngine(runner, engine_config), step_threads)
         self._runner = runner
         if wants_programs:
             self._prepare(runner)

@@ -89,7 +89,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         self.max_model_len = self.options.max_model_len or self.config.max_length
         if self.options.kv_blocks is not None:
             self.max_model_len = min(self.max_model_len, self.options.kv_blocks * self.options.block_size)
-        threads = threads_on(checkpoint.device, self.options.threads)
+        threads = threads_on(checkpoint.device, self.options.threads, beside=True)
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = _generation_defaults(checkpoint)

@@ -131,3 +131,21 @@ def test_idle_time_is_that_of_our_cpus(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("os.sysconf", lambda name: 10)
     assert cpu_idle_seconds(stat) == 15
     assert cpu_idle_seconds(tmp_path / "none") is None
+
+
+def test_two_threads_that_meet_part_at_the_first_crowded_moment_and_come_back() -> None:
+    now, idle = 100.0, 0.0
+    choice = ThreadChoice(2, lambda: now, lambda: idle, two_meet=True)
+
+    def run(steps: int, computing: float, free: float) -> int:
+        nonlocal now, idle
+        for _ in range(steps):
+            idle += 0.03 * free
+            choice.observe(now, now + 0.03, computing)
+            now += 0.03
+        return choice.threads
+
+    assert run(50, 0.028, 0.1) == 2
+    assert run(8, 0.02, 0.0) == 1
+    assert run(150, 0.03, 0.6) == 1, "what is left of the other CPU is not enough"
+    assert run(40, 0.03, 0.95) == 2
