@@ -160,7 +160,7 @@ class PagedAttention:
     def __init__(self, backend: AttentionBackend, kv_pool: KVPool, metadata: Any) -> None:
         self.rotates = backend.rotates
         self.normalises = backend.normalises and metadata.shape.num_chunk_tokens == 0
-        self._forward = backend.forward
+        self._forward, self._dtype = backend.forward, kv_pool.tensor.dtype
         self._layer = kv_pool.layer
         self._metadata = metadata
 
@@ -173,5 +173,11 @@ class PagedAttention:
         rope: Rope | None = None,
         norms: HeadNorms | None = None,
     ) -> Tensor:
-        """Stores k, v [T, Hkv, D] in cache layer `layer`; returns the attention of q, [T, Hq, D]."""
-        return self._forward(q, k, v, self._layer(layer), self._metadata, rope, norms)
+        """Stores k, v [T, Hkv, D] in cache layer `layer`; returns the attention of q, [T, Hq, D].
+
+        All is computed in the cache's precision and returned in that of q.
+        """
+        given = q.dtype
+        if given is not self._dtype:
+            q, k, v = q.to(self._dtype), k.to(self._dtype), v.to(self._dtype)
+        return self._forward(q, k, v, self._layer(layer), self._metadata, rope, norms).to(given)

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.attention.backend import AttentionBatch, HeadNorms, Rope, StepShape
+from engine.attention.halved import attend_halved
 from engine.errors import EngineError
 from engine.layers.rotary import apply_rotary
 from engine.staging import upload
@@ -168,9 +169,9 @@ class SDPABackend:
         keys.index_copy_(0, metadata.slots, k)
         values.index_copy_(0, metadata.slots, v)
         outputs = []
+        if metadata.decodes is not None:
+            outputs.append(_attend_decodes(q, keys, values, metadata.decodes))
         with one_thread():
-            if metadata.decodes is not None:
-                outputs.append(_attend_decodes(q, keys, values, metadata.decodes))
             outputs.extend(_attend_chunk(q, k, v, keys, values, row) for row in metadata.chunks)
         if not outputs:
             return torch.empty_like(q)
@@ -187,10 +188,13 @@ def _gather(cache: Tensor, slots: Tensor) -> Tensor:
 def _attend_decodes(q: Tensor, keys: Tensor, values: Tensor, rows: DecodeRows) -> Tensor:
     """One query per row, [B, Hq, D]; the heads of a group stand where queries normally do."""
     num_rows, num_heads, head_dim = rows.gather.shape[0], q.shape[1], q.shape[2]
+    if q.dtype is torch.bfloat16 and q.device.type == "cpu":
+        return attend_halved(q[:num_rows], keys, values, rows.gather, rows.mask, head_dim**-0.5)
     grouped = q[:num_rows].reshape(num_rows, keys.shape[1], -1, head_dim)
-    k = _gather(keys, rows.gather).transpose(1, 2)
-    v = _gather(values, rows.gather).transpose(1, 2)
-    out = F.scaled_dot_product_attention(grouped, k, v, rows.mask)
+    with one_thread():
+        k = _gather(keys, rows.gather).transpose(1, 2)
+        v = _gather(values, rows.gather).transpose(1, 2)
+        out = F.scaled_dot_product_attention(grouped, k, v, rows.mask)
     return out.reshape(num_rows, num_heads, head_dim)
 
 

@@ -91,6 +91,7 @@ class StreamedCache:
         if device.type == "cuda" and dtype not in (torch.float16, torch.bfloat16):
             raise EngineError(f"kv_offload serves bf16 and fp16 on a GPU, not {dtype}")
         self.num_layers, self.block_size, self._num_blocks = num_layers, block_size, num_blocks
+        self.dtype = dtype
         shape = (block_size, num_kv_heads, head_dim)
         self._slots = HostSlots(2 * num_layers * num_blocks, shape, dtype, pinned=device.type == "cuda")
         self.up, self.down = SideStream(device, "kv up"), SideStream(device, "kv down")
@@ -136,11 +137,12 @@ class StreamedAttention:
             self._load_next()
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Stores k, v [T, Hkv, D]; returns the attention of q, [T, Hq, D]."""
-        k, v = k.contiguous(), v.contiguous()
+        """Stores k, v [T, Hkv, D] in the cache's precision; returns the attention of q, [T, Hq, D]."""
+        given, dtype = q.dtype, self._cache.dtype
+        q, k, v = q.to(dtype), k.to(dtype).contiguous(), v.to(dtype).contiguous()
         self._store(layer, k, v)
         with one_thread():
-            return self._attend(layer, q, k, v).to(q.dtype)
+            return self._attend(layer, q, k, v).to(given)
 
     def _attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         alone = self._alone

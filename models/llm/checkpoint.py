@@ -42,6 +42,8 @@ class TextCheckpoint:
     """None where the directory has no tokenizer.json: such a model takes and gives token ids alone."""
     device: torch.device
     dtype: torch.dtype
+    kv_dtype: torch.dtype
+    """Of keys and values in the cache: on a CPU that of the packed weights, whose products round to it."""
     generation: dict[str, Any] = field(default_factory=dict)
     """`generation_config.json`."""
     part: Part = WHOLE
@@ -111,12 +113,14 @@ def load_text_checkpoint(
     ignored = (TIED_HEAD,) if config.tie_word_embeddings else ()
     load_into(network, load_state(directory), dtype=dtype, device=target, ignore=ignored)
     network.to(target).eval().requires_grad_(False)
+    kv_dtype = dtype
     if runs_triton(target):
         from models.transformer.fused import fuse_layers
 
         fuse_layers(network)
     elif target.type == "cpu":
-        pack_model(network, weight_dtype(cpu_weights, config.torch_dtype))
+        kv_dtype = weight_dtype(cpu_weights, config.torch_dtype)
+        pack_model(network, kv_dtype)
     has_tokenizer = (directory / "tokenizer.json").is_file()
     return TextCheckpoint(
         name=directory.resolve().name if Path(model).is_dir() else model.partition("@")[0],
@@ -126,6 +130,7 @@ def load_text_checkpoint(
         tokenizer=TextTokenizer.from_directory(directory) if has_tokenizer else None,
         device=target,
         dtype=dtype,
+        kv_dtype=kv_dtype,
         generation=_read_json(directory / "generation_config.json", optional=True),
         part=part,
     )

@@ -134,7 +134,7 @@ class TextEngine(ModelEngine[TextRequest, TextOutput]):
 
     def _make_runner(self, **sizes: Any) -> TextRunner:
         checkpoint = self.checkpoint
-        own = checkpoint.model, checkpoint.device, checkpoint.dtype
+        own = checkpoint.model, checkpoint.device, checkpoint.dtype, checkpoint.kv_dtype
         if checkpoint.ranks is None:
             return TextRunner(*own, **sizes)
         from models.llm.parallel.leader import LeadingRunner

@@ -39,7 +39,7 @@ def _block_bytes(checkpoint: TextCheckpoint, options: TextOptions) -> int:
     config = checkpoint.config
     _, heads = checkpoint.part.heads(config.num_attention_heads, config.num_key_value_heads)
     size, width = options.block_size, config.head_dim
-    return bytes_per_block(config.num_hidden_layers, size, len(heads), width, checkpoint.dtype)
+    return bytes_per_block(config.num_hidden_layers, size, len(heads), width, checkpoint.kv_dtype)
 
 
 def default_blocks(checkpoint: TextCheckpoint, options: TextOptions, max_model_len: int) -> int:

@@ -47,8 +47,8 @@ LONG_PROMPTS = (4000, 8200)
 class TextRunner:
     """The `engine.model_runner.ModelRunner` of text models; a sequence's payload is a `TextState`.
 
-    host_slots: of a second tier of the cache. ring_blocks: with them all of the cache is on the host, see
-    `engine.attention.streamed`; then there is no `prepare`.
+    kv_dtype: of keys and values in the cache. host_slots: of a second tier of it. ring_blocks: with them all
+    of it is on the host, see `engine.attention.streamed`; then there is no `prepare`.
     part: what `model` is of the network; a runner of one rank computes its part of the logits.
     """
 
@@ -57,6 +57,7 @@ class TextRunner:
         model: TextModel,
         device: torch.device,
         dtype: torch.dtype,
+        kv_dtype: torch.dtype,
         *,
         num_blocks: int,
         block_size: int,
@@ -73,7 +74,8 @@ class TextRunner:
         config = model.config
         query_heads, kv_heads = part.heads(config.num_attention_heads, config.num_key_value_heads)
         heads = (len(query_heads), len(kv_heads))
-        cache = (config.num_hidden_layers, num_blocks, block_size, heads[1], config.head_dim, dtype, device)
+        width = config.head_dim
+        cache = (config.num_hidden_layers, num_blocks, block_size, heads[1], width, kv_dtype, device)
         self.host_memory: HostMemory | None = None
         self.meanwhile: Meanwhile = lambda batch: None
         self._programs: ProgramRunner | None = None
@@ -81,7 +83,7 @@ class TextRunner:
         if ring_blocks is not None:
             self._attention: Attend = StreamedCache(*cache, ring_blocks).step
             return
-        self._backend = select_backend(attention_backend, device, dtype, config.head_dim, block_size, heads)
+        self._backend = select_backend(attention_backend, device, kv_dtype, width, block_size, heads)
         self._pool = KVPool(*cache)
         self._attention = self._paged_attention
         self.host_memory = HostMemory(self._pool, host_slots) if host_slots else None

@@ -48,7 +48,8 @@ def serve(follower: Follower) -> None:
     follower.answer("loaded")
     while "build" not in (told := follower.told()):
         follower.answer(default_blocks(checkpoint, TextOptions(**told["options"]), told["max_model_len"]))
-    runner = TextRunner(checkpoint.model, device, checkpoint.dtype, part=part, **told["build"])
+    own = checkpoint.model, device, checkpoint.dtype, checkpoint.kv_dtype
+    runner = TextRunner(*own, part=part, **told["build"])
     follower.answer("built")
     with on_device(device), torch.inference_mode():
         compute(follower, runner)

@@ -48,7 +48,7 @@ def on_ranks(size: int, folder: Path, compute: Callable[[Group], Result]) -> lis
 
 def logits_of(checkpoint: TextCheckpoint, steps: list[TokenStep]) -> Tensor:
     runner = TextRunner(
-        checkpoint.model, CPU, checkpoint.dtype,
+        checkpoint.model, CPU, checkpoint.dtype, checkpoint.kv_dtype,
         num_blocks=16, block_size=BLOCK, max_model_len=128, part=checkpoint.part,
     )  # fmt: skip
     return torch.cat([runner.logits(step) for step in steps])
