@@ -7,7 +7,7 @@ import { mountNav } from "../shared/nav.js";
 import { painted } from "../shared/painted.js";
 import { showProblem } from "../shared/problem-notice.js";
 import { AdminAccess, adoptToken } from "./access.js";
-import { FleetSection } from "./fleet-section.js";
+import { FleetSection } from "./fleet/fleet-section.js";
 import { rememberFolds } from "./folds.js";
 import { LiveFeed } from "./live-feed.js";
 import { askForToken } from "./token-sheet.js";
@@ -35,7 +35,7 @@ class Admin {
 
   async #addSections() {
     await painted();
-    const { Sections } = await import("./sections.js");
+    const { Sections } = await import("./sections/sections.js");
     this.#sections = new Sections({ access: this.#access, say: (text) => setText(byId("status"), text) });
     this.#sections.load();
   }

@@ -1,11 +1,11 @@
 /**
  * The event log: who came and went, what was changed; new lines as they happen, a filter by kind and by words.
  */
-import { byId, h } from "../shared/dom.js";
+import { byId, h } from "../../shared/dom.js";
 import { EventLines } from "./event-lines.js";
 import { kindOf, messageOf, textOf } from "./event-words.js";
 import { Section } from "./section.js";
-import { has, locale, t } from "./words.js";
+import { has, locale, t } from "../words.js";
 
 const PAGE_LINES = 100;
 

@@ -1,9 +1,9 @@
 /**
  * Which pages are on: one switch per page. A switch moves when the server has agreed.
  */
-import { h } from "../shared/dom.js";
+import { h } from "../../shared/dom.js";
 import { Section } from "./section.js";
-import { t } from "./words.js";
+import { t } from "../words.js";
 
 export class PagesSection extends Section {
   constructor(page) {

@@ -23,7 +23,7 @@ export class Sections {
   #all;
   #storageTimer = null;
 
-  /** @param {{access: import("./access.js").AdminAccess, say: (text: string) => void}} page */
+  /** @param {{access: import("../access.js").AdminAccess, say: (text: string) => void}} page */
   constructor(page) {
     this.#all = {
       graphs: new GraphsSection(page),

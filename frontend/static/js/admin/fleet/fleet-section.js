@@ -1,14 +1,14 @@
 /**
  * Workers, who waits and who runs, as pushed; and the verbs on them. What ends something asks first.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId, h } from "../shared/dom.js";
+import { confirmed } from "../../shared/confirm.js";
+import { byId, h } from "../../shared/dom.js";
 import { FleetLines } from "./fleet-lines.js";
 import { KeyedList } from "./keyed-list.js";
 import { RequestList } from "./request-list.js";
 import { isOnlyServing } from "./serving.js";
 import { Summary } from "./summary.js";
-import { t } from "./words.js";
+import { t } from "../words.js";
 import { WorkerCard } from "./worker-card.js";
 
 export class FleetSection {

@@ -1,9 +1,9 @@
 /**
  * One worker: state, slots, what it serves and on what, how it does; drain, resume and restart.
  */
-import { h, setText } from "../shared/dom.js";
-import { bytes, duration, integer, latency, ratio } from "../shared/format.js";
-import { t } from "./words.js";
+import { h, setText } from "../../shared/dom.js";
+import { bytes, duration, integer, latency, ratio } from "../../shared/format.js";
+import { t } from "../words.js";
 
 const MAX_PIPS = 16;
 const ANSWERING = ["IDLE", "BUSY", "DRAINING"];

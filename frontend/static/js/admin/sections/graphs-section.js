@@ -1,11 +1,11 @@
 /**
  * Graphs of the last hour up to the last week, from what the gateways have kept; the range is remembered.
  */
-import { byId, setText } from "../shared/dom.js";
-import { decimal, integer, latency } from "../shared/format.js";
+import { byId, setText } from "../../shared/dom.js";
+import { decimal, integer, latency } from "../../shared/format.js";
 import { Graph } from "./graph.js";
 import { Section } from "./section.js";
-import { t } from "./words.js";
+import { t } from "../words.js";
 
 const KEY = "voxfleet.admin.range";
 const tenths = (value) => (typeof value === "number" && Number.isInteger(value) ? integer(value) : decimal(value, 1));

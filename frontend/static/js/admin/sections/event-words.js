@@ -2,7 +2,7 @@
  * What a line of the event log says in the reader's language. The gateway names its saying and the facts of it; words
  * of somebody else (an error of a worker, a line of an older version) are shown as they are.
  */
-import { has, t } from "./words.js";
+import { has, t } from "../words.js";
 
 /** Facts that are names of a fixed set, and where their words are. */
 const NAMED = { page: "admin.page", reason: "admin.fact.reason", flaw: "admin.fact.flaw" };

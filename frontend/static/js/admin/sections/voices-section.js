@@ -1,13 +1,13 @@
 /**
  * The voices that the service has, and the button that deletes one of somebody's.
  */
-import { confirmed } from "../shared/confirm.js";
-import { h, icon } from "../shared/dom.js";
-import { latency } from "../shared/format.js";
-import { voiceName } from "../voices/voice-name.js";
+import { confirmed } from "../../shared/confirm.js";
+import { h, icon } from "../../shared/dom.js";
+import { latency } from "../../shared/format.js";
+import { voiceName } from "../../voices/voice-name.js";
 import { Section } from "./section.js";
-import { rememberVoices } from "./voice-names.js";
-import { setLabel, t } from "./words.js";
+import { rememberVoices } from "../voice-names.js";
+import { setLabel, t } from "../words.js";
 
 /** What is known of a voice, in words. */
 export function voiceFacts({ kind, language, audio_seconds: seconds, has_transcript: transcript, tags = [], usable }) {

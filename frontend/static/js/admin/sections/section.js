@@ -2,15 +2,15 @@
  * A part of the admin page that shows one answer of the API: hidden where the gateway has no such API, with the
  * server's words where it refuses.
  */
-import { byId, h } from "../shared/dom.js";
-import { showProblem } from "../shared/problem-notice.js";
+import { byId, h } from "../../shared/dom.js";
+import { showProblem } from "../../shared/problem-notice.js";
 
 export class Section {
   #problem = h("div", { class: "notice notice-danger", role: "alert", hidden: true });
 
   /**
    * @param {string} id of the <section>, which starts hidden @param {string} path of its API
-   * @param {{access: import("./access.js").AdminAccess, say: (text: string) => void}} page
+   * @param {{access: import("../access.js").AdminAccess, say: (text: string) => void}} page
    */
   constructor(id, path, page) {
     this.element = byId(id);

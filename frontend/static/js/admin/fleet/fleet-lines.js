@@ -1,7 +1,7 @@
 /** How many workers of each kind run, where `voxfleet fleet` decides that, and what it decided last. */
-import { h } from "../shared/dom.js";
-import { messageOf } from "./event-words.js";
-import { t } from "./words.js";
+import { h } from "../../shared/dom.js";
+import { messageOf } from "../sections/event-words.js";
+import { t } from "../words.js";
 
 export class FleetLines {
   #element;

@@ -1,14 +1,14 @@
 /**
  * Who waits, or who runs: the rows, and the tools that choose and end several at once.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId, h, setText } from "../shared/dom.js";
-import { integer } from "../shared/format.js";
+import { confirmed } from "../../shared/confirm.js";
+import { byId, h, setText } from "../../shared/dom.js";
+import { integer } from "../../shared/format.js";
 import { Choice } from "./choice.js";
 import { KeyedList } from "./keyed-list.js";
 import { protocolName, requestName, RequestRow, tenantName } from "./request-row.js";
-import { nameOfVoice } from "./voice-names.js";
-import { t } from "./words.js";
+import { nameOfVoice } from "../voice-names.js";
+import { t } from "../words.js";
 
 const MAX_ROWS = 50;
 /** That one call ends. */

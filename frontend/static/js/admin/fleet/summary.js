@@ -1,9 +1,9 @@
 /**
  * The figures on top, as they are now: workers up, slots used, requests waiting, first audio, speech made, errors.
  */
-import { h, setText } from "../shared/dom.js";
-import { duration, integer, latency } from "../shared/format.js";
-import { t } from "./words.js";
+import { h, setText } from "../../shared/dom.js";
+import { duration, integer, latency } from "../../shared/format.js";
+import { t } from "../words.js";
 import { serves } from "./serving.js";
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
