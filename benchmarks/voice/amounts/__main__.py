@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 from benchmarks.voice import amounts
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="to train on; speech is made and judged on the CPU")
     parser.add_argument("--threads", type=int, help="of each training; default: what others leave")
     parser.add_argument("--at-once", type=int, default=1, help="trainings beside each other")
+    parser.add_argument("--most-seconds", type=float, default=math.inf, help="of each training")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     given = parser.parse_args()
     rows = [Row(minutes, name, given.out) for minutes in given.minutes for name in given.setting]
@@ -33,7 +35,7 @@ def main() -> None:
         from gateway.text import normalise
 
         prepare(given.recordings, given.shift, lambda text: normalise(text).text, given.out / "speaker")
-    means = Means(given.base, given.steps, given.device, given.threads)
+    means = Means(given.base, given.steps, given.device, given.threads, given.most_seconds)
     for some in [[row] for row in rows] if given.at_once == 1 else [rows]:
         if "train" in given.only:
             train_all(some, means, given.at_once)

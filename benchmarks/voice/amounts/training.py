@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import time
 import traceback
@@ -69,6 +70,8 @@ class Means:
     steps: int
     device: str
     threads: int | None
+    most_seconds: float = math.inf
+    """After so many a training ends as it stands."""
 
 
 def train(row: Row, means: Means) -> None:
@@ -83,7 +86,10 @@ def train(row: Row, means: Means) -> None:
         means.base, steps=means.steps, device=means.device, threads=means.threads, **setting.options
     )
     began = time.monotonic()
-    found = finetune(recordings, row.folder / "voice", options, lambda event: None)
+    end = began + means.most_seconds
+    found = finetune(
+        recordings, row.folder / "voice", options, lambda event: None, stopping=lambda: time.monotonic() > end
+    )
     standing = found.standing
     took = {
         "trained_s": round(standing.spent_seconds, 1),
