@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 
 from gateway.api.file_response import RangedFileResponse, disposition
 from gateway.api.jobs import checked_format
-from gateway.api.permissions import is_admin, owner_of, refuse_cross_site
+from gateway.api.permissions import owner_of, refuse_cross_site, seen_by
 from gateway.api.word_files import beside, check_form, words_response
 from gateway.audio.formats import content_type_of, output_sample_rate
 from gateway.audio.note import note_headers
@@ -25,8 +25,9 @@ from gateway.books.store import gone
 from gateway.database import Book, BookBlock, Job
 from gateway.errors import ApiError
 from gateway.jobs import audiobook
+from gateway.jobs.failures import disk_full
 from gateway.jobs.result import ResultFormat, result_pieces, samples_of
-from gateway.jobs.service import Jobs, disk_full
+from gateway.jobs.service import Jobs
 from gateway.jobs.words import JobWords
 from gateway.service import GatewayDep
 from gateway.settings import GatewaySettings
@@ -59,11 +60,7 @@ Mutation = Depends(refuse_cross_site)
 
 async def _own_book(id: str, request: Request, gateway: GatewayDep, books: BooksDep) -> Book:
     """The book of a path. Raises ApiError: 404 for who may not see it; 401, 403 for nobody known."""
-    owner = None if is_admin(request, gateway) else owner_of(request, gateway)
-    book = await books.store.get(id)
-    if book is None or owner not in (None, book.owner):
-        raise gone()
-    return book
+    return seen_by(await books.store.get(id), request, gateway, gone())[0]
 
 
 OwnBook = Annotated[Book, Depends(_own_book)]

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from gateway.api.file_response import RangedFileResponse, disposition
-from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
+from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
 from gateway.api.word_files import beside, check_form, words_response
 from gateway.audio.formats import (
     CONTENT_TYPES,
@@ -25,11 +25,11 @@ from gateway.audio.note import note_headers
 from gateway.database import Job
 from gateway.errors import ApiError
 from gateway.jobs import Jobs, audiobook
+from gateway.jobs.failures import disk_full
 from gateway.jobs.files import JobFiles, is_job_id
 from gateway.jobs.listing import describe
 from gateway.jobs.request import JobRequest, check_job
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
-from gateway.jobs.service import disk_full
 from gateway.jobs.words import JobWords
 from gateway.service import Gateway, GatewayDep
 from gateway.sessions.file_names import stem_of
@@ -219,12 +219,7 @@ async def _own(id: str, request: Request, gateway: Gateway, jobs: Jobs) -> tuple
     job = await jobs.store.get(id) if is_job_id(id) else None
     if job is not None and job.book_id is not None:
         job = None  # which `/api/books` tells of
-    if is_admin(request, gateway) and job is not None:
-        return job, None
-    tenant = owner_of(request, gateway)
-    if job is None or job.owner != tenant:
-        raise ApiError(404, "unknown_job", "there is no such job", param="id")
-    return job, tenant
+    return seen_by(job, request, gateway, ApiError(404, "unknown_job", "there is no such job", param="id"))
 
 
 async def _again(job: Job, jobs: Jobs) -> Job:

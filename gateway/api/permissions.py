@@ -7,15 +7,20 @@ comes from this machine opens nothing: so do those of everybody's relays and pag
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from gateway.callers.identity import ADMINISTRATOR
 from gateway.callers.origin import is_local, is_welcome
+from gateway.database import Book, TendedRow
 from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 from worker.protocol import REGISTRATION_PATH
+
+Row = TypeVar("Row", bound=TendedRow | Book)
 
 
 async def require_admin(connection: HTTPConnection, gateway: GatewayDep) -> None:
@@ -87,6 +92,19 @@ def is_admin(connection: HTTPConnection, gateway: Gateway) -> bool:
     except ApiError:
         return False
     return True
+
+
+def seen_by(
+    row: Row | None, connection: HTTPConnection, gateway: Gateway, unknown: ApiError
+) -> tuple[Row, str | None]:
+    """`row` for its owner and for administrators, and who asks: a tenant, None for an administrator.
+
+    Raises `unknown` for whoever else asks and where there is no row, ApiError for somebody unknown.
+    """
+    tenant = None if is_admin(connection, gateway) else owner_of(connection, gateway)
+    if row is None or tenant not in (None, row.owner):
+        raise unknown
+    return row, tenant
 
 
 def owner_of(connection: HTTPConnection, gateway: Gateway) -> str:

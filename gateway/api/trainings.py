@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from gateway.api.file_response import RangedFileResponse
-from gateway.api.permissions import check_admin, is_admin, owner_of, refuse_cross_site
+from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
 from gateway.api.upload import TRAINING_PATH, uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Training
@@ -166,12 +166,7 @@ async def _own(
 ) -> tuple[Training, str | None]:
     """The training and who asks. Raises ApiError 404 for who may not see it."""
     training = await trainings.store.get(id) if is_training_id(id) else None
-    if is_admin(request, gateway) and training is not None:
-        return training, None
-    tenant = owner_of(request, gateway)
-    if training is None or training.owner != tenant:
-        raise unknown_training()
-    return training, tenant
+    return seen_by(training, request, gateway, unknown_training())
 
 
 async def _again(training: Training, trainings: Trainings) -> Training:

@@ -8,7 +8,8 @@ from typing import Any
 from gateway.books.choice import chosen
 from gateway.books.progress import Progress
 from gateway.database import Book, BookBlock, Job
-from gateway.jobs.listing import audio_seconds, error_of, share_of
+from gateway.jobs.listing import audio_seconds, share_of
+from gateway.jobs.rows import error_of
 
 _STATES = {"running": "making", "complete": "ready"}
 

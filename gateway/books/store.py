@@ -19,7 +19,7 @@ from gateway.database import Book, BookBlock, Database, Job
 from gateway.database.tables import now
 from gateway.database.transactions import answered, lock, to_its_end
 from gateway.errors import ApiError
-from gateway.jobs.store import OPEN
+from gateway.jobs.rows import OPEN, Room
 from gateway.sessions.cleanup import Stored
 
 _LOCK = 0x626F6F6B
@@ -37,8 +37,7 @@ class BookStore:
 
     def __init__(self, database: Database, most: int, most_per_owner: int) -> None:
         self._database = database
-        self._most = most
-        self._most_per_owner = most_per_owner
+        self._room = Room("books", _LOCK, most, most_per_owner)
 
     async def add(self, book: Book, blocks: Sequence[NewBlock]) -> None:
         """A new one. Raises ApiError 429 when its owner, or all together, have too many."""
@@ -46,13 +45,7 @@ class BookStore:
 
     async def _add(self, book: Book, blocks: Sequence[NewBlock]) -> None:
         async with self.rows() as rows:
-            await lock(rows, _LOCK)
-            if await _count(rows, Book.owner == book.owner) >= self._most_per_owner:
-                message = f"a client has at most {self._most_per_owner} books: delete some first"
-                raise ApiError(429, "too_many_books", message, retry_after_seconds=60)
-            if await _count(rows) >= self._most:
-                message = f"the service keeps at most {self._most} books"
-                raise ApiError(429, "too_many_books", message, retry_after_seconds=60)
+            await self._room.check(rows, Book, book.owner)
             rows.add(book)
             rows.add_all(_new_row(book, block, place) for place, block in enumerate(blocks))
 
@@ -219,7 +212,3 @@ async def delete_rows(rows: AsyncSession, table: type[Job | BookBlock], ids: Seq
     """Those with these ids, some hundred in a statement."""
     for start in range(0, len(ids), _AT_ONCE):
         await rows.execute(delete(table).where(table.id.in_(ids[start : start + _AT_ONCE])))
-
-
-async def _count(rows: AsyncSession, *conditions: Any) -> int:
-    return int(await rows.scalar(select(func.count()).select_from(Book).where(*conditions)) or 0)

@@ -16,7 +16,7 @@ from gateway.database.tables import now
 from gateway.database.transactions import lock, to_its_end
 from gateway.errors import ApiError
 from gateway.jobs.files import new_job_id
-from gateway.jobs.store import OPEN
+from gateway.jobs.rows import OPEN
 from gateway.requests import random_seed
 
 _LOCK = 0x74616B65

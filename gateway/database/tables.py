@@ -144,25 +144,34 @@ class Session(Base):
     """Title and words as `gateway.sessions.search` folds them; None: recorded before there was a search."""
 
 
-class Job(Base):
-    """A text that is spoken without anybody waiting for it; its files are in a folder named by its id."""
-
-    __tablename__ = "jobs"
+class TendedRow:
+    """Columns of what gateways work on while nobody waits; its files are in a folder named by its id."""
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     owner: Mapped[str] = mapped_column(String(160), index=True)
-    title: Mapped[str] = mapped_column(String(160), default="")
     state: Mapped[str] = mapped_column(String(16), default="queued", index=True)
     """"queued", "running", "complete", "failed" or "cancelled"."""
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    ended_at: Mapped[datetime | None]
+    used_at: Mapped[datetime] = mapped_column(default=now, index=True)
+    """When it was last written or fetched; the least recently used goes first."""
+    size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Of all its files."""
+    error_code: Mapped[str | None] = mapped_column(String(64))
+    error_message: Mapped[str | None] = mapped_column(Text)
+
+
+class Job(TendedRow, Base):
+    """A text that is spoken without anybody waiting for it."""
+
+    __tablename__ = "jobs"
+
+    title: Mapped[str] = mapped_column(String(160), default="")
     voice: Mapped[str] = mapped_column(String(128), default="default")
     format: Mapped[str] = mapped_column(String(16), default="mp3")
     timestamps: Mapped[str] = mapped_column(String(16), default="none")
     """"none", "word" or "character"."""
     characters: Mapped[int] = mapped_column(default=0)
-    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
-    ended_at: Mapped[datetime | None]
-    used_at: Mapped[datetime] = mapped_column(default=now, index=True)
-    """When it was last written or fetched; the least recently used goes first."""
     parts: Mapped[int] = mapped_column(default=0)
     """Of the text, whose audio is on disk; what follows is about them."""
     place: Mapped[dict[str, Any]] = mapped_column(default=dict)
@@ -170,13 +179,9 @@ class Job(Base):
     characters_done: Mapped[int] = mapped_column(default=0)
     sample_rate: Mapped[int] = mapped_column(default=0)
     audio_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
-    size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Of all its files."""
     spent_seconds: Mapped[float] = mapped_column(default=0.0)
     """That its parts took, waits included."""
     finish_reason: Mapped[str | None] = mapped_column(String(16))
-    error_code: Mapped[str | None] = mapped_column(String(64))
-    error_message: Mapped[str | None] = mapped_column(Text)
     book_id: Mapped[str | None] = mapped_column(String(40), index=True)
     """Of a take: the book and the block that it is of. None: a job by itself."""
     block_id: Mapped[str | None] = mapped_column(String(40), index=True)
@@ -229,35 +234,25 @@ class BookBlock(Base):
     """`said` at that time."""
 
 
-class Training(Base):
-    """A voice that is trained by recordings; its files are in a folder named by its id."""
+class Training(TendedRow, Base):
+    """A voice that is trained by recordings."""
 
     __tablename__ = "trainings"
 
-    id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    owner: Mapped[str] = mapped_column(String(160), index=True)
     name: Mapped[str] = mapped_column(String(128))
     """Of the voice to be."""
     language: Mapped[str | None] = mapped_column(String(16))
     state: Mapped[str] = mapped_column(String(16), default="collecting", index=True)
-    """"collecting", "queued", "running", "complete", "failed" or "cancelled"."""
+    """As those of other rows; before them "collecting"."""
     consent_by: Mapped[str] = mapped_column(String(160))
     consent_statement: Mapped[str] = mapped_column(Text)
     steps: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
     started_at: Mapped[datetime | None]
-    ended_at: Mapped[datetime | None]
-    used_at: Mapped[datetime] = mapped_column(default=now, index=True)
-    """When it was last written; the least recently used goes first."""
     recordings: Mapped[int] = mapped_column(default=0)
     audio_seconds: Mapped[float] = mapped_column(default=0.0)
     """Of all recordings."""
-    size_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Of all its files."""
     progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """What its process has told, as the API tells it."""
-    error_code: Mapped[str | None] = mapped_column(String(64))
-    error_message: Mapped[str | None] = mapped_column(Text)
     adapter_id: Mapped[str | None] = mapped_column(String(32))
     voice_id: Mapped[str | None] = mapped_column(String(32))
     """What came of it."""

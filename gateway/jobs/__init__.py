@@ -6,9 +6,11 @@ on disk and its row says how far it is, so it goes on after a restart, at this g
 request.py    what a job is asked for with
 chapters.py   where the chapters of a text begin
 files.py      its folder
+rows.py       what rows of jobs and trainings have in common
 store.py      its row
 runner.py     one job, part by part
 service.py    `Jobs`: which there are
+failures.py   what ends one, and what clients hear of it
 tending.py    which are worked on, here or at another gateway
 sweep.py      what goes by itself
 shelf.py      what they need of books: a take of a block is a job

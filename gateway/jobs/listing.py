@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.database import Job
-from gateway.jobs.store import OPEN
+from gateway.jobs.rows import OPEN, error_of
 
 
 def describe(job: Job, tenant: str | None) -> dict[str, Any]:
@@ -41,13 +41,6 @@ def share_of(job: Job) -> float:
 def audio_seconds(job: Job) -> float:
     """Of what is spoken."""
     return round(job.audio_bytes / 2 / job.sample_rate, 3) if job.sample_rate else 0.0
-
-
-def error_of(job: Job) -> dict[str, Any] | None:
-    """Why it failed."""
-    if job.error_code is None:
-        return None
-    return {"code": job.error_code, "message": job.error_message}
 
 
 def _eta_seconds(job: Job) -> float | None:

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import DatabaseError, Job
-from gateway.errors import ApiError, internal_error
+from gateway.errors import ApiError
 from gateway.jobs import audiobook
 from gateway.jobs.audiobook import Audiobooks
+from gateway.jobs.failures import ending_failed, undone_at_failure, wrong_state
 from gateway.jobs.files import JobFiles, new_job_id
 from gateway.jobs.request import JobRequest
 from gateway.jobs.result import ResultFormat, marks_of, result_pieces, samples_of
+from gateway.jobs.rows import OPEN
 from gateway.jobs.runner import JobGone, JobRunner
 from gateway.jobs.shelf import Shelf
-from gateway.jobs.store import OPEN, JobStore
+from gateway.jobs.store import JobStore
 from gateway.jobs.sweep import sweep
 from gateway.jobs.tending import Tending
 from gateway.service import Gateway
@@ -78,14 +78,14 @@ class Jobs:
     async def cancel(self, job: Job) -> None:
         """End it; what was spoken is kept. Raises ApiError 409 for one that has ended."""
         if not await self.store.end(job.id, "cancelled"):
-            raise _wrong_state("cancelled", "one that waits or runs")
+            raise wrong_state("job", "cancelled", "one that waits or runs")
         self._gateway.metrics.jobs.labels("cancelled").inc()
         await self._stop(job.id)
 
     async def resume(self, job: Job) -> None:
         """Go on with one that failed or was cancelled. Raises ApiError 409 for others."""
-        if not await self.store.reopen(job.id):
-            raise _wrong_state("resumed", "one that failed or was cancelled")
+        if not await self.store.reopen(job.id, ("failed", "cancelled")):
+            raise wrong_state("job", "resumed", "one that failed or was cancelled")
         self.wake()
 
     async def remove(self, job: Job) -> None:
@@ -164,29 +164,18 @@ class Jobs:
 
     async def work(self, job: Job, files: JobFiles) -> None:
         """See `Work`."""
-        try:
-            if job.book_id is not None and not job.parts:
-                await self._ask_for(job, files)
-            await JobRunner(self._gateway, self.store, job, files).run()
+        async with ending_failed(job.id, files.folder, lambda error: self._fail(job, error)):
+            try:
+                if job.book_id is not None and not job.parts:
+                    await self._ask_for(job, files)
+                await JobRunner(self._gateway, self.store, job, files).run()
+            except JobGone:
+                logger.info("a job was ended", job_id=job.id)
+                return
             self._gateway.metrics.jobs.labels("complete").inc()
             logger.info("a job is complete", job_id=job.id)
             if job.format == audiobook.FORMAT:
                 await self._make_audiobook(job.id, files)
-        except JobGone:
-            logger.info("a job was ended", job_id=job.id)
-        except ApiError as error:
-            await self._fail(job, error)
-        except OSError as error:
-            if not files.folder.is_dir():
-                return  # removed meanwhile
-            if error.errno != errno.ENOSPC:
-                raise
-            await self._fail(job, disk_full())
-        except (DatabaseError, SQLAlchemyError):
-            raise
-        except Exception:
-            logger.exception("unhandled error", job_id=job.id)
-            await self._fail(job, internal_error())
 
     async def _ask_for(self, take: Job, files: JobFiles) -> None:
         """Have it say what its block says now. Raises ApiError, JobGone, DatabaseError."""
@@ -217,26 +206,3 @@ class Jobs:
             self._gateway.metrics.jobs.labels("failed").inc()
             self._gateway.operations.log.say("job", job.id, "job_failed", code=error.code)
             logger.warning("a job failed", job_id=job.id, code=error.code)
-
-
-@asynccontextmanager
-async def undone_at_failure(undo: Callable[[], None]) -> AsyncIterator[None]:
-    """A block that writes; `undo` may block. Raises ApiError 507 where the disk is full."""
-    try:
-        yield
-    except OSError as error:
-        await asyncio.to_thread(undo)
-        if error.errno != errno.ENOSPC:
-            raise
-        raise disk_full() from error
-    except BaseException:
-        await asyncio.to_thread(undo)
-        raise
-
-
-def disk_full() -> ApiError:
-    return ApiError(507, "disk_full", "the disk of the service has no room for more")
-
-
-def _wrong_state(done: str, which: str) -> ApiError:
-    return ApiError(409, "job_state", f"only {which} can be {done}")

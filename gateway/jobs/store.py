@@ -7,54 +7,25 @@ Everything raises DatabaseError or SQLAlchemyError. What writes is whole also wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import and_, delete, func, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import and_, delete, func, or_, select
 
 from gateway.database import Database, Job
-from gateway.database.tables import now
-from gateway.database.transactions import lock, to_its_end
-from gateway.errors import ApiError
+from gateway.database.transactions import to_its_end
+from gateway.jobs.rows import OPEN, Room, TendedRows
 
-OPEN = ("queued", "running")
-"""States in which a job is worked on, or will be."""
 _LOCK = 0x6A6F6273
 _BY_ITSELF = Job.book_id.is_(None)
 _FIRST_OF_AN_OWNER = 64
 """Jobs that are looked at: a book may have thousands that wait."""
-_NO_ERROR = {"error_code": None, "error_message": None, "ended_at": None}
 
 
-class JobStore:
+class JobStore(TendedRows[Job]):
     """Reads and writes the table."""
 
     def __init__(self, database: Database, most: int, most_per_owner: int) -> None:
-        self._database = database
-        self._most = most
-        self._most_per_owner = most_per_owner
-
-    async def add(self, job: Job) -> None:
-        """A new one. Raises ApiError 429 when its owner, or all together, have too many."""
-        await to_its_end(self._add(job))
-
-    async def _add(self, job: Job) -> None:
-        async with self._database.transaction() as rows:
-            await lock(rows, _LOCK)
-            if await _count(rows, _BY_ITSELF, Job.owner == job.owner) >= self._most_per_owner:
-                message = f"a client has at most {self._most_per_owner} jobs: delete some first"
-                raise ApiError(429, "too_many_jobs", message, retry_after_seconds=60)
-            if await _count(rows, _BY_ITSELF) >= self._most:
-                message = f"the service keeps at most {self._most} jobs"
-                raise ApiError(429, "too_many_jobs", message, retry_after_seconds=60)
-            rows.add(job)
-
-    async def get(self, job_id: str) -> Job | None:
-        """One of them."""
-        async with self._database.transaction() as rows:
-            return await rows.get(Job, job_id)
+        super().__init__(database, Job, Room("jobs", _LOCK, most, most_per_owner), _BY_ITSELF)
 
     async def list(
         self, owner: str | None, limit: int, before: tuple[datetime, str] | None = None
@@ -90,24 +61,6 @@ class JobStore:
         async with self._database.transaction() as rows:
             return dict((await rows.execute(select(Job.id, Job.size_bytes))).all())
 
-    async def change(self, job_id: str, states: Sequence[str], **columns: Any) -> bool:
-        """Set columns of a job in one of the states; False when it is in another, or gone."""
-        return await to_its_end(self._change(job_id, states, columns))
-
-    async def _change(self, job_id: str, states: Sequence[str], columns: dict[str, Any]) -> bool:
-        statement = update(Job).where(Job.id == job_id, Job.state.in_(states))
-        async with self._database.transaction() as rows:
-            return (await rows.execute(statement.values(**columns, used_at=now()))).rowcount > 0
-
-    async def end(self, job_id: str, state: str, error: ApiError | None = None) -> bool:
-        """It failed or was cancelled; False when it had ended already."""
-        said = {"error_code": error.code, "error_message": error.message} if error else {}
-        return await self.change(job_id, OPEN, state=state, ended_at=now(), **said)
-
-    async def reopen(self, job_id: str) -> bool:
-        """Go on with one that failed or was cancelled; False for others."""
-        return await self.change(job_id, ("failed", "cancelled"), state="queued", **_NO_ERROR)
-
     async def remove(self, job_id: str) -> None:
         """Forget it."""
         await to_its_end(self._remove(job_id))
@@ -115,7 +68,3 @@ class JobStore:
     async def _remove(self, job_id: str) -> None:
         async with self._database.transaction(erasing=True) as rows:
             await rows.execute(delete(Job).where(Job.id == job_id))
-
-
-async def _count(rows: AsyncSession, *conditions: Any) -> int:
-    return int(await rows.scalar(select(func.count()).select_from(Job).where(*conditions)) or 0)

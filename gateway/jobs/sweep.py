@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.jobs.files import ORPHAN_SECONDS, JobFiles, is_job_id
+from gateway.jobs.rows import OPEN
 from gateway.jobs.shelf import Shelf
-from gateway.jobs.store import OPEN, JobStore
+from gateway.jobs.store import JobStore
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored, choose
 

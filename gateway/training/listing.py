@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.database import Training, TrainingRecording
+from gateway.jobs.rows import error_of
 
 
 def describe(training: Training, tenant: str | None) -> dict[str, Any]:
@@ -38,10 +39,3 @@ def describe_recording(recording: TrainingRecording) -> dict[str, Any]:
         "audio_seconds": round(recording.audio_seconds, 2),
         "checks": recording.checks,
     }
-
-
-def error_of(training: Training) -> dict[str, Any] | None:
-    """Why it failed."""
-    if training.error_code is None:
-        return None
-    return {"code": training.error_code, "message": training.error_message}

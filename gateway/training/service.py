@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.database import DatabaseError, Training, TrainingRecording
+from gateway.database import Training, TrainingRecording
 from gateway.database.tables import now
-from gateway.errors import ApiError, internal_error
-from gateway.jobs.service import disk_full, undone_at_failure
+from gateway.errors import ApiError
+from gateway.jobs.failures import ending_failed, undone_at_failure, wrong_state
+from gateway.jobs.rows import OPEN
 from gateway.jobs.sweep import remove_orphans
 from gateway.jobs.tending import Tending
 from gateway.service import Gateway
@@ -27,14 +26,13 @@ from gateway.slots.requirement import Requirement
 from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
 from gateway.training.runner import TrainingGone, TrainingRunner
-from gateway.training.store import COLLECTING, OPEN, STILL, TrainingBounds, TrainingStore
+from gateway.training.store import COLLECTING, STILL, TrainingBounds, TrainingStore
 from gateway.voices.checks import Checked
 
 logger = structlog.get_logger(__name__)
 
 _ABANDONED = timedelta(days=7)
 """After that, recordings of a training that nobody started go."""
-_ANEW = {"error_code": None, "error_message": None, "ended_at": None}
 
 
 class Trainings:
@@ -117,14 +115,14 @@ class Trainings:
             raise ApiError(422, "no_recordings", "the training has no recordings: add some", param="id")
         if not training.progress:  # nothing was learnt from these recordings
             await asyncio.to_thread(self.files(training.id).forget_run)
-        if not await self.store.change(training.id, STILL, state="queued", started_at=now(), **_ANEW):
-            raise _wrong_state("started", "one that waits for recordings, failed or was cancelled")
+        if not await self.store.reopen(training.id, STILL, started_at=now()):
+            raise wrong_state("training", "started", "one that waits for recordings, failed or was cancelled")
         self.tending.wake()
 
     async def cancel(self, training: Training) -> None:
         """End it; what was learnt is kept for a later start. Raises ApiError 409 for one that has ended."""
         if not await self.store.end(training.id, "cancelled"):
-            raise _wrong_state("cancelled", "one that waits or runs")
+            raise wrong_state("training", "cancelled", "one that waits or runs")
         self._gateway.metrics.trainings.labels("cancelled").inc()
         await self.tending.stop(training.id)
 
@@ -158,25 +156,14 @@ class Trainings:
 
     async def work(self, training: Training, files: TrainingFiles) -> None:
         """See `Work`."""
-        try:
-            await TrainingRunner(self._gateway, self.store, training, files).run()
+        async with ending_failed(training.id, files.folder, lambda error: self._fail(training, error)):
+            try:
+                await TrainingRunner(self._gateway, self.store, training, files).run()
+            except TrainingGone:
+                logger.info("a training was ended", training=training.id)
+                return
             self._gateway.metrics.trainings.labels("complete").inc()
             logger.info("a training is complete", training=training.id)
-        except TrainingGone:
-            logger.info("a training was ended", training=training.id)
-        except ApiError as error:
-            await self._fail(training, error)
-        except (DatabaseError, SQLAlchemyError):
-            raise
-        except OSError as error:
-            if not files.folder.is_dir():
-                return  # removed meanwhile
-            if error.errno != errno.ENOSPC:
-                raise
-            await self._fail(training, disk_full())
-        except Exception:
-            logger.exception("unhandled error", training=training.id)
-            await self._fail(training, internal_error())
 
     async def sweep(self) -> None:
         """See `Work`."""
@@ -205,7 +192,3 @@ class Trainings:
             self._gateway.metrics.trainings.labels("failed").inc()
             self._gateway.operations.log.say("training", training.id, "job_failed", code=error.code)
             logger.warning("a training failed", training=training.id, code=error.code)
-
-
-def _wrong_state(done: str, which: str) -> ApiError:
-    return ApiError(409, "training_state", f"only {which} can be {done}", param="id")

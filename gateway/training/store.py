@@ -5,21 +5,18 @@ Everything raises DatabaseError or SQLAlchemyError. What writes is whole also wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database import Database, Training, TrainingRecording
 from gateway.database.tables import now
 from gateway.database.transactions import lock, to_its_end
 from gateway.errors import ApiError
+from gateway.jobs.rows import OPEN, Room, TendedRows
 
 COLLECTING = "collecting"
-OPEN = ("queued", "running")
-"""States in which it is worked on, or will be."""
 STILL = (COLLECTING, "failed", "cancelled")
 """States in which recordings may come and go, and it may be started."""
 _LOCK = 0x74726169
@@ -37,33 +34,12 @@ class TrainingBounds:
     """Of all its recordings."""
 
 
-class TrainingStore:
+class TrainingStore(TendedRows[Training]):
     """Reads and writes the tables."""
 
     def __init__(self, database: Database, bounds: TrainingBounds) -> None:
-        self._database = database
+        super().__init__(database, Training, Room("trainings", _LOCK, bounds.trainings, bounds.per_owner))
         self._bounds = bounds
-
-    async def add(self, training: Training) -> None:
-        """A new one. Raises ApiError 429 when its owner, or all together, have too many."""
-        await to_its_end(self._add(training))
-
-    async def _add(self, training: Training) -> None:
-        bounds = self._bounds
-        async with self._database.transaction() as rows:
-            await lock(rows, _LOCK)
-            if await _count(rows, Training.owner == training.owner) >= bounds.per_owner:
-                message = f"a client has at most {bounds.per_owner} trainings: delete some first"
-                raise ApiError(429, "too_many_trainings", message, retry_after_seconds=60)
-            if await _count(rows) >= bounds.trainings:
-                message = f"the service keeps at most {bounds.trainings} trainings"
-                raise ApiError(429, "too_many_trainings", message, retry_after_seconds=60)
-            rows.add(training)
-
-    async def get(self, training_id: str) -> Training | None:
-        """One of them."""
-        async with self._database.transaction() as rows:
-            return await rows.get(Training, training_id)
 
     async def list(self, owner: str | None) -> list[Training]:
         """The newest first; everybody's when `owner` is None."""
@@ -123,20 +99,6 @@ class TrainingStore:
             training.progress = {}
             training.used_at = now()
 
-    async def change(self, training_id: str, states: Sequence[str], **columns: Any) -> bool:
-        """Set columns of one in one of the states; False when it is in another, or gone."""
-        return await to_its_end(self._change(training_id, states, columns))
-
-    async def _change(self, training_id: str, states: Sequence[str], columns: dict[str, Any]) -> bool:
-        statement = update(Training).where(Training.id == training_id, Training.state.in_(states))
-        async with self._database.transaction() as rows:
-            return (await rows.execute(statement.values(**columns, used_at=now()))).rowcount > 0
-
-    async def end(self, training_id: str, state: str, error: ApiError | None = None) -> bool:
-        """It failed or was cancelled; False when it had ended already."""
-        said = {"error_code": error.code, "error_message": error.message} if error else {}
-        return await self.change(training_id, OPEN, state=state, ended_at=now(), **said)
-
     async def remove(self, training_id: str) -> None:
         """Forget it, and what was said in its recordings."""
         await to_its_end(self._remove(training_id))
@@ -158,10 +120,6 @@ async def _still(rows: AsyncSession, training_id: str) -> Training:
         message = f"the training is {training.state}: its recordings stay as they are"
         raise ApiError(409, "training_state", message, param="id")
     return training
-
-
-async def _count(rows: AsyncSession, *conditions: Any) -> int:
-    return int(await rows.scalar(select(func.count()).select_from(Training).where(*conditions)) or 0)
 
 
 def unknown_training() -> ApiError:

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from gateway.jobs import sweep
-from tests.gateway.jobs.test_jobs import RATE, Service, reading_worker, running
+from tests.gateway.jobs.stage import RATE, Service, reading_worker, running
 from tests.gateway.processes import check_error, eventually
 from tests.gateway.scripted_worker import Act, frames_of
 from worker.protocol import ErrorDetail, StartRequest

@@ -12,7 +12,7 @@ from gateway.jobs.words import JobWords, words_of
 from gateway.timing.files import FORMATS
 from gateway.timing.part import PartTimes
 from gateway.timing.words import Granularity, Timed, Times, find_words
-from tests.gateway.jobs.test_jobs import TEXT, Service, reading_worker, running
+from tests.gateway.jobs.stage import TEXT, Service, reading_worker, running
 from tests.gateway.processes import check_error
 from tests.gateway.scripted_worker import Act
 from tests.gateway.timing.audio import FakeAligner

@@ -1,0 +1,67 @@
+"""What fails at the work on a row, and what clients hear of it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.database import DatabaseError
+from gateway.errors import ApiError, internal_error
+
+logger = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def ending_failed(
+    id: str, folder: Path, fail: Callable[[ApiError], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """Work in `folder`; what ends it for good is handed to `fail`.
+
+    Nothing is done where the folder was removed meanwhile. Raises DatabaseError, SQLAlchemyError and OSError:
+    what may be over soon.
+    """
+    try:
+        yield
+    except ApiError as error:
+        await fail(error)
+    except (DatabaseError, SQLAlchemyError):
+        raise
+    except OSError as error:
+        if not await asyncio.to_thread(folder.is_dir):
+            return
+        if error.errno != errno.ENOSPC:
+            raise
+        await fail(disk_full())
+    except Exception:
+        logger.exception("unhandled error", id=id)
+        await fail(internal_error())
+
+
+@asynccontextmanager
+async def undone_at_failure(undo: Callable[[], None]) -> AsyncIterator[None]:
+    """A block that writes; `undo` may block. Raises ApiError 507 where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        await asyncio.to_thread(undo)
+        if error.errno != errno.ENOSPC:
+            raise
+        raise disk_full() from error
+    except BaseException:
+        await asyncio.to_thread(undo)
+        raise
+
+
+def disk_full() -> ApiError:
+    return ApiError(507, "disk_full", "the disk of the service has no room for more")
+
+
+def wrong_state(kind: str, done: str, which: str) -> ApiError:
+    """kind: "job" or "training"."""
+    return ApiError(409, f"{kind}_state", f"only {which} can be {done}", param="id")
