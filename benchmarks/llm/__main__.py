@@ -1,6 +1,6 @@
 """Qwen3 side by side with others, random weights of released sizes, in turns.
 
-    python -m benchmarks.llm --device cpu --peer transformers --json benchmarks/results/llm_cpu.json
+    python -m benchmarks.llm --device cpu --peer transformers --peer transformers-bf16 --json FILE
     python -m benchmarks.llm --device cuda --streams 1 8 64 --tokens 128 --bench --prefill --json FILE
     python -m benchmarks.llm --device cuda --bench --prefill --peer nano-vllm --nano-vllm DIR
 

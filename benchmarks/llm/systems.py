@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,14 +44,16 @@ class Ours:
 
 
 class Transformers:
-    """One batch of prompts of one length; fp32 on a CPU as ours is. On one device."""
+    """One batch of prompts of one length, on one device; bf16 on a GPU, on a CPU `cpu_dtype`."""
 
-    def __init__(self, directory: Path, device: str, ranks: int = 1) -> None:
+    def __init__(
+        self, directory: Path, device: str, ranks: int = 1, cpu_dtype: torch.dtype = torch.float32
+    ) -> None:
         if ranks > 1:
             raise ValueError("transformers is compared on one device")
         from transformers import AutoModelForCausalLM
 
-        dtype = torch.float32 if device == "cpu" else torch.bfloat16
+        dtype = cpu_dtype if device == "cpu" else torch.bfloat16
         model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype)
         self._model = model.to(device).eval()
 
@@ -64,6 +67,7 @@ class Transformers:
             min_new_tokens=count,
             do_sample=True,
             temperature=0.6,
+            top_k=0,
             pad_token_id=0,
         )
 
@@ -106,5 +110,6 @@ class NanoVLLM:
 SYSTEMS: dict[str, Callable[[Path, str, int], System]] = {
     "ours": Ours,
     "transformers": Transformers,
+    "transformers-bf16": partial(Transformers, cpu_dtype=torch.bfloat16),
     "nano-vllm": NanoVLLM,
 }
