@@ -66,17 +66,12 @@ install_firefox
 check "ruff" .venv/bin/ruff check .
 check "audit of the lock files" .venv/bin/python scripts/audit.py
 check "links of the documentation" .venv/bin/sphinx-build -q -W --keep-going -c docs/site . data/site
-# One process a core. Here each test stands alone; elsewhere those of a file share a browser, a service or a port.
-side_by_side=(
-    tests/engine tests/models tests/gateway tests/worker tests/sockets tests/training tests/parity tests/benchmarks
-    tests/security tests/database tests/voxfleet/test_say.py
-)
-
 # A test of processes or a browser may fail on a busy computer: it is tried once more, and named at the end. One that
 # fails twice has failed. What took longest is said, too.
 told=(--reruns 1 -rR --durations=25)
-# Tests of processes wait more than they compute.
-waiting=$(((OMP_NUM_THREADS * 3 + 1) / 2))
+# Three processes for two cores, since tests of processes wait as much as they compute. Those of a file share a browser,
+# a service or a port, so one process takes all of it; the files that may take longest come first (tests/conftest.py).
+together=(-n "$(((OMP_NUM_THREADS * 3 + 1) / 2))" --dist loadfile --no-loadscope-reorder)
 
 if [ $# -eq 0 ]; then
     check "tools for the pages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix tests/pages
@@ -84,10 +79,7 @@ if [ $# -eq 0 ]; then
         # Beside the other tests; what fails is said when they are tried.
         nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &
     fi
-    check "pytest, side by side" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n logical "${told[@]}" "${side_by_side[@]}"
-    check "pytest, file by file" env OMP_NUM_THREADS=1 \
-        .venv/bin/python -m pytest -q -n "$waiting" --dist loadfile "${told[@]}" "${side_by_side[@]/#/--ignore=}"
+    check "pytest" env OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q "${together[@]}" "${told[@]}"
     check "node" node --test tests/frontend/
 else
     check "pytest" .venv/bin/python -m pytest -q "$@"
