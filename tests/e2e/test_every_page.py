@@ -90,16 +90,20 @@ _CONTRAST = """(selector) => {
 
 @pytest.mark.parametrize("path", PAGES)
 class TestEveryPage:
-    @pytest.mark.parametrize("size", SIZES)
-    @pytest.mark.parametrize("theme", ["light", "dark"])
+    @pytest.mark.parametrize(
+        ("size", "themes"), [("desktop", ("light", "dark")), ("phone", ("dark", "light"))]
+    )
     def test_fits_its_window_and_complains_of_nothing(
-        self, browser: Browser, fleet: Server, path: str, size: str, theme: str
+        self, browser: Browser, fleet: Server, path: str, size: str, themes: tuple[str, str]
     ) -> None:
-        with watched_page(browser, viewport=SIZES[size], color_scheme=theme) as watched:
+        """In the theme in which it was opened, and in the other one."""
+        with watched_page(browser, viewport=SIZES[size], color_scheme=themes[0]) as watched:
             watched.page.goto(fleet.url + path)
             expect(watched.page.locator(".lamp")).to_have_attribute("data-state", "ready")
             watched.page.wait_for_load_state("load")
-            assert watched.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+            for theme in themes:
+                watched.page.emulate_media(color_scheme=theme)
+                assert watched.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
             assert watched.complaints == []
 
     def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere(
