@@ -8,17 +8,17 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { PlaybackReporter } from "../../frontend/static/js/audio/playback-reporter.js";
-import { beyond } from "../../frontend/static/js/studio/clip-store.js";
+import { beyond } from "../../frontend/static/js/studio/history/clip-store.js";
 import { SoundTurn, Tabs } from "../../frontend/static/js/shared/tabs.js";
 import { crc32 } from "../../frontend/static/js/shared/zip.js";
-import { titleOf } from "../../frontend/static/js/studio/download.js";
-import { matches } from "../../frontend/static/js/studio/history-list.js";
-import { Comparison } from "../../frontend/static/js/studio/compare.js";
-import { RecordChoice } from "../../frontend/static/js/studio/record-choice.js";
+import { titleOf } from "../../frontend/static/js/studio/history/download.js";
+import { matches } from "../../frontend/static/js/studio/history/history-list.js";
+import { Comparison } from "../../frontend/static/js/studio/history/compare.js";
+import { RecordChoice } from "../../frontend/static/js/studio/request/record-choice.js";
 import { fromFragment, toFragment } from "../../frontend/static/js/studio/share-link.js";
 import { javascriptCode, pythonCode } from "../../frontend/static/js/studio/snippets.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
-import { spanSeconds } from "../../frontend/static/js/studio/waveform.js";
+import { spanSeconds } from "../../frontend/static/js/studio/stage/waveform.js";
 
 describe("what the history keeps", () => {
   const entries = (...sizes) => sizes.map((bytes, index) => ({ id: 100 - index, bytes }));

@@ -1,7 +1,7 @@
 /** Which letters of a text a model cannot read. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { unreadScripts } from "../../frontend/static/js/studio/scripts.js";
+import { unreadScripts } from "../../frontend/static/js/studio/request/scripts.js";
 
 describe("unreadScripts", () => {
   for (const [text, languages, expected] of [

@@ -2,7 +2,7 @@
 import { byId, h, icon, setText } from "../shared/dom.js";
 import { duration, integer } from "../shared/format.js";
 import { clearMessage } from "../shared/i18n.js";
-import { estimateSeconds } from "../studio/estimate.js";
+import { estimateSeconds } from "../studio/request/estimate.js";
 import { counted } from "./blocks.js";
 import { VoiceMenu } from "./voices.js";
 import { setMessage, t } from "./words.js";

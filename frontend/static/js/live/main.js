@@ -15,7 +15,7 @@ import { bindShortcuts } from "../shared/shortcuts.js";
 import { SlowNotice } from "../shared/slow-notice.js";
 import { Remembered } from "../shared/storage.js";
 import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
-import { Parameters } from "../studio/parameters.js";
+import { Parameters } from "../studio/request/parameters.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoicePicker } from "../voices/voice-picker.js";
 import { Composer } from "./composer.js";

@@ -39,7 +39,7 @@ export class Waveform {
     this.#readColours();
   }
 
-  /** @param {import("./utterance.js").Utterance | null} utterance @param {number} expectedSeconds */
+  /** @param {import("../utterance.js").Utterance | null} utterance @param {number} expectedSeconds */
   begin(utterance, expectedSeconds) {
     this.#utterance = utterance;
     this.#expectedSeconds = Math.max(1, expectedSeconds);

@@ -3,12 +3,12 @@
  *
  * Event "anyway": it is to be spoken all the same.
  */
-import { byId } from "../shared/dom.js";
-import { setMessage } from "../shared/i18n.js";
-import { listOf, nameOf } from "../shared/languages.js";
-import "./messages.js";
+import { byId } from "../../shared/dom.js";
+import { setMessage } from "../../shared/i18n.js";
+import { listOf, nameOf } from "../../shared/languages.js";
+import "../messages.js";
 import { unreadScripts } from "./scripts.js";
-import { spoken } from "./welcome.js";
+import { spoken } from "../welcome.js";
 
 export class ScriptWarning extends EventTarget {
   #box = byId("text-warning");

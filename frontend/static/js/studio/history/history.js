@@ -4,15 +4,15 @@
  * Events: "replay" (detail: {utterance, outcome, fraction}), "restore" (detail: request), "download" (detail:
  * utterance), "said" (detail: a function that tells what happened).
  */
-import { byId } from "../shared/dom.js";
-import { setLabel, setMessage, t } from "../shared/i18n.js";
-import { tabs } from "../shared/tabs.js";
-import { UndoBar } from "../shared/undo-bar.js";
+import { byId } from "../../shared/dom.js";
+import { setLabel, setMessage, t } from "../../shared/i18n.js";
+import { tabs } from "../../shared/tabs.js";
+import { UndoBar } from "../../shared/undo-bar.js";
 import { ClipStore } from "./clip-store.js";
 import { Comparison, SIDES } from "./compare.js";
 import { exportClips, titleOf } from "./download.js";
 import { HistoryList } from "./history-list.js";
-import { Utterance } from "./utterance.js";
+import { Utterance } from "../utterance.js";
 
 export class History extends EventTarget {
   #store = new ClipStore();

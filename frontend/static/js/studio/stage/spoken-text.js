@@ -2,7 +2,7 @@
  * The text of the clip on the stage, below its waveform: words light up while they are heard, a click goes there.
  * It is there once the times of words are known. Event "seek" (detail: seconds).
  */
-import { LitWords, timedWords } from "../shared/lit-words.js";
+import { LitWords, timedWords } from "../../shared/lit-words.js";
 
 export class SpokenText extends EventTarget {
   #box;
@@ -18,7 +18,7 @@ export class SpokenText extends EventTarget {
     this.#lit.addEventListener("seek", ({ detail }) => this.dispatchEvent(new CustomEvent("seek", { detail })));
   }
 
-  /** What is known by now. @param {import("./utterance.js").Utterance} utterance */
+  /** What is known by now. @param {import("../utterance.js").Utterance} utterance */
   show({ request, subtitles }) {
     const words = timedWords(subtitles.parts);
     this.#box.hidden = words.length === 0;

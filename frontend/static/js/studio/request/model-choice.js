@@ -3,8 +3,8 @@
  *
  * Event "change".
  */
-import { h } from "../shared/dom.js";
-import "./messages.js";
+import { h } from "../../shared/dom.js";
+import "../messages.js";
 
 export class ModelChoice extends EventTarget {
   #field;

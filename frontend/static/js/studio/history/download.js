@@ -1,9 +1,9 @@
 /**
  * Saving a clip: the samples that were heard, as a WAV file or encoded by the server. Nothing is spoken again.
  */
-import { fleet } from "../shared/fleet.js";
-import { save } from "../shared/save.js";
-import { zipOf } from "../shared/zip.js";
+import { fleet } from "../../shared/fleet.js";
+import { save } from "../../shared/save.js";
+import { zipOf } from "../../shared/zip.js";
 
 const NAME_WORDS = 6;
 
@@ -18,7 +18,7 @@ export function fileStem(text) {
   return words.slice(0, NAME_WORDS).join("-").slice(0, 60) || "speech";
 }
 
-/** @param {import("./utterance.js").Utterance} utterance @param {string} format @throws {ApiError} */
+/** @param {import("../utterance.js").Utterance} utterance @param {string} format @throws {ApiError} */
 export async function downloadClip(utterance, format) {
   const blob = format === "wav" ? utterance.wav() : await fleet.encode(utterance.wav(), format);
   save(blob, `${fileStem(titleOf(utterance))}.${format}`);
@@ -36,7 +36,7 @@ export async function exportClips(entries) {
   save(await zipOf(files), "voxfleet-clips.zip");
 }
 
-/** When its words are said. @param {import("./utterance.js").Utterance} utterance @param {string} format srt, vtt or json */
+/** When its words are said. @param {import("../utterance.js").Utterance} utterance @param {string} format srt, vtt or json */
 export function downloadSubtitles(utterance, format) {
   save(utterance.subtitles.file(format), `${fileStem(titleOf(utterance))}.${format}`);
 }
