@@ -52,16 +52,22 @@ def sample(logits: Tensor, answers: Sequence[Answer]) -> list[Sampled]:
         logits = logits.clone()
         for row, answer in zip(logits, answers, strict=True):
             answer.logits.apply(row)
-    tokens = logits.argmax(-1)
+    return [
+        Sampled(token) if rows is None else _told(token, rows)
+        for token, rows in zip(_choose(logits, answers).tolist(), told, strict=True)
+    ]
+
+
+def _choose(logits: Tensor, answers: Sequence[Answer]) -> Tensor:
+    """Token ids [N]: the likeliest, or drawn, as each answer wants it."""
     drawing = [i for i, answer in enumerate(answers) if not answer.params.greedy]
+    if len(drawing) == len(answers):  # spares going through the vocabulary once more
+        return _draw(logits, answers)
+    tokens = logits.argmax(-1)
     if drawing:
         rows = upload(np.array(drawing), logits.device)
         tokens[rows] = _draw(logits[rows], [answers[i] for i in drawing])
-    chosen = tokens.tolist()
-    return [
-        Sampled(token) if rows is None else _told(token, rows)
-        for token, rows in zip(chosen, told, strict=True)
-    ]
+    return tokens
 
 
 def filtered(logits: Tensor, params: Sequence[SamplingParams]) -> Tensor:
