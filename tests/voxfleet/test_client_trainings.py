@@ -1,19 +1,21 @@
-"""Trainings by the Python client against a real service whose worker takes adapters."""
+"""Trainings by the Python client against a real service whose worker takes adapters.
+
+How one becomes a voice: `tests/gateway/training/test_training.py`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.gateway.adapters.uploads import WORKER
 from tests.gateway.processes import GatewayProcess, started_fleets
-from tests.gateway.training.conftest import CONSENT, ENOUGH, clip
+from tests.gateway.training.conftest import CONSENT, ENOUGH, clip, write_recordings
 from tests.models.finetuning.conftest import WORDS
-from voxfleet.client import AsyncClient, Client, InvalidRequestError
+from voxfleet.client import AsyncClient, InvalidRequestError
 
 KEY = "alices-key-is-long-enough"
 
@@ -29,48 +31,17 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
         yield edge
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Recordings with a transcript beside each."""
-    for number in range(ENOUGH):
-        (tmp_path / f"{number:02}.wav").write_bytes(clip(number))
-        (tmp_path / f"{number:02}.txt").write_text(WORDS * 2)
-    (tmp_path / "notes.md").write_text("not a recording")
-    return tmp_path
-
-
-@pytest.mark.timeout(240)
-def test_a_folder_of_recordings_becomes_a_voice(gateway: GatewayProcess, folder: Path) -> None:
-    with Client(gateway.url, api_key=KEY) as client:
-        trainings = client.trainings
-        consent = {**CONSENT, "consent_statement": trainings.consent_statement()}
-        begun = trainings.train("Anna", folder, language="en", steps=2, **consent)
-        assert begun["state"] in ("queued", "running") and begun["recordings"] == ENOUGH
-        told = list(trainings.follow(begun["id"], every_seconds=0.1))
-        assert all(before != after for before, after in pairwise(told))
-        ended = told[-1]
-        assert ended["state"] == "complete", ended
-        assert ended == trainings.wait(begun["id"]) == trainings.get(begun["id"])
-        assert {one["name"] for one in ended["recordings"]} == {f"{n:02}.wav" for n in range(ENOUGH)}
-        heard = trainings.sample(begun["id"], ended["progress"]["samples"][0]["id"])
-        assert heard.startswith(b"RIFF")
-        assert client.speak("hello", voice=ended["voice"], max_seconds=0.3).audio
-        with pytest.raises(InvalidRequestError):
-            trainings.start(begun["id"])
-        trainings.delete(begun["id"])
-        assert trainings.list() == []
-
-
 async def test_a_recording_that_is_refused_is_named_and_nothing_stays(
-    gateway: GatewayProcess, folder: Path
+    gateway: GatewayProcess, tmp_path: Path
 ) -> None:
+    folder = write_recordings(tmp_path / "recordings")
     async with AsyncClient(gateway.url, api_key=KEY) as client:
-        (folder / "03.wav").write_bytes(clip(seconds=0.5))
+        (folder / "01.wav").write_bytes(clip(seconds=0.5))
         with pytest.raises(InvalidRequestError, match="less than 2 s") as caught:
             await client.trainings.train("Ben", folder, **CONSENT)
-        assert (caught.value.code, caught.value.__notes__) == ("audio_too_short", ["of 03.wav"])
-        (folder / "04.txt").unlink()
-        with pytest.raises(FileNotFoundError, match=r"04\.txt"):
+        assert (caught.value.code, caught.value.__notes__) == ("audio_too_short", ["of 01.wav"])
+        (folder / "00.txt").unlink()
+        with pytest.raises(FileNotFoundError, match=r"00\.txt"):
             await client.trainings.train("Ben", folder, **CONSENT)
         assert await client.trainings.list() == []
 

@@ -45,6 +45,16 @@ def told(http: httpx.Client, training: str) -> dict[str, Any]:
     return http.get(f"/api/trainings/{training}").json()["training"]
 
 
+def write_recordings(folder: Path) -> Path:
+    """Two recordings with a transcript beside each, and something else."""
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number:02}.wav").write_bytes(clip(number))
+        (folder / f"{number:02}.txt").write_text(WORDS * 2)
+    (folder / "notes.md").write_text("no recording")
+    return folder
+
+
 def processes_of(folder: Path) -> list[int]:
     """Those whose command line names the folder of a training."""
     found = []

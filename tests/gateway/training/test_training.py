@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,19 @@ from tests.forks import REPOSITORY
 from tests.gateway.adapters.uploads import WORKER
 from tests.gateway.owners import API_KEYS, KEYS, client
 from tests.gateway.processes import GatewayProcess, StartFleet, check_error, started_fleets
-from tests.gateway.training.conftest import ENOUGH, begin, clip, fill, processes_of, send, told
+from tests.gateway.training.conftest import (
+    CONSENT,
+    ENOUGH,
+    begin,
+    clip,
+    fill,
+    processes_of,
+    send,
+    told,
+    write_recordings,
+)
 from tests.worker.harness import wait_until
+from voxfleet.client import Client
 
 
 def session_of(process: int) -> str:
@@ -53,6 +65,10 @@ class Stage:
     def http(self, name: str) -> httpx.Client:
         return client(self.gateway, KEYS[name])
 
+    def python(self, name: str) -> Client:
+        """Ours."""
+        return Client(self.gateway.url, api_key=KEYS[name])
+
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
@@ -84,21 +100,30 @@ def started(http: httpx.Client, **fields: Any) -> str:
     return training
 
 
-@pytest.mark.timeout(240)
-def test_recordings_become_a_voice_and_what_cannot_be_trained_on_says_why(stage: Stage) -> None:
-    with stage.http("ann") as ann, stage.http("bob") as bob:
-        training = begin(ann, language="en")
-        fill(ann, training, 2)
-        assert ann.post(f"/api/trainings/{training}/start").status_code == 202
-        failed = until(ann, training, lambda one: one["state"] == "failed")
-        assert failed["error"]["code"] == "recordings_unusable"
+@pytest.mark.timeout(480)
+def test_recordings_become_a_voice_and_what_cannot_be_trained_on_says_why(
+    stage: Stage, tmp_path: Path
+) -> None:
+    with stage.http("ann") as ann, stage.http("bob") as bob, stage.python("ann") as client:
+        trainings = client.trainings
+        consent = {**CONSENT, "consent_statement": trainings.consent_statement()}
+        recordings = write_recordings(tmp_path / "recordings")
+        begun = trainings.train("Anna", recordings, language="en", steps=2, **consent)
+        training = begun["id"]
+        assert begun["state"] in ("queued", "running") and begun["recordings"] == 2
+        failed = trainings.wait(training, every_seconds=0.2)
+        assert (failed["state"], failed["error"]["code"]) == ("failed", "recordings_unusable")
         assert "at least 30 s are needed" in failed["error"]["message"]
         assert str(REPOSITORY) not in str(failed) and str(stage.folder) not in str(failed)
         fill(ann, training, ENOUGH - 2)
         assert send(ann, training, clip(seconds=4.0), name="long.wav").status_code == 201
-        assert ann.post(f"/api/trainings/{training}/start").status_code == 202
-        ended = until(ann, training, lambda one: one["state"] in ("complete", "failed"))
+        trainings.start(training)
+        followed = list(trainings.follow(training, every_seconds=0.1))
+        assert all(before != after for before, after in pairwise(followed))
+        ended = followed[-1]
         assert ended["state"] == "complete" and ended["error"] is None, ended
+        assert trainings.list()[0]["voice"] == ended["voice"]
+        assert [one["name"] for one in ended["recordings"][:2]] == ["00.wav", "01.wav"]
         progress = ended["progress"]
         assert (progress["stage"], progress["recordings_used"]) == ("finishing", ENOUGH)
         assert [step for step, _ in progress["losses"]] == [0, 2]
@@ -112,10 +137,12 @@ def test_recordings_become_a_voice_and_what_cannot_be_trained_on_says_why(stage:
             audio = ann.get(f"/api/trainings/{training}/samples/{sample['id']}")
             assert audio.headers["content-type"] == "audio/wav"
             assert len(soundfile.read(io.BytesIO(audio.content))[0]) > 0
+            assert trainings.sample(training, sample["id"]) == audio.content
         voice = ann.get(f"/api/voices/{ended['voice']}").json()
         assert (voice["name"], voice["language"]) == ("Anna", "en")
         assert voice["parameters"] == {"adapter": ended["adapter"]}
         assert voice["consent"]["by"] == "Ann Example"
+        assert client.speak("hello", voice=ended["voice"], max_seconds=0.3).audio
         spoken = bob.post("/tts", json={"text": "hello", "voice": "Anna", "max_seconds": 0.3})
         assert spoken.status_code == 200, spoken.text
         assert not (stage.folder / training / "run" / "voice" / "work").exists()
@@ -124,12 +151,12 @@ def test_recordings_become_a_voice_and_what_cannot_be_trained_on_says_why(stage:
             assert code == "unknown_training", path
         assert bob.get("/api/trainings").json()["trainings"] == []
         check_error(ann.post(f"/api/trainings/{training}/start"), 409)
-        assert ann.delete(f"/api/trainings/{training}").status_code == 204
+        trainings.delete(training)
         assert not (stage.folder / training).exists()
         assert ann.get(f"/api/voices/{ended['voice']}").status_code == 200
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_training_goes_on_after_its_gateway_died_and_ends_when_it_is_told_to(stage: Stage) -> None:
     with stage.http("ann") as ann:
         training = started(ann, steps=5000)
