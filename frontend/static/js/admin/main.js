@@ -22,6 +22,8 @@ class Admin {
   #mode = h("span", {});
   #lamp = h("p", { class: "lamp", "data-state": "unknown" }, this.#mode);
   #sections = null;
+  /** Whether the gateway answers: nothing more is asked of one that is away. */
+  #answers = false;
   #running = 0;
 
   async open() {
@@ -37,7 +39,11 @@ class Admin {
     await painted();
     const { Sections } = await import("./sections/sections.js");
     this.#sections = new Sections({ access: this.#access, say: (text) => setText(byId("status"), text) });
-    this.#sections.load();
+    this.#loadSections();
+  }
+
+  #loadSections() {
+    if (this.#answers) this.#sections?.load();
   }
 
   #listen() {
@@ -47,7 +53,7 @@ class Admin {
     on("queue", (answer) => this.#showQueue(answer));
     on("log", (answer) => this.#sections?.showEvents(answer));
     on("mode", (news) => this.#showMode(news));
-    document.addEventListener("visibilitychange", () => document.hidden || this.#sections?.load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#loadSections());
   }
 
   #showQueue(answer) {
@@ -59,9 +65,10 @@ class Admin {
   #showMode({ mode, error }) {
     this.#lamp.dataset.state = LAMPS[mode];
     setMessage(this.#mode, `admin.mode.${mode}`);
-    if (mode === "offline") this.#showProblem(error);
-    else this.#hideProblem();
-    if (mode !== "offline") this.#sections?.load();
+    this.#answers = mode !== "offline";
+    if (this.#answers) this.#hideProblem();
+    else this.#showProblem(error);
+    this.#loadSections();
   }
 
   #showProblem(error) {
