@@ -19,6 +19,17 @@ def _offsets(rows, inner, outer_stride, row_stride):
     return rows // inner * outer_stride + rows % inner * row_stride
 
 
+@triton.jit
+def store_with_norm(values, scale, eps, hidden, normed, mask, SIZE: tl.constexpr):
+    """Stores a row of fp32 values at `hidden`, and what was stored there, normalised, at `normed`."""
+    rounded = values.to(hidden.dtype.element_ty)
+    tl.store(hidden, rounded, mask=mask)
+    values = rounded.to(tl.float32)
+    inverse = tl.rsqrt(tl.sum(values * values, 0) / SIZE + eps)
+    values = values * inverse * scale.to(tl.float32)
+    tl.store(normed, values.to(normed.dtype.element_ty), mask=mask)
+
+
 @triton.jit(do_not_specialize=["num_rows", "alpha", "eps", "inner"])
 def add_and_norm_kernel(
     partials, residual, norm, hidden, normed, num_rows, alpha, eps, inner, outer_stride, row_stride,
@@ -41,12 +52,8 @@ def add_and_norm_kernel(
     total = parts[0]
     for part in tl.static_range(1, PARTS):
         total += parts[part]
-    rounded = (values + alpha * total).to(hidden.dtype.element_ty)
-    tl.store(hidden + row * SIZE + column, rounded, mask=mask)
-    values = rounded.to(tl.float32)
-    inverse = tl.rsqrt(tl.sum(values * values, 0) / SIZE + eps)
-    values = values * inverse * scale.to(tl.float32)
-    tl.store(normed + row * SIZE + column, values.to(normed.dtype.element_ty), mask=mask)
+    hidden_row, normed_row = hidden + row * SIZE + column, normed + row * SIZE + column
+    store_with_norm(values + alpha * total, scale, eps, hidden_row, normed_row, mask, SIZE)
 
 
 def add_and_norm(

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.add_and_norm import _offsets, _rows
+from engine.kernels.add_and_norm import _offsets, _rows, store_with_norm
 from engine.kernels.launch import kernel_on, launch_options
 
 ROW_BYTES = 1 << 14
@@ -101,12 +101,8 @@ def exchange_kernel(
     if NORM:
         beside = residual + _offsets(row, inner, outer_stride, row_stride) + column
         values = tl.load(beside, mask=mask, other=0.0).to(tl.float32)
-        rounded = (values + alpha * total).to(hidden.dtype.element_ty)
-        tl.store(hidden + row * SIZE + column, rounded, mask=mask)
-        values = rounded.to(tl.float32)
-        inverse = tl.rsqrt(tl.sum(values * values, 0) / SIZE + eps)
-        values = values * inverse * scale.to(tl.float32)
-        tl.store(normed + row * SIZE + column, values.to(normed.dtype.element_ty), mask=mask)
+        hidden_row, normed_row = hidden + row * SIZE + column, normed + row * SIZE + column
+        store_with_norm(values + alpha * total, scale, eps, hidden_row, normed_row, mask, SIZE)
     else:
         tl.store(hidden + row * SIZE + column, total.to(hidden.dtype.element_ty), mask=mask)
 
