@@ -103,7 +103,9 @@ async def test_a_client_that_takes_nothing_for_too_long_is_cut(start_worker: Sta
     stalled = socket.create_connection(("127.0.0.1", worker.port))
     stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     async with worker.connect(sock=stalled, max_queue=1) as silent:
-        await Client(silent).start(TEXT, seed=1, min_seconds=600.0)
+        client = Client(silent)
+        await client.start(TEXT, seed=1, min_seconds=600.0)
+        assert isinstance(await client.receive(), Accepted)
         silent.transport.pause_reading()
         status = await worker.wait_for_free_slots()
         assert status.counters.cancelled == 1 and status.counters.patches < 3750
