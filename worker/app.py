@@ -22,12 +22,11 @@ from telemetry import Telemetry
 from worker.audio_cache import AudioCache
 from worker.audio_input import decode_audio
 from worker.auth import STRANGER, SharedSecretMiddleware
-from worker.connection import Connection
-from worker.conversion import from_array
 from worker.engines import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
 from worker.figures import families
 from worker.held_adapters import check_takes_adapters
+from worker.kinds.speech import from_array
 from worker.lifecycle import Worker
 from worker.protocol import (
     ADAPTERS_PATH,
@@ -43,6 +42,7 @@ from worker.protocol import (
     WorkerStatus,
 )
 from worker.registrar import Registrar
+from worker.requests.connection import Connection
 from worker.settings import WorkerSettings
 from worker.slot_socket import SlotSocket, gateway_of
 

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from benchmarks.chaos.fleet import Fault
 from models.speech import SpeechRequest
 from voxfleet.client import SpeechError, stream_speech
-from worker.conversion import to_pcm
+from worker.kinds.speech import to_pcm
 from worker.synthetic import CHARACTERS_PER_SECOND, INFO, SyntheticEngine
 
 _IN_FLIGHT_SECONDS = 0.25

@@ -23,7 +23,7 @@ from websockets.http11 import Request, Response
 from models.speech import SpeechRequest
 from tests.gateway.fleet import describe_model
 from tests.gateway.fleet import status as worker_status
-from worker.conversion import to_pcm
+from worker.kinds.speech import to_pcm
 from worker.protocol import (
     SLOTS_PATH,
     Accepted,

@@ -19,7 +19,7 @@ import websockets
 from models.speech import SpeechRequest
 from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
-from worker.conversion import to_pcm
+from worker.kinds.speech import to_pcm
 from worker.protocol import (
     GENERATE_PATH,
     MAX_FRAME_BYTES,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.speech import SpeechOutput
-from worker.conversion import to_frame
+from worker.kinds.speech import to_frame
 from worker.protocol import StartRequest
 from worker.protocol.frames import (
     FINISH_REASONS,

@@ -10,7 +10,7 @@ import pytest
 
 from telemetry import Span, TraceContext, Tracing
 from worker.protocol import StartRequest
-from worker.tracing import RequestTrace
+from worker.requests.tracing import RequestTrace
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

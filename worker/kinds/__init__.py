@@ -1,10 +1,14 @@
-"""The kinds of models that a worker can serve: what is the same for none of them on their way to the wire."""
+"""The kinds of models that a worker can serve: what is the same for none of them on their way to the wire.
+
+speech.py  `StartRequest` to `SpeechRequest`, `SpeechOutput` to `Frame`
+text.py    `StartTextRequest` to `TextRequest`, `TextOutput`s to `Frame`
+"""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from worker.conversion import SpeechKind
+from worker.kinds.speech import SpeechKind
 from worker.protocol import Counters, Frame, Start
 
 
@@ -44,7 +48,7 @@ class ModelKind(Protocol):
 def kind_of(engine: Any) -> ModelKind:
     """The kind of model behind an engine. The text one is imported where there is such an engine."""
     if engine.info.kind == "text":
-        from worker.text_conversion import TextKind
+        from worker.kinds.text import TextKind
 
         return TextKind(engine)
     return SpeechKind(engine)

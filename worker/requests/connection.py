@@ -25,7 +25,7 @@ from worker.protocol import (
     Start,
     decode_client_message,
 )
-from worker.streams import RequestStream
+from worker.requests.streams import RequestStream
 
 logger = structlog.get_logger(__name__)
 

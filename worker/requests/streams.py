@@ -1,10 +1,10 @@
 """One open request on one connection: the engine's outputs become frames, heartbeats in between.
 
 An output is framed and written in the event loop's own callback, without waking a task; those of a text model
-that follow each other closely leave in one frame (`worker/gathering.py`). A heartbeat follows 250 ms of
-silence, also while the request is paused. A peer that reads slowly delays nobody else, and one that leaves
-more than `max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of
-the request and before the last frame goes out, so that who has read that frame can use the slot.
+that follow each other closely leave in one frame (`gathering.py`). A heartbeat follows 250 ms of silence,
+also while the request is paused. A peer that reads slowly delays nobody else, and one that leaves more than
+`max_unsent_bytes` unread loses its request. The slot is given back when the engine has let go of the request
+and before the last frame goes out, so that who has read that frame can use the slot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from engine.loop import OutputStream, PauseChange
 from sockets.outbox import Outbox, UnreadError
 from sockets.silence import Silence
 from worker.errors import WorkerError, status_and_detail
-from worker.gathering import Gathering
 from worker.lifecycle import Serving, Slot, Worker
 from worker.protocol import (
     Accepted,
@@ -35,7 +34,8 @@ from worker.protocol import (
     Start,
     encode_frame,
 )
-from worker.tracing import RequestTrace
+from worker.requests.gathering import Gathering
+from worker.requests.tracing import RequestTrace
 
 logger = structlog.get_logger(__name__)
 
