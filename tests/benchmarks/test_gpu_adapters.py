@@ -13,7 +13,7 @@ from benchmarks.gpu.checkpoints import make_checkpoint
 
 def test_every_part_has_its_figures(tmp_path: Path) -> None:
     sizes = Sizes(2, (1, 2), slots=2, registered=4, rounds=1, steps=4, clips=4, at_once=2)
-    engine = engine_of(make_checkpoint("tiny", tmp_path), torch.device("cpu"), sizes)
+    engine = engine_of(make_checkpoint("tiny", tmp_path), torch.device("cpu"), sizes, "attention")
     said: list[str] = []
     found = measure(engine, TARGETS["attention"], sizes, said.append)
     engine.close()
