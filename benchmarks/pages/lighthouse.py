@@ -17,6 +17,7 @@ from benchmarks.pages.service import addresses, arguments_of, services, write
 from tests.page_tools import debugged_chromium, lighthouse
 
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
+_TRIES = 3
 FORM_FACTORS = {"desktop": "desktop", "phone": "mobile"}  # as Lighthouse names the sizes
 
 
@@ -34,10 +35,24 @@ def judge(
                         key = f"{checkout} {name} {size}"
                         report = reports / f"{key.replace(' ', '-')}-{run}.json" if reports else None
                         form_factor = FORM_FACTORS[size]
-                        found = lighthouse(port, address[name], form_factor, *CATEGORIES, report=report)
+                        found = _scored(port, address[name], form_factor, report)
                         said.setdefault(key, []).append(found["scores"] | found["metrics"])
                         print(key, found["scores"], file=sys.stderr, flush=True)
     return {key: _summary(runs_of) for key, runs_of in said.items()}
+
+
+def _scored(port: int, url: str, form_factor: str, report: Path | None) -> dict[str, Any]:
+    """One run. Now and then the browser's trace lacks what a score is made of; then it is done again.
+
+    Raises:
+        RuntimeError: no run has all scores.
+    """
+    for _ in range(_TRIES):
+        found = lighthouse(port, url, form_factor, *CATEGORIES, report=report)
+        if None not in found["scores"].values():
+            return found
+        print(url, found["scores"], "and once more", file=sys.stderr, flush=True)
+    raise RuntimeError(f"Lighthouse gives {url} no score: {found['scores']}")
 
 
 def _summary(runs: list[dict[str, float]]) -> dict[str, Any]:
