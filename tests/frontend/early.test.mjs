@@ -8,16 +8,20 @@ import { takeEarly } from "../../frontend/static/js/shared/early-answers.js";
 const SOURCE = await readFile(new URL("../../frontend/static/js/shared/early.js", import.meta.url), "utf8");
 
 /** Runs it in a page that remembers, and returns what it did. */
-function run({ kept = {}, tab = {}, ask }) {
+function run({ kept = {}, tab = {}, ask, listen, hash = "" }) {
   const storage = (values) => ({ getItem: (name) => values[name] ?? null });
   const asked = [];
   const page = {
     localStorage: storage(kept),
     sessionStorage: storage(tab),
     navigator: { language: "de" },
-    document: { documentElement: { dataset: {} }, currentScript: { dataset: { ask } } },
+    document: { documentElement: { dataset: {} }, currentScript: { dataset: { ask, listen } } },
+    location: { hash },
+    URLSearchParams,
+    AbortController,
     fetch: async (path, options) => {
-      asked.push([path, options.headers?.authorization]);
+      asked.push([path, options.headers?.authorization ?? options.headers?.["x-admin-token"]]);
+      options.signal?.addEventListener("abort", () => asked.push([path, "ended"]));
       return `answer to ${path}`;
     },
   };
@@ -43,6 +47,19 @@ test("an answer is there for the first who wants it", async () => {
   assert.equal(await takeEarly("/ready"), "answer to /ready");
   assert.equal(takeEarly("/ready"), undefined);
   assert.equal(takeEarly("/api/config"), undefined);
+});
+
+test("the admin page listens with its token, and ends that when it no longer wants it", async () => {
+  const known = run({ tab: { "voxfleet.adminToken": "kept" }, listen: "/api/events" });
+  assert.deepEqual(known.asked, [["/api/events", "kept"]]);
+  assert.deepEqual(run({ tab: { "voxfleet.adminToken": "kept" }, listen: "/e", hash: "#token=given" }).asked, [["/e", "given"]]);
+  assert.deepEqual(run({ listen: "/api/events" }).asked, []);
+  assert.deepEqual(run({ tab: { "voxfleet.adminToken": "kept" }, ask: "/ready" }).asked, [["/ready", undefined]]);
+  globalThis.voxfleetEarly = known.page.voxfleetEarly;
+  const wanted = new AbortController();
+  assert.equal(await takeEarly("/api/events", wanted.signal), "answer to /api/events");
+  wanted.abort();
+  assert.deepEqual(known.asked.at(-1), ["/api/events", "ended"]);
 });
 
 test("the theme and the language are there before the first paint", () => {

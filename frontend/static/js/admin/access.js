@@ -4,6 +4,7 @@
  * Many requests may be refused at the same time; they share one question.
  */
 import { ApiError, request } from "../shared/api.js";
+import { takeEarly } from "../shared/early-answers.js";
 
 const KEY = "voxfleet.adminToken";
 
@@ -42,7 +43,8 @@ export class AdminAccess {
       const token = this.#storage.getItem(KEY);
       const headers = token ? { ...options.headers, "x-admin-token": token } : options.headers;
       try {
-        return await request(path, { ...options, headers });
+        const begun = options.method ? undefined : takeEarly(path, options.signal);
+        return await request(path, { ...options, headers }, begun);
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== "invalid_admin_token") throw error;
         await this.#renew(token);

@@ -1,6 +1,6 @@
 // Runs before the first paint: applies what is remembered (theme.js, i18n.js, a strip that was closed), and asks for what
-// the page needs first (`data-ask` of its own element), while the page's script is still being read. early-answers.js
-// hands the answers on.
+// the page needs first (`data-ask` of its own element), while the page's script is still being read. On the admin page it
+// begins to listen (`data-listen`) where the token is known. early-answers.js hands the answers on.
 (() => {
   const theme = localStorage.getItem("voxfleet.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
@@ -14,5 +14,13 @@
   const options = key ? { headers: { authorization: `Bearer ${key}` } } : {};
   const asked = (document.currentScript.dataset.ask ?? "").split(" ").filter(Boolean);
   globalThis.voxfleetEarly = new Map(asked.map((path) => [path, fetch(path, options)]));
+  const { listen } = document.currentScript.dataset;
+  const given = listen && new URLSearchParams(location.hash.slice(1)).get("token");
+  const token = given || (listen && sessionStorage.getItem("voxfleet.adminToken")); // as in access.js
+  if (token) {
+    const stop = new AbortController();
+    const headers = { accept: "text/event-stream", "x-admin-token": token };
+    globalThis.voxfleetEarly.set(listen, Object.assign(fetch(listen, { headers, signal: stop.signal }), { stop }));
+  }
   for (const answer of globalThis.voxfleetEarly.values()) answer.catch(() => {}); // whoever takes it sees the failure
 })();
