@@ -40,15 +40,26 @@ def hasten_kernels() -> None:
         hasten()
 
 
+_FLEET_SECONDS, _APART = 600, 6
+"""A file with such a bound starts many processes. So many files lie between two of them, or they starve each
+other."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where several processes share the files out, those with the longest bounds come first, so that none is
     left to run alone in the end."""
     if hasattr(config, "workerinput"):
-        bounds: dict[Path, float] = {}
+        bounds: dict[Path, float] = {item.path: 0.0 for item in items}
         for item in items:
             if bound := item.get_closest_marker("timeout"):
-                bounds[item.path] = max(bounds.get(item.path, 0.0), bound.args[0])
-        items.sort(key=lambda item: -bounds.get(item.path, 0.0))
+                bounds[item.path] = max(bounds[item.path], bound.args[0])
+        files = sorted(bounds, key=lambda path: -bounds[path])
+        fleets = sum(bounds[path] >= _FLEET_SECONDS for path in files)
+        order = files[fleets:]
+        for number, path in enumerate(files[:fleets]):
+            order.insert(number * _APART, path)
+        place = {path: number for number, path in enumerate(order)}
+        items.sort(key=lambda item: place[item.path])
 
 
 pytest_runtest_setup = fresh_reruns.pytest_runtest_setup

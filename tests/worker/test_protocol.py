@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models import speech
 from models.speech import FINISH_REASONS, Flaw, ModelInfo, VoiceInfo
 from tests.forks import REPOSITORY
-from worker import frames, protocol
+from worker import protocol
 from worker.protocol import (
     Accepted,
     CancelRequest,
@@ -27,6 +27,7 @@ from worker.protocol import (
     StartRequest,
     decode_client_message,
     decode_server_message,
+    frames,
 )
 from worker.synthetic import INFO
 

@@ -83,9 +83,11 @@ def kind(url: str) -> dict:
     return fleet["kinds"][0] if fleet else {}
 
 
-def settled(url: str) -> bool:
+def settled(url: str, *workers: str) -> bool:
+    """Two workers serve, and nothing is under way. workers: which; one that is busy may miss a probe."""
     now = kind(url)
-    return bool(now) and [now[name] for name in ("serving", "loading", "draining", "former")] == [2, 0, 0, 0]
+    quiet = bool(now) and [now[name] for name in ("serving", "loading", "draining", "former")] == [2, 0, 0, 0]
+    return quiet and (not workers or serving(url) == set(workers))
 
 
 class Listeners:
@@ -137,8 +139,9 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
     served = fleet.up()
     try:
         url = served.wait_ready()
-        wait_until(lambda: settled(url), "a worker serves on each node")
-        assert serving(url) == {"desk-1", "desk-2"}
+        wait_until(
+            lambda: settled(url, "desk-1", "desk-2"), "a worker serves on each node"
+        )
         assert [len(nodes.workers_of(node)) for node in (nodes.head, second)] == [1, 1]
 
         with Listeners(url):  # a node loses power
@@ -151,8 +154,10 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
             (before,) = controllers(nodes)
             before.kill()
             wait_until(lambda: {one.pid for one in controllers(nodes)} - {before.pid}, "it is back")
-            wait_until(lambda: settled(url), "it has the workers that there are")
-        assert serving(url) == {"desk-1", "desk-2"}
+            wait_until(
+                lambda: settled(url, "desk-1", "desk-2"),
+                "it has the workers that there are",
+            )
 
         with Listeners(url):  # a new version
             fleet.write("2")
@@ -160,8 +165,7 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
             assert (plan["runs"], plan["replaced"]) == (2, 2)
             again = fleet.up()
             assert again.wait_exit() == 0, again.output
-            wait_until(lambda: "desk-3" in serving(url) and settled(url), "all are of the new version")
-        assert serving(url) == {"desk-3", "desk-4"}
+            wait_until(lambda: settled(url, "desk-3", "desk-4"), "all are of the new version")
         said = {event.get("saying") for event in get(url, "/api/log?limit=500")["events"]}
         assert {"fleet_up_version", "fleet_down_version"} <= said
 
@@ -169,8 +173,9 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
         served.close()
         served = fleet.up(url.rpartition(":")[2])
         assert served.wait_ready() == url
-        wait_until(lambda: settled(url), "it has the workers that there are")
-        assert serving(url) == {"desk-3", "desk-4"}
+        wait_until(
+            lambda: settled(url, "desk-3", "desk-4"), "it has the workers that there are"
+        )
 
         secret = (Path(fleet.environment["VOXFLEET_DATA_DIR"]) / "worker-secret").read_text().strip()
         assert secrets_in_logs(Path(nodes.folder), secret, TOKEN) == []
