@@ -16,7 +16,7 @@ function run({ kept = {}, tab = {}, ask, listen, hash = "" }) {
     sessionStorage: storage(tab),
     navigator: { language: "de" },
     document: { documentElement: { dataset: {} }, currentScript: { dataset: { ask, listen } } },
-    location: { hash },
+    location: { hash, pathname: "/sessions/ab", search: "?key=c" },
     URLSearchParams,
     AbortController,
     fetch: async (path, options) => {
@@ -35,6 +35,10 @@ afterEach(() => delete globalThis.voxfleetEarly);
 test("what the page names is asked for with the key of the tab", () => {
   const { asked } = run({ kept: { "voxfleet.apiKey": "old" }, tab: { "voxfleet.apiKey": "new" }, ask: "/ready /api/voices" });
   assert.deepEqual(asked, [["/ready", "Bearer new"], ["/api/voices", "Bearer new"]]);
+});
+
+test("a page of one thing asks for what its own address names", () => {
+  assert.deepEqual(run({ ask: "/ready /api{page}" }).asked.map(([path]) => path), ["/ready", "/api/sessions/ab?key=c"]);
 });
 
 test("without a key none is sent, and a page that names nothing asks nothing", () => {

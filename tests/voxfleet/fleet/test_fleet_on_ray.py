@@ -139,9 +139,7 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
     served = fleet.up()
     try:
         url = served.wait_ready()
-        wait_until(
-            lambda: settled(url, "desk-1", "desk-2"), "a worker serves on each node"
-        )
+        wait_until(lambda: settled(url, "desk-1", "desk-2"), "a worker serves on each node")
         assert [len(nodes.workers_of(node)) for node in (nodes.head, second)] == [1, 1]
 
         with Listeners(url):  # a node loses power
@@ -173,9 +171,7 @@ def test_a_fleet_in_a_cluster_costs_no_clip_whatever_dies(nodes: RayNodes, fleet
         served.close()
         served = fleet.up(url.rpartition(":")[2])
         assert served.wait_ready() == url
-        wait_until(
-            lambda: settled(url, "desk-3", "desk-4"), "it has the workers that there are"
-        )
+        wait_until(lambda: settled(url, "desk-3", "desk-4"), "it has the workers that there are")
 
         secret = (Path(fleet.environment["VOXFLEET_DATA_DIR"]) / "worker-secret").read_text().strip()
         assert secrets_in_logs(Path(nodes.folder), secret, TOKEN) == []

@@ -12,7 +12,8 @@
 
   const key = sessionStorage.getItem("voxfleet.apiKey") ?? localStorage.getItem("voxfleet.apiKey"); // as in fleet.js
   const options = key ? { headers: { authorization: `Bearer ${key}` } } : {};
-  const asked = (document.currentScript.dataset.ask ?? "").split(" ").filter(Boolean);
+  const ask = (document.currentScript.dataset.ask ?? "").replace("{page}", location.pathname + location.search);
+  const asked = ask.split(" ").filter(Boolean);
   globalThis.voxfleetEarly = new Map(asked.map((path) => [path, fetch(path, options)]));
   const { listen } = document.currentScript.dataset;
   const given = listen && new URLSearchParams(location.hash.slice(1)).get("token");
