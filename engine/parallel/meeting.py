@@ -17,7 +17,6 @@ from torch import distributed as dist
 
 from engine.devices import on_device
 from engine.parallel.group import Group, Place
-from engine.parallel.symmetric import choose_sums
 
 CONNECT_SECONDS = 60.0
 """For all ranks to be there."""
@@ -37,6 +36,8 @@ def connect(place: Place, device: torch.device) -> Group:
     store.set_timeout(timedelta(seconds=CONNECT_SECONDS))
     if device.type != "cuda":
         return Group(place, _gloo(store, place))
+    from engine.parallel.symmetric import choose_sums  # needs Triton, which a CPU machine may not have
+
     with on_device(device):
         backend = _nccl(store, place)
         plain = Group(place, backend)
