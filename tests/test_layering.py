@@ -205,6 +205,23 @@ def test_importing_a_light_module_loads_nothing_heavy(module: str) -> None:
     assert not wrong, f"importing {module} loads {', '.join(wrong[:5])}"
 
 
+def test_a_worker_of_a_cpu_starts_without_triton() -> None:
+    """PyTorch for CPUs does not bring it along; the packages of the tests do."""
+    program = """
+import sys
+sys.modules["triton"] = None
+import models.llm.parallel.rank, models.voxcpm.finetuning.trainer
+from worker.engines import load_engine
+from worker.settings import WorkerSettings
+engine = load_engine(WorkerSettings(model="bundled", device="cpu", slots=1), lambda *told, **more: None)
+engine.close()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
 def test_the_walk_sees_every_form_of_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules above are worth what this finds."""
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)

@@ -36,7 +36,7 @@ def connect(place: Place, device: torch.device) -> Group:
     store.set_timeout(timedelta(seconds=CONNECT_SECONDS))
     if device.type != "cuda":
         return Group(place, _gloo(store, place))
-    from engine.parallel.symmetric import choose_sums  # needs Triton, which a CPU machine may not have
+    from engine.parallel.symmetric import choose_sums  # with Triton, which PyTorch for CPUs does not bring
 
     with on_device(device):
         backend = _nccl(store, place)
