@@ -37,8 +37,11 @@ TINY = {
 }
 
 
-def _nothing(model: Qwen3, token_ids: Tensor, positions: Tensor, attention: object) -> Tensor:
-    return model.model.embed_tokens.weight.new_zeros(len(token_ids), model.config.hidden_size)
+def _nothing(
+    model: Qwen3, token_ids: Tensor, positions: Tensor, attention: object, ends: Tensor | None = None
+) -> Tensor:
+    rows = token_ids if ends is None else ends
+    return model.model.embed_tokens.weight.new_zeros(len(rows), model.config.hidden_size)
 
 
 def _at_once(readback: Readback, rows: int) -> HostCopy:

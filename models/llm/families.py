@@ -47,8 +47,11 @@ class TextModel(Protocol):
     config: TextConfig
     recordable: bool
 
-    def __call__(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
-        """Hidden states [T, H] of token_ids and positions int64 [T]."""
+    def __call__(
+        self, token_ids: Tensor, positions: Tensor, attention: Attention, ends: Tensor | None = None
+    ) -> Tensor:
+        """Hidden states [T, H] of token_ids and positions int64 [T], or [N, H] of the places `ends` int64 [N]
+        alone, for which the last layer leaves out what nobody reads."""
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[N, H] -> [N, vocab_size], or this rank's part of the vocabulary."""

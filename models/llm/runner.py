@@ -13,6 +13,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -192,15 +193,14 @@ class TextRunner:
 
     def at_ends(self, step: TokenStep) -> Tensor:
         """Hidden states [N, H] of the ends of a step."""
-        return self._hidden(step)[upload(step.ends, self._device)]
-
-    def _hidden(self, step: TokenStep) -> Tensor:
-        """Hidden states [T, H] of all positions of a step, row after row."""
-        return self._model(
+        ends = step.ends if len(step.ends) else np.zeros(1, np.int64)  # no kernel is for no rows
+        hidden = self._model(
             upload(step.tokens, self._device),
             upload(step.positions, self._device),
             self._attention(step.batch),
+            upload(ends, self._device),
         )
+        return hidden[: len(step.ends)]
 
 
 def _result(sequence: Sequence, sampled: Sampled) -> StepResult:

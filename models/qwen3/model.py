@@ -29,10 +29,12 @@ class Qwen3(nn.Module):
         else:
             self.lm_head = head(part, config.hidden_size, config.vocab_size)
 
-    def forward(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
-        """token_ids and positions int64 [T] -> hidden states [T, hidden_size], after the final norm."""
+    def forward(
+        self, token_ids: Tensor, positions: Tensor, attention: Attention, ends: Tensor | None = None
+    ) -> Tensor:
+        """See `models.llm.families.TextModel`; hidden states are those after the final norm."""
         rope = self.model.cos_sin(positions)
-        return self.model(self.model.embed_tokens(token_ids), rope, attention)
+        return self.model(self.model.embed_tokens(token_ids), rope, attention, ends)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden [N, hidden_size] -> [N, V]."""

@@ -40,9 +40,11 @@ from models.transformer.stack import (
     Attention,
     CosSin,
     GatedMLP,
+    Keep,
     Transformer,
     TransformerLayer,
     bidirectional_attention,
+    kept_places,
 )
 
 Product = Callable[[Tensor, Tensor], Tensor]
@@ -137,7 +139,7 @@ class FusedLayer(nn.Module):
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None = None,
+        keep: Keep | None = None,
         deltas: ProductDeltas = _NOTHING,
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
@@ -148,7 +150,8 @@ class FusedLayer(nn.Module):
         attended = self.attend(qkv, rope, attention, keep)
         hidden = deltas.shrink(place, OUTPUT, attended)
         if keep is not None or self.place == 0:
-            x = x[..., keep or slice(None), :].clone(memory_format=torch.contiguous_format)
+            kept = x if keep is None else x[..., keep, :]
+            x = kept.clone(memory_format=torch.contiguous_format)
         self._add_product(x, attended, self.output)
         deltas.expand(place, OUTPUT, x, hidden, self.residual_scale)
         normed = self.post_attention_layernorm(x)
@@ -168,7 +171,7 @@ class FusedLayer(nn.Module):
         normed: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None,
+        keep: Keep | None,
         following: FusedRMSNorm,
         deltas: ProductDeltas,
     ) -> tuple[Tensor, Tensor]:
@@ -199,7 +202,7 @@ class FusedLayer(nn.Module):
         deltas.expand(self.place, GATE_UP, gate_up, hidden)
         return silu_mul(gate_up.flatten(0, -2))
 
-    def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None) -> Tensor:
+    def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
         norms, paged = self.head_norms, isinstance(attention, PagedAttention)
         in_rows = (
@@ -216,11 +219,10 @@ class FusedLayer(nn.Module):
             return row_attention(qkv, self.num_heads, self.num_kv_heads, rope, keep)
         heads = qkv.unflatten(-1, (-1, self.head_dim))
         q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
-        if keep is not None:
+        if isinstance(keep, slice):
             q = q[..., keep, :, :]
-        if paged:
-            return attention(self.layer, q, k, v, rope, norms).flatten(-2)
-        return attention(self.layer, q, k, v).flatten(-2)
+        of_pages = (rope, norms) if paged else ()
+        return kept_places(attention(self.layer, q, k, v, *of_pages).flatten(-2), keep)
 
     def _rotate(self, qkv: Tensor, rope: CosSin | None, norms: HeadNorms | None) -> None:
         """Queries and keys of qkv [..., C] in place: normalised, then rotated."""
@@ -262,13 +264,13 @@ class FusedStack:
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None,
+        keep: Keep | None,
         deltas: ProductDeltas = _NOTHING,
     ) -> Tensor:
         """See `Transformer.forward`."""
         num_rows = x[..., 0].numel()
-        if self._over_ranks and x.dim() == 2 and keep is None and pays(num_rows):
-            return run_overlapped(self._layers, self._norm, x, rope, attention)
+        if self._over_ranks and x.dim() == 2 and not isinstance(keep, slice) and pays(num_rows):
+            return kept_places(run_overlapped(self._layers, self._norm, x, rope, attention), keep)
         products = self._products(num_rows)
         if products is not None:
             return self._run_shared(products, x, rope, attention, keep, deltas)
@@ -289,7 +291,7 @@ class FusedStack:
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None,
+        keep: Keep | None,
         deltas: ProductDeltas,
     ) -> Tensor:
         normed = self._layers[0].input_layernorm(x)

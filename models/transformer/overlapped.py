@@ -19,7 +19,7 @@ from engine.kernels.activation import silu_mul
 from engine.kernels.add_and_norm import add_and_norm
 from engine.layers.norm import RMSNorm
 from engine.parallel.group import Group
-from models.transformer.stack import Attention, CosSin
+from models.transformer.stack import Attention, CosSin, Keep
 
 CHUNK_ROWS, MOST_CHUNKS = 1024, 4
 """Rows of a chunk, at least."""
@@ -37,9 +37,7 @@ class Layer(Protocol):
     gate_up: Tensor
     down: Tensor
 
-    def attend(
-        self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None
-    ) -> Tensor: ...
+    def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor: ...
 
 
 def pays(num_rows: int) -> bool:

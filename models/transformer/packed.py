@@ -27,9 +27,11 @@ from models.transformer.stack import (
     Attention,
     CosSin,
     GatedMLP,
+    Keep,
     Transformer,
     TransformerLayer,
     bidirectional_attention,
+    kept_places,
     of_layer,
 )
 
@@ -62,14 +64,16 @@ class PackedLayer(nn.Module):
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None = None,
+        keep: Keep | None = None,
         deltas: Deltas = NOTHING,
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
         q, k, v = queries_keys_values(x, rope, self.heads, self.before, *deltas, 0)
+        if isinstance(keep, slice):
+            q = q[..., keep, :, :]
+        attended = kept_places(attention(self.layer, q, k, v), keep)
         if keep is not None:
-            q, x = q[..., keep, :, :], x[..., keep, :].contiguous()
-        attended = attention(self.layer, q, k, v)
+            x = x[..., keep, :].contiguous()
         if self.group is None:
             return finish(x, attended, self.after, *deltas, 0)
         # One rank brings the residual to the sum.
@@ -92,7 +96,7 @@ class PackedStack:
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None = None,
+        keep: Keep | None = None,
         deltas: Deltas = NOTHING,
     ) -> Tensor:
         if attention is bidirectional_attention and x.ndim == 3:

@@ -25,6 +25,9 @@ from engine.parallel.part import WHOLE, Cut, Part
 
 Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 CosSin = tuple[Tensor, Tensor]
+Keep = slice | Tensor
+"""Of the tokens of a row a slice, whose queries alone attend. Of a flat batch, all of whose queries attend,
+the places [N] int64 that are read; not with deltas."""
 Run = Callable[..., Tensor]
 """(x, rope, attention, keep, deltas?), see `Transformer.forward`. Deltas are given where there are any."""
 PRODUCTS = 4
@@ -85,7 +88,7 @@ class SelfAttention(nn.Module):
         self.qk_norm = config.qk_norm
 
     def forward(
-        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: slice | None, deltas: Deltas
+        self, x: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None, deltas: Deltas
     ) -> Tensor:
         heads = with_low_rank(self.qkv_proj(x), x, *deltas, QKV).unflatten(-1, (-1, self.head_dim))
         rotated = self.num_heads + self.num_kv_heads
@@ -96,9 +99,9 @@ class SelfAttention(nn.Module):
         if rope is not None:
             qk = apply_rotary(qk, *rope)
         q, k = qk[..., : self.num_heads, :], qk[..., self.num_heads :, :]
-        if keep is not None:
+        if isinstance(keep, slice):
             q = q[..., keep, :, :]
-        attended = attention(self.layer, q, k, v).flatten(-2)
+        attended = kept_places(attention(self.layer, q, k, v).flatten(-2), keep)
         return with_low_rank(self.o_proj(attended), attended, *deltas, OUTPUT)
 
 
@@ -129,7 +132,7 @@ class TransformerLayer(nn.Module):
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None = None,
+        keep: Keep | None = None,
         deltas: Deltas = NOTHING,
     ) -> Tensor:
         """One layer of `Transformer.forward`; deltas: of its own products, `QKV` to `DOWN`."""
@@ -169,7 +172,7 @@ class Transformer(nn.Module):
         x: Tensor,
         rope: CosSin | None,
         attention: Attention,
-        keep: slice | None = None,
+        keep: Keep | None = None,
         deltas: Deltas = NOTHING,
     ) -> Tensor:
         """x [..., L, hidden] -> the same shape, or only the tokens of `keep`, for which the last layer
@@ -185,6 +188,11 @@ class Transformer(nn.Module):
 def _cut_heads(heads: range, total: int, head_dim: int) -> Cut:
     """The rows of `heads` in a projection to `total` heads."""
     return Cut(0, heads.start * head_dim, heads.stop * head_dim, total * head_dim)
+
+
+def kept_places(attended: Tensor, keep: Keep | None) -> Tensor:
+    """Of the attention of a flat batch [T, C] what is read, where `keep` are places."""
+    return attended[keep] if isinstance(keep, Tensor) else attended
 
 
 def of_layer(deltas: Deltas, place: int) -> Deltas:

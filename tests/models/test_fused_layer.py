@@ -112,8 +112,10 @@ def test_an_mlp_of_odd_size(limits: Limits) -> None:
     torch.testing.assert_close(fused(x, rope, bidirectional_attention), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("ends", [None, torch.tensor([10, 4])], ids=["all", "ends"])
 @torch.inference_mode()
-def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
+def test_paged_attention_over_a_chunk_and_decodes(limits: Limits, ends: Tensor | None) -> None:
+    """ends: places of the chunks that are read; keys and values are stored of all."""
     plain, fused = _stacks(limits)
     results = []
     for stack in (plain, fused):
@@ -126,8 +128,12 @@ def test_paged_attention_over_a_chunk_and_decodes(limits: Limits) -> None:
         ):
             positions = [torch.arange(s, s + n) for s, n in zip(batch.starts, batch.counts, strict=True)]
             x, rope = torch.randn(sum(batch.counts), 48), plain.cos_sin(torch.cat(positions))
-            results.append(stack(x, rope, PagedAttention(backend, pool, backend.plan(batch))))
-    torch.testing.assert_close(results[2:], results[:2], atol=1e-5, rtol=1e-5)
+            attention = PagedAttention(backend, pool, backend.plan(batch))
+            read = None if stack is plain or len(x) == 2 else ends
+            results.append(stack(x, rope, attention, read))
+    chunks, decodes, *found = results
+    expected = [chunks if ends is None else chunks[ends], decodes]
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_weights_are_shared_with_the_layers_they_come_from() -> None:

@@ -32,6 +32,24 @@ def test_a_packed_stack_equals_the_plain_one(checkpoint: Checkpoint, keep: slice
 
 
 @torch.inference_mode()
+def test_of_a_flat_batch_the_last_layer_computes_what_is_read(checkpoint: Checkpoint) -> None:
+    torch.manual_seed(1)
+    plain = Transformer(checkpoint.config.dit_transformer()).eval()
+    packed = copy.deepcopy(torch.nn.ModuleList([plain]))
+    pack_model(packed)
+    x, rope, places, queries = torch.randn(9, 64), plain.cos_sin(torch.arange(9)), torch.tensor([8, 2]), []
+
+    def attention(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        queries.append(len(q))
+        return bidirectional_attention(layer, q[None], k[None], v[None])[0]
+
+    expected = plain(x, rope, attention)[places]
+    for stack in (plain, packed[0]):
+        torch.testing.assert_close(stack(x, rope, attention, places), expected, atol=1e-5, rtol=1e-5)
+    assert set(queries) == {9}
+
+
+@torch.inference_mode()
 def test_weights_in_bf16_cost_a_stack_no_more_than_their_rounding(checkpoint: Checkpoint) -> None:
     torch.manual_seed(1)
     config = dataclasses.replace(checkpoint.config.dit_transformer(), hidden_size=256, intermediate_size=512)

@@ -97,9 +97,8 @@ class LanguageProgram:
         """The computation itself: tensors in, tensors out, no word with the host."""
         inputs, chunks = self._inputs, self.shape.num_chunks
         tokens = inputs["token_ids"] if chunks else self._last_tokens()
-        hidden = self._model(tokens, inputs["positions"], self._attention)
-        if chunks:
-            hidden = hidden[inputs["ends"]]
+        ends = inputs["ends"] if chunks else None
+        hidden = self._model(tokens, inputs["positions"], self._attention, ends)
         self._hidden[: len(hidden)] = hidden
 
     def _last_tokens(self) -> Tensor:

@@ -2,6 +2,9 @@
 
 Answers whose rules do not fit into a slot of the device are left to the free path; all others go on without
 waiting for the host.
+
+Decodes are laid out by falling length. A device begins their attention in that order, so the longest contexts
+are not what it still reads when it has run out of others.
 """
 
 from __future__ import annotations
@@ -53,6 +56,7 @@ class ProgramRunner(AheadRunner):
     def _launch_rows(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         waiting = [i for i in range(len(batch)) if i not in served and self._fits(batch[i].sequence)]
         decodes = [i for i in waiting if batch[i].count == 1 and batch[i].samples]
+        decodes.sort(key=lambda i: -batch[i].start)
         flights = []
         if decodes:
             flight = self._launch([Position.of(batch[i]) for i in decodes])
@@ -68,6 +72,7 @@ class ProgramRunner(AheadRunner):
         return flights + self._launch_chunks(batch, prompts)
 
     def _launch(self, rows: list[Position]) -> Flight | None:
+        rows = sorted(rows, key=lambda row: -row.start)
         sequences, starts, tables, unread = (list(column) for column in zip(*rows, strict=True))
         program = self._programs.for_decodes(len(rows), max(starts) + 1)
         if program is None:

@@ -67,6 +67,8 @@ class Device:
     max_model_len: int = 1000
     host_slots: int = 0
     store: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    decoded: list[list[int]] = field(default_factory=list)
+    """Of every launch of decodes the positions, row after row."""
     hidden_rows: list[Seen] = field(default_factory=list)
     chunks: Any = None
     hidden: Any = None
@@ -157,6 +159,7 @@ class Languages:
 
     def fill_decodes(self, starts: list[int], tables: list[list[int]], slots: list[int]) -> None:
         last = self.device.tables.last
+        self.device.decoded.append(starts)
         rows = list(zip(starts, tables, slots, strict=True))
         self._launch = lambda: [self.device.write(start, [last[slot]], table) for start, table, slot in rows]
 
@@ -259,3 +262,19 @@ def test_any_traffic_gives_each_request_what_it_gets_alone(
         assert name in cancelled or len(found) == len(expected[name])
     assert sorted(device.tables._free) == list(range(max_num_seqs))
     assert not device.ahead._kept
+
+
+def test_decodes_are_laid_out_by_falling_length() -> None:
+    device = Device(40, 2, Tables(4))
+    engine = make_engine(device, max_num_seqs=4, max_num_batched_tokens=40, look_ahead=True)
+    expected = {}
+    for number, length in enumerate((2, 7, 4)):
+        expected[str(number)] = alone([1] * length, number, 6)
+        engine.add(Sequence(str(number), [1] * length, 6, state(number, False)))
+    found = defaultdict(list)
+    while engine.has_unfinished():
+        for output in engine.step():
+            found[output.sequence.request_id].append(output.result.token)
+    assert found == expected
+    assert device.decoded[0] == [7, 4, 2]
+    assert all(starts == sorted(starts, reverse=True) for starts in device.decoded)

@@ -64,18 +64,24 @@ class TakingTurns(Group):
 
 
 @pytest.mark.parametrize(
-    ("limits", "chunk_rows", "shape"),
+    ("limits", "chunk_rows", "shape", "keep"),
     [
-        ((0, ()), 1024, (2, 5)),
-        ((0, (ANY,)), 1024, (2, 5)),
-        ((MAX_ROWS, ()), 1024, (2, 5)),
-        ((0, ()), 4, (19,)),
-        ((0, ()), 10, (21,)),
+        ((0, ()), 1024, (2, 5), None),
+        ((0, (ANY,)), 1024, (2, 5), None),
+        ((MAX_ROWS, ()), 1024, (2, 5), None),
+        ((0, ()), 4, (19,), None),
+        ((0, ()), 10, (21,), None),
+        ((0, ()), 10, (21,), torch.tensor([20, 3])),
+        ((0, ()), 1024, (7,), torch.tensor([6, 0])),
     ],
-    ids=["plain", "halved", "few rows", "four chunks", "two chunks"],
+    ids=["plain", "halved", "few rows", "four chunks", "two chunks", "ends of two chunks", "ends"],
 )
 def test_a_fused_stack_in_parts_computes_what_the_whole_computes(
-    limits: tuple, chunk_rows: int, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    limits: tuple,
+    chunk_rows: int,
+    shape: tuple[int, ...],
+    keep: Tensor | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(overlapped, "CHUNK_ROWS", chunk_rows)
     torch.manual_seed(1)
@@ -91,10 +97,10 @@ def test_a_fused_stack_in_parts_computes_what_the_whole_computes(
             load_into(part.requires_grad_(False), state)
             assert part.layers[0].self_attn.qkv_proj.weight.shape == (2 * 32 + 2 * 32, 48)
             fuse_layers(part, *limits)
-            return part(x, rope, attention)
+            return part(x, rope, attention, keep)
 
     with ThreadPoolExecutor(SIZE) as threads, torch.inference_mode():
-        expected = plain(x, rope, attention)
+        expected = plain(x, rope, attention, keep)
         for found in threads.map(run, range(SIZE)):
             torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
