@@ -9,30 +9,21 @@ from functools import cache
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 
-from gateway.api import (
-    adapters,
-    admin,
-    books,
-    catalog,
-    documents,
-    encode,
-    events,
-    fleet,
-    health,
-    jobs,
-    lexicon,
-    live,
-    operations,
-    pages,
-    registration,
-    session_files,
-    sessions,
-    stream,
-    trainings,
-    voices,
-)
+from gateway.api import pages
+from gateway.api.long_texts import books, documents, jobs
+from gateway.api.operations import events, fleet, health, registration, switches, workers_and_queue
 from gateway.api.permissions import check_sender
-from gateway.api.upload import ADAPTER_PATH, AUDIO_PATHS, DOCUMENT_PATH, TRAINING_PATH, UPLOAD_SECONDS
+from gateway.api.sessions import files as session_files
+from gateway.api.sessions import sessions
+from gateway.api.speech import catalog, encode, live, stream
+from gateway.api.transfer.upload import (
+    ADAPTER_PATH,
+    AUDIO_PATHS,
+    DOCUMENT_PATH,
+    TRAINING_PATH,
+    UPLOAD_SECONDS,
+)
+from gateway.api.voices import adapters, lexicon, trainings, voices
 from gateway.books import Books
 from gateway.description import describe
 from gateway.description import route as description
@@ -108,10 +99,10 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         documents,
         trainings,
     )
-    for room in (*public, admin, fleet, operations, events, registration, description):
+    for room in (*public, workers_and_queue, fleet, switches, events, registration, description):
         app.include_router(room.router)
-    app.include_router(admin.tickets)
-    app.include_router(operations.public)
+    app.include_router(workers_and_queue.tickets)
+    app.include_router(switches.public)
     app.openapi = cache(lambda: describe(app, anonymous=settings.anonymous))  # type: ignore[method-assign]
     pages.mount_static_files(app, app.state.site, settings.frontend_dir)
     return app

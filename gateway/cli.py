@@ -15,7 +15,7 @@ import uvicorn
 import yaml
 from pydantic import ValidationError
 
-from gateway.api.upload import UPLOAD_PATHS, UPLOAD_SECONDS
+from gateway.api.transfer.upload import UPLOAD_PATHS, UPLOAD_SECONDS
 from gateway.app import create_app
 from gateway.audio.perth import WatermarkMissingError, networks
 from gateway.edge.connections import http_protocol, websocket_protocol

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from gateway.api.file_response import refusing_ranges
+from gateway.api.transfer.file_response import refusing_ranges
 from gateway.errors import ApiError
 from gateway.site import Site
 

@@ -12,5 +12,5 @@
     witness.py    what is recorded
     continuity.py what a sentence takes over from the one before
 
-`gateway/api/live.py` is the socket before it; for other protocols `gateway/protocols/dialogue.py`.
+`gateway/api/speech/live.py` is the socket before it; for other protocols `gateway/protocols/dialogue.py`.
 """

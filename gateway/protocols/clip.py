@@ -8,7 +8,7 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.audio.formats import content_type_of, encode_clip
 from gateway.audio.note import note_headers
 from gateway.callers.identity import Caller

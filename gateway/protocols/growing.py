@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.api.connection import ClientGoneError, while_connected
+from gateway.api.transfer.connection import ClientGoneError, while_connected
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError
 from gateway.service import Gateway

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse
 
-from gateway.api.connection import CLIENT_GONE, ClientGoneError
+from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError
 from gateway.errors import ApiError
 from gateway.protocols.clip import Collector, clip_headers, content_type_of, finished_clip, whole_clip
 from gateway.protocols.response import Framing, SpeechResponse

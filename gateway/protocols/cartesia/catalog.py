@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
-from gateway.api.voices import visible_voices
+from gateway.api.voices.voices import visible_voices
 from gateway.errors import ApiError
 from gateway.protocols.cartesia.errors import VERSION_HEADER
 from gateway.service import Gateway, GatewayDep

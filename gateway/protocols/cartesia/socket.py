@@ -17,7 +17,7 @@ from typing import Any
 from fastapi import APIRouter, WebSocket
 from pydantic import ValidationError
 
-from gateway.api.client_socket import ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import ClientSocket, serve_socket
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, error_response, from_validation
 from gateway.protocols.cartesia import errors

@@ -18,7 +18,7 @@ from fastapi import APIRouter, WebSocket
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.client_socket import DONE, ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
 from gateway.audio.encoders import stream_encoder
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, error_response, from_validation

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from gateway.api.voices import visible_voices
+from gateway.api.voices.voices import visible_voices
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
 

@@ -9,7 +9,7 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.client_socket import DONE, ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import DONE, ClientSocket, serve_socket
 from gateway.callers.identity import Caller, given_key
 from gateway.errors import ApiError, error_response, internal_error
 from gateway.protocols.contexts import Contexts

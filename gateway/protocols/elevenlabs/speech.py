@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse
 
-from gateway.api.connection import CLIENT_GONE, ClientGoneError
+from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError
 from gateway.errors import ApiError
 from gateway.protocols.clip import Collector, finished_clip
 from gateway.protocols.elevenlabs.request import ELEVENLABS, ElevenLabsClip, known_voice

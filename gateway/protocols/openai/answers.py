@@ -17,7 +17,7 @@ from gateway.answers.answer import Written
 from gateway.answers.order import AnswerOrder
 from gateway.answers.several import write_all
 from gateway.answers.writing import AnswerOutcome, Reader, Writing
-from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError
 from gateway.protocols.growing import GrowingResponse

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from gateway.answers.order import AnswerOrder
 from gateway.answers.writing import AnswerOutcome
-from gateway.api.connection import CLIENT_GONE
+from gateway.api.transfer.connection import CLIENT_GONE
 from gateway.audio.formats import encode_clip
 from gateway.protocols.openai.answers import Answers, AnswerStream, finished, told_whole
 from gateway.protocols.openai.request import PCM_RATE

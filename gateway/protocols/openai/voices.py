@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
 from gateway.api.permissions import owner_of, refuse_cross_site
-from gateway.api.upload import uploaded
-from gateway.api.voices import add_voice, remove_voice
+from gateway.api.transfer.upload import uploaded
+from gateway.api.voices.voices import add_voice, remove_voice
 from gateway.database import VoiceConsent
 from gateway.errors import ApiError
 from gateway.service import GatewayDep

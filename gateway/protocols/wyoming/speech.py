@@ -20,7 +20,7 @@ import structlog
 from pydantic import ValidationError
 from starlette.requests import HTTPConnection
 
-from gateway.api.voices import visible_voices
+from gateway.api.voices.voices import visible_voices
 from gateway.callers.identity import Caller
 from gateway.edge.outbox import SLOW_CLIENT, Outbox
 from gateway.errors import ApiError, from_validation

@@ -20,8 +20,8 @@ import pytest
 import uvicorn
 from websockets.asyncio.client import connect
 
-from gateway.api.client_socket import ClientSocket
-from gateway.api.stream import StreamSession
+from gateway.api.speech.stream import StreamSession
+from gateway.api.transfer.client_socket import ClientSocket
 from gateway.app import create_app
 from gateway.cli import server_config
 from gateway.edge.connections import BoundedHttpProtocol, BoundedWebSocketProtocol

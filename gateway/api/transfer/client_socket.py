@@ -3,7 +3,7 @@
     async def stream(websocket: WebSocket) -> None:
         await serve_socket(websocket, lambda socket: StreamSession(socket).run())
 
-`gateway/api/stream.py` and `gateway/api/live.py` are served so.
+`gateway/api/speech/stream.py` and `gateway/api/speech/live.py` are served so.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.api.catalog import page_config
+from gateway.api.speech.catalog import page_config
 from gateway.app import create_app
 from gateway.settings import load_settings
 from gateway.slots.worker import Health, Worker

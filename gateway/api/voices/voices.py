@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from gateway.api.connection import CLIENT_GONE, ClientGoneError, while_connected
-from gateway.api.file_response import RangedFileResponse
 from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
-from gateway.api.upload import uploaded
+from gateway.api.transfer.connection import CLIENT_GONE, ClientGoneError, while_connected
+from gateway.api.transfer.file_response import RangedFileResponse
+from gateway.api.transfer.upload import uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Voice
 from gateway.errors import ApiError

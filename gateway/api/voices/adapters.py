@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from gateway.adapters.catalog import describe, describe_all, listed
 from gateway.adapters.fields import AdapterChange, read_form
 from gateway.api.permissions import is_admin, refuse_cross_site, tenant_or_none, who_changes
-from gateway.api.upload import ADAPTER_PATH, uploaded
+from gateway.api.transfer.upload import ADAPTER_PATH, uploaded
 from gateway.database import Adapter
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep

@@ -16,7 +16,7 @@ import structlog
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from gateway.api.client_socket import ClientSocket, serve_socket
+from gateway.api.transfer.client_socket import ClientSocket, serve_socket
 from gateway.errors import ApiError, internal_error
 from gateway.operations.objectives import Kind
 from gateway.operations.playback import PlaybackReports

@@ -1,4 +1,4 @@
-"""`/api/sessions`: one's recordings to list, search, comment, share and delete. Files: `session_files.py`."""
+"""`/api/sessions`: one's recordings to list, search, comment, share and delete. Files: `files.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gateway.api.permissions import check_admin, refuse_cross_site, require_admin
-from gateway.api.session_access import (
+from gateway.api.sessions.access import (
     KeyQuery,
     folder_of,
     look_at,

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 from starlette.responses import StreamingResponse
 
-from gateway.api.file_response import disposition
+from gateway.api.transfer.file_response import disposition
 from gateway.audio.note import note_headers
 from gateway.errors import ApiError
 from gateway.timing.files import FORMATS, Told

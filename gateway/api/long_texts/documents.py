@@ -8,7 +8,7 @@ import json
 from fastapi import APIRouter, Depends, Request, Response
 
 from gateway.api.permissions import refuse_cross_site
-from gateway.api.upload import DOCUMENT_PATH, uploaded
+from gateway.api.transfer.upload import DOCUMENT_PATH, uploaded
 from gateway.documents.reading import Documents
 from gateway.errors import ApiError
 from gateway.service import GatewayDep

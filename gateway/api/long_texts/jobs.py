@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from gateway.api.file_response import RangedFileResponse, disposition
 from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
-from gateway.api.word_files import beside, check_form, words_response
+from gateway.api.transfer.file_response import RangedFileResponse, disposition
+from gateway.api.transfer.word_files import beside, check_form, words_response
 from gateway.audio.formats import (
     CONTENT_TYPES,
     bit_rate_problem,

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from gateway.api.file_response import RangedFileResponse, disposition
-from gateway.api.jobs import checked_format
+from gateway.api.long_texts.jobs import checked_format
 from gateway.api.permissions import owner_of, refuse_cross_site, seen_by
-from gateway.api.word_files import beside, check_form, words_response
+from gateway.api.transfer.file_response import RangedFileResponse, disposition
+from gateway.api.transfer.word_files import beside, check_form, words_response
 from gateway.audio.formats import content_type_of, output_sample_rate
 from gateway.audio.note import note_headers
 from gateway.books import Books

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from gateway.api.file_response import RangedFileResponse, disposition
 from gateway.api.permissions import refuse_cross_site
-from gateway.api.session_access import KeyQuery, folder_of, look_at, own, session_active
-from gateway.api.word_files import check_form, words_response
+from gateway.api.sessions.access import KeyQuery, folder_of, look_at, own, session_active
+from gateway.api.transfer.file_response import RangedFileResponse, disposition
+from gateway.api.transfer.word_files import check_form, words_response
 from gateway.audio.note import note_headers
 from gateway.database import Session
 from gateway.errors import ApiError

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from gateway.api.file_response import RangedFileResponse
 from gateway.api.permissions import check_admin, owner_of, refuse_cross_site, seen_by
-from gateway.api.upload import TRAINING_PATH, uploaded
+from gateway.api.transfer.file_response import RangedFileResponse
+from gateway.api.transfer.upload import TRAINING_PATH, uploaded
 from gateway.audio.note import note_headers
 from gateway.database import Training
 from gateway.errors import ApiError

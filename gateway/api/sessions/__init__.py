@@ -1,0 +1,1 @@
+"""`/api/sessions`: recordings, their files, and who may see them (`access.py`)."""

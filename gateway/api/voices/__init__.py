@@ -1,0 +1,1 @@
+"""How something sounds: `/api/voices`, `/api/adapters`, `/api/trainings` that make both, `/api/lexicon`."""
