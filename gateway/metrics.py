@@ -18,8 +18,8 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gateway.disk import Disk
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Worker
 from gateway.version import VERSION
 from worker.protocol import WorkerState
 

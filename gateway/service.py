@@ -32,10 +32,10 @@ from gateway.operations.objectives import promise
 from gateway.requests import TtsRequest
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings
-from gateway.slots.estimates import EtaTuning, ServiceTime
+from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import WorkerPool
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
 from gateway.streams.resume_token import ResumeTokens
 from gateway.streams.retry_budget import RetryBudget
 from gateway.streams.succession import Successions

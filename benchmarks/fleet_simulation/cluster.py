@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from benchmarks.fleet_simulation.traffic import Request
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Worker
 from models.speech import ModelInfo
 from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
 from voxfleet.fleet.autoscaling.rules import WorkerKind

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from benchmarks.fleet_simulation.cluster import Cluster, Plan
 from benchmarks.fleet_simulation.traffic import DAY_SECONDS, PACE, Request
 from gateway.errors import ApiError
+from gateway.slots.line.standing import Standing
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
 from voxfleet.fleet.autoscaling.autoscaler import decide
 from voxfleet.fleet.autoscaling.outlook import DECISION_SECONDS
 from voxfleet.fleet.autoscaling.rules import Budget, Rules, WorkerKind

@@ -8,10 +8,10 @@ import time
 from typing import Any
 
 from benchmarks.speech_clients import percentile
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.standing import Standing
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
-from gateway.slots.worker import Worker
 from models.speech import ModelInfo
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
 from worker.synthetic import INFO

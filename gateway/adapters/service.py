@@ -21,9 +21,9 @@ from gateway.database.tables import now
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 from gateway.voices import consent
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import RequestRejected, WorkerClient, WorkerRefused, WorkerUnreachable

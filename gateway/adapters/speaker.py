@@ -7,8 +7,8 @@ from dataclasses import replace
 from gateway.adapters.files import OpenAdapter
 from gateway.database import Adapter
 from gateway.requests import TtsRequest
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 from gateway.streams.conditioning import Conditioning
 from gateway.voices.resolution import Speaker
 from gateway.workers.client import WorkerClient

@@ -1,4 +1,4 @@
-"""What is asked of a text model, and what the answer is charged (`gateway/slots/charge.py`)."""
+"""What is asked of a text model, and what the answer is charged (`gateway/slots/line/charge.py`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from gateway.slots.charge import CHARACTERS_PER_TOKEN, charge
+from gateway.slots.line.charge import CHARACTERS_PER_TOKEN, charge
 from gateway.slots.requirement import Requirement
 from worker.protocol import ChatMessage, Sampling
 

@@ -10,11 +10,11 @@ from gateway.answers.answer import Answer, Written
 from gateway.answers.order import AnswerOrder
 from gateway.operations.objectives import Kind
 from gateway.service import Gateway
-from gateway.slots.about import About
-from gateway.slots.charge import charge
+from gateway.slots.line.about import About
+from gateway.slots.line.charge import charge
+from gateway.slots.line.standing import Priority, Standing
+from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
-from gateway.slots.tickets import Lease, Ticket
 from gateway.synthesis.accounting import Account, settle
 from gateway.synthesis.served import Served
 

@@ -3,8 +3,8 @@
 With an API key (`Authorization: Bearer KEY`, `X-API-Key: KEY`, or what clients of other services send; for
 browsers' WebSockets the subprotocols `voxfleet.key.KEY` or, as Deepgram's clients do it, `token` and KEY) a
 caller is the key's name; without one it is its address, an IPv6 client its /64 network. Callers take turns
-(`gateway/slots/fairness.py`), may have so many requests at once, and may ask for classes up to their own:
-anybody may step back to bulk, and interactive is for keys that say so.
+(`gateway/slots/line/fairness.py`), may have so many requests at once, and may ask for classes up to their
+own: anybody may step back to bulk, and interactive is for keys that say so.
 
 A gateway without keys looks at no key, since clients made for other services always send one.
 """
@@ -23,7 +23,7 @@ from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest, expected_audio_seconds
 from gateway.settings import GatewaySettings
-from gateway.slots.standing import Priority, Standing
+from gateway.slots.line.standing import Priority, Standing
 
 SUBPROTOCOL = "voxfleet"
 """What a WebSocket client offers beside its key, and gets back."""

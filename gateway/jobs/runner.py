@@ -24,7 +24,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.words import words_of
 from gateway.requests import TtsRequest, expected_audio_seconds, random_seed
 from gateway.service import Gateway
-from gateway.slots.standing import Priority, Standing
+from gateway.slots.line.standing import Priority, Standing
 from gateway.streams.clip import Clip
 from gateway.streams.listener import Listener
 from gateway.streams.progress import Place

@@ -16,7 +16,7 @@ from gateway.live.states import Outlet
 from gateway.live.witness import LiveWitness
 from gateway.operations.objectives import Kind, note, note_request
 from gateway.service import Gateway
-from gateway.slots.standing import Standing
+from gateway.slots.line.standing import Standing
 
 logger = structlog.get_logger(__name__)
 

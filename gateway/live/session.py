@@ -18,7 +18,7 @@ from gateway.live.states import Outlet, State, Voice
 from gateway.live.timeline import Timeline, Utterance
 from gateway.live.timers import Alarm, IdleWatch
 from gateway.settings import GatewaySettings
-from gateway.slots.positions import CallLater, call_later
+from gateway.slots.line.positions import CallLater, call_later
 from gateway.timing.part import PartTimes
 
 _COMPLETE_SHARE = 0.1

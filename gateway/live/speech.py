@@ -29,10 +29,10 @@ from gateway.live.witness import CUT_OFF, LiveWitness
 from gateway.operations.objectives import Kind
 from gateway.requests import NATIVE, random_seed
 from gateway.service import Gateway
-from gateway.slots.about import About
+from gateway.slots.line.about import About
+from gateway.slots.line.standing import Standing
+from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
-from gateway.slots.standing import Standing
-from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
 from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.interruption import Interruption

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gateway.slots.positions import CallLater
+from gateway.slots.line.positions import CallLater
 
 _LAST_CALL_SECONDS = 15.0
 """Between the warning of an idle session and its end; less where the limit itself is."""

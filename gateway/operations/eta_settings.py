@@ -9,7 +9,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.errors import from_validation
-from gateway.slots.estimates import EtaTuning
+from gateway.slots.capacity.estimates import EtaTuning
 
 logger = structlog.get_logger(__name__)
 

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from gateway.operations.event_log import EventLog
 from gateway.operations.sayings import SAYINGS
-from gateway.slots.charge import charge
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.charge import charge
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 from worker.protocol import Counters
 
 FRESH_SECONDS = 10.0

@@ -25,7 +25,7 @@ from gateway.operations.overload import OverloadWatch
 from gateway.operations.pages import Pages, PageState
 from gateway.operations.stored import read_groups, write_group
 from gateway.operations.worker_journal import WorkerJournal
-from gateway.slots.estimates import EtaTuning
+from gateway.slots.capacity.estimates import EtaTuning
 from gateway.slots.pool import WorkerPool
 
 logger = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from gateway.operations.event_log import EventLog
-from gateway.slots.positions import CallLater, call_later
+from gateway.slots.line.positions import CallLater, call_later
 
 QUIET_SECONDS = 10.0
 REFUSALS = frozenset({"queue_full", "wait_too_long", "queue_timeout"})

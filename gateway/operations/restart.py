@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Mapping
 
 from gateway.errors import ApiError
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Health, Worker
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 
 RETURN_SECONDS = 120.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.operations.event_log import EventLog
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Health, Worker
 from worker.protocol import WorkerState
 
 _OWN_WORDS = {WorkerState.LOADING: "loading", WorkerState.DRAINING: "draining", WorkerState.ERROR: "error"}

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from gateway.settings.kinds import HeaderSecret, OptionalHeaderSecret
-from gateway.slots.standing import Priority
+from gateway.slots.line.standing import Priority
 from sockets.guesses import check_secret
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from gateway.errors import ApiError
-from gateway.slots.estimates import DEFAULT_SERVICE_SECONDS, Outlook
-from gateway.slots.queue import TicketQueue
+from gateway.slots.capacity.estimates import DEFAULT_SERVICE_SECONDS, Outlook
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.queue import TicketQueue
+from gateway.slots.line.standing import Standing
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
 from worker.protocol import ADAPTERS_UNSUPPORTED
 
 _NO_WORKER_RETRY_SECONDS = 5.0

@@ -2,7 +2,7 @@
 
 A total counts from the start of the gateway. Requests that name no model count under "", or, for text, under
 the text model that there is. Answers count in seconds of audio, too, each token as if it were spoken
-(`charge.py`).
+(`line/charge.py`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.standing import Priority
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
 
 _CLIP, _ANSWER = "clip", "answer"
 _NEWEST_WEIGHT = 0.1

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from gateway.slots.groups import Group, Groups
-from gateway.slots.queue import Rank, TicketQueue
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
+from gateway.slots.capacity.groups import Group, Groups
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.queue import Rank, TicketQueue
+from gateway.slots.line.tickets import Ticket
 
 MOST_ASKED = 64
 """Workers of one model that a gateway asks for slots at the same time. Those that become free and were not

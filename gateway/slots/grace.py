@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.errors import ApiError
-from gateway.slots.positions import CallLater
+from gateway.slots.line.positions import CallLater
 from gateway.slots.requirement import Requirement
 
 

@@ -26,20 +26,20 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Literal
 
 from gateway.errors import ApiError
-from gateway.slots.about import About
 from gateway.slots.admission import too_many_streams, who_must_go, why_unservable
+from gateway.slots.capacity.estimates import Outlook
+from gateway.slots.capacity.groups import Groups
+from gateway.slots.capacity.outlooks import Outlooks
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.demand import Demand
 from gateway.slots.dispatch import Asking, next_grant
-from gateway.slots.estimates import Outlook
 from gateway.slots.grace import GracePeriod
-from gateway.slots.groups import Groups
-from gateway.slots.outlooks import Outlooks
-from gateway.slots.positions import CallLater, PositionAnnouncer, call_later
-from gateway.slots.queue import TicketQueue
+from gateway.slots.line.about import About
+from gateway.slots.line.positions import CallLater, PositionAnnouncer, call_later
+from gateway.slots.line.queue import TicketQueue
+from gateway.slots.line.standing import Standing
+from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
-from gateway.slots.tickets import Lease, Ticket
-from gateway.slots.worker import Worker
 from worker.protocol import AnyModel, WorkerStatus
 
 _NOBODY = Standing()

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from gateway.errors import ApiError
-from gateway.slots.worker import Health, Worker
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.streams.retry_budget import RetryBudget
 from worker.protocol import WorkerState
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from gateway.callers.identity import Caller
 from gateway.errors import ApiError, from_validation
 from gateway.requests import StreamRequest, parse_stream_request
-from gateway.slots.standing import Standing
+from gateway.slots.line.standing import Standing
 from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens, TokenWriter
 

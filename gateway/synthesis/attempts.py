@@ -23,9 +23,9 @@ import structlog
 
 from gateway.errors import ApiError
 from gateway.service import Gateway
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.tickets import Lease, Ticket
-from gateway.slots.worker import Worker
 from gateway.streams.failover import Failover
 from gateway.streams.listener import Hearing
 from gateway.streams.relay import StreamMoved

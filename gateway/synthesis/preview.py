@@ -18,8 +18,8 @@ from gateway.database import Voice
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
+from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Synthesis
 from gateway.text import NO_LEXICON

@@ -13,10 +13,10 @@ from typing import Generic, Protocol, TypeVar
 
 from gateway.errors import ApiError
 from gateway.service import Gateway
-from gateway.slots.about import About
+from gateway.slots.line.about import About
+from gateway.slots.line.standing import Standing
+from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
-from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.relay import Piece, relay
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.tracing import begin_span

@@ -23,10 +23,10 @@ from gateway.errors import ApiError
 from gateway.operations.objectives import Kind
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
-from gateway.slots.about import About
+from gateway.slots.line.about import About
+from gateway.slots.line.standing import Priority, Standing
+from gateway.slots.line.tickets import Lease, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
-from gateway.slots.tickets import Lease, Ticket
 from gateway.streams.clip import Clip
 from gateway.streams.clip_times import ClipTimes, InOrder
 from gateway.streams.listener import UNWITNESSED, Listener, Outcome, Witness

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from gateway.database import Voice
 from gateway.requests import TtsRequest
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 from gateway.streams.conditioning import Conditioning
 from gateway.voices.latents import LatentCache, PassingLatents
 from gateway.workers.client import WorkerClient

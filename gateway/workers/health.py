@@ -12,8 +12,8 @@ import asyncio
 import structlog
 
 from gateway.settings import GatewaySettings
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Health, Worker
 from gateway.workers.client import WorkerClient, WorkerUnreachable
 
 logger = structlog.get_logger(__name__)

@@ -20,9 +20,9 @@ import structlog
 from gateway.edge.addresses import Networks
 from gateway.errors import ApiError
 from gateway.settings import GatewaySettings
-from gateway.slots.estimates import EtaTuning, ServiceTime
+from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Health, Worker
 from gateway.workers.roster import Roster
 from gateway.workers.whereabouts import NoAddressError, NotAllowedError, Whereabouts
 from worker.protocol import REGISTRATION_LEASE_SECONDS, Registration, RegistrationLease

@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager
 import httpx
 
 from gateway.settings import GatewaySettings
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Worker
 from gateway.workers.client import ReadAdapter, WorkerClient
 from gateway.workers.health import HealthMonitor
 from gateway.workers.metronome import Metronome

@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.protocol import State
 
 from gateway.settings import GatewaySettings
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.pool import WorkerPool
-from gateway.slots.worker import Worker
 from gateway.workers.connection import BoundedConnection, open_socket
 from gateway.workers.whereabouts import NoAddressError, NotAllowedError, Whereabouts
 from sockets.outbox import Outbox, UnreadError

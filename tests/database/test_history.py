@@ -12,8 +12,8 @@ from gateway.operations import history
 from gateway.operations.figures import Figures
 from gateway.operations.history import History
 from gateway.operations.sampling import PoolSampler
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.tickets import Ticket
 from tests.gateway.fleet import Fleet, status
 from worker.protocol import Counters
 

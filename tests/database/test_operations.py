@@ -17,7 +17,7 @@ from gateway.operations import Operations, event_log, operations
 from gateway.operations.event_log import EventLog
 from gateway.operations.pages import PageState
 from gateway.operations.stored import read_groups, write_group
-from gateway.slots.estimates import EtaTuning
+from gateway.slots.capacity.estimates import EtaTuning
 from gateway.slots.pool import WorkerPool
 
 PATIENCE_SECONDS = 20.0

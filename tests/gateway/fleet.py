@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.queue import TicketQueue
+from gateway.slots.line.standing import Priority, Standing
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import WorkerPool
-from gateway.slots.queue import TicketQueue
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
 from worker.protocol import AnyModel, ModelDescription, WorkerState, WorkerStatus
 
 INTERACTIVE, DEFAULT, BULK = Priority

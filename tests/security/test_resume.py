@@ -14,8 +14,8 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.requests import StreamRequest
+from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
 from gateway.streams.clip import Clip
 from gateway.streams.resume_token import ResumeTokens
 from tests.gateway.fleet import (

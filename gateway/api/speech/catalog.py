@@ -10,7 +10,7 @@ from fastapi import APIRouter
 
 from gateway.audio.formats import AUDIO_FORMATS
 from gateway.service import GatewayDep
-from gateway.slots.worker import Worker
+from gateway.slots.capacity.worker import Worker
 
 router = APIRouter()
 

@@ -24,7 +24,7 @@ from gateway.protocols.growing import GrowingResponse
 from gateway.protocols.openai.sampling import SamplingFields
 from gateway.service import Gateway
 from gateway.settings import GatewaySettings
-from gateway.slots.standing import Priority
+from gateway.slots.line.standing import Priority
 from worker.protocol import TokenFacts
 
 Result = TypeVar("Result")

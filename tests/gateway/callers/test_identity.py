@@ -17,8 +17,8 @@ from gateway.callers.software import software_of
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest, expected_audio_seconds
 from gateway.settings import load_settings
+from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
 from tests.gateway.fleet import status
 
 ACME, LIMITED = "acme-0123456789abcdef", "limited-0123456789ab"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack
 
-from gateway.slots.standing import Standing
+from gateway.slots.line.standing import Standing
 from tests.gateway.fleet import ANY, status
 from tests.gateway.live.test_speech import PATIENT, SENTENCES, Client, owed
 from tests.gateway.recordings import until

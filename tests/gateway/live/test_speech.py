@@ -22,8 +22,8 @@ from gateway.live.speech import LiveSpeech
 from gateway.live.witness import LiveWitness
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
-from gateway.slots.standing import Priority, Standing
-from gateway.slots.worker import Health, Worker
+from gateway.slots.capacity.worker import Health, Worker
+from gateway.slots.line.standing import Priority, Standing
 from gateway.streams.clip import Clip
 from gateway.streams.conditioning import Conditioning
 from gateway.streams.progress import seed_of_take

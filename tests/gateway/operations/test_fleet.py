@@ -12,9 +12,9 @@ from gateway.errors import ApiError
 from gateway.operations.event_log import EventLog
 from gateway.operations.fleet import FRESH_SECONDS, FleetDesk, FleetOrders, FleetReport, Said
 from gateway.settings import load_settings
+from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
 
 DESK = {"kind": "desk", "model": "synthetic", "least": 0, "most": 3}
 OTHER = {"kind": "cellar", "model": "owner/other", "least": 0, "most": 1}

@@ -13,7 +13,7 @@ from gateway.metrics import Metrics
 from gateway.operations.objectives import OBJECTIVES, Kind, note, note_missed, note_request, promise
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
-from gateway.slots.standing import Priority, Standing
+from gateway.slots.line.standing import Priority, Standing
 from gateway.synthesis.synthesis import Synthesis
 from gateway.timing.part import PartTimes
 from tests.gateway.fleet import Fleet, describe_model

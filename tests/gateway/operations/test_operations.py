@@ -22,11 +22,11 @@ from gateway.operations.overview import describe_queue
 from gateway.operations.page_gate import api_of, page_of
 from gateway.operations.worker_journal import WorkerJournal
 from gateway.settings import load_settings
-from gateway.slots.about import About
-from gateway.slots.estimates import EtaTuning, ServiceTime
-from gateway.slots.figures import WINDOW_REQUESTS, WorkerFigures
+from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
+from gateway.slots.capacity.figures import WINDOW_REQUESTS, WorkerFigures
+from gateway.slots.line.about import About
+from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
 from gateway.workers.client import WorkerUnreachable
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
 from tests.gateway.fleet import Fleet, ManualClock, status

@@ -6,10 +6,10 @@ import contextlib
 
 import pytest
 
-from gateway.slots.charge import SECONDS_PER_TOKEN, charge
 from gateway.slots.demand import ModelDemand
+from gateway.slots.line.charge import SECONDS_PER_TOKEN, charge
+from gateway.slots.line.standing import Priority, Standing
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
 from tests.gateway.fleet import Fleet, status
 from worker.protocol import TextModelDescription
 

@@ -8,9 +8,9 @@ import contextlib
 import pytest
 
 from gateway.errors import ApiError
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.pool import Lease
 from gateway.slots.requirement import Requirement
-from gateway.slots.tickets import Ticket
 from tests.gateway.fleet import ANY, Fleet, describe_model, status, worker_of
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import ApiError
+from gateway.slots.capacity.worker import Health
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Health
 from tests.gateway.fleet import ANY, Fleet, describe_model, status, worker_of
 from worker.protocol import WorkerState
 

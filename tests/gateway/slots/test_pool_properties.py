@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gateway.errors import ApiError
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.standing import Priority, Standing
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority, Standing
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
 from tests.gateway.fleet import Fleet, check_queue, describe_model, status
 from worker.protocol import WorkerState
 

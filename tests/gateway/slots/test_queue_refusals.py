@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from gateway.errors import ApiError
-from gateway.slots.standing import Standing
+from gateway.slots.line.standing import Standing
 from tests.gateway.fleet import ANY, BULK, DEFAULT, INTERACTIVE, Counterpart, Fleet
 
 

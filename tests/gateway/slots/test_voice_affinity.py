@@ -7,9 +7,9 @@ import contextlib
 import pytest
 
 from gateway.errors import ApiError
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
 from tests.gateway.fleet import Fleet, describe_model, status, worker_of
 
 VOICE = Requirement(affinity="a voice")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import ApiError
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 from gateway.streams.failover import HANDED_OVER, MAX_DEATHS, MAX_UNREACHABLE, Failover
 from gateway.streams.retry_budget import RetryBudget
 from tests.gateway.fleet import Fleet, ManualClock, status

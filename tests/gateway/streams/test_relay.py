@@ -14,7 +14,7 @@ from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.settings import load_settings
-from gateway.slots.worker import Health
+from gateway.slots.capacity.worker import Health
 from gateway.streams.listener import Listener
 from gateway.synthesis.synthesis import Outcome, Synthesis
 from tests.gateway.scripted_worker import Act, ScriptedWorker, frames_of

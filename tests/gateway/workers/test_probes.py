@@ -7,7 +7,7 @@ from asyncio import StreamReader, StreamWriter
 
 from gateway.service import Gateway
 from gateway.settings import load_settings
-from gateway.slots.worker import Health
+from gateway.slots.capacity.worker import Health
 from tests.gateway.scripted_worker import Act, ScriptedWorker
 from tests.gateway.workers.test_registration import until_health
 

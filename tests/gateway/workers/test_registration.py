@@ -15,7 +15,7 @@ from gateway.errors import ApiError
 from gateway.requests import TtsRequest
 from gateway.service import Gateway
 from gateway.settings import load_settings
-from gateway.slots.worker import Health, Worker
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.synthesis.synthesis import Synthesis
 from tests.gateway.fleet import status
 from tests.gateway.scripted_worker import Act, ScriptedWorker

@@ -14,7 +14,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from gateway.service import Gateway
-from gateway.slots.worker import Worker
+from gateway.slots.capacity.worker import Worker
 from gateway.workers import slot_watch
 from tests.gateway.fleet import ANY
 from tests.gateway.processes import eventually

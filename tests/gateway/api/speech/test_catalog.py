@@ -9,7 +9,7 @@ import pytest
 from gateway.api.speech.catalog import page_config
 from gateway.app import create_app
 from gateway.settings import load_settings
-from gateway.slots.worker import Health, Worker
+from gateway.slots.capacity.worker import Health, Worker
 from gateway.voices.catalog import built_in_voices
 from tests.gateway.administration import ADMIN_TOKEN
 from tests.gateway.fleet import describe_model, status

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.slots.charge import charge
+from gateway.slots.line.charge import charge
 from tests.gateway.processes import (
     GatewayProcess,
     all_free,

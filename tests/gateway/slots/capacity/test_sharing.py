@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.slots.tickets import Ticket
-from gateway.slots.worker import Worker
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.tickets import Ticket
 from tests.gateway.fleet import ANY, Fleet, status
 
 

@@ -18,8 +18,8 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from gateway.slots.line.tickets import Line, Share, Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.tickets import Line, Share, Ticket
 
 
 class Lane:

@@ -7,7 +7,7 @@ absences are short and tell nothing of a restart.
 
 from __future__ import annotations
 
-from gateway.slots.estimates import EtaTuning, ServiceTime
+from gateway.slots.capacity.estimates import EtaTuning, ServiceTime
 
 FIRST_GUESS_SECONDS = 15.0
 """Of a process that starts and loads its model, as long as none was seen to."""

@@ -12,8 +12,8 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
-from gateway.slots.queue import TicketQueue
-from gateway.slots.tickets import Ticket
+from gateway.slots.line.queue import TicketQueue
+from gateway.slots.line.tickets import Ticket
 
 CallLater = Callable[[float, Callable[[], None]], object]
 

@@ -1,6 +1,6 @@
 """An admitted request (`Ticket`), the tenant it counts against (`Share`) and its right to a slot (`Lease`).
 
-`gateway/slots/pool.py` admits tickets and grants leases; `gateway/slots/fairness.py` charges shares.
+`gateway/slots/pool.py` admits tickets and grants leases; `gateway/slots/line/fairness.py` charges shares.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.errors import ApiError
-from gateway.slots.about import About
+from gateway.slots.capacity.worker import Worker
+from gateway.slots.line.about import About
+from gateway.slots.line.standing import Standing
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Standing
-from gateway.slots.worker import Worker
 from worker.protocol import SlotClaim
 
 Line = OrderedDict[str, "Ticket"]

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 from worker.protocol import AnyModel
 
 WARM_CACHE_IS_WORTH = 0.5

@@ -2,7 +2,7 @@
 
     requests that lost their worker here, the earliest first
     interactive, default, bulk: strictly one class before the next
-        tenants in turns (`gateway/slots/fairness.py`)
+        tenants in turns (`gateway/slots/line/fairness.py`)
             clips that the tenant resumes, then first come, first served
 
 Bulk ages: once a bulk request has waited for `ageing_seconds`, every other slot that frees goes to bulk,
@@ -17,10 +17,10 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterator
 
-from gateway.slots.fairness import FairLine
+from gateway.slots.line.fairness import FairLine
+from gateway.slots.line.standing import Priority
+from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
-from gateway.slots.standing import Priority
-from gateway.slots.tickets import Ticket
 
 Rank = tuple[int, float, int, bool]
 """Place in line of a ticket that could be taken; the lowest goes first."""

@@ -1,7 +1,7 @@
 """What decides a request's place in line: its class, whose it is, and how much audio it will probably take.
 
 Classes are strict: while a request of a higher class waits that a free worker can serve, none of a lower
-class starts. The one exception is ageing, see `gateway/slots/queue.py`.
+class starts. The one exception is ageing, see `gateway/slots/line/queue.py`.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from gateway.slots.absence import Absence
-from gateway.slots.estimates import ServiceTime, SlotForecast
-from gateway.slots.figures import WorkerFigures
+from gateway.slots.capacity.absence import Absence
+from gateway.slots.capacity.estimates import ServiceTime, SlotForecast
+from gateway.slots.capacity.figures import WorkerFigures
+from gateway.slots.capacity.sharing import Sharing
 from gateway.slots.requirement import DUPLEX_ACTIVE, DUPLEX_PAUSED, Requirement
-from gateway.slots.sharing import Sharing
 from worker.protocol import AnyModel, WorkerState, WorkerStatus
 
 _SERVING = (WorkerState.IDLE, WorkerState.BUSY)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 
-from gateway.slots.estimates import Outlook, SteadyOutlook
-from gateway.slots.groups import Groups
+from gateway.slots.capacity.estimates import Outlook, SteadyOutlook
+from gateway.slots.capacity.groups import Groups
+from gateway.slots.capacity.worker import Worker
 from gateway.slots.requirement import Requirement
-from gateway.slots.worker import Worker
 
 MANY_SLOTS = 1024
 _GOOD_FOR_SECONDS = 0.25

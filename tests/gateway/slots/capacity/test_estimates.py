@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.slots.absence import FIRST_GUESS_SECONDS, Absence
-from gateway.slots.estimates import DEFAULT_SERVICE_SECONDS, Outlook, ServiceTime, SlotForecast, SteadyOutlook
+from gateway.slots.capacity.absence import FIRST_GUESS_SECONDS, Absence
+from gateway.slots.capacity.estimates import (
+    DEFAULT_SERVICE_SECONDS,
+    Outlook,
+    ServiceTime,
+    SlotForecast,
+    SteadyOutlook,
+)
 from tests.gateway.fleet import ANY, Fleet
 
 slots = st.lists(st.builds(SlotForecast, st.floats(0, 60), st.floats(0.05, 60)), min_size=1, max_size=8)

@@ -1,9 +1,9 @@
 """What an answer of a text model counts for, in seconds of audio.
 
-Clients take turns by seconds of audio (`fairness.py`), and the autoscaler goes by them (`demand.py`). A
-token counts as the audio that it would be if it were spoken, four characters at fifteen a second, so an
-answer costs its client the same whether it is read or heard. A token of the prompt counts for a tenth of
-that: a device computes them many at a time.
+Clients take turns by seconds of audio (`fairness.py`), and the autoscaler goes by them
+(`gateway/slots/demand.py`). A token counts as the audio that it would be if it were spoken, four characters
+at fifteen a second, so an answer costs its client the same whether it is read or heard. A token of the prompt
+counts for a tenth of that: a device computes them many at a time.
 """
 
 from __future__ import annotations
