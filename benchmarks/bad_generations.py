@@ -4,7 +4,7 @@
 
 The bundled voice speaks held-out sentences, once as it is and once at each of four strengths of noise in
 what its patches are made from: Gaussian noise on the condition of the flow matching, as a share of the
-level of the condition itself. A clip is bad when the judges of `benchmarks/voice/judges.py` say so beside
+level of the condition itself. A clip is bad when the judges of `benchmarks.voice.judging` say so beside
 the same sentence without noise: `WORSE_ERRORS` more word errors per word, or an opinion score lower by
 `WORSE_OPINION`. It is found when the engine tells a flaw: at its end, by which clips that are sent whole are
 judged, or before, where a stream is cut. Clips without noise are good ones; `--clean` adds more, which no
@@ -143,8 +143,8 @@ def spoken_clean(
 
 def judge(clips: Sequence[Spoken], sample_rate: int) -> None:
     """Ask the judges about every clip."""
-    from benchmarks.voice.judges import Judges
-    from benchmarks.voice.measures import word_error_rate
+    from benchmarks.voice.judging.judges import Judges
+    from benchmarks.voice.judging.measures import word_error_rate
     from models.voxcpm.audio_encoding import resample
 
     judges = Judges(threads=1)

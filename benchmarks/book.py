@@ -26,9 +26,9 @@ import av
 import soundfile
 
 from benchmarks.fleet import Process, free_port, until_ready
-from benchmarks.voice.judges import Judges
-from benchmarks.voice.measures import SAMPLE_RATE, word_error_rate
-from benchmarks.voice.story import FILE as STORY
+from benchmarks.voice.judging.judges import Judges
+from benchmarks.voice.judging.measures import SAMPLE_RATE, word_error_rate
+from benchmarks.voice.parts.story import FILE as STORY
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
 from voxfleet.client import AsyncClient

@@ -6,7 +6,7 @@ Held-out sentences are spoken in groups of three, as a live session or a long te
 each with the text and the latents of the one before as its prompt, beside the voice's own reference. Reported
 of the second and third sentence of each group: opinion score by DistillMOS, word error rate by Whisper, share
 of clips that ran away, length, how far the median pitch and the loudness move from sentence to sentence.
-`benchmarks/voice/judges.py` tells what to install.
+`benchmarks/voice/judging/judges.py` tells what to install.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.judges import Judges
-from benchmarks.voice.measures import SAMPLE_RATE, median_pitch, spoken_seconds, word_error_rate
+from benchmarks.voice.judging.judges import Judges
+from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch, spoken_seconds, word_error_rate
 from models.speech import SpeechRequest
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.engine import VoxCPMEngine, load_engine

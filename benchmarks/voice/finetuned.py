@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.voice.judge import errors_in
-from benchmarks.voice.judges import Judges
+from benchmarks.voice.judging.judge import errors_in
+from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.readers import SAMPLE_RATE, Clip
 from models.voxcpm import VoxCPM
 from models.voxcpm.audio_encoding import read_audio, resample

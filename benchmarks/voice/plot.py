@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from benchmarks.voice.story import MOST_DRIFT_PERCENT, WINDOW_SECONDS
+from benchmarks.voice.parts.story import MOST_DRIFT_PERCENT, WINDOW_SECONDS
 
 WIDTH, HEIGHT, MARGIN, TOP = 300, 220, 46, 34
 OURS, TEACHERS, GOAL = "#1f6feb", "#8c959f", "#1a7f37"

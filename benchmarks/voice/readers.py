@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.measures import SAMPLE_RATE
+from benchmarks.voice.judging.measures import SAMPLE_RATE
 from models.voxcpm import VoxCPM
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.training.flite import VOICES

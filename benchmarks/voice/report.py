@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.voice.judge import described
+from benchmarks.voice.judging.judge import described
 
 Results = dict[str, Any]
 HEADS = (

@@ -18,7 +18,7 @@ The parts:
 Sentences are those of `models/voxcpm/training/held_out.txt`, whose sources no training saw. Without
 `--sentences`, the default voice speaks 200 of them, every other voice 60. A JSON file that exists keeps the
 parts, and the voices, that are not measured anew. The ten worst clips of each voice are listed, and with
-`--spectrograms DIR` drawn there above the teacher's. `benchmarks/voice/judges.py` and
+`--spectrograms DIR` drawn there above the teacher's. `benchmarks/voice/judging/judges.py` and
 `models/voxcpm/training/README.md` tell what to install. Ends with exit status 1 where a goal is missed.
 """
 
@@ -34,11 +34,13 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from benchmarks.voice import continuing, hard, judge, likeness, report, speed, story
-from benchmarks.voice.judges import Judges
-from benchmarks.voice.measures import SAMPLE_RATE
+from benchmarks.voice import report
+from benchmarks.voice.judging import judge
+from benchmarks.voice.judging.judges import Judges
+from benchmarks.voice.judging.measures import SAMPLE_RATE
+from benchmarks.voice.judging.spectrograms import write_spectrograms
+from benchmarks.voice.parts import continuing, hard, likeness, speed, story
 from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
-from benchmarks.voice.spectrograms import write_spectrograms
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import resolve_model
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import soundfile
 
-from benchmarks.voice.measures import SAMPLE_RATE, median_pitch
+from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch
 from models.voxcpm.audio_encoding import resample
 from tests.e2e.processes import Server, gateway, worker
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.bad_generations import spoken
-from benchmarks.voice.measures import (
+from benchmarks.voice.judging.measures import (
     SAMPLE_RATE,
     largest_jump,
     median_pitch,

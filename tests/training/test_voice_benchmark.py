@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from benchmarks.voice import likeness, plot, report, speed, story
-from benchmarks.voice.continuing import jump_percent
-from benchmarks.voice.hard import hard_texts
-from benchmarks.voice.judge import described, endings, goals, judge, reference_pitch, worst_first
-from benchmarks.voice.measures import (
+from benchmarks.voice import plot, report
+from benchmarks.voice.judging.judge import described, endings, goals, judge, reference_pitch, worst_first
+from benchmarks.voice.judging.measures import (
     SAMPLE_RATE,
     compared_words,
     is_cut,
@@ -29,8 +27,11 @@ from benchmarks.voice.measures import (
     transcribe,
     word_error_rate,
 )
+from benchmarks.voice.judging.spectrograms import spectrogram, write_spectrograms
+from benchmarks.voice.parts import likeness, speed, story
+from benchmarks.voice.parts.continuing import jump_percent
+from benchmarks.voice.parts.hard import hard_texts
 from benchmarks.voice.readers import Clip, ModelReader, Recording, TeacherReader
-from benchmarks.voice.spectrograms import spectrogram, write_spectrograms
 from models.voxcpm import VoxCPM
 from models.voxcpm.training.teachers import Speaker
 from models.voxcpm.training.tokenizer_file import CHARACTERS

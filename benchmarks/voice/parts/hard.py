@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.voice.judge import endings, errors_in
-from benchmarks.voice.judges import Judges
+from benchmarks.voice.judging.judge import endings, errors_in
+from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
 from gateway.text import normalise
 

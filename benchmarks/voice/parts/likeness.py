@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.judge import endings, errors_in, pitch_of
-from benchmarks.voice.judges import Judges
+from benchmarks.voice.judging.judge import endings, errors_in, pitch_of
+from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.readers import ModelReader, Recording, TeacherReader
 from benchmarks.voice.strangers import strangers
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.judge import endings, errors_in
-from benchmarks.voice.judges import Judges
-from benchmarks.voice.measures import SAMPLE_RATE, median_pitch, plain_words
+from benchmarks.voice.judging.judge import endings, errors_in
+from benchmarks.voice.judging.judges import Judges
+from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch, plain_words
 from benchmarks.voice.readers import Clip, ModelReader
 from models.sentences import parts
 

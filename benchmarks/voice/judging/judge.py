@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.judges import Judges
-from benchmarks.voice.measures import (
+from benchmarks.voice.judging.judges import Judges
+from benchmarks.voice.judging.measures import (
     SAMPLE_RATE,
     compared_words,
     is_cut,

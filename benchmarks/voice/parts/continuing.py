@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.judge import endings, errors_in
-from benchmarks.voice.judges import Judges
-from benchmarks.voice.measures import median_pitch
+from benchmarks.voice.judging.judge import endings, errors_in
+from benchmarks.voice.judging.judges import Judges
+from benchmarks.voice.judging.measures import median_pitch
 from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
 from benchmarks.voice.strangers import SPEAKERS
 from models.voxcpm.training.teachers import Speaker
