@@ -119,7 +119,7 @@ def test_a_new_version_is_there_at_the_next_load(keeping: WatchedPage, one: Serv
         until_kept(page)
         page.reload()
         before = page.locator("script[type=module]").get_attribute("src")
-        words = folder / "static" / "js" / "i18n" / "en.js"
+        words = folder / "static" / "js" / "i18n" / "en" / "common.js"
         words.write_text(words.read_text().replace('"nav.studio": "Studio"', '"nav.studio": "Atelier"'))
         eventually(lambda: before not in httpx.get(edge.url).text)  # it looks for changes once a second
         page.reload()

@@ -18,9 +18,9 @@ import { totals } from "../../frontend/static/js/admin/fleet/summary.js";
 import { rememberVoices } from "../../frontend/static/js/admin/voice-names.js";
 import { voiceFacts } from "../../frontend/static/js/admin/sections/voices-section.js";
 import { cacheText, movedText, remark, slotUses } from "../../frontend/static/js/admin/fleet/worker-card.js";
-import { setLanguage } from "../../frontend/static/js/shared/i18n.js";
-import en from "../../frontend/static/js/i18n/admin-en.js";
-import zh from "../../frontend/static/js/i18n/admin-zh.js";
+import { setLanguage } from "../../frontend/static/js/i18n/i18n.js";
+import en from "../../frontend/static/js/i18n/en/admin.js";
+import zh from "../../frontend/static/js/i18n/zh/admin.js";
 
 class MemoryStorage extends Map {
   getItem(key) {

@@ -1,7 +1,7 @@
 /** GET /api/config as the parts of a page share it. */
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { fleet, forgetConfig, pageConfig, setApiKey } from "../../frontend/static/js/shared/fleet.js";
+import { fleet, forgetConfig, pageConfig, setApiKey } from "../../frontend/static/js/shared/service/fleet.js";
 
 const memory = () => ({ getItem: () => null, setItem: () => null, removeItem: () => null });
 

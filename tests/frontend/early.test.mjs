@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { afterEach, test } from "node:test";
 import { runInNewContext } from "node:vm";
-import { takeEarly } from "../../frontend/static/js/shared/early-answers.js";
+import { takeEarly } from "../../frontend/static/js/shared/service/early-answers.js";
 
-const SOURCE = await readFile(new URL("../../frontend/static/js/shared/early.js", import.meta.url), "utf8");
+const SOURCE = await readFile(new URL("../../frontend/static/js/shared/service/early.js", import.meta.url), "utf8");
 
 /** Runs it in a page that remembers, and returns what it did. */
 function run({ kept = {}, tab = {}, ask, listen, hash = "" }) {

@@ -2,15 +2,16 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, test } from "node:test";
-import { addMessages, t } from "../../frontend/static/js/shared/i18n.js";
-import { integer } from "../../frontend/static/js/shared/format.js";
-import { chosenAction } from "../../frontend/static/js/shared/problem-notice.js";
-import { problemText } from "../../frontend/static/js/shared/problems.js";
+import { addMessages, t } from "../../frontend/static/js/i18n/i18n.js";
+import { integer } from "../../frontend/static/js/i18n/format.js";
+import { chosenAction } from "../../frontend/static/js/shared/notices/problem-notice.js";
+import { problemText } from "../../frontend/static/js/shared/notices/problems.js";
 
 const ROOT = new URL("../../frontend/", import.meta.url);
 const FOLDER = new URL("static/js/i18n/", ROOT);
 const load = async (name) => (await import(new URL(name, FOLDER))).default;
-const english = readdirSync(FOLDER).filter((name) => /(^|-)en\.js$/.test(name));
+const filesOf = (code) => readdirSync(new URL(`${code}/`, FOLDER)).map((name) => `${code}/${name}`);
+const english = filesOf("en");
 
 /** Codes of errors in the sources of a package; other services' protocols have shapes of their own, which no page meets. */
 function codesOf(name) {
@@ -42,10 +43,15 @@ function found(text, pattern) {
 const namesIn = (name, pattern) => found(sourceOf(name), pattern);
 
 describe("both languages", () => {
+  test("have the same files", () => {
+    assert.ok(english.length > 5, String(english.length));
+    assert.deepEqual(filesOf("zh"), english.map((name) => name.replace("en/", "zh/")));
+  });
+
   for (const name of english) {
     test(`${name} and its Chinese have the same messages and the same gaps to fill`, async () => {
       const en = await load(name);
-      const zh = await load(name.replace(/en\.js$/, "zh.js"));
+      const zh = await load(name.replace("en/", "zh/"));
       assert.deepEqual(Object.keys(zh).sort(), Object.keys(en).sort());
       for (const [key, words] of Object.entries(en)) {
         if (typeof words !== "string" || typeof zh[key] !== "string") continue;
@@ -56,7 +62,7 @@ describe("both languages", () => {
   }
 
   test("every code of the service has a sentence", async () => {
-    const words = await load("errors-en.js");
+    const words = await load("en/errors.js");
     const codes = codesOf("gateway").concat(codesOf("worker"));
     assert.ok(codes.length > 100, String(codes.length));
     for (const code of codes) assert.ok(`error.${code}` in words, code);
@@ -66,7 +72,7 @@ describe("both languages", () => {
   });
 
   test("every event of the log, and of a session, has a name", async () => {
-    const [log, session] = [await load("admin-en.js"), await load("sessions-en.js")];
+    const [log, session] = [await load("en/admin.js"), await load("en/sessions.js")];
     const kinds = namesIn("gateway", /log\.say\(\s*"(\w+)"/g);
     assert.ok(kinds.length > 15, String(kinds.length));
     for (const kind of kinds) {

@@ -1,10 +1,10 @@
 /** What the live page is made of, without a browser: words that can be sent, tokens, samples, the script, buttons. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import en from "../../frontend/static/js/i18n/live-en.js";
-import zh from "../../frontend/static/js/i18n/live-zh.js";
+import en from "../../frontend/static/js/i18n/en/live.js";
+import zh from "../../frontend/static/js/i18n/zh/live.js";
 import { faces } from "../../frontend/static/js/live/controls.js";
-import { minutes } from "../../frontend/static/js/shared/format.js";
+import { minutes } from "../../frontend/static/js/i18n/format.js";
 import { SampleMap } from "../../frontend/static/js/live/sample-map.js";
 import { Script } from "../../frontend/static/js/live/script.js";
 import { newest } from "../../frontend/static/js/live/transcript-memory.js";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { encodeWav } from "../../frontend/static/js/audio/pcm.js";
-import en from "../../frontend/static/js/i18n/sessions-en.js";
-import zh from "../../frontend/static/js/i18n/sessions-zh.js";
+import en from "../../frontend/static/js/i18n/en/sessions.js";
+import zh from "../../frontend/static/js/i18n/zh/sessions.js";
 import { eventFacts, interruptions } from "../../frontend/static/js/sessions/event-list.js";
 import { fileNameOf } from "../../frontend/static/js/client/voxfleet.js";
 import { seedText, sizeFacts, titleOf } from "../../frontend/static/js/sessions/facts.js";

@@ -1,11 +1,11 @@
 /** Helpers that every page uses: numbers as words, keys, remembered settings. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Chime } from "../../frontend/static/js/shared/chime.js";
-import { WakeLock } from "../../frontend/static/js/shared/wake-lock.js";
-import * as format from "../../frontend/static/js/shared/format.js";
-import { belongsToTarget, keyName } from "../../frontend/static/js/shared/shortcuts.js";
-import { Remembered } from "../../frontend/static/js/shared/storage.js";
+import { Chime } from "../../frontend/static/js/shared/notices/chime.js";
+import { WakeLock } from "../../frontend/static/js/shared/hearing/wake-lock.js";
+import * as format from "../../frontend/static/js/i18n/format.js";
+import { belongsToTarget, keyName } from "../../frontend/static/js/shared/page/shortcuts.js";
+import { Remembered } from "../../frontend/static/js/shared/page/storage.js";
 
 describe("format", () => {
   const cases = [

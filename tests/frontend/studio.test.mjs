@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { Countdown } from "../../frontend/static/js/shared/countdown.js";
+import { Countdown } from "../../frontend/static/js/shared/notices/countdown.js";
 import { curlCommand, shellQuote } from "../../frontend/static/js/studio/snippets.js";
 import { fileStem } from "../../frontend/static/js/studio/history/download.js";
 import { characterCount, estimateSeconds } from "../../frontend/static/js/studio/request/estimate.js";
-import { Subtitles } from "../../frontend/static/js/shared/subtitles.js";
+import { Subtitles } from "../../frontend/static/js/shared/hearing/subtitles.js";
 import { drawSeed } from "../../frontend/static/js/studio/request/parameters.js";
-import { wordAt } from "../../frontend/static/js/shared/lit-words.js";
-import { timedWords } from "../../frontend/static/js/shared/lit-words.js";
+import { wordAt } from "../../frontend/static/js/shared/hearing/lit-words.js";
+import { timedWords } from "../../frontend/static/js/shared/hearing/lit-words.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
 import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";
 

@@ -6,7 +6,7 @@ import { recordingsOf } from "../../frontend/static/js/train/pairing.js";
 import { SENTENCES } from "../../frontend/static/js/train/sentences.js";
 import { factsOf, findingText, isOpen } from "../../frontend/static/js/train/training-card.js";
 import { Sending } from "../../frontend/static/js/train/sending.js";
-import { fleet } from "../../frontend/static/js/shared/fleet.js";
+import { fleet } from "../../frontend/static/js/shared/service/fleet.js";
 
 const file = (name, text = "", type = "") => new File([text], name, { type });
 const pairs = async (...files) => (await recordingsOf(files)).map(({ name, transcript }) => [name, transcript]);

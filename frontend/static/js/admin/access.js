@@ -3,8 +3,8 @@
  *
  * Many requests may be refused at the same time; they share one question.
  */
-import { ApiError, request } from "../shared/api.js";
-import { takeEarly } from "../shared/early-answers.js";
+import { ApiError, request } from "../shared/service/api.js";
+import { takeEarly } from "../shared/service/early-answers.js";
 
 const KEY = "voxfleet.adminToken";
 

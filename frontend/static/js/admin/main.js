@@ -2,10 +2,10 @@
  * The admin page: what the gateway pushes shown as figures, worker cards, lists and a log; beside it what is
  * stored, and what may be changed.
  */
-import { byId, h, setText } from "../shared/dom.js";
-import { mountNav } from "../shared/nav.js";
-import { painted } from "../shared/painted.js";
-import { showProblem } from "../shared/problem-notice.js";
+import { byId, h, setText } from "../shared/page/dom.js";
+import { mountNav } from "../shared/page/nav.js";
+import { painted } from "../shared/page/painted.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
 import { AdminAccess, adoptToken } from "./access.js";
 import { FleetSection } from "./fleet/fleet-section.js";
 import { rememberFolds } from "./folds.js";

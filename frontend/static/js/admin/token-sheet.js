@@ -2,7 +2,7 @@
  * The question for the admin token. It can not be dismissed, only left for the studio: without it the page has nothing
  * to show.
  */
-import { byId } from "../shared/dom.js";
+import { byId } from "../shared/page/dom.js";
 
 /** @param {boolean} wrong whether the last token was refused @returns {Promise<string>} */
 export function askForToken(wrong) {

@@ -3,8 +3,8 @@
  *
  * Event "do" (detail: {action, key, ...}).
  */
-import { h, icon } from "../shared/dom.js";
-import { clock } from "../shared/format.js";
+import { h, icon } from "../shared/page/dom.js";
+import { clock } from "../i18n/format.js";
 import { indexOf, withFields } from "./blocks.js";
 import { VoiceMenu } from "./voices.js";
 import { setLabel, setMessage } from "./words.js";

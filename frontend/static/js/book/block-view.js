@@ -2,7 +2,7 @@
  * One block of the list: its text, which is edited in place, its voice, and the buttons that hear and open it.
  * It has few elements, for there are thousands of them; the list listens for all of them.
  */
-import { h, icon, setIcon } from "../shared/dom.js";
+import { h, icon, setIcon } from "../shared/page/dom.js";
 import { stateOf } from "./blocks.js";
 import { setLabel, setMessage } from "./words.js";
 import { tint } from "./voices.js";

@@ -1,14 +1,14 @@
 /**
  * The page of one book: what is read from the address, and which part of the page does what.
  */
-import { byId, h, icon } from "../shared/dom.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { fleet } from "../shared/fleet.js";
-import { mountNav } from "../shared/nav.js";
-import { showProblem } from "../shared/problem-notice.js";
-import { save } from "../shared/save.js";
-import { integer } from "../shared/format.js";
-import { UndoBar } from "../shared/undo-bar.js";
+import { byId, h, icon } from "../shared/page/dom.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { fleet } from "../shared/service/fleet.js";
+import { mountNav } from "../shared/page/nav.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
+import { save } from "../shared/files/save.js";
+import { integer } from "../i18n/format.js";
+import { UndoBar } from "../shared/notices/undo-bar.js";
 import { BlockList } from "./block-list.js";
 import { BlockTools } from "./block-tools.js";
 import { draft, indexOf, without, withVoice } from "./blocks.js";

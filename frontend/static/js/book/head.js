@@ -1,7 +1,7 @@
 /** The head of a book: title, voice, what is made of it and how long the rest takes. */
-import { byId, h, icon, setText } from "../shared/dom.js";
-import { duration, integer } from "../shared/format.js";
-import { clearMessage } from "../shared/i18n.js";
+import { byId, h, icon, setText } from "../shared/page/dom.js";
+import { duration, integer } from "../i18n/format.js";
+import { clearMessage } from "../i18n/i18n.js";
 import { estimateSeconds } from "../studio/request/estimate.js";
 import { counted } from "./blocks.js";
 import { VoiceMenu } from "./voices.js";

@@ -1,6 +1,6 @@
 /** The bar of the player at the foot of the page. */
-import { h, icon, setIcon } from "../shared/dom.js";
-import { integer } from "../shared/format.js";
+import { h, icon, setIcon } from "../shared/page/dom.js";
+import { integer } from "../i18n/format.js";
 import { indexOf } from "./blocks.js";
 import { ReaderWords } from "./reader-words.js";
 import { setLabel, setMessage } from "./words.js";

@@ -2,8 +2,8 @@
  * The text of the take that is heard, in the bar of the player: its words light up, a click on one goes there.
  * Until the times of its words are here, or where they cannot be had, it is the text of the block.
  */
-import { setText } from "../shared/dom.js";
-import { LitWords, timedWords } from "../shared/lit-words.js";
+import { setText } from "../shared/page/dom.js";
+import { LitWords, timedWords } from "../shared/hearing/lit-words.js";
 
 export class ReaderWords {
   #element;

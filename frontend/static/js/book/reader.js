@@ -4,7 +4,7 @@
  *
  * Events: "move" (detail: {key, playing, waiting}), "problem" (detail: the error).
  */
-import { SoundTurn } from "../shared/tabs.js";
+import { SoundTurn } from "../shared/hearing/tabs.js";
 import { indexOf, isPending } from "./blocks.js";
 
 const KEPT_CLIPS = 6;

@@ -1,6 +1,6 @@
 /** The sheets of a book: a voice for what was found or selected, and the files to take along. */
-import { h } from "../shared/dom.js";
-import { integer } from "../shared/format.js";
+import { h } from "../shared/page/dom.js";
+import { integer } from "../i18n/format.js";
 import { setMessage } from "./words.js";
 import { found, parts } from "./blocks.js";
 import { VoiceMenu } from "./voices.js";

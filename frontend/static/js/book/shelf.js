@@ -1,15 +1,15 @@
 /**
  * The shelf: one's books, and a new one of a file or of a pasted text.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId, h, icon } from "../shared/dom.js";
-import { takeDrops } from "../shared/file-drops.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { fleet } from "../shared/fleet.js";
-import { duration, integer } from "../shared/format.js";
-import { mountNav } from "../shared/nav.js";
-import { showProblem } from "../shared/problem-notice.js";
-import { clearMessage } from "../shared/i18n.js";
+import { confirmed } from "../shared/page/confirm.js";
+import { byId, h, icon } from "../shared/page/dom.js";
+import { takeDrops } from "../shared/files/file-drops.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { fleet } from "../shared/service/fleet.js";
+import { duration, integer } from "../i18n/format.js";
+import { mountNav } from "../shared/page/nav.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
+import { clearMessage } from "../i18n/i18n.js";
 import { setLabel, setMessage, t } from "./words.js";
 import { bookRequest, pastedFile } from "./new-book.js";
 

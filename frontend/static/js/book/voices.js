@@ -1,5 +1,5 @@
 /** The voices that a book can have: their names, hues and menus. */
-import { h } from "../shared/dom.js";
+import { h } from "../shared/page/dom.js";
 import { Preview } from "../voices/preview.js";
 import { figureHue } from "../voices/voice-figure.js";
 import { voiceName } from "../voices/voice-name.js";

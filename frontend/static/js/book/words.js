@@ -1,8 +1,8 @@
 /** The words of the book pages, added to those of the shared pieces. */
-import en from "../i18n/book-en.js";
-import zh from "../i18n/book-zh.js";
-import { addMessages } from "../shared/i18n.js";
+import en from "../i18n/en/book.js";
+import zh from "../i18n/zh/book.js";
+import { addMessages } from "../i18n/i18n.js";
 
 addMessages({ en, zh });
 
-export { setLabel, setMessage, t } from "../shared/i18n.js";
+export { setLabel, setMessage, t } from "../i18n/i18n.js";

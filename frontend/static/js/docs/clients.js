@@ -3,7 +3,7 @@
  *
  * docs/clients.md says more, and which version of each was tried.
  */
-import { h } from "../shared/dom.js";
+import { h } from "../shared/page/dom.js";
 import { codeTabs } from "./code-tabs.js";
 
 /** Code by client, with the address of the gateway filled in. Words: "docs.client.<id>". */

@@ -2,8 +2,8 @@
  * The same code in several languages: tabs with arrow keys between them, and a copy button. All of a page show the
  * language that was chosen last.
  */
-import { copyButton } from "../shared/clipboard.js";
-import { h, setText } from "../shared/dom.js";
+import { copyButton } from "../shared/page/clipboard.js";
+import { h, setText } from "../shared/page/dom.js";
 import { setLabel } from "./words.js";
 
 const CHOSEN = "voxfleet.docs.language";

@@ -4,12 +4,12 @@
  * The description is for who may see it; it is not asked for where that is nobody here.
  */
 import { adminToken } from "../admin/access.js";
-import { request } from "../shared/api.js";
-import { byId, h } from "../shared/dom.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { apiKey, pageConfig } from "../shared/fleet.js";
-import { openKeySheet } from "../shared/key-sheet.js";
-import { mountNav } from "../shared/nav.js";
+import { request } from "../shared/service/api.js";
+import { byId, h } from "../shared/page/dom.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { apiKey, pageConfig } from "../shared/service/fleet.js";
+import { openKeySheet } from "../shared/service/key-sheet.js";
+import { mountNav } from "../shared/page/nav.js";
 import { clientLinks, clientOf, clientView } from "./clients.js";
 import { finds, groupsOf } from "./description.js";
 import { operationView } from "./operation-view.js";

@@ -1,8 +1,8 @@
 /**
  * One operation: closed its method, path and summary; open what it takes, an example, and what is answered.
  */
-import { h, icon } from "../shared/dom.js";
-import { apiKey } from "../shared/fleet.js";
+import { h, icon } from "../shared/page/dom.js";
+import { apiKey } from "../shared/service/fleet.js";
 import { codeOf } from "./code.js";
 import { codeTabs } from "./code-tabs.js";
 import { fieldsOf, kindOf, requestOf } from "./description.js";

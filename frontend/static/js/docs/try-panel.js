@@ -2,8 +2,8 @@
  * "Run it here": sends the example as it stands, with what the reader changed of its body, and shows what is answered.
  */
 import { adminToken } from "../admin/access.js";
-import { h } from "../shared/dom.js";
-import { apiKey } from "../shared/fleet.js";
+import { h } from "../shared/page/dom.js";
+import { apiKey } from "../shared/service/fleet.js";
 import { setLabel, setMessage } from "./words.js";
 
 const LONGEST_TEXT = 20_000;

@@ -1,12 +1,12 @@
 /**
  * The sheet with the reader's lexicon: words, how they are said, and a form that adds, changes or forgets one.
  */
-import { h, icon } from "../shared/dom.js";
-import { fleet } from "../shared/fleet.js";
-import { setLabel, setMessage, t } from "../shared/i18n.js";
-import { openKeySheet } from "../shared/key-sheet.js";
-import { needsKey, problemText } from "../shared/problems.js";
-import { UndoBar } from "../shared/undo-bar.js";
+import { h, icon } from "../shared/page/dom.js";
+import { fleet } from "../shared/service/fleet.js";
+import { setLabel, setMessage, t } from "../i18n/i18n.js";
+import { openKeySheet } from "../shared/service/key-sheet.js";
+import { needsKey, problemText } from "../shared/notices/problems.js";
+import { UndoBar } from "../shared/notices/undo-bar.js";
 import { matchingEntries, missingField } from "./entries.js";
 import "./messages.js";
 

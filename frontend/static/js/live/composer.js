@@ -5,7 +5,7 @@
  * Events: "text" (detail: the text to append), "flush" (speak what is incomplete as well), "wanted" (a session is) and
  * "entered" (likewise, for the line in the box), and "edited" when there is something to remember.
  */
-import { h, icon, setIcon } from "../shared/dom.js";
+import { h, icon, setIcon } from "../shared/page/dom.js";
 import { TokenFeed } from "./token-feed.js";
 import { takeWords, tokensOf } from "./word-gate.js";
 import { setLabel, setMessage } from "./words.js";

@@ -1,7 +1,7 @@
 /**
  * The buttons of a session. Which of them can be pressed follows from the state; their words do too.
  */
-import { h, icon, setIcon } from "../shared/dom.js";
+import { h, icon, setIcon } from "../shared/page/dom.js";
 import { setMessage } from "./words.js";
 
 const CLOSED = ["ready", "ended", "failed"];

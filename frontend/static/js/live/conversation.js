@@ -6,9 +6,9 @@
  * "news" (of script or figures), "idle" (detail: seconds until it is closed), "cancelled" {spoken_text}, "failed" {message, code},
  * "complaint" (likewise, and the session goes on).
  */
-import { fleet } from "../shared/fleet.js";
-import { Subtitles } from "../shared/subtitles.js";
-import { SoundTurn } from "../shared/tabs.js";
+import { fleet } from "../shared/service/fleet.js";
+import { Subtitles } from "../shared/hearing/subtitles.js";
+import { SoundTurn } from "../shared/hearing/tabs.js";
 import { Hearing } from "./hearing.js";
 import { Script } from "./script.js";
 

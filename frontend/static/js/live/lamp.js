@@ -1,8 +1,8 @@
 /**
  * What the session is doing: a lamp with a word, the time since it went live, and beside it what is to come.
  */
-import { setText } from "../shared/dom.js";
-import { minutes } from "../shared/format.js";
+import { setText } from "../shared/page/dom.js";
+import { minutes } from "../i18n/format.js";
 import { setMessage } from "./words.js";
 
 const TICK_MS = 200;

@@ -1,7 +1,7 @@
 /**
  * Says that settings were changed that a session which runs does not take any more, and offers to begin one that does.
  */
-import { h, icon } from "../shared/dom.js";
+import { h, icon } from "../shared/page/dom.js";
 
 export class LaterNote {
   #element;

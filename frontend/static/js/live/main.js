@@ -1,20 +1,20 @@
 /**
  * The live page: text from the box goes into a conversation, and what is heard of it lights up in the script.
  */
-import { byId } from "../shared/dom.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { fleet, pageConfig } from "../shared/fleet.js";
-import { openKeySheet } from "../shared/key-sheet.js";
-import { followKeyboard } from "../shared/keyboard.js";
-import { mountNav } from "../shared/nav.js";
-import { needsKey, problemText } from "../shared/problems.js";
-import { showProblem } from "../shared/problem-notice.js";
-import { QueueBanner } from "../shared/queue-banner.js";
-import { save } from "../shared/save.js";
-import { bindShortcuts } from "../shared/shortcuts.js";
-import { SlowNotice } from "../shared/slow-notice.js";
-import { Remembered } from "../shared/storage.js";
-import { SUBTITLE_FORMATS } from "../shared/subtitles.js";
+import { byId } from "../shared/page/dom.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { fleet, pageConfig } from "../shared/service/fleet.js";
+import { openKeySheet } from "../shared/service/key-sheet.js";
+import { followKeyboard } from "../shared/page/keyboard.js";
+import { mountNav } from "../shared/page/nav.js";
+import { needsKey, problemText } from "../shared/notices/problems.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
+import { QueueBanner } from "../shared/notices/queue-banner.js";
+import { save } from "../shared/files/save.js";
+import { bindShortcuts } from "../shared/page/shortcuts.js";
+import { SlowNotice } from "../shared/notices/slow-notice.js";
+import { Remembered } from "../shared/page/storage.js";
+import { SUBTITLE_FORMATS } from "../shared/hearing/subtitles.js";
 import { Parameters } from "../studio/request/parameters.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoicePicker } from "../voices/voice-picker.js";

@@ -2,7 +2,7 @@
  * The script as words that light up: waiting ones dim, heard ones bright, the present one marked, dropped ones struck
  * through. Words are elements of their own; text is always text.
  */
-import { h } from "../shared/dom.js";
+import { h } from "../shared/page/dom.js";
 import { setMessage } from "./words.js";
 
 const WORD = /[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+/gu;

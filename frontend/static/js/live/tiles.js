@@ -1,8 +1,8 @@
 /**
  * The figures of a session: first audio, buffered ahead, gaps, wait in the queue, utterances.
  */
-import { h, setText } from "../shared/dom.js";
-import { latency } from "../shared/format.js";
+import { h, setText } from "../shared/page/dom.js";
+import { latency } from "../i18n/format.js";
 
 const NAMES = ["first", "ahead", "underruns", "wait", "utterances"];
 

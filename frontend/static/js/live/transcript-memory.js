@@ -3,7 +3,7 @@
  *
  * A transcript is a list of paragraphs, each a list of runs [text, kind]; kinds are "heard", "dropped", "cut" and "text".
  */
-import { Remembered } from "../shared/storage.js";
+import { Remembered } from "../shared/page/storage.js";
 
 const MOST_CHARACTERS = 20_000;
 

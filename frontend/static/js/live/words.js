@@ -1,10 +1,10 @@
 /**
  * The words of the live page, added to those of the shared pieces.
  */
-import en from "../i18n/live-en.js";
-import zh from "../i18n/live-zh.js";
-import { addMessages } from "../shared/i18n.js";
+import en from "../i18n/en/live.js";
+import zh from "../i18n/zh/live.js";
+import { addMessages } from "../i18n/i18n.js";
 
 addMessages({ en, zh });
 
-export { language, setLabel, setMessage, t } from "../shared/i18n.js";
+export { language, setLabel, setMessage, t } from "../i18n/i18n.js";

@@ -1,7 +1,7 @@
 /**
  * The comment on a recording: a box for its owner, plain text for everybody else.
  */
-import { h } from "../shared/dom.js";
+import { h } from "../shared/page/dom.js";
 import { setLabel } from "./words.js";
 
 const MAX_COMMENT = 2000;

@@ -2,8 +2,8 @@
  * What happened in a session, line by line: utterances with their worker and outcome, changes of worker, and what the
  * listener did. A line of an utterance takes the player there.
  */
-import { h } from "../shared/dom.js";
-import { clock, latency } from "../shared/format.js";
+import { h } from "../shared/page/dom.js";
+import { clock, latency } from "../i18n/format.js";
 import { has, setMessage, t } from "./words.js";
 
 const EXCERPT = 90;

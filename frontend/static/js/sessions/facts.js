@@ -1,7 +1,7 @@
 /**
  * What is told of a session beside its title.
  */
-import { bytes, duration } from "../shared/format.js";
+import { bytes, duration } from "../i18n/format.js";
 import { locale, t } from "./words.js";
 
 /** Files that say when words are said. */

@@ -1,7 +1,7 @@
 /**
  * The head of a recording's page: its title, which its owner can edit, what it is, and what can be done with it.
  */
-import { h, icon } from "../shared/dom.js";
+import { h, icon } from "../shared/page/dom.js";
 import { badge } from "./session-row.js";
 import { kindText, seedText, sizeFacts, titleOf, when } from "./facts.js";
 import { setLabel, setMessage } from "./words.js";

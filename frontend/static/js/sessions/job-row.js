@@ -1,9 +1,9 @@
 /**
  * One long text of the list: how far it is, and the buttons for what can be done with it.
  */
-import { duration } from "../shared/format.js";
-import { h, icon } from "../shared/dom.js";
-import { problemText } from "../shared/problems.js";
+import { duration } from "../i18n/format.js";
+import { h, icon } from "../shared/page/dom.js";
+import { problemText } from "../shared/notices/problems.js";
 import { WORD_FORMATS, titleOf, when } from "./facts.js";
 import { setLabel, setMessage, t } from "./words.js";
 

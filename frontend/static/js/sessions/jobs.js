@@ -2,12 +2,12 @@
  * Long texts on the sessions page: a text file becomes a job, which is spoken while nobody waits. The list says how
  * far each is, stops it, goes on with it, and fetches its audio.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId } from "../shared/dom.js";
-import { fleet } from "../shared/fleet.js";
-import { showProblem } from "../shared/problem-notice.js";
-import { needsKey } from "../shared/problems.js";
-import { save } from "../shared/save.js";
+import { confirmed } from "../shared/page/confirm.js";
+import { byId } from "../shared/page/dom.js";
+import { fleet } from "../shared/service/fleet.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
+import { needsKey } from "../shared/notices/problems.js";
+import { save } from "../shared/files/save.js";
 import { titleOf } from "./facts.js";
 import { isOpen, jobRow } from "./job-row.js";
 import { setMessage, t } from "./words.js";

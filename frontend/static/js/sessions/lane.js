@@ -2,8 +2,8 @@
  * The recording as a picture to seek in: its outline, under it a strip with one piece per utterance, coloured by
  * worker, with a tick per chunk and a mark where the listener interrupted or the speech moved to another worker.
  */
-import { h } from "../shared/dom.js";
-import { clock } from "../shared/format.js";
+import { h } from "../shared/page/dom.js";
+import { clock } from "../i18n/format.js";
 import { setLabel, t } from "./words.js";
 
 const BAR_PIXELS = 3;

@@ -2,13 +2,13 @@
  * The sessions page: one's recordings, newest first. The service searches what was said in them; they are played in
  * their rows, several are fetched or deleted at once, and one is spoken anew in the studio.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId, h } from "../shared/dom.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { fleet } from "../shared/fleet.js";
-import { mountNav } from "../shared/nav.js";
-import { showProblem } from "../shared/problem-notice.js";
-import { save } from "../shared/save.js";
+import { confirmed } from "../shared/page/confirm.js";
+import { byId, h } from "../shared/page/dom.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { fleet } from "../shared/service/fleet.js";
+import { mountNav } from "../shared/page/nav.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
+import { save } from "../shared/files/save.js";
 import { voiceName } from "../voices/voice-name.js";
 import { titleOf } from "./facts.js";
 import { Jobs } from "./jobs.js";

@@ -9,7 +9,7 @@
  * merged audio. Characters are code points.
  */
 
-import { wordAt } from "../shared/lit-words.js";
+import { wordAt } from "../shared/hearing/lit-words.js";
 
 /** @param {object} timeline of GET /api/sessions/{id} */
 export function narrativeOf({ utterances = [], events = [], audio_seconds: audioSeconds = 0, sample_rate: rate = null }) {

@@ -2,9 +2,9 @@
  * The text of a recording: words that light up while they are spoken, and take the player to them when clicked. Each
  * utterance begins with its time, which is a button for the keyboard. Event "seek" (detail: seconds).
  */
-import { h } from "../shared/dom.js";
-import { clock } from "../shared/format.js";
-import { LitWords } from "../shared/lit-words.js";
+import { h } from "../shared/page/dom.js";
+import { clock } from "../i18n/format.js";
+import { LitWords } from "../shared/hearing/lit-words.js";
 import { outcomeText } from "./event-list.js";
 import { setLabel, setMessage } from "./words.js";
 

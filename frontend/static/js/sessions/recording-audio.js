@@ -3,7 +3,7 @@
  * ones stream from the server as they are listened to.
  */
 import { Envelope } from "../audio/envelope.js";
-import { apiKey, fleet } from "../shared/fleet.js";
+import { apiKey, fleet } from "../shared/service/fleet.js";
 
 const DATA = 0x64617461; // "data"
 const FETCHED_SECONDS = 900;

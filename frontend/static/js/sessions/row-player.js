@@ -3,7 +3,7 @@
  *
  * Events: "change" (which one plays, or how far it is).
  */
-import { SoundTurn } from "../shared/tabs.js";
+import { SoundTurn } from "../shared/hearing/tabs.js";
 import { audioAddress } from "./recording-audio.js";
 
 export class RowPlayer extends EventTarget {

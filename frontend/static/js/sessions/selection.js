@@ -3,7 +3,7 @@
  *
  * Events: "change".
  */
-import { h, icon } from "../shared/dom.js";
+import { h, icon } from "../shared/page/dom.js";
 import { setMessage } from "./words.js";
 
 /** As many as the service packs into one file. */

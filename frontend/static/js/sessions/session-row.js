@@ -1,7 +1,7 @@
 /**
  * One session of the list: chosen, played, opened, spoken anew in the studio, or deleted.
  */
-import { h, icon, setIcon } from "../shared/dom.js";
+import { h, icon, setIcon } from "../shared/page/dom.js";
 import { kindText, seedText, sizeFacts, titleOf, when } from "./facts.js";
 import { setLabel, setMessage, t } from "./words.js";
 

@@ -4,8 +4,8 @@
  *
  * Events: "position" (detail: {seconds, playing}).
  */
-import { h, icon, setIcon, setText } from "../shared/dom.js";
-import { clock } from "../shared/format.js";
+import { h, icon, setIcon, setText } from "../shared/page/dom.js";
+import { clock } from "../i18n/format.js";
 import { setLabel } from "./words.js";
 
 const SPEEDS = [0.75, 1, 1.25, 1.5, 2];

@@ -3,15 +3,15 @@
  *
  * The address names it: /sessions/{id}, and ?key= opens one that somebody shared, to look at only.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId, h } from "../shared/dom.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { fleet } from "../shared/fleet.js";
-import { mountNav } from "../shared/nav.js";
-import { showProblem } from "../shared/problem-notice.js";
-import { save } from "../shared/save.js";
-import { bindShortcuts } from "../shared/shortcuts.js";
-import { SoundTurn } from "../shared/tabs.js";
+import { confirmed } from "../shared/page/confirm.js";
+import { byId, h } from "../shared/page/dom.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { fleet } from "../shared/service/fleet.js";
+import { mountNav } from "../shared/page/nav.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
+import { save } from "../shared/files/save.js";
+import { bindShortcuts } from "../shared/page/shortcuts.js";
+import { SoundTurn } from "../shared/hearing/tabs.js";
 import { showComment } from "./comment.js";
 import { interruptions, showEvents } from "./event-list.js";
 import { WORD_FORMATS } from "./facts.js";

@@ -1,10 +1,10 @@
 /**
  * "The same as code": tabs for languages, arrow keys between them, and a copy button.
  */
-import { copyButton } from "../shared/clipboard.js";
-import { h, setText } from "../shared/dom.js";
-import { apiKey } from "../shared/fleet.js";
-import { setLabel } from "../shared/i18n.js";
+import { copyButton } from "../shared/page/clipboard.js";
+import { h, setText } from "../shared/page/dom.js";
+import { apiKey } from "../shared/service/fleet.js";
+import { setLabel } from "../i18n/i18n.js";
 import { SNIPPETS } from "./snippets.js";
 
 export class CodePanel {

@@ -2,16 +2,16 @@
  * The studio page: wires text, voice and parameters to the speaker, and the speaker to the stage and the history.
  */
 import { lexiconButton } from "../lexicon/lexicon-sheet.js";
-import { byId } from "../shared/dom.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { pageConfig } from "../shared/fleet.js";
-import { setMessage, t } from "../shared/i18n.js";
-import { mountNav } from "../shared/nav.js";
-import { QueueBanner } from "../shared/queue-banner.js";
-import { bindShortcuts } from "../shared/shortcuts.js";
-import { SlowNotice } from "../shared/slow-notice.js";
-import { Remembered } from "../shared/storage.js";
-import { WakeLock } from "../shared/wake-lock.js";
+import { byId } from "../shared/page/dom.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { pageConfig } from "../shared/service/fleet.js";
+import { setMessage, t } from "../i18n/i18n.js";
+import { mountNav } from "../shared/page/nav.js";
+import { QueueBanner } from "../shared/notices/queue-banner.js";
+import { bindShortcuts } from "../shared/page/shortcuts.js";
+import { SlowNotice } from "../shared/notices/slow-notice.js";
+import { Remembered } from "../shared/page/storage.js";
+import { WakeLock } from "../shared/hearing/wake-lock.js";
 import { VoiceDesk } from "../voices/voice-desk.js";
 import { VoiceList } from "../voices/voice-list.js";
 import { voiceName } from "../voices/voice-name.js";

@@ -2,8 +2,8 @@
  * Where the sound comes out: a choice of devices, where the browser offers one.
  */
 import { Player } from "../audio/player.js";
-import { h } from "../shared/dom.js";
-import { Remembered } from "../shared/storage.js";
+import { h } from "../shared/page/dom.js";
+import { Remembered } from "../shared/page/storage.js";
 
 export class OutputChoice extends EventTarget {
   #field;

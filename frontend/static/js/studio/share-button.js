@@ -1,9 +1,9 @@
 /**
  * A button that copies a link to the current settings, or puts it into the address bar where nothing can be copied.
  */
-import { copy } from "../shared/clipboard.js";
-import { h, icon } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { copy } from "../shared/page/clipboard.js";
+import { h, icon } from "../shared/page/dom.js";
+import { t } from "../i18n/i18n.js";
 import { toFragment } from "./share-link.js";
 
 /** @param {() => object} settings asked when it is pressed @param {(words: () => string) => void} say */

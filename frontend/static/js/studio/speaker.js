@@ -7,8 +7,8 @@
 import { JitterEstimator } from "../audio/jitter.js";
 import { PlaybackReporter } from "../audio/playback-reporter.js";
 import { Player } from "../audio/player.js";
-import { fleet } from "../shared/fleet.js";
-import { SoundTurn } from "../shared/tabs.js";
+import { fleet } from "../shared/service/fleet.js";
+import { SoundTurn } from "../shared/hearing/tabs.js";
 import { Utterance } from "./utterance.js";
 
 const now = () => performance.now() / 1000;

@@ -6,7 +6,7 @@
 import { Envelope } from "../audio/envelope.js";
 import { Pace } from "../audio/pace.js";
 import { PcmDecoder, decodeWav, encodeWav } from "../audio/pcm.js";
-import { Subtitles } from "../shared/subtitles.js";
+import { Subtitles } from "../shared/hearing/subtitles.js";
 
 export class Utterance {
   #decoder = new PcmDecoder();

@@ -4,11 +4,11 @@
  *
  * Event "hear": the first sentence is wanted.
  */
-import { copyButton } from "../shared/clipboard.js";
-import { byId, h } from "../shared/dom.js";
-import { setMessage, t } from "../shared/i18n.js";
-import { listOf, nameOf } from "../shared/languages.js";
-import { Remembered } from "../shared/storage.js";
+import { copyButton } from "../shared/page/clipboard.js";
+import { byId, h } from "../shared/page/dom.js";
+import { setMessage, t } from "../i18n/i18n.js";
+import { listOf, nameOf } from "../i18n/languages.js";
+import { Remembered } from "../shared/page/storage.js";
 import "./messages.js";
 
 const MOST_LANGUAGES = 4;

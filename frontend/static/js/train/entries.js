@@ -3,10 +3,10 @@
  *
  * Event "change": there are others, or other words.
  */
-import { h, icon } from "../shared/dom.js";
-import { decimal } from "../shared/format.js";
-import { Hearing } from "../shared/hearing.js";
-import { problemText } from "../shared/problems.js";
+import { h, icon } from "../shared/page/dom.js";
+import { decimal } from "../i18n/format.js";
+import { Hearing } from "../shared/hearing/hearing.js";
+import { problemText } from "../shared/notices/problems.js";
 import { setLabel, setMessage, t } from "./words.js";
 
 const MOST_CHARACTERS = 2000;

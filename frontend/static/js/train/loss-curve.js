@@ -1,7 +1,7 @@
 /**
  * The loss of held-out recordings by step, as a line: it falls while the voice gets closer.
  */
-import { ratio } from "../shared/format.js";
+import { ratio } from "../i18n/format.js";
 import { setLabel } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,12 +1,12 @@
 /**
  * The training page: recordings with what is said in them, whose voice it is, and what became of it.
  */
-import { byId } from "../shared/dom.js";
-import { takeDrops } from "../shared/file-drops.js";
-import { FleetStatus } from "../shared/fleet-status.js";
-import { duration } from "../shared/format.js";
-import { mountNav } from "../shared/nav.js";
-import { showProblem } from "../shared/problem-notice.js";
+import { byId } from "../shared/page/dom.js";
+import { takeDrops } from "../shared/files/file-drops.js";
+import { FleetStatus } from "../shared/service/fleet-status.js";
+import { duration } from "../i18n/format.js";
+import { mountNav } from "../shared/page/nav.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
 import { Entries } from "./entries.js";
 import { recordingsOf } from "./pairing.js";
 import { Reading } from "./reading.js";

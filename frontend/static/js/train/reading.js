@@ -4,7 +4,7 @@
  * Event "kept" (detail: {audio, name, transcript, seconds}).
  */
 import { Recorder } from "../audio/recorder.js";
-import { h, icon } from "../shared/dom.js";
+import { h, icon } from "../shared/page/dom.js";
 import { RecordingPanel } from "../voices/recording-panel.js";
 import { SENTENCES } from "./sentences.js";
 import { language, setMessage } from "./words.js";

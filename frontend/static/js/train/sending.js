@@ -1,7 +1,7 @@
 /**
  * Sends recordings and begins the training. What was sent stays sent: after a mistake was put right, the rest follows.
  */
-import { fleet } from "../shared/fleet.js";
+import { fleet } from "../shared/service/fleet.js";
 
 export class Sending {
   #entries;

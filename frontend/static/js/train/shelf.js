@@ -1,11 +1,11 @@
 /**
  * One's trainings: how far each is, asked for as long as one is worked on; to hear, to end, to go on with, to delete.
  */
-import { confirmed } from "../shared/confirm.js";
-import { byId } from "../shared/dom.js";
-import { fleet } from "../shared/fleet.js";
-import { Hearing } from "../shared/hearing.js";
-import { showProblem } from "../shared/problem-notice.js";
+import { confirmed } from "../shared/page/confirm.js";
+import { byId } from "../shared/page/dom.js";
+import { fleet } from "../shared/service/fleet.js";
+import { Hearing } from "../shared/hearing/hearing.js";
+import { showProblem } from "../shared/notices/problem-notice.js";
 import { isOpen, trainingCard } from "./training-card.js";
 import { setMessage, t } from "./words.js";
 

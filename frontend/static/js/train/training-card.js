@@ -1,9 +1,9 @@
 /**
  * One training of the list: how far it is, what was found, what it sounds like, and the buttons for what can be done.
  */
-import { decimal, duration, integer, ratio } from "../shared/format.js";
-import { h, icon } from "../shared/dom.js";
-import { problemText } from "../shared/problems.js";
+import { decimal, duration, integer, ratio } from "../i18n/format.js";
+import { h, icon } from "../shared/page/dom.js";
+import { problemText } from "../shared/notices/problems.js";
 import { toFragment } from "../studio/share-link.js";
 import { lossCurve } from "./loss-curve.js";
 import { setLabel, setMessage, t } from "./words.js";

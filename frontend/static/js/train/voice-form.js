@@ -3,8 +3,8 @@
  *
  * Event "wanted".
  */
-import { h, icon } from "../shared/dom.js";
-import { fleet } from "../shared/fleet.js";
+import { h, icon } from "../shared/page/dom.js";
+import { fleet } from "../shared/service/fleet.js";
 import { LANGUAGES } from "../voices/voice-fields.js";
 import { language, setMessage } from "./words.js";
 

@@ -1,10 +1,10 @@
 /**
  * Hearing what voices sound like, one at a time.
  */
-import { h, icon } from "../shared/dom.js";
-import { fleet } from "../shared/fleet.js";
-import { Hearing } from "../shared/hearing.js";
-import { setLabel } from "../shared/i18n.js";
+import { h, icon } from "../shared/page/dom.js";
+import { fleet } from "../shared/service/fleet.js";
+import { Hearing } from "../shared/hearing/hearing.js";
+import { setLabel } from "../i18n/i18n.js";
 import { voiceName } from "./voice-name.js";
 
 export class Preview {

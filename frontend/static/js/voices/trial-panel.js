@@ -3,10 +3,10 @@
  *
  * Events: "wanted" (the reader wants to hear it: `ask` says with what), "failed" (detail: the error).
  */
-import { h, icon, setIcon } from "../shared/dom.js";
-import { fleet } from "../shared/fleet.js";
-import { language, setMessage } from "../shared/i18n.js";
-import { SoundTurn } from "../shared/tabs.js";
+import { h, icon, setIcon } from "../shared/page/dom.js";
+import { fleet } from "../shared/service/fleet.js";
+import { language, setMessage } from "../i18n/i18n.js";
+import { SoundTurn } from "../shared/hearing/tabs.js";
 import { loudness, matchedVolumes } from "./levels.js";
 import { takeOfFile } from "./take-of-file.js";
 

@@ -1,5 +1,5 @@
 /** What a voice is called wherever pages name it. */
-import { t } from "../shared/i18n.js";
+import { t } from "../i18n/i18n.js";
 import "./messages.js";
 
 /** The model's own voice is the one that pages know to name. */

@@ -1,5 +1,5 @@
 /** How many workers of each kind run, where `voxfleet fleet` decides that, and what it decided last. */
-import { h } from "../../shared/dom.js";
+import { h } from "../../shared/page/dom.js";
 import { messageOf } from "../sections/event-words.js";
 import { t } from "../words.js";
 

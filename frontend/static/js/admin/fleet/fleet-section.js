@@ -1,8 +1,8 @@
 /**
  * Workers, who waits and who runs, as pushed; and the verbs on them. What ends something asks first.
  */
-import { confirmed } from "../../shared/confirm.js";
-import { byId, h } from "../../shared/dom.js";
+import { confirmed } from "../../shared/page/confirm.js";
+import { byId, h } from "../../shared/page/dom.js";
 import { FleetLines } from "./fleet-lines.js";
 import { KeyedList } from "./keyed-list.js";
 import { RequestList } from "./request-list.js";

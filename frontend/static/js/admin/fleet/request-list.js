@@ -1,9 +1,9 @@
 /**
  * Who waits, or who runs: the rows, and the tools that choose and end several at once.
  */
-import { confirmed } from "../../shared/confirm.js";
-import { byId, h, setText } from "../../shared/dom.js";
-import { integer } from "../../shared/format.js";
+import { confirmed } from "../../shared/page/confirm.js";
+import { byId, h, setText } from "../../shared/page/dom.js";
+import { integer } from "../../i18n/format.js";
 import { Choice } from "./choice.js";
 import { KeyedList } from "./keyed-list.js";
 import { protocolName, requestName, RequestRow, tenantName } from "./request-row.js";

@@ -1,8 +1,8 @@
 /**
  * One waiting or running request: what is spoken for whom, with the button that ends it and a box to choose it.
  */
-import { h, icon, setText } from "../../shared/dom.js";
-import { duration, integer } from "../../shared/format.js";
+import { h, icon, setText } from "../../shared/page/dom.js";
+import { duration, integer } from "../../i18n/format.js";
 import { nameOfVoice } from "../voice-names.js";
 import { has, setLabel, t } from "../words.js";
 

@@ -1,8 +1,8 @@
 /**
  * The figures on top, as they are now: workers up, slots used, requests waiting, first audio, speech made, errors.
  */
-import { h, setText } from "../../shared/dom.js";
-import { duration, integer, latency } from "../../shared/format.js";
+import { h, setText } from "../../shared/page/dom.js";
+import { duration, integer, latency } from "../../i18n/format.js";
 import { t } from "../words.js";
 import { serves } from "./serving.js";
 

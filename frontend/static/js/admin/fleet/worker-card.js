@@ -1,8 +1,8 @@
 /**
  * One worker: state, slots, what it serves and on what, how it does; drain, resume and restart.
  */
-import { h, setText } from "../../shared/dom.js";
-import { bytes, duration, integer, latency, ratio } from "../../shared/format.js";
+import { h, setText } from "../../shared/page/dom.js";
+import { bytes, duration, integer, latency, ratio } from "../../i18n/format.js";
 import { t } from "../words.js";
 
 const MAX_PIPS = 16;

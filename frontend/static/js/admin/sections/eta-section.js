@@ -2,8 +2,8 @@
  * How waits are estimated: one number per setting, within the limits that the server names; what it refuses is
  * said at the field.
  */
-import { h } from "../../shared/dom.js";
-import { problemText } from "../../shared/problems.js";
+import { h } from "../../shared/page/dom.js";
+import { problemText } from "../../shared/notices/problems.js";
 import { Section } from "./section.js";
 import { t } from "../words.js";
 

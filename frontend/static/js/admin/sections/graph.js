@@ -8,7 +8,7 @@
  * The plot is a slider over its points: arrow keys, Page keys, Home and End move the cursor, and what a screen reader
  * says is what stands beside it.
  */
-import { h } from "../../shared/dom.js";
+import { h } from "../../shared/page/dom.js";
 import { areaOf, nearest, pathOf, runsOf, timeTicks, valueTicks } from "./graph-scale.js";
 import { locale, t } from "../words.js";
 

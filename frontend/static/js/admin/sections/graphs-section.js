@@ -1,8 +1,8 @@
 /**
  * Graphs of the last hour up to the last week, from what the gateways have kept; the range is remembered.
  */
-import { byId, setText } from "../../shared/dom.js";
-import { decimal, integer, latency } from "../../shared/format.js";
+import { byId, setText } from "../../shared/page/dom.js";
+import { decimal, integer, latency } from "../../i18n/format.js";
 import { Graph } from "./graph.js";
 import { Section } from "./section.js";
 import { t } from "../words.js";

@@ -1,7 +1,7 @@
 /**
  * The event log: who came and went, what was changed; new lines as they happen, a filter by kind and by words.
  */
-import { byId, h } from "../../shared/dom.js";
+import { byId, h } from "../../shared/page/dom.js";
 import { EventLines } from "./event-lines.js";
 import { kindOf, messageOf, textOf } from "./event-words.js";
 import { Section } from "./section.js";

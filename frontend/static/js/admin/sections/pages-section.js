@@ -1,7 +1,7 @@
 /**
  * Which pages are on: one switch per page. A switch moves when the server has agreed.
  */
-import { h } from "../../shared/dom.js";
+import { h } from "../../shared/page/dom.js";
 import { Section } from "./section.js";
 import { t } from "../words.js";
 

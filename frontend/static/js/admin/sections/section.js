@@ -2,8 +2,8 @@
  * A part of the admin page that shows one answer of the API: hidden where the gateway has no such API, with the
  * server's words where it refuses.
  */
-import { byId, h } from "../../shared/dom.js";
-import { showProblem } from "../../shared/problem-notice.js";
+import { byId, h } from "../../shared/page/dom.js";
+import { showProblem } from "../../shared/notices/problem-notice.js";
 
 export class Section {
   #problem = h("div", { class: "notice notice-danger", role: "alert", hidden: true });

@@ -1,8 +1,8 @@
 /**
  * Recorded sessions and the room they take: how many, how large, and what the clean-up goes by.
  */
-import { h } from "../../shared/dom.js";
-import { bytes, duration, integer } from "../../shared/format.js";
+import { h } from "../../shared/page/dom.js";
+import { bytes, duration, integer } from "../../i18n/format.js";
 import { Section } from "./section.js";
 import { t } from "../words.js";
 

@@ -1,9 +1,9 @@
 /**
  * The voices that the service has, and the button that deletes one of somebody's.
  */
-import { confirmed } from "../../shared/confirm.js";
-import { h, icon } from "../../shared/dom.js";
-import { latency } from "../../shared/format.js";
+import { confirmed } from "../../shared/page/confirm.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { latency } from "../../i18n/format.js";
 import { voiceName } from "../../voices/voice-name.js";
 import { Section } from "./section.js";
 import { rememberVoices } from "../voice-names.js";

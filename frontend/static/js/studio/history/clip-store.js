@@ -3,7 +3,7 @@
  *
  * A browser that keeps nothing (private windows of some) has a store that is always empty.
  */
-import { tabs } from "../../shared/tabs.js";
+import { tabs } from "../../shared/hearing/tabs.js";
 
 export const LIMITS = { clips: 40, bytes: 150 * 2 ** 20 };
 const DATABASE = "voxfleet";

@@ -1,9 +1,9 @@
 /**
  * Saving a clip: the samples that were heard, as a WAV file or encoded by the server. Nothing is spoken again.
  */
-import { fleet } from "../../shared/fleet.js";
-import { save } from "../../shared/save.js";
-import { zipOf } from "../../shared/zip.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { save } from "../../shared/files/save.js";
+import { zipOf } from "../../shared/files/zip.js";
 
 const NAME_WORDS = 6;
 

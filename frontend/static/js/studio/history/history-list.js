@@ -5,9 +5,9 @@
  * Events: "replay", "restore", "download", "star" (detail: the entry), "rename" (detail: {entry, name}), "compare"
  * (detail: {entry, side}), "delete" (detail: the entry), "export" (detail: the listed entries) and "clear".
  */
-import { byId, h, icon } from "../../shared/dom.js";
-import { clock } from "../../shared/format.js";
-import { locale, setLabel, setMessage } from "../../shared/i18n.js";
+import { byId, h, icon } from "../../shared/page/dom.js";
+import { clock } from "../../i18n/format.js";
+import { locale, setLabel, setMessage } from "../../i18n/i18n.js";
 import { SIDES } from "./compare.js";
 import { titleOf } from "./download.js";
 

@@ -4,10 +4,10 @@
  * Events: "replay" (detail: {utterance, outcome, fraction}), "restore" (detail: request), "download" (detail:
  * utterance), "said" (detail: a function that tells what happened).
  */
-import { byId } from "../../shared/dom.js";
-import { setLabel, setMessage, t } from "../../shared/i18n.js";
-import { tabs } from "../../shared/tabs.js";
-import { UndoBar } from "../../shared/undo-bar.js";
+import { byId } from "../../shared/page/dom.js";
+import { setLabel, setMessage, t } from "../../i18n/i18n.js";
+import { tabs } from "../../shared/hearing/tabs.js";
+import { UndoBar } from "../../shared/notices/undo-bar.js";
 import { ClipStore } from "./clip-store.js";
 import { Comparison, SIDES } from "./compare.js";
 import { exportClips, titleOf } from "./download.js";

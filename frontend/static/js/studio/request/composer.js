@@ -2,9 +2,9 @@
  * The text being written: counter, sample texts, and the draft kept over a reload. Who comes for the first time
  * finds the first sample, so that one click speaks.
  */
-import { h, setText } from "../../shared/dom.js";
-import { clock, integer } from "../../shared/format.js";
-import { clearMessage, setMessage, t } from "../../shared/i18n.js";
+import { h, setText } from "../../shared/page/dom.js";
+import { clock, integer } from "../../i18n/format.js";
+import { clearMessage, setMessage, t } from "../../i18n/i18n.js";
 import { characterCount, estimateSeconds } from "./estimate.js";
 
 const NEARLY_FULL = 0.9;

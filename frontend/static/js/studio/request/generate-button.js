@@ -1,7 +1,7 @@
 /**
  * The one big button: generate, stop, or leave the queue.
  */
-import { h, icon } from "../../shared/dom.js";
+import { h, icon } from "../../shared/page/dom.js";
 
 const FACES = {
   idle: ["spark", "generate.idle"],

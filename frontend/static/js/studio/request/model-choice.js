@@ -3,7 +3,7 @@
  *
  * Event "change".
  */
-import { h } from "../../shared/dom.js";
+import { h } from "../../shared/page/dom.js";
 import "../messages.js";
 
 export class ModelChoice extends EventTarget {

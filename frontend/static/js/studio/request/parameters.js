@@ -5,9 +5,9 @@
  * Without a seed the page draws one per generation, so that the same audio can be asked for again
  * in another format.
  */
-import { h, icon } from "../../shared/dom.js";
-import { decimal } from "../../shared/format.js";
-import { setLabel, setMessage, t } from "../../shared/i18n.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { decimal } from "../../i18n/format.js";
+import { setLabel, setMessage, t } from "../../i18n/i18n.js";
 
 export const SEED_LIMIT = 2 ** 31;
 

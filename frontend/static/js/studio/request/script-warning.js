@@ -3,9 +3,9 @@
  *
  * Event "anyway": it is to be spoken all the same.
  */
-import { byId } from "../../shared/dom.js";
-import { setMessage } from "../../shared/i18n.js";
-import { listOf, nameOf } from "../../shared/languages.js";
+import { byId } from "../../shared/page/dom.js";
+import { setMessage } from "../../i18n/i18n.js";
+import { listOf, nameOf } from "../../i18n/languages.js";
 import "../messages.js";
 import { unreadScripts } from "./scripts.js";
 import { spoken } from "../welcome.js";

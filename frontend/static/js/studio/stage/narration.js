@@ -1,8 +1,8 @@
 /**
  * What the page says of an utterance: one line for each state, told again when the language changes.
  */
-import { decimal, duration, latency, ratio } from "../../shared/format.js";
-import { t } from "../../shared/i18n.js";
+import { decimal, duration, latency, ratio } from "../../i18n/format.js";
+import { t } from "../../i18n/i18n.js";
 
 /** @param {string} state @param {import("../utterance.js").Utterance} utterance @param {object | null} outcome */
 export function narrate(state, utterance, outcome) {

@@ -2,7 +2,7 @@
  * The text of the clip on the stage, below its waveform: words light up while they are heard, a click goes there.
  * It is there once the times of words are known. Event "seek" (detail: seconds).
  */
-import { LitWords, timedWords } from "../../shared/lit-words.js";
+import { LitWords, timedWords } from "../../shared/hearing/lit-words.js";
 
 export class SpokenText extends EventTarget {
   #box;

@@ -4,11 +4,11 @@
  * Shows what it is told and turns clicks and arrow keys into the events "toggle", "download", "another" (the same with
  * another seed), "subtitles" (detail: format), "speed" (detail: a factor) and "seek" (detail: seconds). Figures that tests and scripts read are in its data attributes.
  */
-import { byId, h, icon, setIcon, setText } from "../../shared/dom.js";
-import { clock, latency, minutes, ratio } from "../../shared/format.js";
-import { setLabel, setMessage, t } from "../../shared/i18n.js";
-import { showProblem } from "../../shared/problem-notice.js";
-import { SUBTITLE_FORMATS } from "../../shared/subtitles.js";
+import { byId, h, icon, setIcon, setText } from "../../shared/page/dom.js";
+import { clock, latency, minutes, ratio } from "../../i18n/format.js";
+import { setLabel, setMessage, t } from "../../i18n/i18n.js";
+import { showProblem } from "../../shared/notices/problem-notice.js";
+import { SUBTITLE_FORMATS } from "../../shared/hearing/subtitles.js";
 import { SpokenText } from "./spoken-text.js";
 import { Transport } from "./transport.js";
 import { Waveform } from "./waveform.js";

@@ -3,8 +3,8 @@
  *
  * Events: "skip" (detail: seconds), "speed" (detail: seconds of the clip in a second).
  */
-import { byId, h } from "../../shared/dom.js";
-import { decimal } from "../../shared/format.js";
+import { byId, h } from "../../shared/page/dom.js";
+import { decimal } from "../../i18n/format.js";
 
 const SKIP_SECONDS = 5;
 export const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];

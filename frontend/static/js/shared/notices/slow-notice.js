@@ -1,8 +1,8 @@
 /**
  * The notice for a listener whose audio comes more slowly than it is heard: first that it is so, then the clip.
  */
-import { h, icon } from "./dom.js";
-import { setMessage } from "./i18n.js";
+import { h, icon } from "../page/dom.js";
+import { setMessage } from "../../i18n/i18n.js";
 
 export class SlowNotice {
   #element;

@@ -1,8 +1,8 @@
 /**
  * What was just deleted, and the button that brings it back. It stays until something else is deleted.
  */
-import { h, icon } from "./dom.js";
-import { setLabel, setMessage } from "./i18n.js";
+import { h, icon } from "../page/dom.js";
+import { setLabel, setMessage } from "../../i18n/i18n.js";
 
 export class UndoBar {
   #element;

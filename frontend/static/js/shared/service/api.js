@@ -1,4 +1,4 @@
 /**
  * JSON over HTTP for the pages; the client module holds how it is done.
  */
-export { ApiError, request, requestJson } from "../client/http.js";
+export { ApiError, request, requestJson } from "../../client/http.js";

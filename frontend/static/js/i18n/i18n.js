@@ -10,8 +10,8 @@
  *
  * Pages with messages of their own add them before they show anything: addMessages({ en: {...}, zh: {...} }).
  */
-import en from "../i18n/en.js";
-import zh from "../i18n/zh.js";
+import en from "./en/common.js";
+import zh from "./zh/common.js";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
 const KEY = "voxfleet.language";

@@ -1,12 +1,12 @@
 /**
  * What to tell a reader of an error, and the one thing to do about it.
  *
- * Every code of the service has a sentence in every language (i18n/errors-*.js), where it matters one for each field.
+ * Every code of the service has a sentence in every language (errors.js of i18n/), where it matters one for each field.
  * An error without a known code is told in the server's words.
  */
-import en from "../i18n/errors-en.js";
-import zh from "../i18n/errors-zh.js";
-import { addMessages, has, t } from "./i18n.js";
+import en from "../../i18n/en/errors.js";
+import zh from "../../i18n/zh/errors.js";
+import { addMessages, has, t } from "../../i18n/i18n.js";
 
 addMessages({ en, zh });
 

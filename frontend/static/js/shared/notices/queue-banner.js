@@ -4,8 +4,8 @@
  */
 import { Chime } from "./chime.js";
 import { Countdown } from "./countdown.js";
-import { h, icon, setIcon } from "./dom.js";
-import { setMessage } from "./i18n.js";
+import { h, icon, setIcon } from "../page/dom.js";
+import { setMessage } from "../../i18n/i18n.js";
 
 const TICK_MS = 250;
 const now = () => performance.now() / 1000;

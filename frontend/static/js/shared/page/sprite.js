@@ -2,7 +2,7 @@
  * The drawings of the icons as a part of the page. A reference into another file asks for that file with every icon that
  * is shown: icons would blink on a slow line, and be missing where the gateway has gone and its message is shown.
  */
-const SPRITE_URL = new URL("../../img/icons.svg", import.meta.url);
+const SPRITE_URL = new URL("../../../img/icons.svg", import.meta.url);
 const PREFIX = "icon-"; // the page has a #play and a #download of its own
 
 let asked = null;

@@ -3,13 +3,13 @@
  * API key and help.
  */
 import { h, icon, setIcon } from "./dom.js";
-import { apiKey, pageConfig } from "./fleet.js";
-import { LANGUAGES, language, setLabel, setLanguage, translatePage } from "./i18n.js";
-import { keepForLater } from "./offline.js";
-import { openKeySheet } from "./key-sheet.js";
+import { apiKey, pageConfig } from "../service/fleet.js";
+import { LANGUAGES, language, setLabel, setLanguage, translatePage } from "../../i18n/i18n.js";
+import { keepForLater } from "../service/offline.js";
+import { openKeySheet } from "../service/key-sheet.js";
 import { currentTheme, toggleTheme } from "./theme.js";
 
-const MARK_URL = new URL("../../img/mark.svg", import.meta.url);
+const MARK_URL = new URL("../../../img/mark.svg", import.meta.url);
 
 /** Pages that can be switched off have an id of GET /api/config "pages". */
 const PAGES = [

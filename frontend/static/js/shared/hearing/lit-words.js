@@ -7,7 +7,7 @@
  *
  * Characters are code points, times seconds. Event "seek" (detail: seconds).
  */
-import { h } from "./dom.js";
+import { h } from "../page/dom.js";
 
 const MARGIN_PIXELS = 24;
 const SCROLL_PATIENCE_MS = 4000;

@@ -1,4 +1,4 @@
-/** 简体中文: the words of the bar, the shared pieces and the studio. Voices have voices-zh.js. */
+/** 简体中文: the words of the bar, the shared pieces and the studio. Voices have voices.js. */
 export default {
   "text.plain": "{text}",
 

@@ -5,9 +5,9 @@
  *
  * A page gives what it can do; a key, the sessions and a fresh page are to be had everywhere.
  */
-import { h, icon } from "./dom.js";
-import { setMessage } from "./i18n.js";
-import { openKeySheet } from "./key-sheet.js";
+import { h, icon } from "../page/dom.js";
+import { setMessage } from "../../i18n/i18n.js";
+import { openKeySheet } from "../service/key-sheet.js";
 import { actionOf, needsKey, problemText } from "./problems.js";
 
 const EVERYWHERE = {

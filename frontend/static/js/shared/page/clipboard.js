@@ -2,7 +2,7 @@
  * A copy button that says so: its icon turns into a tick for a moment.
  */
 import { h, icon, setIcon } from "./dom.js";
-import { setMessage } from "./i18n.js";
+import { setMessage } from "../../i18n/i18n.js";
 
 const SAID_MS = 1600;
 

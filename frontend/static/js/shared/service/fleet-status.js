@@ -4,10 +4,10 @@
  *
  * Event "ready" tells that it can, after it could not.
  */
-import { h } from "./dom.js";
+import { h } from "../page/dom.js";
 import { takeEarly } from "./early-answers.js";
 import { fleet, forgetConfig } from "./fleet.js";
-import { setLabel, setMessage, t } from "./i18n.js";
+import { setLabel, setMessage, t } from "../../i18n/i18n.js";
 
 const INTERVAL_MS = 5000;
 const WAITING_MS = 1500;

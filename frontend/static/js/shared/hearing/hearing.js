@@ -4,7 +4,7 @@
  *   const hearing = new Hearing((id) => fleet.voicePreview(id));
  *   hearing.attach(button, "ruth"); // an icon button that plays it, and stops it again
  */
-import { setIcon } from "./dom.js";
+import { setIcon } from "../page/dom.js";
 import { SoundTurn } from "./tabs.js";
 
 export class Hearing {

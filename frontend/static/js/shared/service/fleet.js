@@ -3,7 +3,7 @@
  *
  * A key is kept for the tab, and beyond it only when the reader asks for that.
  */
-import { VoxFleet } from "../client/voxfleet.js";
+import { VoxFleet } from "../../client/voxfleet.js";
 import { takeEarly } from "./early-answers.js";
 
 const KEY = "voxfleet.apiKey";

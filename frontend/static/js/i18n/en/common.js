@@ -1,4 +1,4 @@
-/** English: the words of the bar, the shared pieces and the studio. Voices have voices-en.js. */
+/** English: the words of the bar, the shared pieces and the studio. Voices have voices.js. */
 const count = (n, noun) => `${n} ${noun}${Number(n) === 1 ? "" : "s"}`;
 
 export default {

@@ -1,4 +1,4 @@
-/** 简体中文: what went wrong, by the error's code; see errors-en.js. */
+/** 简体中文: what went wrong, by the error's code; see ../en/errors.js. */
 export default {
   "problem.again": "重试",
   "problem.key": "输入密钥",

@@ -2,9 +2,9 @@
  * The sheet that takes an API key, for services whose gateways ask for one.
  */
 import { fleet, apiKey, keyIsRemembered, setApiKey } from "./fleet.js";
-import { h } from "./dom.js";
-import { setMessage } from "./i18n.js";
-import { problemText } from "./problems.js";
+import { h } from "../page/dom.js";
+import { setMessage } from "../../i18n/i18n.js";
+import { problemText } from "../notices/problems.js";
 
 let sheet = null;
 

@@ -3,7 +3,7 @@
  *
  *   h("button", { class: "button", type: "button", onclick: stop }, icon("stop"), "Stop")
  */
-import { translate } from "./i18n.js";
+import { translate } from "../../i18n/i18n.js";
 import { drawing } from "./sprite.js";
 
 const SVG = "http://www.w3.org/2000/svg";

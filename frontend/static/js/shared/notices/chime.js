@@ -1,7 +1,7 @@
 /**
  * Two soft notes that say "it is your turn", synthesised: there is no file to load.
  */
-import { Remembered } from "./storage.js";
+import { Remembered } from "../page/storage.js";
 
 const NOTES = [
   { hertz: 659.26, at: 0 },

@@ -1,5 +1,5 @@
 /** A file for the reader. */
-import { h } from "./dom.js";
+import { h } from "../page/dom.js";
 
 const REVOKE_AFTER_MS = 30_000;
 
