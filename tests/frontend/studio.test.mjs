@@ -12,7 +12,7 @@ import { drawSeed } from "../../frontend/static/js/studio/request/parameters.js"
 import { wordAt } from "../../frontend/static/js/shared/hearing/lit-words.js";
 import { timedWords } from "../../frontend/static/js/shared/hearing/lit-words.js";
 import { Utterance } from "../../frontend/static/js/studio/utterance.js";
-import { figureBars } from "../../frontend/static/js/voices/voice-figure.js";
+import { figureBars } from "../../frontend/static/js/voices/choosing/voice-figure.js";
 
 describe("Subtitles", () => {
   const { text, parts, files } = JSON.parse(readFileSync(new URL("../gateway/timing/subtitles.json", import.meta.url)));

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { decodeWav } from "../../frontend/static/js/audio/pcm.js";
-import { judge, onScale } from "../../frontend/static/js/voices/level-meter.js";
-import { marksOf } from "../../frontend/static/js/voices/examination.js";
-import { loudness, matchedVolumes } from "../../frontend/static/js/voices/levels.js";
-import { Take } from "../../frontend/static/js/voices/take.js";
-import { matching } from "../../frontend/static/js/voices/voice-filter.js";
+import { judge, onScale } from "../../frontend/static/js/voices/take/level-meter.js";
+import { marksOf } from "../../frontend/static/js/voices/take/examination.js";
+import { loudness, matchedVolumes } from "../../frontend/static/js/voices/making/levels.js";
+import { Take } from "../../frontend/static/js/voices/take/take.js";
+import { matching } from "../../frontend/static/js/voices/choosing/voice-filter.js";
 
 const RATE = 1000;
 

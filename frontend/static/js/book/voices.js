@@ -1,7 +1,7 @@
 /** The voices that a book can have: their names, hues and menus. */
 import { h } from "../shared/page/dom.js";
-import { Preview } from "../voices/preview.js";
-import { figureHue } from "../voices/voice-figure.js";
+import { Preview } from "../voices/choosing/preview.js";
+import { figureHue } from "../voices/choosing/voice-figure.js";
 import { voiceName } from "../voices/voice-name.js";
 import { setMessage } from "./words.js";
 

@@ -5,7 +5,7 @@
  */
 import { Recorder } from "../audio/recorder.js";
 import { h, icon } from "../shared/page/dom.js";
-import { RecordingPanel } from "../voices/recording-panel.js";
+import { RecordingPanel } from "../voices/take/recording-panel.js";
 import { SENTENCES } from "./sentences.js";
 import { language, setMessage } from "./words.js";
 

@@ -5,7 +5,7 @@
  */
 import { h, icon } from "../shared/page/dom.js";
 import { fleet } from "../shared/service/fleet.js";
-import { LANGUAGES } from "../voices/voice-fields.js";
+import { LANGUAGES } from "../voices/making/voice-fields.js";
 import { language, setMessage } from "./words.js";
 
 const FIELDS = { name: "name", language: "language", consent_by: "consent_by", consent_statement: "consent" };

@@ -1,7 +1,7 @@
 /**
  * A recording of one's voice: its samples, and the part of them that is kept.
  */
-import { encodeWav } from "../audio/pcm.js";
+import { encodeWav } from "../../audio/pcm.js";
 
 export const LEAST_SECONDS = 2;
 export const LONGEST_SECONDS = 30;

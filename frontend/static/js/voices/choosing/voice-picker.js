@@ -6,14 +6,14 @@
  *
  * Events: "change" (another voice is chosen), "edit" and "agree", to its use (detail: the voice).
  */
-import { h, icon } from "../shared/page/dom.js";
-import { setLabel, setMessage, t } from "../i18n/i18n.js";
-import { nameOf } from "../i18n/languages.js";
-import "./messages.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { setLabel, setMessage, t } from "../../i18n/i18n.js";
+import { nameOf } from "../../i18n/languages.js";
+import "../messages.js";
 import { Preview } from "./preview.js";
 import { voiceFigure } from "./voice-figure.js";
 import { VoiceFilter } from "./voice-filter.js";
-import { isDefault, voiceName } from "./voice-name.js";
+import { isDefault, voiceName } from "../voice-name.js";
 
 export class VoicePicker extends EventTarget {
   #list;

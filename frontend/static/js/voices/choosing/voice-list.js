@@ -1,9 +1,9 @@
 /**
  * The list of voices, fetched for a picker: the answer to the last question is the one that is shown.
  */
-import { fleet } from "../shared/service/fleet.js";
-import { openKeySheet } from "../shared/service/key-sheet.js";
-import { needsKey, problemText } from "../shared/notices/problems.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { openKeySheet } from "../../shared/service/key-sheet.js";
+import { needsKey, problemText } from "../../shared/notices/problems.js";
 
 export class VoiceList {
   #picker;

@@ -1,10 +1,10 @@
 /**
  * What the service found in a recording, each with what to do about it.
  */
-import { h, icon } from "../shared/page/dom.js";
-import { decimal } from "../i18n/format.js";
-import { has, setMessage, t } from "../i18n/i18n.js";
-import { problemText, sentence } from "../shared/notices/problems.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { decimal } from "../../i18n/format.js";
+import { has, setMessage, t } from "../../i18n/i18n.js";
+import { problemText, sentence } from "../../shared/notices/problems.js";
 
 /** More of them are seen on the waveform alone. */
 const MOST_TIMES = 3;

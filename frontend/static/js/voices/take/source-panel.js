@@ -3,11 +3,11 @@
  *
  * Event "change". `source()` is what to upload: a Blob, or null.
  */
-import { Recorder } from "../audio/recorder.js";
-import { h, icon } from "../shared/page/dom.js";
-import { bytes } from "../i18n/format.js";
-import { fleet } from "../shared/service/fleet.js";
-import { language, setMessage } from "../i18n/i18n.js";
+import { Recorder } from "../../audio/recorder.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { bytes } from "../../i18n/format.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { language, setMessage } from "../../i18n/i18n.js";
 import { PASSAGES } from "./passages.js";
 import { RecordingPanel } from "./recording-panel.js";
 import { takeOfFile } from "./take-of-file.js";

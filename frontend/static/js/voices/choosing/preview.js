@@ -1,11 +1,11 @@
 /**
  * Hearing what voices sound like, one at a time.
  */
-import { h, icon } from "../shared/page/dom.js";
-import { fleet } from "../shared/service/fleet.js";
-import { Hearing } from "../shared/hearing/hearing.js";
-import { setLabel } from "../i18n/i18n.js";
-import { voiceName } from "./voice-name.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { Hearing } from "../../shared/hearing/hearing.js";
+import { setLabel } from "../../i18n/i18n.js";
+import { voiceName } from "../voice-name.js";
 
 export class Preview {
   #hearing = new Hearing((id) => fleet.voicePreview(id));

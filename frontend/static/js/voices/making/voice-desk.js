@@ -4,8 +4,8 @@
  * Events: "renew" (detail: id of the voice to choose once the list is renewed), "said" (detail: a function that tells
  * what happened).
  */
-import { h, icon } from "../shared/page/dom.js";
-import { t } from "../i18n/i18n.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { t } from "../../i18n/i18n.js";
 import { VoiceSheet } from "./voice-sheet.js";
 
 export class VoiceDesk extends EventTarget {
@@ -21,7 +21,7 @@ export class VoiceDesk extends EventTarget {
   #trains = false;
 
   /**
-   * @param {import("./voice-picker.js").VoicePicker} picker
+   * @param {import("../choosing/voice-picker.js").VoicePicker} picker
    * @param {HTMLElement} place of the button
    * @param {() => object} parameters that the page's sliders say
    */

@@ -3,7 +3,7 @@
  *
  * Event "change": `state` is another one.
  */
-import { fleet } from "../shared/service/fleet.js";
+import { fleet } from "../../shared/service/fleet.js";
 
 const SETTLED_MS = 500;
 

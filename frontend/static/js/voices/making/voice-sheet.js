@@ -6,13 +6,13 @@
  * Events: "made" and "changed" (detail: the voice), "deleted" (detail: the voice that is gone), "kept" (a recording is,
  * until the sheet is opened again).
  */
-import { h, icon } from "../shared/page/dom.js";
-import { fleet } from "../shared/service/fleet.js";
-import { language, setMessage } from "../i18n/i18n.js";
-import { problemText } from "../shared/notices/problems.js";
-import "./messages.js";
-import { checkList } from "./check-list.js";
-import { SourcePanel } from "./source-panel.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { language, setMessage } from "../../i18n/i18n.js";
+import { problemText } from "../../shared/notices/problems.js";
+import "../messages.js";
+import { checkList } from "../take/check-list.js";
+import { SourcePanel } from "../take/source-panel.js";
 import { TrialPanel } from "./trial-panel.js";
 import { VoiceFields } from "./voice-fields.js";
 

@@ -1,7 +1,7 @@
 /**
  * How loud a microphone is right now, on a scale of decibels, with a word for it.
  */
-import { h } from "../shared/page/dom.js";
+import { h } from "../../shared/page/dom.js";
 import { peakOf } from "./take.js";
 
 const FLOOR_DB = -54;

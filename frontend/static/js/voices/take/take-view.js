@@ -2,10 +2,10 @@
  * A take to look at, listen to and trim: its waveform with a handle at each end, and marks where something is wrong.
  * What is wrong, the service says.
  */
-import { h, icon, setIcon } from "../shared/page/dom.js";
-import { decimal } from "../i18n/format.js";
-import { setLabel, setMessage } from "../i18n/i18n.js";
-import { problemText } from "../shared/notices/problems.js";
+import { h, icon, setIcon } from "../../shared/page/dom.js";
+import { decimal } from "../../i18n/format.js";
+import { setLabel, setMessage } from "../../i18n/i18n.js";
+import { problemText } from "../../shared/notices/problems.js";
 import { checkList } from "./check-list.js";
 import { Examination, marksOf } from "./examination.js";
 import { LEAST_SECONDS } from "./take.js";

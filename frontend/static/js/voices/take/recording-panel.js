@@ -4,10 +4,10 @@
  *
  * Event "change": there is a take, or none any more.
  */
-import { Recorder } from "../audio/recorder.js";
-import { h, icon, setIcon, setText } from "../shared/page/dom.js";
-import { clock } from "../i18n/format.js";
-import { setMessage } from "../i18n/i18n.js";
+import { Recorder } from "../../audio/recorder.js";
+import { h, icon, setIcon, setText } from "../../shared/page/dom.js";
+import { clock } from "../../i18n/format.js";
+import { setMessage } from "../../i18n/i18n.js";
 import { LevelMeter } from "./level-meter.js";
 import { LONGEST_SECONDS, Take } from "./take.js";
 import { TakeView } from "./take-view.js";

@@ -1,9 +1,9 @@
 /**
  * Search, language and style over the voices; hidden while there are few of them.
  */
-import { h, icon } from "../shared/page/dom.js";
-import { setMessage } from "../i18n/i18n.js";
-import { nameOf } from "../i18n/languages.js";
+import { h, icon } from "../../shared/page/dom.js";
+import { setMessage } from "../../i18n/i18n.js";
+import { nameOf } from "../../i18n/languages.js";
 
 const FEW = 5;
 

@@ -1,8 +1,8 @@
 /**
  * The fields of a voice: name, language, tags, transcript, settings, and the consent of whose voice it is.
  */
-import { h } from "../shared/page/dom.js";
-import { locale, setMessage } from "../i18n/i18n.js";
+import { h } from "../../shared/page/dom.js";
+import { locale, setMessage } from "../../i18n/i18n.js";
 
 export const LANGUAGES = ["en", "zh", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "ja", "ko", "ar", "hi", "tr", "vi", "th", "id"];
 /** The field that a parameter of the API belongs to. */

@@ -3,12 +3,12 @@
  *
  * Events: "wanted" (the reader wants to hear it: `ask` says with what), "failed" (detail: the error).
  */
-import { h, icon, setIcon } from "../shared/page/dom.js";
-import { fleet } from "../shared/service/fleet.js";
-import { language, setMessage } from "../i18n/i18n.js";
-import { SoundTurn } from "../shared/hearing/tabs.js";
+import { h, icon, setIcon } from "../../shared/page/dom.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { language, setMessage } from "../../i18n/i18n.js";
+import { SoundTurn } from "../../shared/hearing/tabs.js";
 import { loudness, matchedVolumes } from "./levels.js";
-import { takeOfFile } from "./take-of-file.js";
+import { takeOfFile } from "../take/take-of-file.js";
 
 const SOUNDS = ["recording", "clone"];
 
@@ -37,7 +37,7 @@ export class TrialPanel extends EventTarget {
 
   /**
    * Has the sentence spoken. @param {Blob} audio @param {object} voice the fields of a new one
-   * @param {import("./take.js").Take | null} take of the recording, where this browser can play it
+   * @param {import("../take/take.js").Take | null} take of the recording, where this browser can play it
    */
   async ask(audio, voice, take) {
     this.reset();
