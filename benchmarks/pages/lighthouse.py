@@ -8,12 +8,13 @@ another checkout within every run, and `--reports DIR` keeps each report, which 
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages.service import addresses, arguments_of, services, write
+from benchmarks.pages.service import addresses, run
 from tests.page_tools import debugged_chromium, lighthouse
 
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
@@ -28,12 +29,12 @@ def judge(
     places = {checkout: addresses(url) for checkout, url in urls.items()}
     said: dict[str, list[dict[str, float]]] = {}
     with debugged_chromium() as port:
-        for run in range(runs):
+        for number in range(runs):
             for name in pages:
                 for size in sizes:
                     for checkout, address in places.items():
                         key = f"{checkout} {name} {size}"
-                        report = reports / f"{key.replace(' ', '-')}-{run}.json" if reports else None
+                        report = reports / f"{key.replace(' ', '-')}-{number}.json" if reports else None
                         form_factor = FORM_FACTORS[size]
                         found = _scored(port, address[name], form_factor, report)
                         said.setdefault(key, []).append(found["scores"] | found["metrics"])
@@ -60,16 +61,16 @@ def _summary(runs: list[dict[str, float]]) -> dict[str, Any]:
     return {**medians, "performance of each run": [each["performance"] for each in runs]}
 
 
+def measured(urls: dict[str, str], asked: argparse.Namespace) -> dict[str, Any]:
+    """What is written of one call of this script."""
+    return {
+        "runs": asked.runs,
+        "lighthouse": judge(urls, asked.pages, asked.sizes, asked.runs, asked.reports),
+    }
+
+
 def main() -> int:
-    parser = arguments_of(__doc__)
-    parser.add_argument("--reports", type=Path, help="folder for Lighthouse's own reports")
-    arguments = parser.parse_args()
-    if arguments.reports:
-        arguments.reports.mkdir(parents=True, exist_ok=True)
-    which = arguments.pages, arguments.sizes, arguments.runs, arguments.reports
-    with services(arguments.beside) as urls:
-        write({"runs": arguments.runs, "lighthouse": judge(urls, *which)}, arguments.output)
-    return 0
+    return run(__doc__, ("reports", "folder for Lighthouse's own reports"), measured)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,16 @@ SIZES = {"desktop": DESKTOP, "phone": PHONE}
 PAGES = ("studio", "live", "books", "sessions", "session", "train", "admin")
 
 
-def arguments_of(description: str | None) -> argparse.ArgumentParser:
-    """What every script here takes."""
+def run(
+    description: str | None,
+    folder: tuple[str, str],
+    measured: Callable[[dict[str, str], argparse.Namespace], dict[str, Any]],
+) -> int:
+    """A script of this folder, from its arguments to the file that it writes; the exit status.
+
+    `folder`: name and help of an argument of its own, a folder that is made where it is given. `measured` is
+    given the services' addresses by checkout, and the arguments.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -36,7 +44,14 @@ def arguments_of(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--pages", type=_of(PAGES), default=list(PAGES), help=", ".join(PAGES))
     parser.add_argument("--beside", type=Path, help="another checkout, to take turns with")
     parser.add_argument("--output", type=Path)
-    return parser
+    name, what = folder
+    parser.add_argument(f"--{name}", type=Path, help=what)
+    arguments = parser.parse_args()
+    if (wanted := getattr(arguments, name)) is not None:
+        wanted.mkdir(parents=True, exist_ok=True)
+    with services(arguments.beside) as urls:
+        _write(measured(urls, arguments), arguments.output)
+    return 0
 
 
 def _of(known: Iterable[str]) -> Callable[[str], list[str]]:
@@ -117,7 +132,7 @@ def addresses(url: str) -> dict[str, str]:
     }
 
 
-def write(found: dict[str, Any], output: Path | None) -> None:
+def _write(found: dict[str, Any], output: Path | None) -> None:
     """What is known so far, to a file and to whoever looks on."""
     text = json.dumps(found, indent=2)
     if output:

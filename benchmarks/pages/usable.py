@@ -9,6 +9,7 @@ what was seen.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from benchmarks.pages.service import SIZES, addresses, arguments_of, services, write
+from benchmarks.pages.service import SIZES, addresses, run
 from tests.e2e.browser import chromium
 
 LATENCY_MS, BITS_PER_SECOND = 150, 10_000_000
@@ -112,13 +113,13 @@ def measure(
     """Medians by checkout, page, size and visit. The checkouts take turns within every run."""
     places = {checkout: addresses(url) for checkout, url in urls.items()}
     seen: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
-    for run in range(runs):
+    for number in range(runs):
         for name in pages:
             for size in sizes:
                 for checkout, address in places.items():
                     context = browser.new_context(viewport=SIZES[size], service_workers="block")  # type: ignore[arg-type]
                     for which in ("first", "again"):
-                        frame = frames / f"{checkout}-{name}-{size}.png" if frames and not run else None
+                        frame = frames / f"{checkout}-{name}-{size}.png" if frames and number == 0 else None
                         found = visit(context, name, address[name], frame)
                         seen.setdefault((checkout, name, size, which), []).append(found)
                     context.close()
@@ -138,17 +139,16 @@ def _summary(visits: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def measured(urls: dict[str, str], asked: argparse.Namespace) -> dict[str, Any]:
+    """What is written of one call of this script."""
+    conditions = {"latency_ms": LATENCY_MS, "bits_per_second": BITS_PER_SECOND, "runs": asked.runs}
+    with chromium() as browser:
+        pages = measure(browser, urls, asked.pages, asked.runs, asked.sizes, asked.frames)
+    return {"conditions": conditions, "pages": pages}
+
+
 def main() -> int:
-    parser = arguments_of(__doc__)
-    parser.add_argument("--frames", type=Path, help="folder for a picture of each page")
-    arguments = parser.parse_args()
-    if arguments.frames:
-        arguments.frames.mkdir(parents=True, exist_ok=True)
-    conditions = {"latency_ms": LATENCY_MS, "bits_per_second": BITS_PER_SECOND, "runs": arguments.runs}
-    which = arguments.pages, arguments.runs, arguments.sizes, arguments.frames
-    with services(arguments.beside) as urls, chromium() as browser:
-        write({"conditions": conditions, "pages": measure(browser, urls, *which)}, arguments.output)
-    return 0
+    return run(__doc__, ("frames", "folder for a picture of each page"), measured)
 
 
 if __name__ == "__main__":
