@@ -1,5 +1,5 @@
 """Every metric of the gateway, declared once. Labels come from fixed sets: routes, codes, worker ids,
-formats, protocols.
+formats, protocols. Those of telemetry, which workers have too, stand in `telemetry/families.py`.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ from gateway.workers.client import WorkerClient, WorkerUnreachable
 from gateway.workers.registration import Registry
 from gateway.workers.roster import Roster
 from telemetry import Telemetry
+from telemetry.families import TelemetryCollector
 
 _MARKING_THREADS = 2
 _LAST_WORDS_SECONDS = 1.0
@@ -90,6 +91,7 @@ class Gateway:
         self.metrics = Metrics(self.pool, self.disk)
         promise(self.metrics, settings)
         self.telemetry = Telemetry(settings, "voxfleet-gateway", self.metrics.registry.collect)
+        self.metrics.registry.register(TelemetryCollector(self.telemetry))
         self.tracing = self.telemetry.tracing
         self.pool.demand.objective_seconds = settings.objective_first_audio_seconds
         self.pool.demand.first_token_seconds = settings.objective_first_token_seconds

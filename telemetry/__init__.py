@@ -7,6 +7,7 @@ spans.py        what is told of a request: a span that is told nothing, and wher
 log_sinks.py    who hears of log events beside standard error
 settings.py     where to send, what, and which traces are kept
 process.py      telemetry of a process from its start to its end
+families.py     metrics of it; needs prometheus_client
 otlp/           the only part that imports OpenTelemetry's SDK, and only where a receiver is named
 
 No text, name of a voice, address or secret goes into a span: its attributes are numbers, ids and words of

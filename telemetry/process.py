@@ -7,7 +7,7 @@ async with telemetry.running():
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -65,6 +65,10 @@ class Telemetry:
     def on(self) -> bool:
         """Whether anything is told to anybody."""
         return self._exports is not None
+
+    def dropped(self) -> Iterator[tuple[str, str, int]]:
+        """Signal, reason and number of what was to be told and reached nobody; nothing where it is off."""
+        return iter(()) if self._exports is None else self._exports.dropped()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

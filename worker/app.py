@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Annotated, Literal
 
 import structlog
@@ -55,7 +54,7 @@ def create_app(settings: WorkerSettings, engine_factory: EngineFactory = load_en
     """The application of one worker; its `state.worker` loads when it starts up and closes when it ends."""
     worker = Worker(settings, engine_factory)
     registrar = Registrar(worker, settings)
-    telemetry = Telemetry(settings, "voxfleet-worker", partial(families, worker))
+    telemetry = Telemetry(settings, "voxfleet-worker", lambda: families(worker, telemetry))
     worker.tracing = telemetry.tracing
 
     @asynccontextmanager

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from telemetry import Telemetry
+from telemetry.families import TelemetryCollector
 from worker.lifecycle import Worker
 from worker.protocol import WorkerState
 
@@ -26,8 +28,9 @@ _TOTALS = (
 )
 
 
-def families(worker: Worker) -> Iterator[Metric]:
+def families(worker: Worker, telemetry: Telemetry) -> Iterator[Metric]:
     """As they are now."""
+    yield from TelemetryCollector(telemetry).collect()
     status = worker.status()
     for name, told in _TOTALS:
         total = getattr(status.counters, name)

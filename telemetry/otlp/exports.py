@@ -1,4 +1,4 @@
-"""The exporters of a process: OTLP over HTTP, in a thread of its own, which never makes a request wait.
+"""The exporters of a process: OTLP over HTTP, in a thread for each signal, which never make a request wait.
 
 What a receiver does not take in time is dropped: what waits is bounded, and the end of a process waits for a
 few seconds only.
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,9 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs.export import LogRecordExportResult
+from opentelemetry.sdk.metrics.export import MetricExportResult
+from opentelemetry.sdk.trace.export import SpanExportResult
 
 from telemetry.log_sinks import SINKS
 from telemetry.otlp.batches import Batch, Sender
@@ -51,45 +54,54 @@ class Exports:
         self.tracing = Tracing()
         self._sink: LogSink | None = None
         self._metrics: Batch[Families] | None = None
-        batches: list[Batch[Any]] = []
-        exporters: list[OTLPSpanExporter | OTLPLogExporter | OTLPMetricExporter] = []
+        self._batches: list[Batch[Any]] = []
         if "traces" in settings.otlp_signals:
-            spans = OTLPSpanExporter(**self._options("traces"))
-            batches.append(self._batch_of_spans(spans))
-            exporters.append(spans)
-            self.tracing = OtlpTracing(settings, batches[-1].note)
+            spans = self._batch_of_spans()
+            self._batches.append(spans)
+            self.tracing = OtlpTracing(settings, spans.note)
         if "logs" in settings.otlp_signals:
-            logs = OTLPLogExporter(**self._options("logs"))
-            batches.append(self._batch_of_logs(logs))
-            exporters.append(logs)
-            self._sink = LogSink(batches[-1].note)
+            logs = self._batch_of_logs()
+            self._batches.append(logs)
+            self._sink = LogSink(logs.note)
         if "metrics" in settings.otlp_signals:
-            metrics = OTLPMetricExporter(**self._options("metrics"))
-            self._metrics = self._batch_of_metrics(metrics)
-            batches.append(self._metrics)
-            exporters.append(metrics)
-        self.sender = Sender(batches, exporters)
+            self._metrics = self._batch_of_metrics()
+            self._batches.append(self._metrics)
+        self.sender = Sender(self._batches)
 
-    def _batch_of_spans(self, exporter: OTLPSpanExporter) -> Batch[LiveSpan]:
-        def send(waiting: list[LiveSpan]) -> None:
-            exporter.export([as_readable_span(span, self._resource) for span in waiting])
+    def dropped(self) -> Iterator[tuple[str, str, int]]:
+        """Signal, reason and number of what was noted and reached no receiver."""
+        for batch in self._batches:
+            for reason, count in batch.dropped.items():
+                yield batch.signal, reason, count
 
-        return Batch(send)
+    def _batch_of_spans(self) -> Batch[LiveSpan]:
+        exporter = OTLPSpanExporter(**self._options("traces"))
 
-    def _batch_of_logs(self, exporter: OTLPLogExporter) -> Batch[NotedEvent]:
-        def send(waiting: list[NotedEvent]) -> None:
-            exporter.export([as_readable_record(event, self._resource) for event in waiting])
+        def send(waiting: list[LiveSpan]) -> bool:
+            spans = [as_readable_span(span, self._resource) for span in waiting]
+            return exporter.export(spans) is SpanExportResult.SUCCESS
 
-        return Batch(send)
+        return Batch("traces", send, exporter.shutdown)
 
-    def _batch_of_metrics(self, exporter: OTLPMetricExporter) -> Batch[Families]:
+    def _batch_of_logs(self) -> Batch[NotedEvent]:
+        exporter = OTLPLogExporter(**self._options("logs"))
+
+        def send(waiting: list[NotedEvent]) -> bool:
+            records = [as_readable_record(event, self._resource) for event in waiting]
+            return exporter.export(records) is LogRecordExportResult.SUCCESS
+
+        return Batch("logs", send, exporter.shutdown)
+
+    def _batch_of_metrics(self) -> Batch[Families]:
+        exporter = OTLPMetricExporter(**self._options("metrics"))
         began_ns = time.time_ns()
 
-        def send(waiting: list[Families]) -> None:
-            for now_ns, families in waiting:
-                exporter.export(metrics_data(families, self._resource, began_ns, now_ns))
+        def send(waiting: list[Families]) -> bool:
+            ((now_ns, families),) = waiting
+            data = metrics_data(families, self._resource, began_ns, now_ns)
+            return exporter.export(data) is MetricExportResult.SUCCESS
 
-        return Batch(send, most=1, full=1)
+        return Batch("metrics", send, exporter.shutdown, most=1, full=1)
 
     def _options(self, signal: str) -> dict[str, Any]:
         settings = self._settings

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from telemetry import Telemetry, TelemetryMissingError, TelemetrySettings
+from telemetry.families import TelemetryCollector
 from telemetry.process import is_installed
 from tests.gateway.processes import StartFleet, all_free, started_fleets
 from tests.telemetry.receiver import Receiver, receiving
@@ -75,6 +78,8 @@ async def test_one_trace_from_the_client_through_gateway_and_worker(
     assert f'trace_id="{TRACE}"' in shown_metrics
     assert receiver.metrics()["voxfleet_first_audio_seconds"]["histogram"]["dataPoints"][0]["exemplars"]
     assert receiver.metrics()["voxfleet_worker_process_requests_total"]
+    assert receiver.metrics()["voxfleet_telemetry_dropped_total"]
+    assert 'voxfleet_telemetry_dropped_total{reason="queue_full",signal="traces"} 0.0' in shown_metrics
     told = [record for record in receiver.logs() if record["body"].get("stringValue") == "request"]
     assert ours["speech"]["traceId"] in [record.get("traceId") for record in told]
     assert SECRET in {headers.get("authorization") for headers in receiver.headers("traces")}
@@ -119,6 +124,36 @@ async def test_a_receiver_that_is_away_costs_nobody_anything(start: StartFleet) 
         answers = await asyncio.gather(*(http.post("/tts", json={"text": "Hello there."}) for _ in range(20)))
     assert {answer.status_code for answer in answers} == {200}
     assert gateway.stop() == 0 and worker.terminate() == 0
+
+
+class Choosy(BaseHTTPRequestHandler):
+    """A receiver that refuses traces, and cannot be persuaded."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(400 if self.path == "/v1/traces" else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@needs_otel
+async def test_what_a_receiver_refuses_is_counted_by_signal() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Choosy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings = TelemetrySettings(
+            otlp_endpoint=f"http://127.0.0.1:{server.server_address[1]}", trace_share=1
+        )
+        telemetry = Telemetry(settings, "voxfleet-gateway", lambda: TelemetryCollector(telemetry).collect())
+        async with telemetry.running():
+            for _ in range(3):
+                telemetry.tracing.begin("speech").end()
+        server.shutdown()
+    (family,) = TelemetryCollector(telemetry).collect()
+    dropped = {(s.labels["signal"], s.labels["reason"]): s.value for s in family.samples if s.value}
+    assert dropped == {("traces", "not_taken"): 3}
+    assert len(family.samples) == 6, "each signal, for each reason"
 
 
 @needs_otel
