@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpx
@@ -183,7 +184,9 @@ def routes_of(routes: list[BaseRoute]) -> Iterator[tuple[str, str]]:
             )
 
 
+@functools.cache
 def make_app(**options: object) -> FastAPI:
+    """One for each set of options: none of these tests opens its database or starts what it watches."""
     options = {"worker_urls": "http://127.0.0.1:9", "allowed_hosts": "tts.example", **options}
     return create_app(load_settings(**options))
 
@@ -346,12 +349,7 @@ async def test_static_files_stay_in_their_folder(path: str) -> None:
     assert (await call(make_app(), Caller(), "GET", path)).status_code == 404
 
 
-@pytest.fixture
-async def open_app() -> AsyncIterator[FastAPI]:
-    yield make_app(expose_openapi=True)
-
-
-async def test_the_schema_is_served_only_when_asked_for(open_app: FastAPI) -> None:
+async def test_the_schema_is_served_only_when_asked_for() -> None:
     assert (await call(make_app(), Caller(), "GET", "/openapi.json")).status_code == 404
-    schema = (await call(open_app, Caller(), "GET", "/openapi.json")).json()
+    schema = (await call(make_app(expose_openapi=True), Caller(), "GET", "/openapi.json")).json()
     assert "/tts" in schema["paths"]
