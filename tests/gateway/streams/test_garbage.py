@@ -13,7 +13,6 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -41,7 +40,6 @@ OF_A_REQUEST = (
     Lease, StreamSession, Synthesis, Ticket,
 )  # fmt: skip
 ORDER = {"text": "Nothing is left.", "seed": 1}
-_before: list[Any] = []
 
 
 @pytest.fixture
@@ -76,13 +74,13 @@ async def ready(server: uvicorn.Server) -> str | None:
 
 @pytest.fixture
 def no_collector(address: str) -> Iterator[None]:
-    """The garbage collector rests; what there was before is no matter of the test."""
+    """The garbage collector rests; what there was before is no matter of the test, so it is not listed."""
     gc.collect()
-    _before.extend(of_requests())
+    gc.freeze()
     gc.disable()
     yield
     gc.enable()
-    _before.clear()
+    gc.unfreeze()
 
 
 async def nothing_is_left() -> bool | None:
@@ -93,15 +91,9 @@ async def speaks() -> bool | None:
     return True if left()["FrameStream"] else None
 
 
-def of_requests() -> list[Any]:
-    """What there is of requests in this process. `isinstance` would ask proxies of what is gone."""
-    return [each for each in gc.get_objects() if issubclass(type(each), OF_A_REQUEST)]
-
-
 def left() -> Counter[str]:
-    """The kinds of what there is more than before."""
-    known = {id(each) for each in _before}
-    return Counter(type(each).__name__ for each in of_requests() if id(each) not in known)
+    """The kinds of what came to be of requests. `isinstance` would ask proxies of what is gone."""
+    return Counter(type(each).__name__ for each in gc.get_objects() if issubclass(type(each), OF_A_REQUEST))
 
 
 async def check_nothing_is_left() -> None:
