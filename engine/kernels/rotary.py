@@ -72,8 +72,10 @@ def rotate_(
     `norms` asks for. The last dimension of qkv must be contiguous.
     """
     block = min(_HEADS_PER_PROGRAM, triton.next_power_of_2(num_heads))
-    kernel_on(qkv.device, rotary_kernel)[(len(qkv), triton.cdiv(num_heads, block))](
+    blocks = triton.cdiv(num_heads, block)
+    kernel_on(qkv.device, rotary_kernel)[(len(qkv), blocks)](
         qkv, *(rope or (None, None)), *(norms or (None, None, 0.0)), qkv.stride(0),
         HEADS=num_heads, QUERIES=num_queries, HALF=head_dim // 2, BLOCK_HEADS=block,
-        BLOCK_HALF=triton.next_power_of_2(head_dim // 2), num_warps=2, **launch_options(qkv.device),
+        BLOCK_HALF=triton.next_power_of_2(head_dim // 2), num_warps=2,
+        **launch_options(qkv.device, len(qkv) * blocks),
     )  # fmt: skip

@@ -319,5 +319,6 @@ def fuse_layers(
                 FusedLayer(layer, place) for place, layer in enumerate(module.layers)
             )
             module.norm = FusedRMSNorm(module.norm)
-            halved = paying_rows(module.norm.hidden_size) if halved_rows is None else halved_rows
-            module.run = FusedStack(module, few_rows, halved).run
+            whole = module.layers[0].group is None
+            known = paying_rows(module.norm.hidden_size, whole) if halved_rows is None else halved_rows
+            module.run = FusedStack(module, few_rows, known).run

@@ -106,7 +106,9 @@ def test_splits_fill_the_device_and_are_never_smaller_than_a_tile() -> None:
     assert backend._splits(num_programs=2, max_context=64, block_n=64) == 1
     assert backend._splits(num_programs=32, max_context=8192, block_n=64) == 32
     assert backend._splits(num_programs=512, max_context=8192, block_n=64) == 2
-    assert backend._splits(num_programs=1024, max_context=8192, block_n=64) == 1
+    assert backend._splits(num_programs=1024, max_context=8192, block_n=64) == 2
+    assert backend._splits(num_programs=1024, max_context=64, block_n=64) == 1
+    assert backend._splits(num_programs=1408, max_context=8192, block_n=64) == 1
 
 
 def test_a_batch_that_does_not_fit_the_buffers_is_refused() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.halved_linear import halved_linear
+from engine.kernels.halved_linear import halved_linear, paying_rows
 from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.kernels.split_tiling import FEW_ROWS, MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
 from tests.engine.compiler import compiled
@@ -65,6 +65,12 @@ def test_halves_of_the_library_add_up() -> None:
     assert parts.shape == (2, 15, 7) and parts.is_contiguous()
     torch.testing.assert_close(parts[0], x.flatten(0, 1)[:, :12] @ weight[:, :12].T)
     torch.testing.assert_close(parts.sum(0), F.linear(x, weight).flatten(0, 1))
+
+
+def test_halves_that_are_known_to_pay_for_whole_products_alone_are_not_taken_over_ranks() -> None:
+    assert any(192 in rows for rows in paying_rows(4096))
+    assert paying_rows(4096, whole=False) == paying_rows(48) == ()
+    assert paying_rows(1024, whole=False) == paying_rows(1024)
 
 
 @pytest.mark.parametrize(("rows", "outputs", "size"), SHAPES)
