@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from models.voxcpm.programs.waveform_programs import PatchShape, WaveformProgram
 from tests.gpu.device import CUDA, DEVICE, RECORDED, needs_gpu
 
 pytestmark = needs_gpu
-BUSY_CYCLES = 20_000_000  # about a hundredth of a second, several steps
+BUSY_CYCLES = 20_000_000  # about a hundredth of a second
 STREAMS, PLACES = (12, 4) if CUDA else (4, 2)
 CANCELLED = "1"
 OPTIONS = EngineOptions(
@@ -38,30 +41,51 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 
 class Decodes:
-    """Stands in for `WaveformPrograms.launch`: each decode is held back, or waited for."""
+    """Stands in for `WaveformPrograms.launch`: each decode is held back so long, or waited for."""
 
-    def __init__(self, held_back: bool) -> None:
+    def __init__(self, held_back_seconds: float) -> None:
         self.behind = 0
         """Decodes that were launched while one before them was not done."""
-        self._held_back = held_back
+        self._cycles = cycles_in(held_back_seconds)
+        self._launched_at: list[float] = []
         self._launch = WaveformPrograms.launch
         self._done: torch.cuda.Event | None = None
 
+    @property
+    def seconds_between(self) -> float:
+        """Two launches, usually."""
+        return statistics.median(later - earlier for earlier, later in pairwise(self._launched_at))
+
     def launch(self, programs: WaveformPrograms, shape: PatchShape, rows: int) -> HostCopy:
+        self._launched_at.append(time.perf_counter())
         if not CUDA:
             return self._launch(programs, shape, rows)
         if self._done is not None:
             self.behind += not self._done.query()
         side = programs._streams.side
-        if self._held_back:
+        if self._cycles:
             with side.on():
-                torch.cuda._sleep(BUSY_CYCLES)
+                torch.cuda._sleep(self._cycles)
         copy = self._launch(programs, shape, rows)
         with side.on():
             self._done = torch.cuda.current_stream(DEVICE).record_event()
-        if not self._held_back:
+        if not self._cycles:
             torch.cuda.synchronize(DEVICE)
         return copy
+
+
+def cycles_in(seconds: float) -> int:
+    """For `torch.cuda._sleep`."""
+    if not CUDA or not seconds:
+        return 0
+    began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    stream = torch.cuda.current_stream(DEVICE)
+    with torch.cuda.stream(stream):
+        began.record(stream)
+        torch.cuda._sleep(BUSY_CYCLES)
+        ended.record(stream)
+    ended.synchronize()
+    return int(1000 * seconds * BUSY_CYCLES / began.elapsed_time(ended))
 
 
 def clip(i: int, checkpoint: Checkpoint, patch_seconds: float) -> SpeechRequest:
@@ -101,9 +125,12 @@ def spoken(checkpoint: Checkpoint, graphs: str) -> dict[str, list[np.ndarray]]:
 def test_decodes_that_are_behind_change_nothing(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, graphs: str
 ) -> None:
+    """Held back for twice the time between two launches: steps that are not recorded take the host that long
+    to launch, so that a hundredth of a second was over before the next one."""
     decodes, heard = {}, {}
     for held_back in (False, True):
-        decodes[held_back] = Decodes(held_back)
+        seconds = 2 * decodes[False].seconds_between if held_back else 0.0
+        decodes[held_back] = Decodes(seconds)
         launch = decodes[held_back].launch
         monkeypatch.setattr(
             WaveformPrograms, "launch", lambda self, *given, launch=launch: launch(self, *given)
