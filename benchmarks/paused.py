@@ -4,11 +4,14 @@
     python -m benchmarks.paused --model DIRECTORY --device cuda --beside 64
 
 A clip speaks for `--seconds`, is paused, and loses its blocks to others. Then it is resumed, once with a
-second tier of the KV cache on the host and once without, in turns, and the time to its next patch is taken,
-with what a patch takes anyway, the clip's own median step, and without. With `--beside` that many other clips
-are spoken meanwhile, and the longest step between the resumption and the patch is compared with their median
-step and with the median of those in which the clip speaks among them, as is the mean of these steps. That the
-clip goes on with the same bits is checked where it is alone.
+second tier of the KV cache on the host and once without, in turns, and the time to its next patch is taken.
+That time holds a step that would have been computed anyway. So it is compared with a clip that kept its
+blocks, which is paused and resumed in the same turns: what a return adds is the time beyond that one's,
+until the patch, and in all, with `STEPS_AFTER` after the patch, since a GPU pays later for what was
+launched ahead. With `--beside` that many other clips are spoken meanwhile, and the longest and the mean
+step of a return are compared with those of the clip that kept its blocks, and with median steps, in which
+the clip speaks among them and in which it does not. That the clip goes on with the same bits is checked
+where it is alone.
 Prints JSON; --save NAME keeps it in benchmarks/results/paused.json under that name.
 """
 
@@ -19,9 +22,10 @@ import json
 import platform
 import statistics
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,8 +38,26 @@ from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 
 RESULTS = Path(__file__).parent / "results" / "paused.json"
 HOST_GIB = 1.0
-STEPS_A_ROUND, ALONE = 24, 16
-"""Steps: of the others while a clip is away, and of one clip alone that tell how long its own take."""
+KEPT = "kept"
+SOME_STEPS, ALONE, STEPS_AFTER = 12, 16, 2
+"""Steps: of the others while a clip is away, of one clip alone that tell how long its own take, and those
+after the patch of a return."""
+
+
+class Return(NamedTuple):
+    """Seconds of the steps from a resumption to the patch, and of those after it."""
+
+    to_patch: list[float]
+    after: list[float]
+
+    @property
+    def steps(self) -> list[float]:
+        """All of them."""
+        return self.to_patch + self.after
+
+    def beyond(self, plain: float) -> float:
+        """Seconds in all beyond as many plain steps."""
+        return sum(self.steps) - plain * len(self.steps)
 
 
 class Pauser:
@@ -57,7 +79,7 @@ class Pauser:
     ) -> None:
         self.patches = int(seconds / checkpoint.config.patch_seconds)
         words = len(checkpoint.tokenizer.encode(TEXT)) + 8
-        others = (rounds + 1) * STEPS_A_ROUND + 64
+        others = (rounds + 1) * 4 * SOME_STEPS + 64
         blocks = -(-(self.patches + words + others) // 16) + beside * -(-(words + others) // 16)
         self.solver_steps, self.pushers = solver_steps, 0
         self.engine = VoxCPMEngine(
@@ -90,7 +112,13 @@ class Pauser:
 
     def some_steps(self) -> list[float]:
         """Their seconds, of whoever speaks."""
-        return [self.step() for _ in range(STEPS_A_ROUND // 2)] if self.engine.has_unfinished() else []
+        return [self.step() for _ in range(SOME_STEPS)] if self.engine.has_unfinished() else []
+
+    def rest(self) -> Return:
+        """Pauses the clip, which keeps its blocks, and resumes it after some steps of the others."""
+        self.engine.pause("clip")
+        self.some_steps()
+        return self.resume()
 
     def push_out(self) -> list[float]:
         """Pauses the clip and lets its blocks be taken. Seconds of some steps of the others."""
@@ -103,19 +131,19 @@ class Pauser:
         pusher = Sequence(f"pusher {self.pushers}", [self.pushers] * size, 1)
         if not manager.allocate(pusher):
             raise RuntimeError("the free blocks cannot be taken")
-        manager.flush()
+        manager.step_begins()
         manager.free(pusher, reusable=False)
         return self.some_steps()
 
-    def resume(self) -> list[float]:
-        """Seconds of the steps until the clip has its next patch. The pause outlasts what was launched."""
+    def resume(self) -> Return:
+        """The pause outlasts what was launched."""
         wanted, steps = len(self.latents) + 1, []
         if self.engine.device != "cpu" and not self.engine.has_unfinished():
             torch.cuda.synchronize(self.engine.device)
         self.engine.resume("clip")
         while len(self.latents) < wanted:
             steps.append(self.step())
-        return steps
+        return Return(steps, [self.step() for _ in range(STEPS_AFTER)])
 
     def _speak(self, name: str, patches: int) -> None:
         end = patches * self.engine.config.patch_seconds
@@ -134,9 +162,7 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
         name: Pauser(checkpoint, args.seconds, gib, args.rounds, solver_steps, args.beside)
         for name, gib in (("brought back", HOST_GIB), ("computed", 0.0))
     }
-    waits: dict[str, list[float]] = {name: [] for name in sides}
-    longest: dict[str, list[float]] = {name: [] for name in sides}
-    mean: dict[str, list[float]] = {name: [] for name in sides}
+    returns: dict[str, list[Return]] = {name: [] for name in (*sides, KEPT)}
     usual: list[float] = []
     together: list[float] = []
     for _ in range(args.rounds):
@@ -144,36 +170,34 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
             if args.beside:
                 together += side.some_steps()
             usual += side.push_out()
-            steps = side.resume()
-            waits[name].append(sum(steps))
-            longest[name].append(max(steps))
-            mean[name].append(statistics.mean(steps))
-    back, computed = (statistics.median(found) for found in waits.values())
+            returns[name].append(side.resume())
+            returns[KEPT].append(side.rest())
     side = sides["brought back"]
-    step = side.own_step
+    plain = statistics.median(together) if together else side.own_step
+    back, computed = (_median(returns[name], lambda one: sum(one.to_patch)) for name in sides)
     found = {
         "clip_seconds": args.seconds,
         "beside": args.beside,
-        "step_ms": round(1e3 * step, 2),
+        "rounds": args.rounds,
+        "step_ms": round(1e3 * side.own_step, 2),
         "brought_back_ms": round(1e3 * back, 2),
         "computed_ms": round(1e3 * computed, 2),
         "times_faster_to_the_patch": round(computed / back, 1),
-        **_without_the_patch(step, back, computed),
+        **_without_the_patch(plain, back, computed),
         "mib_a_clip": round(side.engine.cache_figures.brought_bytes / args.rounds / (1 << 20), 2),
+        **_added(returns, plain),
     }
     if args.beside:
-        medians = {"": statistics.median(usual), "_of_all": statistics.median(together)}
-        found["step_of_the_others_ms"] = round(1e3 * medians[""], 2)
-        found["step_of_all_ms"] = round(1e3 * medians["_of_all"], 2)
-        for name in sides:
-            worst, usually = statistics.median(longest[name]), statistics.median(mean[name])
-            found[f"step_meanwhile_ms, {name}"] = round(1e3 * worst, 2)
-            for whose, median in medians.items():
-                found[f"step{whose}_grows_by_percent, {name}"] = round(100 * (worst / median - 1), 1)
-                found[f"mean_step{whose}_grows_by_percent, {name}"] = round(100 * (usually / median - 1), 1)
+        found["step_of_the_others_ms"] = round(1e3 * statistics.median(usual), 2)
+        found["step_of_all_ms"] = round(1e3 * plain, 2)
+        found |= _growth(returns, {"": statistics.median(usual), "_beyond_all": plain})
     else:
         found["same_bits"] = _same_bits(checkpoint, side, args)
     return found
+
+
+def _median(returns: list[Return], seconds: Callable[[Return], float]) -> float:
+    return statistics.median(seconds(one) for one in returns)
 
 
 def _without_the_patch(step: float, back: float, computed: float) -> dict[str, float]:
@@ -181,6 +205,36 @@ def _without_the_patch(step: float, back: float, computed: float) -> dict[str, f
     if back <= step:
         return {}
     return {"times_faster_before_the_patch": round((computed - step) / (back - step), 1)}
+
+
+def _added(returns: dict[str, list[Return]], plain: float) -> dict[str, float]:
+    """What a return costs beyond one of a clip that kept its blocks."""
+    to_patch = {name: _median(these, lambda one: sum(one.to_patch)) for name, these in returns.items()}
+    in_all = {name: _median(these, lambda one: one.beyond(plain)) for name, these in returns.items()}
+    found = {"kept_ms": round(1e3 * to_patch[KEPT], 2)}
+    for name in returns:
+        if name != KEPT:
+            found[f"added_to_the_patch_ms, {name}"] = round(1e3 * (to_patch[name] - to_patch[KEPT]), 2)
+            found[f"added_in_all_ms, {name}"] = round(1e3 * (in_all[name] - in_all[KEPT]), 2)
+    return found
+
+
+def _growth(returns: dict[str, list[Return]], medians: dict[str, float]) -> dict[str, float]:
+    """Of the steps of a return, against those of a clip that kept its blocks, and against median steps."""
+    worst = {name: _median(these, lambda one: max(one.steps)) for name, these in returns.items()}
+    mean = {name: _median(these, lambda one: statistics.mean(one.steps)) for name, these in returns.items()}
+    found = {}
+    for name, these in returns.items():
+        found[f"steps_to_the_patch, {name}"] = _median(these, lambda one: len(one.to_patch))
+        found[f"step_meanwhile_ms, {name}"] = round(1e3 * worst[name], 2)
+        found[f"mean_step_meanwhile_ms, {name}"] = round(1e3 * mean[name], 2)
+        plain = {f"grows{whose}": (median, median) for whose, median in medians.items()}
+        if name != KEPT:
+            plain["grows_beyond_kept"] = worst[KEPT], mean[KEPT]
+        for how, (longest, usual) in plain.items():
+            found[f"step_{how}_by_percent, {name}"] = round(100 * (worst[name] / longest - 1), 1)
+            found[f"mean_step_{how}_by_percent, {name}"] = round(100 * (mean[name] / usual - 1), 1)
+    return found
 
 
 def _same_bits(checkpoint: Checkpoint, side: Pauser, args: argparse.Namespace) -> bool:

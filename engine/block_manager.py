@@ -118,7 +118,7 @@ class BlockManager:
             sequence.arrival = Arrival(self._host.bring(incoming, bool(sequence.kept)), incoming)
         if self._host is not None:
             self._host.release(missing, self.block_size)
-        self.arrived(sequence, wait=self._host is not None and self._host.soon(len(missing)))
+        self.arrived(sequence)
 
     def _share(self, block: int, returns: bool) -> None:
         self._free.pop(block, None)
@@ -154,10 +154,10 @@ class BlockManager:
             self._host.release(sequence.kept, self.block_size)
         sequence.kept = []
 
-    def flush(self) -> None:
+    def step_begins(self) -> None:
         """Sends to the host what was forgotten; before anything is computed in these blocks."""
         if self._host is not None:
-            self._host.flush()
+            self._host.step_begins()
 
     def covers(self, sequence: Sequence, more: int = 0) -> bool:
         """Whether a sequence has the blocks for all of its tokens, and so many more."""

@@ -199,7 +199,7 @@ class Scheduler:
             self.block_manager.arrived(arriving[0], wait=True)
             self.figures.stall_seconds += self._clock() - began
             batch = self._next_batch()
-        self.block_manager.flush()
+        self.block_manager.step_begins()
         return batch
 
     def _next_batch(self) -> list[ScheduledSequence]:

@@ -34,8 +34,8 @@ REUSED_SHARE = 0.8
 """Of the slots, for what is reused; more of it counts as used once, so that new prefixes can prove good."""
 
 SOON_SECONDS, SOON_SHARE = 1e-3, 0.1
-"""Whichever is more; the share is of a step. One takes 4 to 20 ms on a GPU, which has the next to compute
-meanwhile."""
+"""Of copies that one step may wait for, together: whichever is more; the share is of a step. One takes 4 to
+20 ms on a GPU, beneath which such copies pass, as long as it is launched before the step that needs them."""
 
 
 class Transfer(Protocol):
@@ -60,8 +60,12 @@ class BlockStore(Protocol):
     def store(self, blocks: Sequence[int], slots: Sequence[int]) -> None:
         """Copies blocks as they are now; the caller may have them overwritten at once."""
 
-    def load(self, slots: Sequence[int], blocks: Sequence[int]) -> Transfer:
-        """Copies back into blocks that nobody uses."""
+    def load(self, slots: Sequence[int], blocks: Sequence[int], at_once: bool = False) -> Transfer:
+        """Copies back into blocks that nobody uses.
+
+        at_once: in order with the kernels: those launched from now on see the blocks, and wait for them where
+            they have to; the host does not, and the transfer is done.
+        """
 
     def seconds_for(self, count: int) -> float:
         """How long it takes to load so many blocks, as far as is known."""
@@ -102,6 +106,8 @@ class HostTier:
         """How many sequences expect a prefix back, whether it is here or not."""
         self._unsent: dict[int, int] = {}
         """Block of the device by slot, of what is not copied yet."""
+        self._soon_seconds = 0.0
+        """Of the copies that the next step waits for."""
 
     @property
     def num_kept(self) -> int:
@@ -119,12 +125,6 @@ class HostTier:
             return True
         computing = self._compute_seconds(num_positions)
         return not computing or self._store.seconds_for(num_blocks) <= computing
-
-    def soon(self, num_blocks: int) -> bool:
-        """Whether so many blocks come so soon that waiting for them costs a step less than leaving their
-        sequence out of it."""
-        limit_seconds = max(SOON_SECONDS, SOON_SHARE * self._step_seconds())
-        return 0 < self._store.seconds_for(num_blocks) <= limit_seconds
 
     def keep(self, prefix: Prefix, block: int, reused: bool) -> None:
         """Takes over what `block` holds, unless everything here is worth more."""
@@ -157,6 +157,9 @@ class HostTier:
     def bring(self, wanted: Sequence[tuple[Prefix, int]], returns: bool) -> Transfer:
         """Copies each prefix into a block of the device; they must be here.
 
+        The next step waits for copies that are short beside it, all together: that costs it less than leaving
+        their sequences out of it.
+
         returns: to who gave them up, which proves nothing about their use to others.
         """
         self.flush()
@@ -165,7 +168,21 @@ class HostTier:
             entry.reused |= not returns
             self._rank(entry)
         self._figures.brought_blocks += len(entries)
-        return self._store.load([entry.slot for entry in entries], [block for _, block in wanted])
+        slots, blocks = [entry.slot for entry in entries], [block for _, block in wanted]
+        return self._store.load(slots, blocks, at_once=self._soon(len(blocks)))
+
+    def _soon(self, num_blocks: int) -> bool:
+        seconds = self._store.seconds_for(num_blocks)
+        limit_seconds = max(SOON_SECONDS, SOON_SHARE * self._step_seconds())
+        if not 0 < seconds <= limit_seconds - self._soon_seconds:
+            return False
+        self._soon_seconds += seconds
+        return True
+
+    def step_begins(self) -> None:
+        """Copies what was kept; the next step may wait for other copies."""
+        self.flush()
+        self._soon_seconds = 0.0
 
     def flush(self) -> None:
         """Copies what was kept since; before anybody writes to its blocks."""

@@ -125,11 +125,11 @@ class FakeHost:
         for block, slot in zip(blocks, slots, strict=True):
             self._slots[slot] = list(self._read(block))
 
-    def load(self, slots: Rows[int], blocks: Rows[int]) -> Transfer:
+    def load(self, slots: Rows[int], blocks: Rows[int], at_once: bool = False) -> Transfer:
         contents = [(block, self._slots[slot]) for slot, block in zip(slots, blocks, strict=True)]
         for block, content in contents:
             self._write(block, [POISON] * len(content))
-        return FakeTransfer(contents, self._write, self._arrives_after())
+        return FakeTransfer(contents, self._write, 0 if at_once else self._arrives_after())
 
     def seconds_for(self, count: int) -> float:
         return self.seconds * count

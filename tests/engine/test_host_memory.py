@@ -43,7 +43,7 @@ def test_any_order_of_copies_keeps_every_bit(dtype: torch.dtype, monkeypatch: py
             pool.tensor[:, :, chosen] = -1.0
         elif set(slots) <= set(kept):
             others = pool.tensor.clone()
-            transfer = memory.load(slots, chosen)
+            transfer = memory.load(slots, chosen, at_once=chance.random() < 0.5)
             assert transfer.done()
             for block, slot in zip(chosen, slots, strict=True):
                 torch.testing.assert_close(pool.tensor[:, :, block], kept[slot], rtol=0, atol=0)
@@ -54,6 +54,7 @@ def test_any_order_of_copies_keeps_every_bit(dtype: torch.dtype, monkeypatch: py
 def test_who_else_writes_to_the_pool_is_waited_for_before_anything_is_copied() -> None:
     settled: list[None] = []
     memory = HostMemory(make_pool(), 2, settle=lambda: settled.append(None))
+    settled.clear()
     memory.store([0], [0])
     memory.load([0], [1]).wait()
     assert len(settled) == 2
@@ -61,11 +62,47 @@ def test_who_else_writes_to_the_pool_is_waited_for_before_anything_is_copied() -
 
 def test_copies_tell_how_fast_they_are() -> None:
     memory = HostMemory(make_pool(), 4)
-    assumed = memory.seconds_for(2)
+    before = memory.seconds_for(2)
     for _ in range(40):
         assert memory.load([0, 1, 2], [0, 1, 2]).done()
-    assert 0 < memory.seconds_for(1) != assumed / 2
+    assert 0 < memory.seconds_for(1) != before / 2
     assert memory.seconds_for(6) == pytest.approx(2 * memory.seconds_for(3))
+
+
+class Clock:
+    """Stands in for `time`: what copies over the bus take, and what comes between them and the steps."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, copy_seconds: float, spread_seconds: float) -> None:
+        self.now, self._copy_seconds = 0.0, copy_seconds
+        spread = HostMemory._spread
+
+        def slow_spread(*given: object) -> None:
+            self.now += spread_seconds
+            spread(*given)
+
+        monkeypatch.setattr(HostMemory, "_spread", slow_spread)
+        monkeypatch.setattr(host_memory, "time", self)
+
+    def perf_counter(self) -> float:
+        self.now += self._copy_seconds
+        return self.now
+
+
+def test_the_pace_is_known_before_anything_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the first clip that comes back would miss a step, however fast the bus is."""
+    Clock(monkeypatch, copy_seconds=0.5, spread_seconds=0.0)
+    assert HostMemory(make_pool(), 4).seconds_for(4) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_pace_is_of_the_bus_alone(monkeypatch: pytest.MonkeyPatch, at_once: bool) -> None:
+    """To load the kernel that spreads blocks takes longer than the first copy. Counted in, it would make the
+    next ones look too slow to be waited for."""
+    Clock(monkeypatch, copy_seconds=0.5, spread_seconds=100.0)
+    memory = HostMemory(make_pool(), 4)
+    for _ in range(3):
+        memory.load([0, 1], [0, 1], at_once)
+        assert memory.seconds_for(2) < 1.0
 
 
 def test_as_many_blocks_as_were_asked_for_lie_on_the_host() -> None:

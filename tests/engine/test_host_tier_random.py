@@ -29,13 +29,16 @@ def play(chance: random.Random) -> LLMEngine:
         host_slots=chance.choice([1, 3, 8, 40]),
         arrives_after=lambda: chance.choice([0, 0, 1, 3]),
     )
+    bring_back = chance.choice(["auto", "always"])
+    if runner.host_memory is not None and bring_back == "always":
+        runner.host_memory.seconds = chance.choice([0.0, 1e-5, 4e-4])  # a step waits for none, all or some
     engine = make_engine(
         runner,
         max_num_seqs=chance.randint(2, 5),
         max_num_batched_tokens=12,
         max_prefill_tokens=chance.randint(1, 9),
         look_ahead=chance.random() < 0.5,
-        bring_back=chance.choice(["auto", "always"]),
+        bring_back=bring_back,
     )
     sequences = [make_sequence(chance, number) for number in range(chance.randint(4, 10))]
     unborn, unfinished, paused = list(sequences), dict[str, Sequence](), set[str]()

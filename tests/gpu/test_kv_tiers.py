@@ -61,6 +61,28 @@ def test_running_kernels_do_not_wait_for_a_load() -> None:
     assert transfer.done()
 
 
+def test_what_comes_at_once_is_there_for_the_next_kernels_and_the_host_does_not_wait() -> None:
+    """Copied beneath kernels that write to the same blocks; its pace does not include them."""
+    pool = KVPool(LAYERS, 64, BLOCK, HEADS, DIM, DTYPE, DEVICE)
+    memory = HostMemory(pool, 64)
+    values = torch.randn_like(pool.tensor)
+    for turn in range(4):
+        blocks = list(range(turn, 48 + turn))
+        pool.tensor.copy_(values)
+        memory.store(blocks, blocks)
+        busy()
+        pool.tensor.fill_(-1.0)
+        before = torch.cuda.current_stream(DEVICE).record_event() if CUDA else None
+        assert memory.load(blocks, blocks[::-1], at_once=True).done()
+        if before is not None:
+            assert not before.query()
+        read = pool.tensor[:, :, blocks[::-1]].clone()
+        assert torch.equal(read, values[:, :, blocks])
+        assert torch.equal(pool.tensor[:, :, 60:], torch.full_like(pool.tensor[:, :, 60:], -1.0))
+    if CUDA:
+        assert memory.seconds_for(48) < 20_000_000 / 4e9  # of `busy`, which takes at least that long
+
+
 def test_attention_through_the_ring_is_attention() -> None:
     """A context in chunks of any length, against one call over all of it."""
     torch.manual_seed(0)
