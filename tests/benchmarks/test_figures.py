@@ -230,21 +230,22 @@ def test_the_page_on_memory_cites_what_was_measured() -> None:
             f"| {long[side]['prompt_tokens_per_second']:,.0f} | {long[side]['ms_per_token']:.1f} ms"
             in document
         )
-    alone, beside = runs["H100"], runs["H100, 64 beside"]
+    alone, beside = runs["H100"], runs["H200, 64 beside"]
     back, computed, step = (alone[f"{name}_ms"] for name in ("brought_back", "computed", "step"))
     assert f"where a step takes {step} ms | {back} ms | {computed} ms |" in document
     assert f"if it had not been paused | {back - step:.2f} ms | {computed - step:.2f} ms |" in document
-    others = beside["step_of_the_others_ms"]
-    cells = [
-        f"{beside[f'step_meanwhile_ms, {side}']} ms, {beside[f'step_grows_by_percent, {side}']} % more"
-        for side in ("brought back", "computed")
-    ]
-    assert (
-        f"whose steps take {others} ms: the longest step until its next patch | {' | '.join(cells)} |"
-        in document
+    back, computed, of_all, others = (
+        beside[f"{name}_ms"] for name in ("brought_back", "computed", "step_of_all", "step_of_the_others")
     )
-    both = beside["brought_back_ms"]
-    assert f"take {both} ms, {100 * (both / (2 * others) - 1):.1f} % more" in document
+    assert f"whose steps take {others} ms, and {of_all} ms with the clip" in document
+    assert f"until its next patch | {back} ms | {computed} ms |" in document
+    rows = {
+        "beyond a step with the clip": ("added_to_the_patch_ms", "ms"),
+        "on average, against steps without the clip": ("mean_step_grows_by_percent", "% longer"),
+    }
+    for row, (figure, unit) in rows.items():
+        cells = [f"{beside[f'{figure}, {side}']} {unit}" for side in ("brought back", "computed")]
+        assert f"{row} | {' | '.join(cells)} |" in document
 
 
 def test_the_numbers_cite_what_text_models_reach_on_gpus() -> None:
