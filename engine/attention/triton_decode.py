@@ -125,10 +125,11 @@ def decode_kernel(
     OPERAND: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
     AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """Program (key/value head, row, split) attends one query to its part of the context.
+    """Program (key/value head, split, row) attends one query to its part of the context.
 
-    The heads of a row begin together, since keys of all heads stand together. AHEAD: while a tile is
-    multiplied, the next one is brought to the device's cache.
+    The heads of a row begin together, since keys of all heads stand together, and all of a row before the
+    next, since long contexts may come first. AHEAD: while a tile is multiplied, the next one is brought to
+    the device's cache.
 
     With one split the result goes to `out`; otherwise the normalised part goes to `partial` [rows, heads,
     SPLITS, D] fp32 and its log2-sum-exp to `partial_lse` [rows, heads, SPLITS], by splits with a share.
@@ -137,7 +138,7 @@ def decode_kernel(
         tl.extra.cuda.gdc_launch_dependents()
     CHUNKS: tl.constexpr = BLOCK_HALF // 32
     EIGHTS: tl.constexpr = BLOCK_M // 8
-    kv_head, row, split = tl.program_id(0), tl.program_id(1).to(tl.int64), tl.program_id(2)
+    kv_head, split, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     context, table = tl.load(contexts + row), tables + row * table_width
     newest = tl.maximum(context - 1, 0)
     share = _share(newest, SPLITS, BLOCK_N)
