@@ -77,7 +77,15 @@ GATEWAY_ROOMS = (
         "cli",
     ),
 )
-"""Folders and single files of `gateway/`; each imports only what stands before it here."""
+ROOMS = {
+    "gateway": GATEWAY_ROOMS,
+    "gateway/slots": ("requirement", "capacity", "line", "demand", "grace", "admission", "dispatch", "pool"),
+    "gateway/api": (
+        *("permissions", "transfer", "pages"),
+        *("speech", "voices", "long_texts", "sessions", "operations"),
+    ),
+}
+"""Subfolders and single files of a folder; each imports only what stands before it here."""
 MAY_NOT_IMPORT = {
     "gateway": {"torch", "transformers", "safetensors"},
     "engine/sequence.py": {"torch"},
@@ -149,16 +157,19 @@ def test_a_package_imports_only_what_stands_below_it(package: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_each_room_of_the_gateway_imports_only_rooms_before_it() -> None:
-    found = {path.stem for path in (ROOT / "gateway").iterdir() if path.name != "__pycache__"}
-    assert found == {"__init__", *GATEWAY_ROOMS}
-    places = {f"gateway.{room}": place for place, room in enumerate(GATEWAY_ROOMS)}
+@pytest.mark.parametrize("folder", ROOMS)
+def test_each_room_imports_only_rooms_before_it(folder: str) -> None:
+    found = {path.stem for path in (ROOT / folder).iterdir() if path.name != "__pycache__"}
+    assert found == {"__init__", *ROOMS[folder]}
+    package = folder.replace("/", ".")
+    depth = package.count(".") + 2
+    places = {f"{package}.{room}": place for place, room in enumerate(ROOMS[folder])}
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {module}"
-        for path in sources("gateway")
+        for path in sources(folder)
         for line, module in imported_modules(path)
-        if (there := ".".join(module.split(".")[:2])) in places
-        and (here := ".".join(name_of(path).split(".")[:2])) in places
+        if (there := ".".join(module.split(".")[:depth])) in places
+        and (here := ".".join(name_of(path).split(".")[:depth])) in places
         and places[there] > places[here]
     ]
     assert not wrong, "\n".join(wrong)
