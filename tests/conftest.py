@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from engine.cpus import give_way_while_waiting
 from tests import fresh_reruns, tls_context
 
 settings.register_profile(
@@ -28,6 +29,9 @@ settings.register_profile(
     "search", parent=settings.get_profile("suite"), derandomize=False, max_examples=2000
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# Tests compute side by side, and threads that wait for each other would hold the CPUs that those need.
+give_way_while_waiting()
 
 # Without a GPU, Triton kernels run in Triton's interpreter, which has to be known before Triton is imported.
 if not Path("/dev/nvidia0").exists():
