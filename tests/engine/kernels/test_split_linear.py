@@ -143,6 +143,8 @@ def test_which_products_it_is_for() -> None:
     assert fits(FEW_ROWS, weight)
     assert not fits(FEW_ROWS + 1, weight)
     assert fits(44, torch.zeros(2560, 1024, dtype=torch.bfloat16, device="meta"))
+    large = torch.zeros(6144, 4096, dtype=torch.bfloat16, device="meta")
+    assert fits(24, large) and not fits(25, large)
     assert not fits(MAX_ROWS + 1, torch.zeros(2560, 1024, dtype=torch.bfloat16, device="meta"))
     assert not fits(1, weight.float())
     assert not fits(1, weight.T)
