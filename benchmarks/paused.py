@@ -163,13 +163,13 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
         for name, gib in (("brought back", HOST_GIB), ("computed", 0.0))
     }
     returns: dict[str, list[Return]] = {name: [] for name in (*sides, KEPT)}
-    away: list[list[float]] = []
+    usual: list[float] = []
     together: list[float] = []
     for _ in range(args.rounds):
         for name, side in sides.items():
             if args.beside:
                 together += side.some_steps()
-            away.append(side.push_out())
+            usual += side.push_out()
             returns[name].append(side.resume())
             returns[KEPT].append(side.rest())
     side = sides["brought back"]
@@ -188,11 +188,9 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
         **_added(returns, plain),
     }
     if args.beside:
-        usual = statistics.median(seconds for steps in away for seconds in steps)
-        found["step_of_the_others_ms"] = round(1e3 * usual, 2)
+        found["step_of_the_others_ms"] = round(1e3 * statistics.median(usual), 2)
         found["step_of_all_ms"] = round(1e3 * plain, 2)
-        found["longest_of_the_others_ms"] = round(1e3 * _longest_of(away, 1 + STEPS_AFTER), 2)
-        found |= _growth(returns, {"": usual, "_beyond_all": plain})
+        found |= _growth(returns, {"": statistics.median(usual), "_beyond_all": plain})
     else:
         found["same_bits"] = _same_bits(checkpoint, side, args)
     return found
@@ -200,13 +198,6 @@ def measure(checkpoint: Checkpoint, args: argparse.Namespace) -> dict[str, Any]:
 
 def _median(returns: list[Return], seconds: Callable[[Return], float]) -> float:
     return statistics.median(seconds(one) for one in returns)
-
-
-def _longest_of(runs: list[list[float]], count: int) -> float:
-    """The longest of so many steps in a row, usually: steps differ, whatever happens meanwhile."""
-    return statistics.median(
-        max(steps[first : first + count]) for steps in runs for first in range(len(steps) - count + 1)
-    )
 
 
 def _without_the_patch(step: float, back: float, computed: float) -> dict[str, float]:

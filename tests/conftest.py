@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import os
 import tempfile
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine.cpus import give_way_while_waiting
 from tests import fresh_reruns, tls_context
 
 settings.register_profile(
@@ -30,9 +27,6 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
-# Tests compute side by side, and threads that wait for each other would hold the CPUs that those need.
-give_way_while_waiting()
-
 # Without a GPU, Triton kernels run in Triton's interpreter, which has to be known before Triton is imported.
 if not Path("/dev/nvidia0").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -44,17 +38,6 @@ def hasten_kernels() -> None:
         from tests.interpreter import hasten
 
         hasten()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """What is imported stays: no collection of garbage goes through it, half a second of a CPU each time."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 _FLEET_SECONDS, _APART = 600, 6

@@ -128,8 +128,8 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """Length of an audio file to encode."""
     max_adapter_memory_bytes: Bytes = 1 << 30
     """Of adapters that are kept ready, all together; the least recently used makes room."""
-    adapter_slots: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """Adapters that are on a GPU at once; the others wait in the host's memory. None: a GPU takes none."""
+    adapter_slots: Annotated[int, Field(ge=0, le=1024)] = 8
+    """Adapters that are on a GPU at once; the others wait in the host's memory. 0: a GPU takes none."""
     adapter_rank: Annotated[int, Field(ge=1, le=128)] | None = None
     """Up to which a GPU is ready for adapters from the start; None: 32. The first request with an adapter
     that needs more has all others wait while steps are recorded.

@@ -25,6 +25,15 @@ from torch import Tensor
 
 from engine.kernels.fence import FENCE, load_before_computing
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.low_rank.slots import LowRankRows, wait_for
+from engine.kernels.low_rank.within import (
+    NO_ADDITIONS,
+    additions,
+    fits_within,
+    given_to,
+    lines_of,
+    shrink_item,
+)
 from engine.kernels.operands import fragments, load_weights, tile_at
 from engine.kernels.split_tiling import SplitTiling, pays, row_tiles, split_tiling
 
@@ -63,10 +72,10 @@ def _sum_over_warps(product):
 
 @triton.jit
 def _finish(
-    product, product_up, shift, out, first_row, first_output, num_rows,
+    product, product_up, shift, added, out, first_row, first_output, num_rows,
     N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GATED: tl.constexpr,
 ):  # fmt: skip
-    """Adds up the warps' sums and stores them, `shift` added."""
+    """Adds up the warps' sums and stores them, `shift` [outputs] and `added` [outputs, rows] added."""
     rows, outputs = first_row + tl.arange(0, BLOCK_M), first_output + tl.arange(0, BLOCK_N)
     if GATED:
         both = tl.reshape(tl.join(product, product_up), (product.shape[0], BLOCK_N, 2 * BLOCK_M))
@@ -76,30 +85,47 @@ def _finish(
         result = _sum_over_warps(product)
     if shift is not None:
         result += shift.to(tl.float32)[:, None]
+    if added is not None:
+        result += added
     mask = (rows < num_rows)[None, :] & (outputs < N)[:, None]
     target = out + rows[None, :] * N + outputs[:, None]
     tl.store(target, result.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit(do_not_specialize=["num_rows"])
+@triton.jit(do_not_specialize=["num_rows", "num_entries"])
 def split_linear_kernel(
-    x, weight, bias, out, num_rows,
+    x, weight, bias, out, num_rows, down, up, hidden, turns, counters, slot_stride, num_entries,
     N: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr,
     TAIL: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EARLY: tl.constexpr,
     AHEAD: tl.constexpr, WARPS: tl.constexpr, GATED: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
+    RANK: tl.constexpr, PARTS: tl.constexpr, FIRST: tl.constexpr, OTHER: tl.constexpr,
+    REPEAT: tl.constexpr, BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr, INPUTS: tl.constexpr,
+    ITEMS: tl.constexpr,
 ):  # fmt: skip
     """Program (i, s) computes BLOCK_N outputs of BLOCK_M + TAIL rows, over part s of K, into out[s].
 
     x [num_rows, K], weight [N or 2N, K], bias [N] or None and out [parts, num_rows, N] are contiguous; PART
-    is a multiple of BLOCK_K. MASKED: the parts together reach beyond K.
+    is a multiple of BLOCK_K. MASKED: the parts together reach beyond K. With a RANK programs are numbered in
+    one row, the first ITEMS of them are those of `low_rank.within`, and its additions are part of out[0].
     """
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
+    BLOCKS: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    if RANK:
+        if tl.program_id(0) < ITEMS:
+            shrink_item(
+                x, down, hidden, turns, counters, slot_stride, num_entries,
+                K, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, INPUTS, PDL,
+            )  # fmt: skip
+            return
+        block, split = (tl.program_id(0) - ITEMS) % BLOCKS, (tl.program_id(0) - ITEMS) // BLOCKS
+    else:
+        block, split = tl.program_id(0), tl.program_id(1)
     STEPS: tl.constexpr = PART // BLOCK_K
     SLICE: tl.constexpr = BLOCK_K // WARPS
     CHUNKS: tl.constexpr = SLICE // 32
     MASKED_WEIGHTS: tl.constexpr = MASKED or N % BLOCK_N != 0
-    first_output, first_k = tl.program_id(0) * BLOCK_N, tl.program_id(1) * PART
+    first_output, first_k = block * BLOCK_N, split * PART
     eight = tl.arange(0, 8)
     k = (
         (tl.arange(0, 4) * 8)[:, None, None, None, None, None]
@@ -127,6 +153,10 @@ def split_linear_kernel(
     if bias is not None:
         outputs = first_output + tl.arange(0, BLOCK_N)
         shift = tl.load(bias + outputs, mask=outputs < N, other=0.0)
+    if RANK:
+        outputs = first_output + tl.arange(0, BLOCK_N)
+        adds, adapted = (outputs < N) & (split == 0), tl.load(turns)
+        entry, lines = lines_of(up, turns, 0, slot_stride, num_entries, outputs, adds, RANK)
     if PDL:
         tl.extra.cuda.gdc_wait()
     for step in tl.static_range(AHEAD):
@@ -168,11 +198,33 @@ def split_linear_kernel(
                 product_up_tail = _multiply(
                     ups[step], tails[step], product_up_tail, WARPS, TAIL, BLOCK_N, CHUNKS
                 )
-    target = out + tl.program_id(1) * num_rows * N
-    _finish(product, product_up, shift, target, 0, first_output, num_rows, N, BLOCK_M, BLOCK_N, GATED)
+    added, added_tail = None, None
+    if RANK:
+        SPLITS: tl.constexpr = (K + INPUTS - 1) // INPUTS
+        part = tl.where(first_output < FIRST, 0, 1 + (first_output - FIRST) // OTHER)
+        added = tl.zeros([BLOCK_N, BLOCK_M], tl.float32)
+        if TAIL:
+            added_tail = tl.zeros([BLOCK_N, TAIL], tl.float32)
+        if (split == 0) & (adapted > 0):
+            wait_for(counters, adapted * (PARTS * SPLITS))
+            for turn in range(adapted):
+                given = given_to(
+                    hidden, part, turn, entry, num_entries, 0,
+                    SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, BLOCK_M,
+                )  # fmt: skip
+                added += tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
+                if TAIL:
+                    given = given_to(
+                        hidden, part, turn, entry, num_entries, BLOCK_M,
+                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, TAIL,
+                    )  # fmt: skip
+                    added_tail += tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
+                entry, lines = lines_of(up, turns, turn + 1, slot_stride, num_entries, outputs, adds, RANK)
+    target = out + split * num_rows * N
+    _finish(product, product_up, shift, added, target, 0, first_output, num_rows, N, BLOCK_M, BLOCK_N, GATED)
     if TAIL:
         _finish(
-            product_tail, product_up_tail, shift, target, BLOCK_M, first_output, num_rows,
+            product_tail, product_up_tail, shift, added_tail, target, BLOCK_M, first_output, num_rows,
             N, TAIL, BLOCK_N, GATED,
         )  # fmt: skip
 
@@ -184,6 +236,12 @@ def fits(num_rows: int, weight: Tensor) -> bool:
     return served and weight.is_contiguous() and weight.shape[1] % 8 == 0 and pays(num_rows, *weight.shape)
 
 
+def adds_itself(x: Tensor, weight: Tensor, low_rank: LowRankRows, split: bool) -> bool:
+    """Whether `split_linear`, or with `split` `partial_linear`, takes these additions."""
+    num_rows = x.numel() // x.shape[-1]
+    return fits_within(low_rank, num_rows, split_tiling(num_rows, *weight.shape, False, split).outputs)
+
+
 def split_linear(
     x: Tensor,
     weight: Tensor,
@@ -191,39 +249,54 @@ def split_linear(
     bias: Tensor | None = None,
     gated: bool = False,
     tiling: SplitTiling | None = None,
+    low_rank: LowRankRows | None = None,
 ) -> Tensor:
     """x @ weight^T + bias for x [..., K] of up to MAX_ROWS rows, weight [N, K] and bias [N], all contiguous.
 
     gated: weight is [2F, K], gates first; the result is silu(gate) * up, computed in fp32. There is no bias.
     tiling: in place of the one of `split_tiling`; with one part of K.
+    low_rank: is added, where `adds_itself`; not to a gated product.
 
     Returns: [..., N or F] of the type of x.
     """
     num_outputs = len(weight) // 2 if gated else len(weight)
-    if gated and bias is not None:
-        raise ValueError("a gated product has no bias")
+    if gated and (bias is not None or low_rank is not None):
+        raise ValueError("a gated product has no bias and no additions")
     out = torch.empty(*x.shape[:-1], num_outputs, dtype=x.dtype, device=x.device)
     num_rows, size = x.numel() // x.shape[-1], x.shape[-1]
-    _launch(x, weight, bias, out, gated, tiling or split_tiling(num_rows, num_outputs, size, gated, False))
+    tiling = tiling or split_tiling(num_rows, num_outputs, size, gated, False)
+    _launch(x, weight, bias, out, gated, tiling, low_rank)
     return out
 
 
-def partial_linear(x: Tensor, weight: Tensor, *, tiling: SplitTiling | None = None) -> Tensor:
+def partial_linear(
+    x: Tensor, weight: Tensor, *, tiling: SplitTiling | None = None, low_rank: LowRankRows | None = None
+) -> Tensor:
     """The product as for `split_linear`, not yet summed over parts of K: fp32 [parts, rows, N]."""
     num_rows, size = x.numel() // x.shape[-1], x.shape[-1]
     tiling = tiling or split_tiling(num_rows, len(weight), size, False, True)
     out = torch.empty(tiling.splits, num_rows, len(weight), dtype=torch.float32, device=x.device)
-    _launch(x, weight, None, out, False, tiling)
+    _launch(x, weight, None, out, False, tiling, low_rank)
     return out
 
 
 def _launch(
-    x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, gated: bool, tiling: SplitTiling
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    out: Tensor,
+    gated: bool,
+    tiling: SplitTiling,
+    low_rank: LowRankRows | None,
 ) -> None:
     size, num_outputs = x.shape[-1], out.shape[-1]
-    num_rows = x.numel() // size
-    kernel_on(x.device, split_linear_kernel)[(triton.cdiv(num_outputs, tiling.outputs), tiling.splits)](
-        x, weight, bias, out, num_rows, **constants(num_rows, num_outputs, size, gated, tiling),
+    num_rows, blocks = x.numel() // size, triton.cdiv(num_outputs, tiling.outputs)
+    added, grid = NO_ADDITIONS, (blocks, tiling.splits)
+    if low_rank is not None:
+        added = additions(low_rank, num_rows)
+        grid = (added["ITEMS"] + blocks * tiling.splits,)
+    kernel_on(x.device, split_linear_kernel)[grid](
+        x, weight, bias, out, num_rows, **added, **constants(num_rows, num_outputs, size, gated, tiling),
         num_warps=tiling.warps, **launch_options(x.device),
     )  # fmt: skip
 

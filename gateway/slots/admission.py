@@ -57,7 +57,7 @@ def _why_no_adapter(workers: Collection[Worker], requirement: Requirement) -> Ap
         return None
     model = named or "the model"
     if not any(worker.offers(Requirement(named, adapters=True)) for worker in same_model):
-        which = "those with a VoxCPM model do, on GPUs with adapter_slots"
+        which = "those with a VoxCPM model do, on GPUs with adapter_slots above 0"
         message = f"no worker here takes adapters for {model}: {which}"
         return ApiError(422, ADAPTERS_UNSUPPORTED, message, param="adapter")
     if not any(worker.offers(Requirement(named, revision=requirement.revision)) for worker in same_model):

@@ -99,19 +99,19 @@ class LLM:
         requests = [
             TextRequest(uuid.uuid4().hex, *pair, read_whole=True) for pair in zip(prompts, each, strict=True)
         ]
-        answers = {request.request_id: _Answer() for request in requests}
+        outputs: dict[str, list[TextOutput]] = {request.request_id: [] for request in requests}
         for prepared in [engine.prepare(request) for request in requests]:
             engine.add(prepared)
         try:
             with tqdm(total=len(prompts), desc="Generating", disable=not use_tqdm) as bar:
                 while engine.has_unfinished():
                     for output in engine.step():
-                        answers[output.request_id].add(output)
+                        outputs[output.request_id].append(output)
                         bar.update(output.finish_reason is not None)
         finally:
-            for request_id in answers:  # an interrupted call leaves nothing behind
+            for request_id in outputs:  # an interrupted call leaves nothing behind
                 engine.cancel(request_id)
-        return [answer.completion() for answer in answers.values()]
+        return [_completion(found) for found in outputs.values()]
 
     def chat(
         self,
@@ -188,35 +188,13 @@ class LLM:
         return self._engine
 
 
-class _Answer:
-    """An answer while it grows. Its outputs are not kept: of many long answers they are so many objects that
-    the interpreter would look through all there are again, while the device waits."""
-
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-        self._token_ids: list[int] = []
-        self._logprobs: list[tuple[float | None, tuple[tuple[int, float], ...]]] = []
-        self._end: TextOutput | None = None
-
-    def add(self, output: TextOutput) -> None:
-        """The next output of this request."""
-        if output.text:
-            self._texts.append(output.text)
-        if output.token is not None:
-            self._token_ids.append(output.token)
-        if output.logprob is not None:
-            self._logprobs.append((output.logprob, output.top))
-        if output.finish_reason is not None:
-            self._end = output
-
-    def completion(self) -> Completion:
-        """Of an answer that has ended. Raises EngineError when it failed."""
-        end = self._end
-        if end is None or end.finish_reason == "error":
-            raise EngineError((end and end.error) or "generation failed")
-        return Completion(
-            text="".join(self._texts),
-            token_ids=self._token_ids,
-            finish_reason=end.finish_reason,
-            logprobs=self._logprobs,
-        )
+def _completion(outputs: list[TextOutput]) -> Completion:
+    last = outputs[-1]
+    if last.finish_reason == "error":
+        raise EngineError(last.error or "generation failed")
+    return Completion(
+        text="".join(output.text for output in outputs),
+        token_ids=[output.token for output in outputs if output.token is not None],
+        finish_reason=last.finish_reason or "length",
+        logprobs=[(output.logprob, output.top) for output in outputs if output.logprob is not None],
+    )

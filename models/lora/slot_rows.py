@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from engine.kernels.low_rank import LowRankSlots, expand_, shrink
+from engine.kernels.low_rank.around import with_low_rank
+from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
 from engine.layers.low_rank import NOTHING, Deltas, turns_of
 from engine.staging import upload
 from models.lora.bank import Generation
@@ -21,23 +22,33 @@ from models.transformer.stack import PRODUCTS
 class SlotRows:
     """The form of `models.lora.rows.RowAdapters` for slots of a device."""
 
-    def __init__(self, generation: Generation, slots: Tensor | np.ndarray, branches: int = 1) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        slots: Tensor | np.ndarray,
+        branches: int = 1,
+        counters: Counters | None = None,
+    ) -> None:
         """slots: on the host int32 [N], -1 for a row without; on the device what `turns_of` makes of them.
-        All rows stand there `branches` times.
+        All rows stand there `branches` times. counters: of the step, where there are some.
         """
         self._generation, self._slots, self._branches = generation, slots, branches
+        self._counters = counters or Counters(generation.storage.device)
 
     def repeated(self, counts: Sequence[int]) -> SlotRows:
         """Row i `counts[i]` times; of slots on the host."""
-        return SlotRows(self._generation, np.repeat(self._slots, counts))
+        return self._with(np.repeat(self._slots, counts))
 
     def chosen(self, rows: Sequence[int] | np.ndarray) -> SlotRows:
         """Only some rows, in that order; of slots on the host."""
-        return SlotRows(self._generation, self._slots[rows])
+        return self._with(self._slots[rows])
 
     def twice(self) -> SlotRows:
         """All rows, and all again after them."""
-        return SlotRows(self._generation, self._slots, 2 * self._branches)
+        return self._with(self._slots, 2 * self._branches)
+
+    def _with(self, slots: Tensor | np.ndarray, branches: int = 1) -> SlotRows:
+        return SlotRows(self._generation, slots, branches, self._counters)
 
     def deltas(self, module: str) -> SlotDeltas | Deltas:
         """What is added to the products of a module."""
@@ -46,24 +57,17 @@ class SlotRows:
 
     def add(self, y: Tensor, x: Tensor, module: str) -> Tensor:
         """y = W x of a linear layer with what is added to it, in place."""
-        self.expand((module, 0), y, self.shrink((module, 0), x))
-        return y
+        rows = self.of((module, 0))
+        return y if rows is None else with_low_rank(lambda: y, x, rows)
 
-    def shrink(self, key: tuple[str, int], x: Tensor) -> Tensor | None:
-        """See `engine.kernels.low_rank.shrink`; None where no slot has anything for that product."""
-        weights = self._weights(key)
-        return None if weights is None else shrink(x, weights, self._turns(), self._branches)
-
-    def expand(self, key: tuple[str, int], y: Tensor, hidden: Tensor | None, alpha: float = 1.0) -> None:
-        """See `engine.kernels.low_rank.expand_`; of None nothing is added."""
-        weights = self._weights(key)
-        if weights is not None and hidden is not None:
-            expand_(y, hidden, weights, self._turns(), self._branches, alpha)
-
-    def _weights(self, key: tuple[str, int]) -> LowRankSlots | None:
+    def of(self, key: tuple[str, int]) -> LowRankRows | None:
+        """What is added to a product; None where no slot has anything for it."""
         layout = self._generation.layout
         place = layout.places.get(key)
-        return place and LowRankSlots(self._generation.storage, place, layout.shape.rank)
+        if place is None:
+            return None
+        slots = LowRankSlots(self._generation.storage, place, layout.shape.rank)
+        return LowRankRows(slots, self._turns(), self._counters, self._branches)
 
     def _turns(self) -> Tensor:
         if isinstance(self._slots, np.ndarray):
@@ -83,13 +87,6 @@ class SlotDeltas:
         self.rows, self._module = rows, module
         self.products = rows.products(module)
 
-    def shrink(self, layer: int, product: int, x: Tensor) -> Tensor | None:
-        """The first half of what is added to a product of a layer; None where nothing is."""
-        if product not in self.products:
-            return None
-        return self.rows.shrink((self._module, PRODUCTS * layer + product), x)
-
-    def expand(self, layer: int, product: int, y: Tensor, hidden: Tensor | None, alpha: float = 1.0) -> None:
-        """The second half: y += alpha * what is added to the product y."""
-        if hidden is not None:
-            self.rows.expand((self._module, PRODUCTS * layer + product), y, hidden, alpha)
+    def of(self, layer: int, product: int) -> LowRankRows | None:
+        """What is added to a product of a layer; None where nothing is."""
+        return self.rows.of((self._module, PRODUCTS * layer + product))

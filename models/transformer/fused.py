@@ -11,27 +11,25 @@ the weights are those of the layer, not copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
-
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from engine.attention import PagedAttention
 from engine.attention.backend import HeadNorms
 from engine.kernels.activation import silu_mul
 from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.halved_linear import halved_linear, paying_rows
+from engine.kernels.halved_linear import paying_rows
+from engine.kernels.low_rank.around import with_low_rank
+from engine.kernels.low_rank.slots import LowRankRows
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention
 from engine.kernels.split_linear import fits as fits_few_rows
-from engine.kernels.split_linear import partial_linear, split_linear
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
 from engine.parallel.layers import group_of
 from models.transformer.overlapped import pays, run_overlapped
+from models.transformer.products import HALVED, LINEAR, NOTHING, PLAIN, SPLIT, ProductDeltas, SharedProducts
 from models.transformer.stack import (
     DOWN,
     GATE_UP,
@@ -46,68 +44,6 @@ from models.transformer.stack import (
     bidirectional_attention,
     kept_places,
 )
-
-Product = Callable[[Tensor, Tensor], Tensor]
-
-
-class ProductDeltas(Protocol):
-    """What adapters add to the products of a stack.
-
-    products: those of a layer (`QKV` to `DOWN`) that they change.
-    """
-
-    products: frozenset[int]
-
-    def shrink(self, layer: int, product: int, x: Tensor) -> Tensor | None:
-        """Before a product x [..., K] -> y [..., N] of a layer of the stack: what `expand` takes."""
-
-    def expand(self, layer: int, product: int, y: Tensor, hidden: Tensor | None, alpha: float = 1.0) -> None:
-        """Behind it: y += alpha * what is added."""
-
-
-class _Nothing:
-    products: frozenset[int] = frozenset()
-
-    def shrink(self, layer: int, product: int, x: Tensor) -> None:
-        return None
-
-    def expand(self, layer: int, product: int, y: Tensor, hidden: Tensor | None, alpha: float = 1.0) -> None:
-        pass
-
-
-_NOTHING = _Nothing()
-
-
-class SharedProducts(NamedTuple):
-    """Products of x [..., K] and weight [N, K].
-
-    Attributes:
-        whole: -> [..., N].
-        gated: of weight [2F, K], gates first -> silu(gate) * up, [..., F].
-        parts: -> fp32 [parts, rows, N], shared out over K and not added up.
-    """
-
-    whole: Product
-    gated: Product
-    parts: Product
-
-
-def _split_gated(x: Tensor, weight: Tensor) -> Tensor:
-    return split_linear(x, weight, gated=True)
-
-
-def _gated(x: Tensor, weight: Tensor) -> Tensor:
-    return silu_mul(F.linear(x, weight).flatten(0, -2))
-
-
-def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
-    return F.linear(x, weight).view(1, -1, weight.shape[0])
-
-
-SPLIT = SharedProducts(split_linear, _split_gated, partial_linear)
-HALVED = SharedProducts(F.linear, _gated, halved_linear)
-PLAIN = SharedProducts(F.linear, _gated, _whole_part)
-"""Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""
 
 
 class FusedLayer(nn.Module):
@@ -140,28 +76,19 @@ class FusedLayer(nn.Module):
         rope: CosSin | None,
         attention: Attention,
         keep: Keep | None = None,
-        deltas: ProductDeltas = _NOTHING,
+        deltas: ProductDeltas = NOTHING,
     ) -> Tensor:
         """See `TransformerLayer.forward`."""
         place, normed = self.place, self.input_layernorm(x)
-        hidden = deltas.shrink(place, QKV, normed)
-        qkv = F.linear(normed, self.qkv)
-        deltas.expand(place, QKV, qkv, hidden)
+        qkv = LINEAR(normed, self.qkv, deltas.of(place, QKV))
         attended = self.attend(qkv, rope, attention, keep)
-        hidden = deltas.shrink(place, OUTPUT, attended)
         if keep is not None or self.place == 0:
             kept = x if keep is None else x[..., keep, :]
             x = kept.clone(memory_format=torch.contiguous_format)
-        self._add_product(x, attended, self.output)
-        deltas.expand(place, OUTPUT, x, hidden, self.residual_scale)
+        self._add_product(x, attended, self.output, deltas.of(place, OUTPUT))
         normed = self.post_attention_layernorm(x)
-        hidden = deltas.shrink(place, GATE_UP, normed)
-        gate_up = F.linear(normed, self.gate_up)
-        deltas.expand(place, GATE_UP, gate_up, hidden)
-        gated = silu_mul(gate_up.flatten(0, -2))
-        hidden = deltas.shrink(place, DOWN, gated)
-        self._add_product(x, gated, self.down)
-        deltas.expand(place, DOWN, x, hidden, self.residual_scale)
+        gated = silu_mul(LINEAR(normed, self.gate_up, deltas.of(place, GATE_UP)).flatten(0, -2))
+        self._add_product(x, gated, self.down, deltas.of(place, DOWN))
         return x
 
     def shared(
@@ -177,29 +104,21 @@ class FusedLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """`forward` by `products`, given the input norm, too; -> the result and its norm `following`."""
         place = self.place
-        hidden = deltas.shrink(place, QKV, normed)
-        qkv = products.whole(normed, self.qkv)
-        deltas.expand(place, QKV, qkv, hidden)
+        qkv = products.whole(normed, self.qkv, deltas.of(place, QKV))
         attended = self.attend(qkv, rope, attention, keep)
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
         add = add_and_norm if self.group is None else self.group.add_and_norm
-        hidden = deltas.shrink(place, OUTPUT, attended)
-        parts = products.parts(attended, self.output)
-        deltas.expand(place, OUTPUT, parts[0], hidden)
+        parts = products.parts(attended, self.output, deltas.of(place, OUTPUT))
         x, normed = add(parts, residual, before_mlp.weight, before_mlp.eps, scale)
         gated = self._gated(products, normed, deltas)
-        hidden = deltas.shrink(place, DOWN, gated)
-        parts = products.parts(gated, self.down)
-        deltas.expand(place, DOWN, parts[0], hidden)
+        parts = products.parts(gated, self.down, deltas.of(place, DOWN))
         return add(parts, x, following.weight, following.eps, scale)
 
     def _gated(self, products: SharedProducts, normed: Tensor, deltas: ProductDeltas) -> Tensor:
         if GATE_UP not in deltas.products:
             return products.gated(normed, self.gate_up)
-        hidden = deltas.shrink(self.place, GATE_UP, normed)
-        gate_up = products.whole(normed, self.gate_up)
-        deltas.expand(self.place, GATE_UP, gate_up, hidden)
+        gate_up = products.whole(normed, self.gate_up, deltas.of(self.place, GATE_UP))
         return silu_mul(gate_up.flatten(0, -2))
 
     def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor:
@@ -232,9 +151,16 @@ class FusedLayer(nn.Module):
         heads = self.num_heads + self.num_kv_heads
         rotate_(qkv.view(-1, qkv.shape[-1]), heads, self.head_dim, rope, norms, self.num_heads)
 
-    def _add_product(self, x: Tensor, update: Tensor, weight: Tensor) -> None:
+    def _add_product(self, x: Tensor, update: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> None:
         rows, update = x.view(-1, x.shape[-1]), update.reshape(-1, update.shape[-1])
-        rows.addmm_(update, weight.t(), alpha=self.residual_scale)
+
+        def product() -> Tensor:
+            return rows.addmm_(update, weight.t(), alpha=self.residual_scale)
+
+        if low_rank is None:
+            product()
+        else:
+            with_low_rank(product, update, low_rank, self.residual_scale)
 
 
 class FusedRMSNorm(RMSNorm):
@@ -265,7 +191,7 @@ class FusedStack:
         rope: CosSin | None,
         attention: Attention,
         keep: Keep | None,
-        deltas: ProductDeltas = _NOTHING,
+        deltas: ProductDeltas = NOTHING,
     ) -> Tensor:
         """See `Transformer.forward`."""
         num_rows = x[..., 0].numel()

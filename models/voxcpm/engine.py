@@ -53,7 +53,7 @@ from models.voxcpm.checkpoint import (
 )
 from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.options import EngineOptions
+from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
 from models.voxcpm.sequence_builder import SequenceBuilder
@@ -170,7 +170,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         if not self._takes_adapters:
             device = self.checkpoint.device
             raise RequestError(
-                f"adapters are not served on {device}: a GPU serves them where adapter_slots says how many, "
+                f"adapters are not served on {device}: a GPU serves them with adapter_slots above 0, "
                 "a CPU without recorded steps (graphs); or merge it (python -m models.voxcpm.merging)",
                 param="adapter",
                 code="adapters_unsupported",
@@ -287,18 +287,21 @@ def load_engine(
     progress: Progress | None = None,
     cpu_weights: str = "float32",
     tensor_parallel_size: int = 1,
+    adapter_slots: int = ADAPTER_SLOTS,
     **options: Any,
 ) -> VoxCPMEngine:
     """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
 
     cpu_weights: see `load_checkpoint`. tensor_parallel_size: 1, since speech models are not divided.
-    `options` are fields of `EngineOptions`. Raises OptionsError before anything is loaded, ConfigError or
-    WeightError naming what is wrong with the checkpoint.
+    adapter_slots: see `EngineOptions`; with 0 a GPU takes no adapters. `options` are other fields of
+    `EngineOptions`. Raises OptionsError before anything is loaded, ConfigError or WeightError naming what is
+    wrong with the checkpoint.
     """
     if tensor_parallel_size != 1:
         raise OptionsError(
             f"tensor_parallel_size {tensor_parallel_size}: speech models take 1; start a worker for each GPU"
         )
+    options["adapter_slots"] = adapter_slots or None
     chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)

@@ -27,6 +27,8 @@ BATCHED_TOKENS, BATCHED_TOKENS_OF_CUDA = 2048, 4096
 
 AdapterLayers = Literal["all", "attention"]
 DEFAULT_ADAPTER_RANK = 32
+ADAPTER_SLOTS = 8
+"""Of an engine that is loaded for a service or from Python."""
 
 
 class AdapterRoom(NamedTuple):

@@ -1,4 +1,4 @@
-"""Fused layers of VoxCPM2 and Qwen3-8B by rows: residuals added by whole products, or by two halves of K.
+"""Fused layers of VoxCPM2 by rows: residuals added by whole products, and products in two halves of K.
 
     python3 -m benchmarks.gpu.kernels.halves [--output FILE]
 
@@ -17,32 +17,28 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.kernels.linear_chain import DIT, LM, Stack, seconds
+from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack, seconds
 from engine.kernels.halved_linear import paying_rows
 from models.transformer.fused import fuse_layers
 from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig
 
-HEAD_DIM, LENGTH = 128, 11
-TEXT = Stack("8B", 4096, 12288, 6)
-HEADS = {"DiT": (16, 2), "LM": (16, 2), "8B": (32, 8)}
+HEAD_DIM, KV_HEADS, LENGTH = 128, 2, 11
 ROWS = {
     "DiT": (66, 88, 110, 132, 176, 264, 352, 528, 704, 880, 1056, 1232, 1320, 1408, 1760, 2112, 2816, 5632),
     "LM": (66, 88, 132, 176, 220, 264, 352, 517, 704, 880, 1056, 1408, 2816),
-    "8B": (55, 66, 77, 99, 132, 165, 198, 231, 253, 264, 517),
 }
 ALWAYS = range(1, 1 << 20)
 DEVICE = "cuda"
 
 
 def stack_of(shape: Stack) -> Transformer:
-    heads, kv_heads = HEADS[shape.name]
     config = TransformerConfig(
         hidden_size=shape.hidden,
         intermediate_size=shape.ffn,
         num_hidden_layers=shape.layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
+        num_attention_heads=ATTENDED // HEAD_DIM,
+        num_key_value_heads=KV_HEADS,
         kv_channels=HEAD_DIM,
         max_position_embeddings=LENGTH,
         rope_scaling=RopeScaling((), (), LENGTH),
@@ -82,7 +78,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="where the results go, as JSON")
     arguments = parser.parse_args()
     device_of()
-    rows = [row for shape in (DIT, LM, TEXT) for row in compare(shape)]
+    rows = [row for shape in (DIT, LM) for row in compare(shape)]
     if arguments.output:
         report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "layers": rows}
         arguments.output.parent.mkdir(parents=True, exist_ok=True)

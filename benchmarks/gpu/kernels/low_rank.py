@@ -3,8 +3,9 @@
     python3 -m benchmarks.gpu.kernels.low_rank [--sweep] [--rank 32]
 
 For q, k, v and for o of VoxCPM2's language model and DiT, at one stream and at 64: microseconds that the
-addition takes in a CUDA graph of a chain of products, by how many streams have an adapter (each its own).
-With --sweep other tilings are tried. Ends with JSON.
+addition takes in a CUDA graph of a chain of products, by how many streams have an adapter (each its own): as
+layers do it (no tiling named), and by kernels around the product. With --sweep these are tried with other
+tilings. Ends with JSON.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from torch.nn import functional as F
 
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.linear_chain import seconds
-from engine.kernels.low_rank import LowRankSlots, LowRankTiling, expand_, low_rank_tiling, shrink
+from engine.kernels.low_rank.around import LowRankTiling, expand_, low_rank_tiling, shrink
+from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
 from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.layers.low_rank import LowRankPlace, turns_of
+from models.transformer.products import LINEAR, SPLIT
 
 LAYERS, SLOTS = 12, 32
 """Of a chain, with weights and slots of its own each, so that they are not all in the L2 cache."""
@@ -68,11 +71,15 @@ class Case:
         slots = [i % SLOTS if i < adapted else -1 for i in range(self.streams)]
         return torch.from_numpy(turns_of(np.array(slots))).cuda()
 
-    def added(self, layer: int, turns: Tensor, tiling: LowRankTiling | None) -> None:
-        """A product and what is added to it."""
-        slots = self.slots[layer]
-        hidden = shrink(self.x, slots, turns, self.branches, tiling)
-        expand_(self.product(layer), hidden, slots, turns, self.branches, tiling=tiling)
+    def added(self, layer: int, turns: Tensor, counters: Counters, tiling: LowRankTiling | None) -> None:
+        """A product and what is added to it, as layers do it or, with a tiling, around it."""
+        rows = LowRankRows(self.slots[layer], turns, counters, self.branches)
+        if tiling is not None:
+            hidden = shrink(self.x, rows, tiling)
+            expand_(self.product(layer), hidden, rows, tiling=tiling)
+            return
+        adding = LINEAR if not self.few else SPLIT.whole if "qkv" in self.name else SPLIT.parts
+        adding(self.x, self.weights[layer], rows)
 
     def alone(self) -> float:
         """Microseconds of a product."""
@@ -83,21 +90,26 @@ class Case:
 
         return 1e6 * seconds(run) / LAYERS
 
-    def with_additions(self, adapted: int, tiling: LowRankTiling | None = None) -> float:
-        """Microseconds of a product and what `adapted` of the streams add to it."""
+    def with_additions(self, adapted: int, tiling: LowRankTiling | None) -> float:
+        """Microseconds of a product and what `adapted` of the streams add to it, see `added`."""
         turns = self.of_streams(adapted)
 
         def run() -> None:
+            counters = Counters(turns.device)
             for layer in range(LAYERS):
-                self.added(layer, turns, tiling)
+                self.added(layer, turns, counters, tiling)
 
         return 1e6 * seconds(run) / LAYERS
 
 
 def tilings(case: Case) -> list[LowRankTiling]:
     known = low_rank_tiling(case.streams)
-    tried = [LowRankTiling(inputs, outputs) for inputs in (128, 256, 512) for outputs in (32, 64, 128)]
-    return list(dict.fromkeys([known, *tried, dataclasses.replace(known, warps=8)]))
+    tried = [
+        LowRankTiling(inputs, outputs, warps)
+        for inputs, outputs in itertools.product((128, 256, 512), (64, 128, 256))
+        for warps in (4, 8)
+    ]
+    return list(dict.fromkeys([known, *tried]))
 
 
 def compile_one(task: tuple[str, int, int, LowRankTiling]) -> None:
@@ -105,7 +117,8 @@ def compile_one(task: tuple[str, int, int, LowRankTiling]) -> None:
     name, streams, rank, tiling = task
     case = Case(name, streams, rank, 1)
     try:
-        case.added(0, case.of_streams(1), tiling)
+        for way in (tiling, None):
+            case.added(0, case.of_streams(1), Counters(case.x.device), way)
         torch.cuda.synchronize()
     except Exception as error:
         print(f"{name} {streams} {tiling}: {type(error).__name__}")
@@ -123,12 +136,12 @@ def measure(case: Case, sweep: bool) -> dict[str, Any]:
     counts = (0, 1) if case.streams == 1 else (0, 1, 8, 32, 64)
     alone = case.alone()
     rows = []
-    for tiling in tilings(case) if sweep else [low_rank_tiling(case.streams)]:
+    for tiling in [None, *(tilings(case) if sweep else [low_rank_tiling(case.streams)])]:
         try:
             more = {count: round(case.with_additions(count, tiling) - alone, 2) for count in counts}
         except Exception as error:
             more = {"error": f"{type(error).__name__} {str(error)[:80]}"}
-        rows.append({"tiling": dataclasses.astuple(tiling), "more_us": more})
+        rows.append({"tiling": tiling and dataclasses.astuple(tiling), "more_us": more})
         print(case.name, case.streams, f"{alone:.2f}", json.dumps(rows[-1]), flush=True)
     return {"case": case.name, "streams": case.streams, "product_us": round(alone, 2), "added": rows}
 

@@ -26,7 +26,7 @@ class StaticBackend(PagedBackend):
     def decode(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         self._store(tokens, cache, step.slots[: step.shape.num_decodes])
         rows = step.decodes
-        self._attend(tokens.q, cache, rows.block_tables, rows.context_lens, out)
+        out.copy_(self._attend(tokens.q, cache, rows.block_tables, rows.context_lens))
 
     def prefill(self, tokens: Tokens, cache: Tensor, step: PagedMetadata, out: Tensor) -> None:
         self._store(tokens, cache, step.slots[step.shape.num_decodes :])
@@ -34,24 +34,15 @@ class StaticBackend(PagedBackend):
         row = torch.searchsorted(rows.cu_queries[1:].contiguous(), index.int(), right=True)
         behind = rows.cu_queries[row + 1] - 1 - index
         limits = (rows.context_lens[row] - behind).clamp(min=0)
-        self._attend(tokens.q, cache, rows.block_tables[row], limits, out)
+        out.copy_(self._attend(tokens.q, cache, rows.block_tables[row], limits))
 
     def _store(self, tokens: Tokens, cache: Tensor, slots: Tensor) -> None:
         kept = slots >= 0
         for part, new in zip(self._positions(cache, tokens.k), (tokens.k, tokens.v), strict=True):
             part[slots[kept].long()] = new[kept]
 
-    def _attend(self, q: Tensor, cache: Tensor, tables: Tensor, limits: Tensor, out: Tensor) -> None:
-        """Each query [T, Hq, D] sees the first `limits` [T] positions of its table [T, blocks].
-
-        Those that see none, as all do when a program is recorded, have zeros without being computed.
-        """
-        seeing = limits > 0
-        out.zero_()
-        if seeing.any():
-            out[seeing] = self._seen(q[seeing], cache, tables[seeing], limits[seeing])
-
-    def _seen(self, q: Tensor, cache: Tensor, tables: Tensor, limits: Tensor) -> Tensor:
+    def _attend(self, q: Tensor, cache: Tensor, tables: Tensor, limits: Tensor) -> Tensor:
+        """Each query [T, Hq, D] sees the first `limits` [T] positions of its table [T, blocks]."""
         num_kv_heads = cache.shape[-2]
         slots = (
             tables.long()[..., None] * self._block_size + torch.arange(self._block_size, device=q.device)
@@ -63,7 +54,7 @@ class StaticBackend(PagedBackend):
         )
         grouped = q.unflatten(1, (num_kv_heads, -1))
         scores = torch.einsum("tkgd,tlkd->tkgl", grouped, keys) * q.shape[-1] ** -0.5
-        weights = scores.masked_fill(hidden[:, None, None], float("-inf")).softmax(-1)
+        weights = scores.masked_fill(hidden[:, None, None], float("-inf")).softmax(-1).nan_to_num(0.0)
         return torch.einsum("tkgl,tlkd->tkgd", weights, values).flatten(1, 2)
 
     @staticmethod

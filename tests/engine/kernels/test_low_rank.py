@@ -7,11 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.low_rank import LowRankSlots, LowRankTiling, expand_, shrink
+from engine.kernels.low_rank.around import LowRankTiling, expand_, shrink, with_low_rank
+from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
+from engine.kernels.split_linear import partial_linear, split_linear
 from engine.layers.low_rank import LowRankPlace, turns_of
 
 BEFORE = 64
 """Elements of a slot before the product's own."""
+CPU = torch.device("cpu")
 SMALL = LowRankTiling(inputs=32, outputs=16)
 
 
@@ -61,26 +64,96 @@ def test_rows_get_what_their_slot_adds_and_others_keep_every_bit(
     x, y = torch.randn(rows, size) / size**0.5, torch.randn(rows, sum(outputs))
     before, expected = y.clone(), added(weights, of_entry, x, branches)
     turns = torch.from_numpy(turns_of(of_entry.numpy()))
-    hidden = shrink(x, weights, turns, branches, tiling)
-    expand_(y, hidden, weights, turns, branches, 0.5, tiling)
+    rows = LowRankRows(weights, turns, Counters(CPU), branches)
+    expand_(y, shrink(x, rows, tiling), rows, 0.5, tiling)
     torch.testing.assert_close(y, before + 0.5 * expected, atol=2e-5, rtol=1e-5)
     without = of_entry.repeat_interleave(repeat).repeat(branches) < 0
     assert torch.equal(y[without], before[without])
 
 
+@pytest.mark.parametrize("streams", [2, 6])
+def test_the_first_part_of_a_product_gets_what_is_added(streams: int) -> None:
+    torch.manual_seed(1)
+    storage = torch.randn(3, 16 * 48 + 32 * 16)
+    weights = LowRankSlots(storage, LowRankPlace(0, 16 * 48, 48, (32,)), 16)
+    of_entry = torch.tensor([i % 4 - 1 for i in range(streams)], dtype=torch.int32)
+    rows = LowRankRows(weights, torch.from_numpy(turns_of(of_entry.numpy())), Counters(CPU), 2)
+    x, weight = torch.randn(2 * streams * 3, 48), torch.randn(32, 48)
+    expected = added(weights, of_entry, x, 2)
+    torch.testing.assert_close(with_low_rank(lambda: x @ weight.T, x, rows), x @ weight.T + expected)
+    parts = torch.randn(2, len(x), 32)
+    before = parts.clone()
+    torch.testing.assert_close(with_low_rank(lambda: parts, x, rows, 0.5)[0], before[0] + 0.5 * expected)
+    assert torch.equal(parts[1], before[1])
+
+
 def test_tensors_that_do_not_fit_are_refused() -> None:
     weights = LowRankSlots(torch.zeros(1, 16 * 32 + 8 * 16), LowRankPlace(0, 16 * 32, 32, (8,)), 16)
-    turns = torch.from_numpy(turns_of(np.array([0, 0])))
+    rows = LowRankRows(weights, torch.from_numpy(turns_of(np.array([0, 0]))), Counters(CPU))
     with pytest.raises(ValueError, match="3 rows are not 1 times those of 2 entries"):
-        shrink(torch.zeros(3, 32), weights, turns)
+        shrink(torch.zeros(3, 32), rows)
     with pytest.raises(ValueError, match="contiguous ones of 32"):
-        shrink(torch.zeros(2, 31), weights, turns)
-    hidden = shrink(torch.zeros(2, 32), weights, turns)
+        shrink(torch.zeros(2, 31), rows)
+    hidden = shrink(torch.zeros(2, 32), rows)
     with pytest.raises(ValueError, match="contiguous ones of 8"):
-        expand_(torch.zeros(2, 16)[:, ::2], hidden, weights, turns)
+        expand_(torch.zeros(2, 16)[:, ::2], hidden, rows)
+
+
+def test_counters_are_zeros_that_nobody_else_counts_with() -> None:
+    counters = Counters(CPU)
+    taken = [counters.take(3) for _ in range(20_000)]
+    for number, some in enumerate(taken):
+        assert some.tolist() == [0, 0, 0] and some.storage_offset() % 4 == 0
+        some += number
+    assert all(some.tolist() == [number] * 3 for number, some in enumerate(taken))
 
 
 def test_entries_with_the_same_adapter_take_turns_one_after_the_other() -> None:
     turns = turns_of(np.array([-1, 2, 0, -1, 2]))
     assert turns.dtype == np.int32 and len(turns) == 11
     assert turns[0] == 3 and turns[1:4].tolist() == [2, 1, 4] and turns[6:9].tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "parts"])
+@pytest.mark.parametrize(
+    ("outputs", "size", "rank", "branches", "repeat", "slots"),
+    [
+        ((64, 32, 32), 328, 16, 1, 1, [2]),
+        ((64,), 512, 32, 2, 11, [1]),
+        ((128,), 96, 16, 2, 11, [1, 2]),
+        ((32, 32), 640, 16, 1, 2, [1, -1, 0, 1]),
+        ((64,), 64, 16, 1, 3, [-1, -1]),
+    ],
+    ids=["one", "rows of patches", "two patches", "four", "none"],
+)
+def test_a_product_of_few_rows_adds_it_itself(
+    outputs: tuple[int, ...],
+    size: int,
+    rank: int,
+    branches: int,
+    repeat: int,
+    slots: list[int],
+    split: bool,
+) -> None:
+    torch.manual_seed(1)
+    up = BEFORE + len(outputs) * rank * size
+    storage = torch.randn(3, up + sum(outputs) * rank)
+    weights = LowRankSlots(storage, LowRankPlace(BEFORE, up, size, outputs), rank)
+    of_entry = torch.tensor(slots, dtype=torch.int32)
+    x = torch.randn(branches * len(slots) * repeat, size) / size**0.5
+    weight = torch.randn(sum(outputs), size) / size**0.5
+    rows = LowRankRows(weights, torch.from_numpy(turns_of(of_entry.numpy())), Counters(CPU), branches)
+    plain = split_linear(x, weight)
+    for _ in range(2):
+        if split:
+            y = partial_linear(x, weight, low_rank=rows).sum(0)
+        else:
+            y = split_linear(x, weight, low_rank=rows)
+        torch.testing.assert_close(y, plain + added(weights, of_entry, x, branches), atol=2e-5, rtol=1e-5)
+
+
+def test_a_gated_product_adds_nothing_itself() -> None:
+    weights = LowRankSlots(torch.zeros(1, 16 * 64 + 32 * 16), LowRankPlace(0, 16 * 64, 64, (32,)), 16)
+    rows = LowRankRows(weights, torch.from_numpy(turns_of(np.array([0]))), Counters(CPU))
+    with pytest.raises(ValueError, match="no additions"):
+        split_linear(torch.zeros(1, 64), torch.zeros(64, 64), gated=True, low_rank=rows)

@@ -80,6 +80,7 @@ def no_collector(address: str) -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+    gc.unfreeze()
 
 
 async def nothing_is_left() -> bool | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from engine.errors import EngineError, RequestError
 from models.config_fields import ConfigError
 from models.llm import LLM, SamplingParams
 from models.llm.api import Completion
-from models.llm.engine import TextOutput
 
 SCRIPT = """
 from models.llm import LLM, SamplingParams
@@ -41,26 +39,6 @@ def test_answers_come_in_the_order_of_the_prompts_each_by_its_params(llm: LLM) -
     assert {answer["finish_reason"] for answer in answers} == {"length"}
     again = llm.generate(["two", "three", "one"], [params[1], params[2], params[0]], use_tqdm=False)
     assert again == [answers[1], answers[2], answers[0]]
-
-
-def test_outputs_are_not_kept_while_answers_grow(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or the interpreter would look through all there is again and again, while the device waits."""
-
-    def alive() -> int:
-        return sum(type(found) is TextOutput for found in gc.get_objects())
-
-    step, before, counts = llm._engine.step, alive(), []
-
-    def counted() -> list[TextOutput]:
-        outputs = step()
-        counts.append(alive() - before)
-        return outputs
-
-    monkeypatch.setattr(llm._engine, "step", counted)
-    params = SamplingParams(temperature=0, max_tokens=9, ignore_eos=True, logprobs=1)
-    (one, two) = llm.generate(["one", "two"], params, use_tqdm=False)
-    assert len(one["token_ids"]) == len(one["logprobs"]) == len(two["token_ids"]) == 9
-    assert max(counts) <= 3  # those of a step, and one of the step before
 
 
 def test_stop_tokens_and_stop_strings_end_an_answer(llm: LLM) -> None:

@@ -1,23 +1,20 @@
-"""Low-rank additions to a product, of another adapter for each entry of a batch: y += up (down x).
+"""Low-rank additions around a product: y += up (down x), by a kernel before it and one behind it.
 
-The matrices of all adapters lie in slots of one tensor, at fixed addresses, so that a recorded step serves
-whatever the slots hold. An entry is a stream, or a position of a prompt. The rows of an entry stand together,
-in each of `branches` halves of the batch (guided and unguided rows of a flow). Rows without an adapter are
-left as they are, in every bit.
+Each entry of a batch may have another adapter. An entry is a stream, or a position of a prompt. The rows of
+an entry stand together, in each of `branches` halves of the batch (guided and unguided rows of a flow). Rows
+without an adapter are left as they are, in every bit.
 
-Two kernels, before the product and behind it: `shrink` takes `down x` of parts of K, since one program would
-take longer for all of K than the product takes, and `expand` adds them up and adds `up` times that to y. They
-have as many programs as run side by side and take turns (`turns_of`) at the entries that have an adapter, so
-that those without cost nothing:
+    rows = LowRankRows(slots, turns, Counters(device), branches=2)
+    y = with_low_rank(lambda: F.linear(x, weight), x, rows)
 
-    turns = torch.from_numpy(turns_of(slots))             # int32 [1 + 2 N]
-    hidden = shrink(x, weights, turns, branches=2)
-    y = F.linear(x, weight)
-    expand_(y, hidden, weights, turns, branches=2)
+`shrink` takes `down x` of parts of K, since one program would take longer for all of K than the product
+takes, and `expand` adds them up and adds `up` times that to y. They have as many programs as run side by
+side and take turns (`turns_of`) at the entries that have an adapter, so that those without cost nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -26,7 +23,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
-from engine.layers.low_rank import LowRankPlace
+from engine.kernels.low_rank.slots import LowRankRows, down_of, entry_of, rows_of
 
 MIXED_ROWS = 64
 """Of positions of prompts, which come by the thousand, so many are a tile, whatever adapters they have."""
@@ -35,15 +32,6 @@ PROGRAMS = 528
 FEW_ENTRIES = 4
 _DOWN_ELEMENTS = 16384
 """Of `down` at a time; half of it in fp32."""
-
-
-@dataclass(frozen=True)
-class LowRankSlots:
-    """The matrices of one product in all slots of storage [slots, elements]."""
-
-    storage: Tensor
-    place: LowRankPlace
-    rank: int
 
 
 @dataclass(frozen=True)
@@ -61,39 +49,12 @@ def low_rank_tiling(num_entries: int) -> LowRankTiling:
 
 
 @triton.jit
-def _entry_of(turns, turn, num_entries, there):
-    """The entry of a turn and its slot; zeros where there is no such turn."""
-    entry = tl.load(turns + 1 + turn, mask=there, other=0)
-    return entry, tl.load(turns + 1 + num_entries + turn, mask=there, other=0)
-
-
-@triton.jit
-def _rows_of(entry, num_entries, REPEAT: tl.constexpr, BRANCHES: tl.constexpr, BLOCK_M: tl.constexpr):
-    """The rows of an entry in all branches, [BLOCK_M], and which of them there are."""
-    member = tl.arange(0, BLOCK_M)
-    row = (member // REPEAT * num_entries + entry) * REPEAT + member % REPEAT
-    return row.to(tl.int64), member < BRANCHES * REPEAT
-
-
-@triton.jit
 def _tile_of(turns, tile, num_entries, count, BLOCK_M: tl.constexpr):
     """Of a tile of positions the rows and their slots, [BLOCK_M]; -1 beyond the last."""
     place = tile * BLOCK_M + tl.arange(0, BLOCK_M)
     there = place < count
     row = tl.load(turns + 1 + place, mask=there, other=0)
     return row.to(tl.int64), tl.load(turns + 1 + num_entries + place, mask=there, other=-1)
-
-
-@triton.jit
-def _down_of(down, slot, stride, item, there, k, K: tl.constexpr, PARTS: tl.constexpr, SPLITS: tl.constexpr,
-             RANK: tl.constexpr, INPUTS: tl.constexpr):  # fmt: skip
-    """The part of `down` that an item multiplies with, [RANK, INPUTS]."""
-    column = item % SPLITS * INPUTS + k
-    matrix = down + slot.to(tl.int64) * stride + item // SPLITS % PARTS * RANK * K
-    inside = there & (column < K)
-    return tl.load(
-        matrix + (tl.arange(0, RANK)[:, None] * K + column[None, :]), mask=inside[None, :], other=0.0
-    )
 
 
 @triton.jit(do_not_specialize=["num_entries", "num_turns"])
@@ -124,7 +85,7 @@ def shrink_kernel(
             found = tl.zeros([BLOCK_M, RANK], tl.float32)
             slot = tl.max(slots, 0)
             while slot >= 0:
-                matrix = _down_of(down, slot, stride, item, True, k, K, PARTS, SPLITS, RANK, INPUTS)
+                matrix = down_of(down, slot, stride, item, True, k, K, PARTS, SPLITS, RANK, INPUTS)
                 made = tl.dot(values, tl.trans(matrix), input_precision="tf32x3")
                 found = tl.where((slots == slot)[:, None], made, found)
                 slots = tl.where(slots == slot, -1, slots)
@@ -134,12 +95,12 @@ def shrink_kernel(
             item += tl.num_programs(0)
     else:
         items = count * (PARTS * SPLITS)
-        entry, slot = _entry_of(turns, item // (PARTS * SPLITS), num_entries, item < items)
-        matrix = _down_of(down, slot, stride, item, item < items, k, K, PARTS, SPLITS, RANK, INPUTS)
+        entry, slot = entry_of(turns, item // (PARTS * SPLITS), num_entries, item < items)
+        matrix = down_of(down, slot, stride, item, item < items, k, K, PARTS, SPLITS, RANK, INPUTS)
         if PDL:
             tl.extra.cuda.gdc_wait()
         while item < items:
-            row, valid = _rows_of(entry, num_entries, REPEAT, BRANCHES, BLOCK_M)
+            row, valid = rows_of(entry, num_entries, REPEAT, BRANCHES, BLOCK_M)
             column = item % SPLITS * INPUTS + k
             inside = valid[:, None] & (column < K)[None, :]
             values = tl.load(x + row[:, None] * K + column[None, :], mask=inside, other=0.0)
@@ -148,8 +109,8 @@ def shrink_kernel(
             target = hidden + (which * num_turns + item // (PARTS * SPLITS)).to(tl.int64) * (BLOCK_M * RANK)
             tl.store(target + place, found)
             item += tl.num_programs(0)
-            entry, slot = _entry_of(turns, item // (PARTS * SPLITS), num_entries, item < items)
-            matrix = _down_of(down, slot, stride, item, item < items, k, K, PARTS, SPLITS, RANK, INPUTS)
+            entry, slot = entry_of(turns, item // (PARTS * SPLITS), num_entries, item < items)
+            matrix = down_of(down, slot, stride, item, item < items, k, K, PARTS, SPLITS, RANK, INPUTS)
 
 
 @triton.jit
@@ -226,13 +187,13 @@ def expand_kernel(
             item += tl.num_programs(0)
     else:
         items = count * BLOCKS
-        entry, slot = _entry_of(turns, item // BLOCKS, num_entries, item < items)
+        entry, slot = entry_of(turns, item // BLOCKS, num_entries, item < items)
         part, output, in_part = _outputs_of(item % BLOCKS, FIRST, OTHER, BLOCK_N)
         matrix = _up_of(up, slot, stride, output, in_part & (item < items), RANK)
         if PDL:
             tl.extra.cuda.gdc_wait()
         while item < items:
-            row, valid = _rows_of(entry, num_entries, REPEAT, BRANCHES, BLOCK_M)
+            row, valid = rows_of(entry, num_entries, REPEAT, BRANCHES, BLOCK_M)
             target = y + row[:, None] * N + output[None, :]
             written = valid[:, None] & in_part[None, :]
             before = tl.load(target, mask=written, other=0.0).to(tl.float32)
@@ -241,7 +202,7 @@ def expand_kernel(
             added = before + tl.dot(given, tl.trans(matrix), input_precision="tf32x3")
             tl.store(target, added.to(y.dtype.element_ty), mask=written)
             item += tl.num_programs(0)
-            entry, slot = _entry_of(turns, item // BLOCKS, num_entries, item < items)
+            entry, slot = entry_of(turns, item // BLOCKS, num_entries, item < items)
             part, output, in_part = _outputs_of(item % BLOCKS, FIRST, OTHER, BLOCK_N)
             matrix = _up_of(up, slot, stride, output, in_part & (item < items), RANK)
 
@@ -263,12 +224,9 @@ class _Launch:
         return 2 * self.tiling.warps if self.mixed else self.tiling.warps
 
 
-def _launch_of(num_rows: int, turns: Tensor, branches: int, tiling: LowRankTiling | None) -> _Launch:
+def _launch_of(num_rows: int, rows: LowRankRows, tiling: LowRankTiling | None) -> _Launch:
     """Raises ValueError where rows and entries do not fit each other."""
-    num_entries = len(turns) // 2
-    repeat, left = divmod(num_rows, branches * num_entries)
-    if left:
-        raise ValueError(f"{num_rows} rows are not {branches} times those of {num_entries} entries")
+    num_entries, branches, repeat = rows.num_entries, rows.branches, rows.repeat(num_rows)
     mixed = repeat == branches == 1 and num_entries > MIXED_ROWS
     block_rows = MIXED_ROWS if mixed else max(16, triton.next_power_of_2(repeat * branches))
     num_turns = triton.cdiv(num_entries, MIXED_ROWS) if mixed else num_entries
@@ -277,18 +235,26 @@ def _launch_of(num_rows: int, turns: Tensor, branches: int, tiling: LowRankTilin
     )
 
 
-def shrink(
-    x: Tensor, weights: LowRankSlots, turns: Tensor, branches: int = 1, tiling: LowRankTiling | None = None
-) -> Tensor:
+def with_low_rank(product: Callable[[], Tensor], x: Tensor, rows: LowRankRows, alpha: float = 1.0) -> Tensor:
+    """What `product` makes of x [..., K], contiguous, with alpha times what is added to it.
+
+    The result is contiguous, [..., N], or [parts, rows, N] of which the first part gets what is added.
+    """
+    hidden = shrink(x, rows)
+    y = product()
+    expand_(y.view(-1, x.numel() // x.shape[-1], y.shape[-1])[0], hidden, rows, alpha)
+    return y
+
+
+def shrink(x: Tensor, rows: LowRankRows, tiling: LowRankTiling | None = None) -> Tensor:
     """What `down` of each entry's slot makes of x [..., K], contiguous, for `expand_` alone.
 
-    turns: see `engine.layers.low_rank.turns_of`. Rows are branches * entries * (rows of an entry), in this
-    order. Raises ValueError where they do not fit.
+    Rows are branches * entries * (rows of an entry), in this order. Raises ValueError where they do not fit.
     """
-    place, rank = weights.place, weights.rank
+    slots, place, rank = rows.slots, rows.slots.place, rows.slots.rank
     if x.shape[-1] != place.size or not x.is_contiguous():
         raise ValueError(f"rows {tuple(x.shape)} are not contiguous ones of {place.size}")
-    launch = _launch_of(x.numel() // place.size, turns, branches, tiling)
+    launch = _launch_of(x.numel() // place.size, rows, tiling)
     parts = len(place.outputs)
     most = _DOWN_ELEMENTS * (1 if x.element_size() == 2 else 0.5) // max(launch.block_rows, rank)
     inputs = max(16, min(launch.tiling.inputs, int(most), triton.next_power_of_2(place.size)))
@@ -298,8 +264,8 @@ def shrink(
     )
     programs = min(PROGRAMS, launch.num_turns * parts * splits)
     kernel_on(x.device, shrink_kernel)[(programs,)](
-        x, weights.storage[0, place.down :], hidden, turns, weights.storage.stride(0), launch.num_entries,
-        launch.num_turns, K=place.size, PARTS=parts, RANK=rank, REPEAT=launch.repeat, BRANCHES=branches,
+        x, slots.storage[0, place.down :], hidden, rows.turns, slots.storage.stride(0), launch.num_entries,
+        launch.num_turns, K=place.size, PARTS=parts, RANK=rank, REPEAT=launch.repeat, BRANCHES=rows.branches,
         BLOCK_M=launch.block_rows, INPUTS=inputs,
         MIXED=launch.mixed, num_warps=launch.warps, num_stages=1,
         **launch_options(x.device),
@@ -310,9 +276,7 @@ def shrink(
 def expand_(
     y: Tensor,
     hidden: Tensor,
-    weights: LowRankSlots,
-    turns: Tensor,
-    branches: int = 1,
+    rows: LowRankRows,
     alpha: float = 1.0,
     tiling: LowRankTiling | None = None,
 ) -> None:
@@ -320,19 +284,19 @@ def expand_(
 
     Raises ValueError where they do not fit.
     """
-    place = weights.place
+    slots, place = rows.slots, rows.slots.place
     num_outputs = sum(place.outputs)
     if y.shape[-1] != num_outputs or not y.is_contiguous():
         raise ValueError(f"rows {tuple(y.shape)} are not contiguous ones of {num_outputs}")
-    launch = _launch_of(y.numel() // num_outputs, turns, branches, tiling)
+    launch = _launch_of(y.numel() // num_outputs, rows, tiling)
     block = launch.tiling.outputs
     first, other = place.outputs[0], (place.outputs[1:] or (0,))[0]
     blocks = sum(triton.cdiv(part, block) for part in place.outputs)
     programs = min(PROGRAMS, launch.num_turns * blocks)
     kernel_on(y.device, expand_kernel)[(programs,)](
-        y, weights.storage[0, place.up :], hidden, turns, weights.storage.stride(0), launch.num_entries,
+        y, slots.storage[0, place.up :], hidden, rows.turns, slots.storage.stride(0), launch.num_entries,
         launch.num_turns, alpha, N=num_outputs, FIRST=first, OTHER=other, PARTS=len(place.outputs),
-        SPLITS=len(hidden), RANK=weights.rank, REPEAT=launch.repeat, BRANCHES=branches,
+        SPLITS=len(hidden), RANK=slots.rank, REPEAT=launch.repeat, BRANCHES=rows.branches,
         BLOCK_M=launch.block_rows, BLOCK_N=block, BLOCKS=blocks, MIXED=launch.mixed,
         num_warps=launch.warps, num_stages=1, **launch_options(y.device),
     )  # fmt: skip

@@ -1,0 +1,108 @@
+"""Where the matrices of adapters lie, who has which, and how kernels find them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from engine.layers.low_rank import LowRankPlace
+
+_COUNTERS = 1 << 14
+_ALIGNED = 4
+"""Kernels are compiled anew for addresses that are not multiples of 16 bytes."""
+
+
+@dataclass(frozen=True)
+class LowRankSlots:
+    """The matrices of one product in all slots of storage [slots, elements]."""
+
+    storage: Tensor
+    place: LowRankPlace
+    rank: int
+
+
+class Counters:
+    """Zeros of a step, by which programs of its kernels tell each other what is there."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._zeros, self._taken = torch.zeros(_COUNTERS, dtype=torch.int32, device=device), 0
+
+    def take(self, count: int) -> Tensor:
+        """int32 [count] for one kernel."""
+        if self._taken + count > len(self._zeros):
+            size = max(count, _COUNTERS)
+            self._zeros, self._taken = torch.zeros(size, dtype=torch.int32, device=self._device), 0
+        taken = self._zeros[self._taken : self._taken + count]
+        self._taken += -(-count // _ALIGNED) * _ALIGNED
+        return taken
+
+
+@dataclass(frozen=True)
+class LowRankRows:
+    """What the entries of a batch add to one product. turns: see `engine.layers.low_rank.turns_of`."""
+
+    slots: LowRankSlots
+    turns: Tensor
+    zeros: Counters
+    branches: int = 1
+
+    @property
+    def num_entries(self) -> int:
+        return len(self.turns) // 2
+
+    def repeat(self, num_rows: int) -> int:
+        """Rows of an entry in a branch. Raises ValueError where so many rows do not fit the entries."""
+        repeat, left = divmod(num_rows, self.branches * self.num_entries)
+        if left:
+            raise ValueError(
+                f"{num_rows} rows are not {self.branches} times those of {self.num_entries} entries"
+            )
+        return repeat
+
+
+@triton.jit
+def entry_of(turns, turn, num_entries, there):
+    """The entry of a turn and its slot; zeros where there is no such turn."""
+    entry = tl.load(turns + 1 + turn, mask=there, other=0)
+    return entry, tl.load(turns + 1 + num_entries + turn, mask=there, other=0)
+
+
+@triton.jit
+def rows_of(entry, num_entries, REPEAT: tl.constexpr, BRANCHES: tl.constexpr, BLOCK_M: tl.constexpr):
+    """The rows of an entry in all branches, [BLOCK_M], and which of them there are."""
+    member = tl.arange(0, BLOCK_M)
+    row = (member // REPEAT * num_entries + entry) * REPEAT + member % REPEAT
+    return row.to(tl.int64), member < BRANCHES * REPEAT
+
+
+@triton.jit
+def down_of(down, slot, stride, item, there, k, K: tl.constexpr, PARTS: tl.constexpr, SPLITS: tl.constexpr,
+             RANK: tl.constexpr, INPUTS: tl.constexpr):  # fmt: skip
+    """The part of `down` that an item multiplies with, [RANK, INPUTS]."""
+    column = item % SPLITS * INPUTS + k
+    matrix = down + slot.to(tl.int64) * stride + item // SPLITS % PARTS * RANK * K
+    inside = there & (column < K)
+    return tl.load(
+        matrix + (tl.arange(0, RANK)[:, None] * K + column[None, :]), mask=inside[None, :], other=0.0
+    )
+
+
+@triton.jit
+def tell(counter):
+    """What this program stored is there."""
+    tl.debug_barrier()
+    tl.atomic_add(counter, 1, sem="release", scope="gpu")
+
+
+@triton.jit
+def wait_for(counter, count):
+    """Until so many programs have told."""
+    told = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
+    while told < count:
+        told = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
+    tl.debug_barrier()

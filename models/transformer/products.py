@@ -1,0 +1,95 @@
+"""The products of a fused layer, and what adapters add to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from engine.kernels.activation import silu_mul
+from engine.kernels.halved_linear import halved_linear
+from engine.kernels.low_rank.around import with_low_rank
+from engine.kernels.low_rank.slots import LowRankRows
+from engine.kernels.split_linear import adds_itself, partial_linear, split_linear
+
+Product = Callable[[Tensor, Tensor], Tensor]
+AddingProduct = Callable[[Tensor, Tensor, LowRankRows | None], Tensor]
+
+
+class ProductDeltas(Protocol):
+    """What adapters add to the products of a stack.
+
+    products: those of a layer (`QKV` to `DOWN`) that they change.
+    """
+
+    products: frozenset[int]
+
+    def of(self, layer: int, product: int) -> LowRankRows | None:
+        """What is added to a product of a layer of the stack; None where nothing is."""
+
+
+class Nothing:
+    products: frozenset[int] = frozenset()
+
+    def of(self, layer: int, product: int) -> None:
+        return None
+
+
+NOTHING = Nothing()
+
+
+class SharedProducts(NamedTuple):
+    """Products of x [..., K] and weight [N, K], and what adapters add to them.
+
+    Attributes:
+        whole: -> [..., N].
+        gated: of weight [2F, K], gates first -> silu(gate) * up, [..., F].
+        parts: -> fp32 [parts, rows, N], shared out over K and not added up.
+    """
+
+    whole: AddingProduct
+    gated: Product
+    parts: AddingProduct
+
+
+def _split_gated(x: Tensor, weight: Tensor) -> Tensor:
+    return split_linear(x, weight, gated=True)
+
+
+def _gated(x: Tensor, weight: Tensor) -> Tensor:
+    return silu_mul(F.linear(x, weight).flatten(0, -2))
+
+
+def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
+    return F.linear(x, weight).view(1, -1, weight.shape[0])
+
+
+def _around(product: Product) -> AddingProduct:
+    """The product, with kernels around it for what is added."""
+
+    def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+        if low_rank is None:
+            return product(x, weight)
+        return with_low_rank(lambda: product(x, weight), x, low_rank)
+
+    return run
+
+
+def _within(product: Callable[..., Tensor], split: bool) -> AddingProduct:
+    """One of `split_linear`, which adds it itself where it can."""
+
+    def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+        if low_rank is None or adds_itself(x, weight, low_rank, split):
+            return product(x, weight, low_rank=low_rank)
+        return with_low_rank(lambda: product(x, weight), x, low_rank)
+
+    return run
+
+
+LINEAR = _around(F.linear)
+SPLIT = SharedProducts(_within(split_linear, False), _split_gated, _within(partial_linear, True))
+HALVED = SharedProducts(LINEAR, _gated, _around(halved_linear))
+PLAIN = SharedProducts(LINEAR, _gated, _around(_whole_part))
+"""Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""
