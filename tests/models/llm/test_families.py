@@ -49,8 +49,11 @@ class Toy(nn.Module):
         super().__init__()
         self.config, self.body = config, Transformer(config)
 
-    def forward(self, token_ids: Tensor, positions: Tensor, attention: Attention) -> Tensor:
-        return self.body(self.body.embed_tokens(token_ids), None, attention)
+    def forward(
+        self, token_ids: Tensor, positions: Tensor, attention: Attention, ends: Tensor | None = None
+    ) -> Tensor:
+        hidden = self.body(self.body.embed_tokens(token_ids), None, attention)
+        return hidden if ends is None else hidden[ends]
 
     def logits(self, hidden: Tensor) -> Tensor:
         return hidden @ self.body.embed_tokens.weight.T
