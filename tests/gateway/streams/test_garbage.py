@@ -80,7 +80,6 @@ def no_collector(address: str) -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-    gc.unfreeze()
 
 
 async def nothing_is_left() -> bool | None:
