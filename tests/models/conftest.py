@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
 
 from engine.attention.selection import BACKENDS
 from models.speech import SpeechOutput, SpeechRequest
+from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.programs import step_programs
+from models.voxcpm.streaming_layers import WindowState
+from models.voxcpm.streaming_vae import StreamingDecoder
 from tests.conftest import hasten_kernels
 from tests.engine.attention.static import StaticBackend
 
@@ -29,6 +33,27 @@ def checkpoint() -> Checkpoint:
 @pytest.fixture(scope="session")
 def first_generation() -> Checkpoint:
     return load_checkpoint(CHECKPOINTS / "tiny_v1", device="cpu")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _layers_once() -> Iterator[None]:
+    """Engines of one checkpoint share the layers of their decoders, which remember nothing themselves:
+    TorchScript takes a third of a second for them, most of what an engine of these costs."""
+    build, built = (
+        StreamingDecoder._build_layers,
+        WeakKeyDictionary[AudioVAE, tuple[Any, list[WindowState]]](),
+    )
+
+    def build_once(decoder: StreamingDecoder, vae: AudioVAE) -> list[WindowState]:
+        if vae not in built:
+            states = build(decoder, vae)
+            built[vae] = decoder._chain, states
+        decoder._chain, states = built[vae]
+        return [WindowState(state.length, state.channels) for state in states]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StreamingDecoder, "_build_layers", build_once)
+        yield
 
 
 @pytest.fixture
