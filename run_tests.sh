@@ -59,9 +59,24 @@ check() {
     "$@" </dev/null || failed+=("$name")
 }
 
-VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
+check_pages() {
+    check "tools for the pages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix tests/pages
+    check "node" node --test tests/frontend/
+    [ ${#failed[@]} -eq 0 ]
+}
+
 install_packages
 install_firefox
+# pip has one thread. The scripts of the pages, which need nothing of it, are checked meanwhile, and what it would compile
+# file by file is compiled by all CPUs afterwards.
+if [ $# -eq 0 ]; then
+    said=$(mktemp)
+    check_pages >"$said" 2>&1 &
+    pages=$!
+fi
+PIP_COMPILE=0 VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
+.venv/bin/python -m compileall -q -j 0 .venv/lib </dev/null >/dev/null 2>&1 &
+compiled=$!
 
 check "ruff" .venv/bin/ruff check .
 check "audit of the lock files" .venv/bin/python scripts/audit.py
@@ -73,14 +88,16 @@ told=(--reruns 1 -rR --durations=25)
 # a service or a port, so one process takes all of it; the files that may take longest come first (tests/conftest.py).
 together=(-n "$(((OMP_NUM_THREADS * 3 + 1) / 2))" --dist loadfile --no-loadscope-reorder)
 
+wait $compiled
 if [ $# -eq 0 ]; then
-    check "tools for the pages" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefix tests/pages
+    wait $pages || failed+=("pages")
+    cat "$said"
+    rm -f "$said"
     if [ "${TEST_CLIENTS:-}" != off ]; then
         # Beside the other tests; what fails is said when they are tried.
         nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &
     fi
     check "pytest" env OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q "${together[@]}" "${told[@]}"
-    check "node" node --test tests/frontend/
 else
     check "pytest" .venv/bin/python -m pytest -q "$@"
 fi
