@@ -11,13 +11,14 @@ import numpy as np
 
 from benchmarks.voice.amounts.speaker import HELD_OUT, Said, read
 from benchmarks.voice.amounts.training import Row
-from benchmarks.voice.finetuned import REFERENCE_RECORDINGS, SENTENCES, Likeness
+from benchmarks.voice.finetuned import REFERENCE_RECORDINGS, Likeness
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE
 from models.voxcpm import VoxCPM
 from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
 
 REFERENCE_SECONDS = (2.0, 8.0)
+SENTENCES = 40
 SPEAKER, REFERENCE = "the speaker", "reference"
 
 
