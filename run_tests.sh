@@ -73,6 +73,7 @@ if [ $# -eq 0 ]; then
     said=$(mktemp)
     check_pages >"$said" 2>&1 &
     pages=$!
+    trap 'kill $pages 2>/dev/null; rm -f "$said"' EXIT
 fi
 PIP_COMPILE=0 VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 .venv/bin/python -m compileall -q -j 0 .venv/lib </dev/null >/dev/null 2>&1 &
@@ -91,8 +92,8 @@ together=(-n "$(((OMP_NUM_THREADS * 3 + 1) / 2))" --dist loadfile --no-loadscope
 wait $compiled
 if [ $# -eq 0 ]; then
     wait $pages || failed+=("pages")
+    trap 'rm -f "$said"' EXIT
     cat "$said"
-    rm -f "$said"
     if [ "${TEST_CLIENTS:-}" != off ]; then
         # Beside the other tests; what fails is said when they are tried.
         nice .venv/bin/python -m tests.clients.install </dev/null >/dev/null 2>&1 &

@@ -293,6 +293,8 @@ def _launch(
     num_rows, blocks = x.numel() // size, triton.cdiv(num_outputs, tiling.outputs)
     added, grid = NO_ADDITIONS, (blocks, tiling.splits)
     if low_rank is not None:
+        if not fits_within(low_rank, num_rows, tiling.outputs):
+            raise ValueError("the product does not add this itself, see adds_itself")
         added = additions(low_rank, num_rows)
         grid = (added["ITEMS"] + blocks * tiling.splits,)
     kernel_on(x.device, split_linear_kernel)[grid](

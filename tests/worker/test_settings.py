@@ -141,6 +141,13 @@ def test_memory_on_the_host_is_a_number_or_a_part_of_what_the_workers_of_a_machi
         load_settings(kv_host_gib=-1)
 
 
+def test_a_worker_has_as_many_slots_for_adapters_as_an_engine_that_python_loads() -> None:
+    from models.voxcpm.options import ADAPTER_SLOTS
+
+    assert load_settings().engine_options()["adapter_slots"] == ADAPTER_SLOTS
+    assert load_settings(adapter_slots=0).engine_options()["adapter_slots"] == 0
+
+
 @pytest.mark.parametrize("attention", ["flash", "torch_varlen"])
 def test_attention_that_wants_large_blocks_gets_them_unless_told_otherwise(attention: str) -> None:
     settings = load_settings(attention=attention)

@@ -30,7 +30,7 @@ class Counters:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._zeros, self._taken = torch.zeros(_COUNTERS, dtype=torch.int32, device=device), 0
+        self._zeros, self._taken = torch.empty(0), 0
 
     def take(self, count: int) -> Tensor:
         """int32 [count] for one kernel."""

@@ -28,6 +28,10 @@ ComputeHidden = Callable[[Rows[ScheduledSequence]], Tensor]
 MakeResult = Callable[[Sequence, Sampled], StepResult]
 
 
+def _longest_first(row: Position | ScheduledSequence) -> int:
+    return -row.start
+
+
 class ProgramRunner(AheadRunner):
     """See the module.
 
@@ -56,7 +60,7 @@ class ProgramRunner(AheadRunner):
     def _launch_rows(self, batch: Rows[ScheduledSequence], served: set[int]) -> list[Flight]:
         waiting = [i for i in range(len(batch)) if i not in served and self._fits(batch[i].sequence)]
         decodes = [i for i in waiting if batch[i].count == 1 and batch[i].samples]
-        decodes.sort(key=lambda i: -batch[i].start)
+        decodes.sort(key=lambda i: _longest_first(batch[i]))
         flights = []
         if decodes:
             flight = self._launch([Position.of(batch[i]) for i in decodes])
@@ -72,7 +76,7 @@ class ProgramRunner(AheadRunner):
         return flights + self._launch_chunks(batch, prompts)
 
     def _launch(self, rows: list[Position]) -> Flight | None:
-        rows = sorted(rows, key=lambda row: -row.start)
+        rows = sorted(rows, key=_longest_first)
         sequences, starts, tables, unread = (list(column) for column in zip(*rows, strict=True))
         program = self._programs.for_decodes(len(rows), max(starts) + 1)
         if program is None:

@@ -9,13 +9,26 @@ from torch import Tensor
 
 from engine.kernels.low_rank.around import LowRankTiling, expand_, shrink, with_low_rank
 from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
-from engine.kernels.split_linear import partial_linear, split_linear
+from engine.kernels.split_linear import adds_itself, partial_linear, split_linear
 from engine.layers.low_rank import LowRankPlace, turns_of
 
 BEFORE = 64
 """Elements of a slot before the product's own."""
 CPU = torch.device("cpu")
 SMALL = LowRankTiling(inputs=32, outputs=16)
+
+
+def adapted(
+    outputs: tuple[int, ...], size: int, rank: int, slots: list[int], branches: int = 1
+) -> tuple[LowRankRows, Tensor]:
+    """Rows of entries with these slots of three, and the slots, int32 [entries]."""
+    torch.manual_seed(1)
+    up = BEFORE + len(outputs) * rank * size
+    storage = torch.randn(3, up + sum(outputs) * rank)
+    weights = LowRankSlots(storage, LowRankPlace(BEFORE, up, size, outputs), rank)
+    of_entry = torch.tensor(slots, dtype=torch.int32)
+    turns = torch.from_numpy(turns_of(of_entry.numpy()))
+    return LowRankRows(weights, turns, Counters(CPU), branches), of_entry
 
 
 def added(weights: LowRankSlots, slots: Tensor, x: Tensor, branches: int) -> Tensor:
@@ -55,16 +68,10 @@ def test_rows_get_what_their_slot_adds_and_others_keep_every_bit(
     slots: list[int],
     tiling: LowRankTiling | None,
 ) -> None:
-    torch.manual_seed(1)
-    up = BEFORE + len(outputs) * rank * size
-    storage = torch.randn(3, up + sum(outputs) * rank)
-    weights = LowRankSlots(storage, LowRankPlace(BEFORE, up, size, outputs), rank)
-    of_entry = torch.tensor(slots, dtype=torch.int32)
-    rows = branches * len(slots) * repeat
-    x, y = torch.randn(rows, size) / size**0.5, torch.randn(rows, sum(outputs))
-    before, expected = y.clone(), added(weights, of_entry, x, branches)
-    turns = torch.from_numpy(turns_of(of_entry.numpy()))
-    rows = LowRankRows(weights, turns, Counters(CPU), branches)
+    rows, of_entry = adapted(outputs, size, rank, slots, branches)
+    count = branches * len(slots) * repeat
+    x, y = torch.randn(count, size) / size**0.5, torch.randn(count, sum(outputs))
+    before, expected = y.clone(), added(rows.slots, of_entry, x, branches)
     expand_(y, shrink(x, rows, tiling), rows, 0.5, tiling)
     torch.testing.assert_close(y, before + 0.5 * expected, atol=2e-5, rtol=1e-5)
     without = of_entry.repeat_interleave(repeat).repeat(branches) < 0
@@ -73,13 +80,9 @@ def test_rows_get_what_their_slot_adds_and_others_keep_every_bit(
 
 @pytest.mark.parametrize("streams", [2, 6])
 def test_the_first_part_of_a_product_gets_what_is_added(streams: int) -> None:
-    torch.manual_seed(1)
-    storage = torch.randn(3, 16 * 48 + 32 * 16)
-    weights = LowRankSlots(storage, LowRankPlace(0, 16 * 48, 48, (32,)), 16)
-    of_entry = torch.tensor([i % 4 - 1 for i in range(streams)], dtype=torch.int32)
-    rows = LowRankRows(weights, torch.from_numpy(turns_of(of_entry.numpy())), Counters(CPU), 2)
+    rows, of_entry = adapted((32,), 48, 16, [i % 4 - 1 for i in range(streams)], 2)
     x, weight = torch.randn(2 * streams * 3, 48), torch.randn(32, 48)
-    expected = added(weights, of_entry, x, 2)
+    expected = added(rows.slots, of_entry, x, 2)
     torch.testing.assert_close(with_low_rank(lambda: x @ weight.T, x, rows), x @ weight.T + expected)
     parts = torch.randn(2, len(x), 32)
     before = parts.clone()
@@ -88,8 +91,7 @@ def test_the_first_part_of_a_product_gets_what_is_added(streams: int) -> None:
 
 
 def test_tensors_that_do_not_fit_are_refused() -> None:
-    weights = LowRankSlots(torch.zeros(1, 16 * 32 + 8 * 16), LowRankPlace(0, 16 * 32, 32, (8,)), 16)
-    rows = LowRankRows(weights, torch.from_numpy(turns_of(np.array([0, 0]))), Counters(CPU))
+    rows, _ = adapted((8,), 32, 16, [0, 0])
     with pytest.raises(ValueError, match="3 rows are not 1 times those of 2 entries"):
         shrink(torch.zeros(3, 32), rows)
     with pytest.raises(ValueError, match="contiguous ones of 32"):
@@ -135,25 +137,27 @@ def test_a_product_of_few_rows_adds_it_itself(
     slots: list[int],
     split: bool,
 ) -> None:
-    torch.manual_seed(1)
-    up = BEFORE + len(outputs) * rank * size
-    storage = torch.randn(3, up + sum(outputs) * rank)
-    weights = LowRankSlots(storage, LowRankPlace(BEFORE, up, size, outputs), rank)
-    of_entry = torch.tensor(slots, dtype=torch.int32)
+    rows, of_entry = adapted(outputs, size, rank, slots, branches)
     x = torch.randn(branches * len(slots) * repeat, size) / size**0.5
     weight = torch.randn(sum(outputs), size) / size**0.5
-    rows = LowRankRows(weights, torch.from_numpy(turns_of(of_entry.numpy())), Counters(CPU), branches)
-    plain = split_linear(x, weight)
+    product = partial_linear if split else split_linear
+    plain, expected = product(x, weight), added(rows.slots, of_entry, x, branches)
+    without = of_entry.repeat_interleave(repeat).repeat(branches) < 0
     for _ in range(2):
-        if split:
-            y = partial_linear(x, weight, low_rank=rows).sum(0)
-        else:
-            y = split_linear(x, weight, low_rank=rows)
-        torch.testing.assert_close(y, plain + added(weights, of_entry, x, branches), atol=2e-5, rtol=1e-5)
+        y = product(x, weight, low_rank=rows)
+        assert torch.equal(y[..., without, :], plain[..., without, :])
+        total, before = (parts.view(-1, len(x), sum(outputs)).sum(0) for parts in (y, plain))
+        torch.testing.assert_close(total, before + expected, atol=2e-5, rtol=1e-5)
 
 
-def test_a_gated_product_adds_nothing_itself() -> None:
-    weights = LowRankSlots(torch.zeros(1, 16 * 64 + 32 * 16), LowRankPlace(0, 16 * 64, 64, (32,)), 16)
-    rows = LowRankRows(weights, torch.from_numpy(turns_of(np.array([0]))), Counters(CPU))
+def test_a_product_refuses_what_it_does_not_add_itself() -> None:
+    rows, _ = adapted((64,), 64, 16, [0])
     with pytest.raises(ValueError, match="no additions"):
-        split_linear(torch.zeros(1, 64), torch.zeros(64, 64), gated=True, low_rank=rows)
+        split_linear(torch.zeros(1, 64), torch.zeros(128, 64), gated=True, low_rank=rows)
+    uneven, _ = adapted((40, 24), 64, 16, [0])
+    many, _ = adapted((64,), 64, 16, [0] * 5)
+    for rows in (uneven, many):
+        x, weight = torch.zeros(rows.num_entries, 64), torch.zeros(64, 64)
+        assert not adds_itself(x, weight, rows, split=False)
+        with pytest.raises(ValueError, match="adds_itself"):
+            split_linear(x, weight, low_rank=rows)
