@@ -35,7 +35,7 @@ from models.speech import SpeechRequest
 from models.voxcpm.engine import VoxCPMEngine, load_engine
 from models.voxcpm.fit_watch import FITTED, STREAMS, speak, spoken_by_turns
 from models.voxcpm.speech_statistics import SpeechStatistics
-from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 
 STRENGTHS = (1.0, 1.5, 2.0, 4.0)
 STRANGERS_STRENGTH = 2.0

@@ -24,7 +24,7 @@ from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch, spoken_
 from models.speech import SpeechRequest
 from models.voxcpm.audio_encoding import resample
 from models.voxcpm.engine import VoxCPMEngine, load_engine
-from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 
 GROUP = 3
 MOST_PROMPT_SECONDS = 10.0

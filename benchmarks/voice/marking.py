@@ -3,10 +3,10 @@
     python -m benchmarks.voice.marking --json marking.json
     python -m benchmarks.voice.marking --wavs FOLDER --mos
 
-Sentences of `models/voxcpm/training/held_out.txt` are spoken, or taken from a folder of WAV files. Each is
-looked at unmarked and marked, as it is and after codecs, other sample rates, noise and a seam in the middle
-where another gateway went on. `--mos` rates both by DistillMOS (`pip install distillmos`, and torchaudio).
-Needs `pip install 'voxfleet[watermark]'`. Ends with exit status 1 where a goal is missed.
+Sentences of `models/voxcpm/training/texts/held_out.txt` are spoken, or taken from a folder of WAV files. Each
+is looked at unmarked and marked, as it is and after codecs, other sample rates, noise and a seam in the
+middle where another gateway went on. `--mos` rates both by DistillMOS (`pip install distillmos`, and
+torchaudio). Needs `pip install 'voxfleet[watermark]'`. Ends with exit status 1 where a goal is missed.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def is_found(clip: Clip) -> bool:
 def spoken(count: int) -> Iterator[Clip]:
     """By the bundled voice."""
     from models.voxcpm import VoxCPM
-    from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
+    from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 
     with VoxCPM.from_pretrained("bundled", device="cpu", max_num_seqs=1) as model:
         for seed, text in enumerate(read_lines(HELD_OUT_FILE)[:count]):

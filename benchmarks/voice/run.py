@@ -15,7 +15,7 @@ The parts:
     story       five minutes: drift of pitch, words a minute, word error rate
     speed       real-time factor of one stream and of eight, first audio
 
-Sentences are those of `models/voxcpm/training/held_out.txt`, whose sources no training saw. Without
+Sentences are those of `models/voxcpm/training/texts/held_out.txt`, whose sources no training saw. Without
 `--sentences`, the default voice speaks 200 of them, every other voice 60. A JSON file that exists keeps the
 parts, and the voices, that are not measured anew. The ten worst clips of each voice are listed, and with
 `--spectrograms DIR` drawn there above the teacher's. `benchmarks/voice/judging/judges.py` and
@@ -43,7 +43,7 @@ from benchmarks.voice.parts import continuing, hard, likeness, speed, story
 from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import resolve_model
-from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 
 PARTS = ("voices", "endings", "hard", "likeness", "continuing", "story")
 OTHERS, DEFAULTS = 60, 200

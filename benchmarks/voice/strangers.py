@@ -1,9 +1,9 @@
 """Speakers that the bundled voice never heard, with what each of them says.
 
 Made here: the two natural teachers with throats and pitches outside of what training drew
-(`models.voxcpm.training.teachers.random_speaker`), and two voices of flite that were no part of it; the voice
-before this one, from which its training went on, had heard those two. With `--sounds DIR` a person as well:
-Allison Smith, whose announcements Debian packages (CC-BY-SA-3.0):
+(`models.voxcpm.training.speech.teachers.random_speaker`), and two voices of flite that were no part of it;
+the voice before this one, from which its training went on, had heard those two. With `--sounds DIR` a person
+as well: Allison Smith, whose announcements Debian packages (CC-BY-SA-3.0):
 
     apt-get download asterisk-core-sounds-en asterisk-core-sounds-en-g722
     for deb in asterisk-core-sounds-en*.deb; do dpkg -x $deb DIR; done
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.voice.readers import Recording, TeacherReader
-from models.voxcpm.training.teachers import Speaker
+from models.voxcpm.training.speech.teachers import Speaker
 
 SPEAKERS = {
     "heart, short throat": Speaker("heart", formants=1.16, pitch=1.32),

@@ -23,7 +23,7 @@ from models.speech import DEFAULT_VOICE, SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import resolve_model
 from models.voxcpm.engine import VoxCPMEngine, load_engine
 from models.voxcpm.speech_statistics import FILE_NAME, SpeechStatistics
-from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from models.voxcpm.watch import SpeechWatch
 
 FITTED = 100

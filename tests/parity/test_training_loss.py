@@ -14,7 +14,7 @@ from benchmarks.published import load_published
 from engine.layers.low_rank import LowRank
 from models.voxcpm.adapters import loaded
 from models.voxcpm.checkpoint import load_checkpoint
-from models.voxcpm.training.lm_loss import DeviceBatch, FlowDraws, TrainingLoss
+from models.voxcpm.training.lm.loss import DeviceBatch, FlowDraws, TrainingLoss
 from models.voxcpm.training.recipe import LMRecipe
 from tests.parity import adapters
 from tests.parity.oracle import random_checkpoint, small_config

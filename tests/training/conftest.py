@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from models.voxcpm.audio_vae import AudioVAE
-from models.voxcpm.training.dataset import SpeechStore
-from models.voxcpm.training.flite import VOICES
 from models.voxcpm.training.recipe import Recipe, tiny_recipe
-from models.voxcpm.training.teachers import Speaker, Teachers
-from models.voxcpm.training.text import write_lines
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.speech.flite import VOICES
+from models.voxcpm.training.speech.teachers import Speaker, Teachers
+from models.voxcpm.training.texts.sentences import write_lines
 
 SENTENCES = [
     f"The {colour} {animal} {verb} the {place} at dawn."
@@ -36,7 +36,7 @@ def recipe() -> Recipe:
 
 @pytest.fixture(scope="session")
 def carry(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What text.py leaves: sentences and words. flite is the system's."""
+    """What texts/sentences.py leaves: sentences and words. flite is the system's."""
     folder = tmp_path_factory.mktemp("carry")
     write_lines(folder / "sentences.txt.xz", SENTENCES)
     write_lines(folder / "words.txt.xz", WORDS)

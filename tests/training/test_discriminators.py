@@ -7,14 +7,15 @@ import random
 import pytest
 import torch
 
-from models.voxcpm.training.discriminators import (
-    SpectrumDiscriminator,
-    discriminator_loss,
-    margin,
+from models.voxcpm.training.speech.synthesis import as_written
+from models.voxcpm.training.speech.teachers import (
+    UNHEARD_PITCHES,
+    UNHEARD_THROATS,
+    letters_apart,
+    random_speaker,
 )
-from models.voxcpm.training.synthesis import as_written
-from models.voxcpm.training.teachers import UNHEARD_PITCHES, UNHEARD_THROATS, letters_apart, random_speaker
-from models.voxcpm.training.vae_losses import LEAST_FLOOR, QUIET_FLOOR, MelLoss
+from models.voxcpm.training.vae.discriminators import SpectrumDiscriminator, discriminator_loss, margin
+from models.voxcpm.training.vae.losses import LEAST_FLOOR, QUIET_FLOOR, MelLoss
 
 SAMPLES = 9600
 

@@ -18,20 +18,20 @@ from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY, load_checkpoint
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.training import export as export_module
-from models.voxcpm.training import pieces as pieces_module
-from models.voxcpm.training.export import FEATURES, export, longest_audio, mean
-from models.voxcpm.training.flite import VOICES
-from models.voxcpm.training.lm_batches import LONGEST_REFERENCE, SHORTEST_REFERENCE
-from models.voxcpm.training.lm_loss import initialize
-from models.voxcpm.training.model_card import TrainingFacts
-from models.voxcpm.training.pieces import MOST_BYTES, gather, joined, split
-from models.voxcpm.training.progress import Progress
+from models.voxcpm.training.checkpoint import export as export_module
+from models.voxcpm.training.checkpoint import pieces as pieces_module
+from models.voxcpm.training.checkpoint.export import FEATURES, export, longest_audio, mean
+from models.voxcpm.training.checkpoint.model_card import TrainingFacts
+from models.voxcpm.training.checkpoint.pieces import MOST_BYTES, gather, joined, split
+from models.voxcpm.training.checkpoint.warm_start import load_language_model, load_vae
+from models.voxcpm.training.lm.batches import LONGEST_REFERENCE, SHORTEST_REFERENCE
+from models.voxcpm.training.lm.loss import initialize
+from models.voxcpm.training.lm.train_lm import LMTrainer
 from models.voxcpm.training.recipe import Recipe, voice_config
-from models.voxcpm.training.synthesis import write_validation_speech
-from models.voxcpm.training.train_lm import LMTrainer
-from models.voxcpm.training.train_vae import adopt, write_vae
-from models.voxcpm.training.warm_start import load_language_model, load_vae
+from models.voxcpm.training.speech.flite import VOICES
+from models.voxcpm.training.speech.synthesis import write_validation_speech
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.vae.train_vae import adopt, write_vae
 
 GENERATION = {
     "name": "a-tiny-voice",

@@ -12,18 +12,18 @@ import torch
 
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.training.dataset import SpeechStore
-from models.voxcpm.training.generation import generate, waveforms
-from models.voxcpm.training.hearing import Hearing
-from models.voxcpm.training.latents import build_corpus, encode_speech, patches_of
-from models.voxcpm.training.lm_feeder import BatchFeeder
-from models.voxcpm.training.lm_loss import initialize
-from models.voxcpm.training.optimization import guarded_step
-from models.voxcpm.training.progress import Progress
+from models.voxcpm.training.lm.feeder import BatchFeeder
+from models.voxcpm.training.lm.generation import generate, waveforms
+from models.voxcpm.training.lm.latents import build_corpus, encode_speech, patches_of
+from models.voxcpm.training.lm.loss import initialize
+from models.voxcpm.training.lm.train_lm import LMTrainer
 from models.voxcpm.training.recipe import Recipe
-from models.voxcpm.training.tokenizer_file import build_tokenizer
-from models.voxcpm.training.train_lm import LMTrainer
-from models.voxcpm.training.training_common import MovingAverage, StageClock, cosine, warmup
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.speech.hearing import Hearing
+from models.voxcpm.training.stages.common import MovingAverage, StageClock, cosine, warmup
+from models.voxcpm.training.stages.optimization import guarded_step
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.texts.tokenizer_file import build_tokenizer
 
 CPU = torch.device("cpu")
 PATCH_SAMPLES = 2 * 960

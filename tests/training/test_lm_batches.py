@@ -12,8 +12,7 @@ import torch
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.prompt import build_sequence
 from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_START
-from models.voxcpm.training.flat_attention import ROW_ATTENTIONS, flat_attention
-from models.voxcpm.training.lm_batches import (
+from models.voxcpm.training.lm.batches import (
     LONGEST_REFERENCE,
     MOST_SILENCE_CUT,
     SHORTEST_REFERENCE,
@@ -22,7 +21,8 @@ from models.voxcpm.training.lm_batches import (
     LatentCorpus,
     ranges,
 )
-from models.voxcpm.training.lm_feeder import BatchFeeder
+from models.voxcpm.training.lm.feeder import BatchFeeder
+from models.voxcpm.training.lm.flat_attention import ROW_ATTENTIONS, flat_attention
 from models.voxcpm.training.recipe import DEFAULT_VOICE, Recipe
 
 UTTERANCES = 40

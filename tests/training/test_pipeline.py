@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file
 
 from models.voxcpm.checkpoint import load_checkpoint
-from models.voxcpm.training.export import export
-from models.voxcpm.training.flite import VOICES
+from models.voxcpm.training.checkpoint.export import export
 from models.voxcpm.training.pipeline import plan
 from models.voxcpm.training.recipe import recipe_named, tiny_recipe
-from models.voxcpm.training.stage import Stage
+from models.voxcpm.training.speech.flite import VOICES
+from models.voxcpm.training.stages.stage import Stage
 
 GENERATION = {"name": "tiny", "languages": ["en"]}
 
@@ -49,7 +49,7 @@ def test_a_warm_start_is_gentler() -> None:
 
 
 def test_a_stage_that_fails_is_started_again_and_then_reported_with_its_log(tmp_path: Path) -> None:
-    stage = Stage("broken", "tokenizer_file", [], 0.0, tmp_path, retries=1)
+    stage = Stage("broken", "texts.tokenizer_file", [], 0.0, tmp_path, retries=1)
     states = [stage.watch()]
     while states[-1] not in ("failed", "done"):
         stage.process.wait(60)
@@ -61,7 +61,7 @@ def test_a_stage_that_fails_is_started_again_and_then_reported_with_its_log(tmp_
 
 
 def test_a_stage_waits_for_its_time(tmp_path: Path) -> None:
-    stage = Stage("later", "train_lm", [], time.time() + 3600, tmp_path)
+    stage = Stage("later", "lm.train_lm", [], time.time() + 3600, tmp_path)
     assert stage.watch() == "waiting" and stage.process is None
     stage.stop()
 

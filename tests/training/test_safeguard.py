@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.voxcpm.training.optimization import Group, adamw, set_learning_rate
-from models.voxcpm.training.safeguard import KEPT, REMEMBER_EVERY, Safeguard
+from models.voxcpm.training.stages.optimization import Group, adamw, set_learning_rate
+from models.voxcpm.training.vae.safeguard import KEPT, REMEMBER_EVERY, Safeguard
 
 
 class Line:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from models.voxcpm.training import synthesis
-from models.voxcpm.training.dataset import SpeechStore
-from models.voxcpm.training.flite import VOICES
 from models.voxcpm.training.recipe import Recipe
-from models.voxcpm.training.synthesis import UTTERANCES_OF_A_STRANGER, utterance_speakers
-from models.voxcpm.training.teachers import (
+from models.voxcpm.training.speech import synthesis
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.speech.flite import VOICES
+from models.voxcpm.training.speech.synthesis import UTTERANCES_OF_A_STRANGER, utterance_speakers
+from models.voxcpm.training.speech.teachers import (
     LEAD_SAMPLES,
     SILENT_BELOW,
     SPEECH_RATE,
@@ -30,7 +30,7 @@ from models.voxcpm.training.teachers import (
     tilted,
     trim,
 )
-from models.voxcpm.training.text import HELD_OUT_FILE, read_lines, shingles
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines, shingles
 
 TEXT = "The farmer saw the village at dawn."
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.voxcpm.training.synthesis import random_words, utterance_texts
-from models.voxcpm.training.templates import template_sentence
-from models.voxcpm.training.text import (
+from models.voxcpm.training.speech.synthesis import random_words, utterance_texts
+from models.voxcpm.training.texts.sentences import (
     HELD_OUT_FILE,
     READABLE,
     choose_held_out,
@@ -24,6 +23,7 @@ from models.voxcpm.training.text import (
     words_of,
     write_lines,
 )
+from models.voxcpm.training.texts.templates import template_sentence
 
 HELD_OUT = "The quick brown fox jumps over the lazy dog."
 

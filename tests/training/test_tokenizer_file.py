@@ -9,8 +9,13 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START, TextTokenizer
-from models.voxcpm.training.text import HELD_OUT_FILE, READABLE, normalize_text, read_lines
-from models.voxcpm.training.tokenizer_file import CHARACTERS, VOCABULARY_SIZE, vocabulary, write_tokenizer
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, READABLE, normalize_text, read_lines
+from models.voxcpm.training.texts.tokenizer_file import (
+    CHARACTERS,
+    VOCABULARY_SIZE,
+    vocabulary,
+    write_tokenizer,
+)
 
 
 @pytest.fixture

@@ -10,20 +10,20 @@ import pytest
 import torch
 
 from models.voxcpm.audio_vae import AudioVAE, receptive_field_frames
-from models.voxcpm.training.channels_last import compute_as_images
-from models.voxcpm.training.dataset import SpeechStore
-from models.voxcpm.training.discriminators import Discriminators, discriminator_loss, generator_loss
-from models.voxcpm.training.hearing import Hearing
-from models.voxcpm.training.optimization import all_tensors
-from models.voxcpm.training.progress import Progress, last_report
-from models.voxcpm.training.ranks import Ranks
 from models.voxcpm.training.recipe import Recipe
-from models.voxcpm.training.synthesis import write_validation_speech
-from models.voxcpm.training.teachers import Speaker
-from models.voxcpm.training.train_decoder import DecoderTrainer
-from models.voxcpm.training.train_vae import Autoencoding, VAETrainer
-from models.voxcpm.training.vae_losses import WINDOWS_AND_BANDS, MelLoss, kl_divergence, mel_filters
-from models.voxcpm.training.vae_weights import add_weight_norm, plain_state, whiten
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.speech.hearing import Hearing
+from models.voxcpm.training.speech.synthesis import write_validation_speech
+from models.voxcpm.training.speech.teachers import Speaker
+from models.voxcpm.training.stages.optimization import all_tensors
+from models.voxcpm.training.stages.progress import Progress, last_report
+from models.voxcpm.training.stages.ranks import Ranks
+from models.voxcpm.training.vae.channels_last import compute_as_images
+from models.voxcpm.training.vae.discriminators import Discriminators, discriminator_loss, generator_loss
+from models.voxcpm.training.vae.losses import WINDOWS_AND_BANDS, MelLoss, kl_divergence, mel_filters
+from models.voxcpm.training.vae.train_decoder import DecoderTrainer
+from models.voxcpm.training.vae.train_vae import Autoencoding, VAETrainer
+from models.voxcpm.training.vae.weights import add_weight_norm, plain_state, whiten
 
 CPU = torch.device("cpu")
 

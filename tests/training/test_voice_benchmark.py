@@ -33,8 +33,8 @@ from benchmarks.voice.parts.continuing import jump_percent
 from benchmarks.voice.parts.hard import hard_texts
 from benchmarks.voice.readers import Clip, ModelReader, Recording, TeacherReader
 from models.voxcpm import VoxCPM
-from models.voxcpm.training.teachers import Speaker
-from models.voxcpm.training.tokenizer_file import CHARACTERS
+from models.voxcpm.training.speech.teachers import Speaker
+from models.voxcpm.training.texts.tokenizer_file import CHARACTERS
 
 TEXT = "How many people do you think will come to the meeting on Monday?"
 CHECKPOINTS = Path(__file__).parent.parent / "parity"

@@ -15,7 +15,7 @@ from benchmarks.voice.finetuned import REFERENCE_RECORDINGS, Likeness
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE
 from models.voxcpm import VoxCPM
-from models.voxcpm.training.text import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 
 REFERENCE_SECONDS = (2.0, 8.0)
 SENTENCES = 40

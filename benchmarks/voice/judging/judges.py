@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from models.voxcpm.training.opinion import opinion_model
+from models.voxcpm.training.vae.opinion import opinion_model
 
 
 class Judges:

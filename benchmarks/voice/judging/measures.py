@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from gateway.text import normalise
-from models.voxcpm.training.teachers import SILENT_BELOW, trim
+from models.voxcpm.training.speech.teachers import SILENT_BELOW, trim
 
 SAMPLE_RATE = 16_000
 VOICED_CORRELATION = 0.6

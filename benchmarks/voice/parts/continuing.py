@@ -16,7 +16,7 @@ from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import median_pitch
 from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
 from benchmarks.voice.strangers import SPEAKERS
-from models.voxcpm.training.teachers import Speaker
+from models.voxcpm.training.speech.teachers import Speaker
 
 SPEAKERS_CONTINUED = {
     "heart": Speaker("heart"),

@@ -22,7 +22,7 @@ from models.voxcpm.finetuning.checks import Checks, Finding, of_all
 from models.voxcpm.finetuning.dataset import Recording
 from models.voxcpm.finetuning.speech import Speech, prepare
 from models.voxcpm.sequence_builder import as_read
-from models.voxcpm.training.lm_batches import LatentCorpus
+from models.voxcpm.training.lm.batches import LatentCorpus
 from models.voxcpm.training.recipe import DEFAULT_VOICE
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.08, 24

@@ -21,12 +21,12 @@ from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.corpus import Material
 from models.voxcpm.finetuning.pace import Pace
 from models.voxcpm.finetuning.trainee import Trainee
-from models.voxcpm.training.lm_batches import BatchMaker, LatentCorpus
-from models.voxcpm.training.lm_feeder import tensors_of
-from models.voxcpm.training.lm_loss import DeviceBatch, FlowDraws, TrainingLoss
-from models.voxcpm.training.optimization import guarded_step, set_learning_rate
+from models.voxcpm.training.lm.batches import BatchMaker, LatentCorpus
+from models.voxcpm.training.lm.feeder import tensors_of
+from models.voxcpm.training.lm.loss import DeviceBatch, FlowDraws, TrainingLoss
 from models.voxcpm.training.recipe import LMRecipe
-from models.voxcpm.training.training_common import cosine, load_checkpoint, save_checkpoint, warmup
+from models.voxcpm.training.stages.common import cosine, load_checkpoint, save_checkpoint, warmup
+from models.voxcpm.training.stages.optimization import guarded_step, set_learning_rate
 
 MOST_NORM = 1.0
 VALIDATION_BATCHES = 3

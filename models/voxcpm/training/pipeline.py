@@ -5,9 +5,9 @@
 Speech is synthesised by half the CPU cores while stage 1 of the VAE trains on all GPUs; then the language
 model has the first GPU and the VAE's decoder the others. With one GPU the stages follow one another.
 `DIR/status.json` says at any time where every stage stands; the other files of DIR are the newest
-weights in pieces (see pieces.py), written again and again, so that a run cut short leaves a voice.
+weights in pieces (see checkpoint/pieces.py), written again and again, so that a run cut short leaves a voice.
 Started again with the same `--work`, a run goes on from its checkpoints. With `--init` it goes on from
-a finished voice (see warm_start.py).
+a finished voice (see checkpoint/warm_start.py).
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import synthesis
-from .progress import write_atomically
-from .recipe import Recipe, recipe_named
-from .stage import Stage, StageGroup, start_module
-from .teachers import SPEECH_RATE
+from models.voxcpm.training.recipe import Recipe, recipe_named
+from models.voxcpm.training.speech import synthesis
+from models.voxcpm.training.speech.teachers import SPEECH_RATE
+from models.voxcpm.training.stages.progress import write_atomically
+from models.voxcpm.training.stages.stage import Stage, StageGroup, start_module
 
+STAGE_MODULES = {"vae": "vae.train_vae", "decoder": "vae.train_decoder", "lm": "lm.train_lm"}
 GATHER_EVERY_SECONDS = 120.0
 
 
@@ -98,7 +99,7 @@ class Pipeline:
         arguments = ["--deadline", f"{deadline:.1f}", "--recipe", self.args.recipe, *more]
         if self.args.init:
             arguments += ["--init", str(self.args.init)]
-        return Stage(name, f"train_{name}", arguments, start, self.work)
+        return Stage(name, STAGE_MODULES[name], arguments, start, self.work)
 
     def _group(
         self, name: str, gpus: list[int], port: int, result: str, start: float, deadline: float
@@ -145,7 +146,7 @@ class Pipeline:
         if self.gathering:
             self.gathering.wait()
         arguments = ["--work", str(self.work), "--out", str(self.out), "--recipe", self.args.recipe]
-        self.gathering = start_module("pieces", arguments, self.work / "pieces.log")
+        self.gathering = start_module("checkpoint.pieces", arguments, self.work / "pieces.log")
         if wait:
             self.gathering.wait()
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from models.voxcpm.config import VoxCPMConfig
-
-from .flite import VOICES as FLITE_VOICES
-from .teachers import Speaker
+from models.voxcpm.training.speech.flite import VOICES as FLITE_VOICES
+from models.voxcpm.training.speech.teachers import Speaker
 
 HEAD_DIM = 64
 MOST_POSITIONS = 1024
@@ -28,7 +27,7 @@ TEACHER_WEIGHTS = {
     "stranger of slt": 0.05,
     "stranger of rms": 0.07,
 }
-"""Share of utterances by speaker; a stranger is a speaker made from a teacher (see synthesis.py)."""
+"""Share of utterances by speaker; a stranger is a speaker made from a teacher (see speech/synthesis.py)."""
 VALIDATION_SPEAKERS = (
     Speaker("heart"),
     Speaker("joe"),

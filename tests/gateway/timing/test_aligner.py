@@ -153,7 +153,7 @@ async def test_otherwise_times_are_estimated(aligner: FakeAligner | None, fields
 
 @pytest.mark.skipif(find_spec("faster_whisper") is None, reason="needs the extra align")
 def test_whisper_hears_where_words_are() -> None:
-    from models.voxcpm.training.flite import Flite
+    from models.voxcpm.training.speech.flite import Flite
 
     text = "The lamps were lit, and nobody spoke."
     samples = Flite(None).say(text, "slt")

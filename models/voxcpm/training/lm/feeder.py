@@ -9,9 +9,9 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-from .lm_batches import Batch, BatchMaker, LatentCorpus
-from .lm_loss import DeviceBatch
-from .recipe import LMRecipe
+from models.voxcpm.training.lm.batches import Batch, BatchMaker, LatentCorpus
+from models.voxcpm.training.lm.loss import DeviceBatch
+from models.voxcpm.training.recipe import LMRecipe
 
 AHEAD = 8
 FIELDS = tuple(field.name for field in fields(DeviceBatch))

@@ -17,16 +17,10 @@ import torch
 from torch import Tensor
 
 from models.voxcpm.audio_vae import AudioVAE
-
-from .channels_last import compute_as_images
-from .dataset import SpeechStore
-from .discriminators import Discriminators, Judgement, discriminator_loss, generator_loss, margin
-from .hearing import Hearing
-from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
-from .progress import Progress
-from .ranks import Ranks
-from .recipe import Recipe, recipe_named
-from .training_common import (
+from models.voxcpm.training.recipe import Recipe, recipe_named
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.speech.hearing import Hearing
+from models.voxcpm.training.stages.common import (
     PATIENCE_SECONDS,
     MovingAverage,
     RecentLosses,
@@ -41,9 +35,28 @@ from .training_common import (
     wait_for,
     warmup,
 )
-from .vae_losses import QUIET_FLOOR, MelLoss
-from .vae_weights import add_weight_norm, plain_state
-from .validation import Validation
+from models.voxcpm.training.stages.optimization import (
+    Group,
+    Losses,
+    OptimizationStep,
+    adamw,
+    all_tensors,
+    restore,
+    set_learning_rate,
+)
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.stages.ranks import Ranks
+from models.voxcpm.training.vae.channels_last import compute_as_images
+from models.voxcpm.training.vae.discriminators import (
+    Discriminators,
+    Judgement,
+    discriminator_loss,
+    generator_loss,
+    margin,
+)
+from models.voxcpm.training.vae.losses import QUIET_FLOOR, MelLoss
+from models.voxcpm.training.vae.validation import Validation
+from models.voxcpm.training.vae.weights import add_weight_norm, plain_state
 
 SAVE_EVERY_SECONDS = 60.0
 BATCH_SHRINK = 2  # of stage 1's batch

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .teachers import SPEECH_RATE
+from models.voxcpm.training.speech.teachers import SPEECH_RATE
 
 LEAST_FLOOR, QUIET_FLOOR = 1e-5, 1e-2
 WINDOWS_AND_BANDS = ((2048, 160), (1024, 100), (512, 64), (256, 32), (128, 16), (64, 8))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .progress import last_report
+from models.voxcpm.training.stages.progress import last_report
 
 PACKAGE = "models.voxcpm.training"
 LOG_TAIL_CHARACTERS = 1500
@@ -20,7 +20,7 @@ HUNG_AFTER_SECONDS = 45.0
 
 
 def start_module(module: str, arguments: list[str], log: Path) -> subprocess.Popen:
-    """Run a module of this package in a process that appends what it prints to `log`."""
+    """Run a module of the training in a process that appends what it prints to `log`."""
     command = [sys.executable, "-u", "-m", f"{PACKAGE}.{module}", *arguments]
     with open(log, "a") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)

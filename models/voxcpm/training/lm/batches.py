@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
-
-from .recipe import DEFAULT_VOICE, LMRecipe
+from models.voxcpm.training.recipe import DEFAULT_VOICE, LMRecipe
 
 SHORTEST_REFERENCE, LONGEST_REFERENCE = 15, 75
 PADDING_DOCUMENT = 512

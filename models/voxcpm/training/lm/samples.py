@@ -14,10 +14,9 @@ from torch import Tensor
 
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
-
-from .generation import generate, waveforms
-from .lm_batches import LatentCorpus
-from .recipe import DEFAULT_VOICE
+from models.voxcpm.training.lm.batches import LatentCorpus
+from models.voxcpm.training.lm.generation import generate, waveforms
+from models.voxcpm.training.recipe import DEFAULT_VOICE
 
 REFERENCE_PATCHES = 30
 SAMPLED_VOICES = 4

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from .teachers import SPEECH_RATE
+from models.voxcpm.training.speech.teachers import SPEECH_RATE
 
 Judgement = tuple[Tensor, list[Tensor]]
 SLOPE = 0.1

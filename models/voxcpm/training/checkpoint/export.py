@@ -1,6 +1,6 @@
 """Joins the pieces of a run into a checkpoint in the released layout, named voices included.
 
-    python -m models.voxcpm.training.export --pieces DIR --out models/voxcpm/bundled --decoder final
+    python -m models.voxcpm.training.checkpoint.export --pieces DIR --out models/voxcpm/bundled
 
 With `--mean-with models/voxcpm/bundled`, where a run went on from that voice, the language model is a mean of
 both, `--mean-share` of it the run's. The named voices are short recordings of the teachers, made here. The
@@ -21,12 +21,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from .lm_batches import LONGEST_REFERENCE
-from .model_card import DEFAULTS, TrainingFacts, model_card
-from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
-from .recipe import Recipe, recipe_named
-from .teachers import SPEECH_RATE, Speaker, Teachers
-from .tokenizer_file import write_tokenizer
+from models.voxcpm.training.checkpoint.model_card import DEFAULTS, TrainingFacts, model_card
+from models.voxcpm.training.checkpoint.pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
+from models.voxcpm.training.lm.batches import LONGEST_REFERENCE
+from models.voxcpm.training.recipe import Recipe, recipe_named
+from models.voxcpm.training.speech.teachers import SPEECH_RATE, Speaker, Teachers
+from models.voxcpm.training.texts.tokenizer_file import write_tokenizer
 
 REFERENCE_TEXT = "A gentle breeze moved the leaves along the river."
 MOST_BYTES = 40 * 2**20

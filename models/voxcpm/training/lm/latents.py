@@ -14,10 +14,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from models.voxcpm.config import VoxCPMConfig
-
-from .dataset import SpeechStore, SpokenText
-from .hearing import Hearing
-from .lm_batches import LatentCorpus
+from models.voxcpm.training.lm.batches import LatentCorpus
+from models.voxcpm.training.speech.dataset import SpeechStore, SpokenText
+from models.voxcpm.training.speech.hearing import Hearing
 
 
 def patches_of(utterance: SpokenText, patch_samples: int) -> int:

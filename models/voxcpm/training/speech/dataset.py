@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .synthesis import LONGEST_SECONDS
-from .teachers import SPEECH_RATE
+from models.voxcpm.training.speech.synthesis import LONGEST_SECONDS
+from models.voxcpm.training.speech.teachers import SPEECH_RATE
 
 
 @dataclass(frozen=True)

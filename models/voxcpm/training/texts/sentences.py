@@ -4,7 +4,7 @@ Each source yields plain paragraphs; `split_sentences` keeps those parts that ca
 stand. Sentences that share six words in a row with a held-out sentence are dropped. Example:
 
     dpkg -x fortunes_*.deb root     # and the other packages named in README.md
-    python -m models.voxcpm.training.text --packages root --out .carry
+    python -m models.voxcpm.training.texts.sentences --packages root --out .carry
 """
 
 from __future__ import annotations

@@ -16,21 +16,17 @@ from torch import Tensor
 
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
-
-from .dataset import SpeechStore
-from .flat_attention import ROW_ATTENTIONS
-from .generation import generate
-from .latents import build_corpus, encode_speech
-from .lm_batches import LatentCorpus
-from .lm_feeder import BatchFeeder, invented_corpus
-from .lm_loss import TrainingLoss, initialize
-from .lm_samples import write_samples
-from .optimization import guarded_step, set_learning_rate
-from .progress import Progress
-from .recipe import Recipe, recipe_named
-from .text import HELD_OUT_FILE, read_lines
-from .tokenizer_file import build_tokenizer
-from .training_common import (
+from models.voxcpm.training.checkpoint.warm_start import load_language_model
+from models.voxcpm.training.lm.batches import LatentCorpus
+from models.voxcpm.training.lm.feeder import BatchFeeder, invented_corpus
+from models.voxcpm.training.lm.flat_attention import ROW_ATTENTIONS
+from models.voxcpm.training.lm.generation import generate
+from models.voxcpm.training.lm.latents import build_corpus, encode_speech
+from models.voxcpm.training.lm.loss import TrainingLoss, initialize
+from models.voxcpm.training.lm.samples import write_samples
+from models.voxcpm.training.recipe import Recipe, recipe_named
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.stages.common import (
     PATIENCE_SECONDS,
     MovingAverage,
     RecentLosses,
@@ -45,7 +41,10 @@ from .training_common import (
     wait_for,
     warmup,
 )
-from .warm_start import load_language_model
+from models.voxcpm.training.stages.optimization import guarded_step, set_learning_rate
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.tokenizer_file import build_tokenizer
 
 AVERAGE_EVERY = 10
 AVERAGE_DECAY = 0.99

@@ -19,8 +19,7 @@ from engine.weights import load_into
 from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
-
-from .pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
+from models.voxcpm.training.checkpoint.pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
 
 FINAL_LANGUAGE_MODEL, FINAL_VAE = "model.safetensors", "audiovae.safetensors"
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .progress import Progress
-from .ranks import Ranks
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.stages.ranks import Ranks
 
 LOOK_EVERY_STEPS = 25
 PATIENCE_SECONDS = 60.0
@@ -30,7 +30,9 @@ def stage_parser(description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--gpu", type=int, default=0)
     parser.add_argument("--recipe", choices=("voice", "tiny"), default="voice")
-    parser.add_argument("--init", type=Path, help="pieces or a checkpoint to go on from (see warm_start.py)")
+    parser.add_argument(
+        "--init", type=Path, help="pieces or a checkpoint to go on from: checkpoint/warm_start.py"
+    )
     return parser
 
 

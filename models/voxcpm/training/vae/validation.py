@@ -13,11 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from models.voxcpm.audio_vae import AudioVAE
-
-from .hearing import Hearing
-from .opinion import opinion_model
-from .synthesis import VALIDATION_FILE
-from .vae_losses import MelLoss
+from models.voxcpm.training.speech.hearing import Hearing
+from models.voxcpm.training.speech.synthesis import VALIDATION_FILE
+from models.voxcpm.training.vae.losses import MelLoss
+from models.voxcpm.training.vae.opinion import opinion_model
 
 
 class Validation:

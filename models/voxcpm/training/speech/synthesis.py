@@ -5,7 +5,7 @@ Each process appends to its own pair of files: `N.i16` (24 kHz mono samples) and
 so that a reader may follow while the process still writes. About 20 times faster than real time per core.
 Example:
 
-    python -m models.voxcpm.training.synthesis --carry .carry --out data --hours 1 --processes 2
+    python -m models.voxcpm.training.speech.synthesis --carry .carry --out data --hours 1 --processes 2
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .recipe import TEACHER_WEIGHTS
-from .teachers import SPEECH_RATE, Speaker, Teachers, random_speaker
-from .templates import template_sentence
-from .text import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.recipe import TEACHER_WEIGHTS
+from models.voxcpm.training.speech.teachers import SPEECH_RATE, Speaker, Teachers, random_speaker
+from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
+from models.voxcpm.training.texts.templates import template_sentence
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.5, 22.0
 MOST_CHARACTERS = 330

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .progress import Progress
-from .ranks import Ranks
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.stages.ranks import Ranks
 
 Losses = dict[str, Tensor]
 WARM_UPS = 3

@@ -15,7 +15,7 @@ from collections import deque
 
 from torch import Tensor
 
-from .optimization import Group, all_tensors, restore
+from models.voxcpm.training.stages.optimization import Group, all_tensors, restore
 
 KEPT = 3
 REMEMBER_EVERY = 4

@@ -5,7 +5,7 @@ averaged over ranks in one all-reduce per step. The result is `vae.pt`: plain we
 latents. With `--init` the weights there become `vae.pt` as they stand, or with `--retrain` are where training
 starts. Started by pipeline.py, or alone:
 
-    python -m models.voxcpm.training.train_vae --work DIR --deadline $(( $(date +%s) + 400 ))
+    python -m models.voxcpm.training.vae.train_vae --work DIR --deadline $(( $(date +%s) + 400 ))
 """
 
 from __future__ import annotations
@@ -17,16 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from models.voxcpm.audio_vae import AudioVAE
-
-from .channels_last import compute_as_images
-from .dataset import SpeechStore
-from .hearing import Hearing
-from .optimization import Group, Losses, OptimizationStep, adamw, all_tensors, restore, set_learning_rate
-from .progress import Progress
-from .ranks import Ranks
-from .recipe import Recipe, recipe_named
-from .safeguard import Safeguard
-from .training_common import (
+from models.voxcpm.training.checkpoint.warm_start import load_vae
+from models.voxcpm.training.recipe import Recipe, recipe_named
+from models.voxcpm.training.speech.dataset import SpeechStore
+from models.voxcpm.training.speech.hearing import Hearing
+from models.voxcpm.training.stages.common import (
     PATIENCE_SECONDS,
     RecentLosses,
     SharedClock,
@@ -39,10 +34,22 @@ from .training_common import (
     stage_parser,
     warmup,
 )
-from .vae_losses import MelLoss, kl_divergence
-from .vae_weights import add_weight_norm, plain_state, whiten
-from .validation import Validation
-from .warm_start import load_vae
+from models.voxcpm.training.stages.optimization import (
+    Group,
+    Losses,
+    OptimizationStep,
+    adamw,
+    all_tensors,
+    restore,
+    set_learning_rate,
+)
+from models.voxcpm.training.stages.progress import Progress
+from models.voxcpm.training.stages.ranks import Ranks
+from models.voxcpm.training.vae.channels_last import compute_as_images
+from models.voxcpm.training.vae.losses import MelLoss, kl_divergence
+from models.voxcpm.training.vae.safeguard import Safeguard
+from models.voxcpm.training.vae.validation import Validation
+from models.voxcpm.training.vae.weights import add_weight_norm, plain_state, whiten
 
 STRETCH = 25  # steps whose mean loss the safeguard looks at
 SAVE_EVERY_SECONDS = 60.0

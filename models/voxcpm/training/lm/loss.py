@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from engine.layers.norm import RMSNorm
 from models.lora.rows import BatchAdapters, LoadedAdapter, RowAdapters, deltas_of
 from models.voxcpm.model import DIT_STACK, VoxCPMModel
-
-from .flat_attention import flat_attention
-from .recipe import LMRecipe
+from models.voxcpm.training.lm.flat_attention import flat_attention
+from models.voxcpm.training.recipe import LMRecipe
 
 
 def initialize(model: VoxCPMModel) -> None:
@@ -34,7 +33,7 @@ def initialize(model: VoxCPMModel) -> None:
 
 @dataclass
 class DeviceBatch:
-    """The tensors of a lm_batches.Batch that the loss reads, on the device."""
+    """The tensors of a batches.Batch that the loss reads, on the device."""
 
     token_ids: Tensor
     positions: Tensor

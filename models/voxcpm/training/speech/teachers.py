@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .flite import FLITE_RATE, VOICES, Flite
+from models.voxcpm.training.speech.flite import FLITE_RATE, VOICES, Flite
 
 SPEECH_RATE = 24_000
 LEAD_SAMPLES, TAIL_SAMPLES = 2400, 4800

@@ -19,9 +19,8 @@ from torch import Tensor
 from engine.weights import export_state
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
-
-from .progress import write_atomically
-from .recipe import recipe_named
+from models.voxcpm.training.recipe import recipe_named
+from models.voxcpm.training.stages.progress import write_atomically
 
 MOST_BYTES = 15 * 2**20
 LANGUAGE_MODEL = "lm-*.safetensors"

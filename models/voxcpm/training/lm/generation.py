@@ -14,8 +14,7 @@ from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
-
-from .flat_attention import flat_attention
+from models.voxcpm.training.lm.flat_attention import flat_attention
 
 SHORTEST_PATCHES = 4
 
