@@ -12,7 +12,7 @@ judge hears, and says the sentences again with other seeds where there are too f
 
 `--strangers` has cloned voices speak, without noise and with some; nobody judges them.
 
-The last held-out sentences are left out: `models/voxcpm/fit_watch.py` fits with them what the engine goes by.
+The last held-out sentences are left out: `models/voxcpm/watch/fit.py` fits with them what the engine goes by.
 Ends with exit status 1 where a goal is missed.
 """
 
@@ -33,9 +33,9 @@ import torch
 
 from models.speech import SpeechRequest
 from models.voxcpm.engine import VoxCPMEngine, load_engine
-from models.voxcpm.fit_watch import FITTED, STREAMS, speak, spoken_by_turns
-from models.voxcpm.speech_statistics import SpeechStatistics
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
+from models.voxcpm.watch.fit import FITTED, STREAMS, speak, spoken_by_turns
+from models.voxcpm.watch.statistics import SpeechStatistics
 
 STRENGTHS = (1.0, 1.5, 2.0, 4.0)
 STRANGERS_STRENGTH = 2.0
@@ -145,7 +145,7 @@ def judge(clips: Sequence[Spoken], sample_rate: int) -> None:
     """Ask the judges about every clip."""
     from benchmarks.voice.judging.judges import Judges
     from benchmarks.voice.judging.measures import word_error_rate
-    from models.voxcpm.audio_encoding import resample
+    from models.voxcpm.vae.audio_encoding import resample
 
     judges = Judges(threads=1)
     for clip in clips:

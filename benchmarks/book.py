@@ -29,8 +29,8 @@ from benchmarks.fleet import Process, free_port, until_ready
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE, word_error_rate
 from benchmarks.voice.parts.story import FILE as STORY
-from models.voxcpm.audio_encoding import resample
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
+from models.voxcpm.vae.audio_encoding import resample
 from voxfleet.client import AsyncClient
 
 RESULT = Path(__file__).parent / "results" / "book.json"

@@ -36,7 +36,7 @@ from engine.kv_cache.pool import KVPool
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.parity import GoldenMode, load_golden
-from models.voxcpm.prompt import build_sequence, key_patches
+from models.voxcpm.requests.prompt import build_sequence, key_patches
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "parity"
 RESULTS = Path(__file__).parents[1] / "results" / "gpu_accuracy.json"

@@ -18,10 +18,10 @@ import torch
 from benchmarks.cpu import flop_per_patch
 from benchmarks.gpu.work import TIMESTEPS
 from engine.kv_cache.pool import bytes_per_block
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_matching import num_zero_steps
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 BF16, FP32 = 2, 4
 

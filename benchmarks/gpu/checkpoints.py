@@ -24,9 +24,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.weights import export_state, released_tensors
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 DIRECTORY = Path("data/gpu_checkpoints")
 TOKENIZER = Path(__file__).parents[2] / "tests" / "parity" / "tiny_v2"

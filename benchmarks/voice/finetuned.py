@@ -22,10 +22,10 @@ from benchmarks.voice.judging.judge import errors_in
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.readers import SAMPLE_RATE, Clip
 from models.voxcpm import VoxCPM
-from models.voxcpm.audio_encoding import read_audio, resample
 from models.voxcpm.checkpoint import load_checkpoint, resolve_model
 from models.voxcpm.finetuning.speech import prepare
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
+from models.voxcpm.vae.audio_encoding import read_audio, resample
 
 SENTENCES, REFERENCE_RECORDINGS, OTHER_RECORDINGS = 8, 3, 10
 REFERENCE_SECONDS = (3.0, 6.0)

@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.voice.judging.measures import SAMPLE_RATE
 from models.voxcpm import VoxCPM
-from models.voxcpm.audio_encoding import resample
 from models.voxcpm.training.recipe import DEFAULT_VOICE, NAMED_VOICES
 from models.voxcpm.training.speech.flite import VOICES
 from models.voxcpm.training.speech.teachers import SPEECH_RATE, Speaker, Teachers
+from models.voxcpm.vae.audio_encoding import resample
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,29 @@
 """VoxCPM: text to speech, autoregressive over patches of audio latents.
 
 `from models.voxcpm import VoxCPM` gives the engine as a Python object; the import itself is light.
+
+api.py            that object
+engine.py         requests in, patches of audio out
+options.py        what may be chosen when an engine is built
+runner.py         one call computes one step of a mixed batch
+config.py         a checkpoint's `config.json`
+checkpoint.py     a checkpoint on disk, and its loading
+model.py          the network, but for the audio VAE
+flow_matching.py  its solver: noise to a patch of latents
+noise.py          the noise a patch starts from
+kv_sizing.py      how many blocks of KV cache there are
+adapters.py       what of the model an adapter can change
+merging.py        a checkpoint with an adapter merged into it
+parity.py         the model beside the published package
+requests/         how a request becomes a sequence, and when its clip ends
+vae/              waveform to latents and back, at once and as a stream
+steps/            what runs in a step
+programs/         steps at fixed addresses, recorded as CUDA graphs
+fused/            the network's form on a GPU, kernel by kernel
+watch/            what counts as speech that went wrong
+finetuning/       how a voice is learnt from recordings
+training/         how the bundled voice is trained from nothing
+bundled/          that voice
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from engine.output_stream import OutputStream
 from models.lora.pool import AdapterInfo
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
-from models.voxcpm.audio_encoding import read_audio
 from models.voxcpm.checkpoint import Progress
 from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.vae.audio_encoding import read_audio
 
 Audio = str | Path | tuple[np.ndarray, int]
 """A file, or (mono float32 samples, sample rate)."""

@@ -27,11 +27,11 @@ from models.config_fields import ConfigError
 from models.download import fetch, is_repository
 from models.revision import revision_of
 from models.transformer.packed import pack_model
-from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.speech_statistics import SpeechStatistics
-from models.voxcpm.tokenizer import TextTokenizer
+from models.voxcpm.requests.tokenizer import TextTokenizer
+from models.voxcpm.vae.audio_vae import AudioVAE, fold_weight_norm
+from models.voxcpm.watch.statistics import SpeechStatistics
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """VoxCPM as a speech engine: requests in, patches of audio out (`models.speech.SpeechEngine`).
 
-What a `SpeechRequest` asks for becomes a sequence (`sequence_builder.py`), which the model-agnostic
+What a `SpeechRequest` asks for becomes a sequence (`requests/sequence_builder.py`), which the model-agnostic
 `engine.llm_engine.LLMEngine` schedules and a `VoxCPMRunner` computes:
 
     engine = load_engine("bundled", device="cpu", max_num_seqs=8)
@@ -43,7 +43,6 @@ from models.speech import (
     VoiceInfo,
 )
 from models.voxcpm.adapters import adaptable, load_adapter
-from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import (
     Checkpoint,
     Progress,
@@ -55,8 +54,9 @@ from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
 from models.voxcpm.programs.step_programs import ProgramPlan
+from models.voxcpm.requests.sequence_builder import SequenceBuilder
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
-from models.voxcpm.sequence_builder import SequenceBuilder
+from models.voxcpm.vae.audio_encoding import AudioEncoder
 
 if TYPE_CHECKING:
     from models.lora.bank import SlotAdapter

@@ -11,7 +11,7 @@ from engine.config import BringBack
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
 from models.lora.adapter import MAX_RANK
-from models.voxcpm.generation import MIN_STOP_INDEX
+from models.voxcpm.requests.generation import MIN_STOP_INDEX
 
 Graphs = Literal["auto", "off", "static"]
 ATTENTION = ("auto", *BACKENDS)

@@ -25,12 +25,12 @@ from torch import Tensor
 
 from models.speech import SpeechOutput, SpeechRequest
 from models.transformer.stack import Attention
-from models.voxcpm.audio_encoding import AudioEncoder
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.flow_matching import FlowSolver
-from models.voxcpm.prompt import build_sequence, key_patches
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.requests.prompt import build_sequence, key_patches
+from models.voxcpm.vae.audio_encoding import AudioEncoder
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 PROMPT_MODES = {"continuation", "ref_continuation"}
 REFERENCE_MODES = {"reference", "ref_continuation"}

@@ -2,8 +2,8 @@
 
     key streams -> embeddings -> language models (paged KV) -> flow matching -> VAE -> patches and audio
 
-Everything it needs of a sequence stands in its key stream (`prompt.py`) and its `GenerationState`, so
-a sequence can be preempted and computed again, or start from patches made elsewhere.
+Everything it needs of a sequence stands in its key stream (`requests/prompt.py`) and its `GenerationState`,
+so a sequence can be preempted and computed again, or start from patches made elsewhere.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from engine.sequence import Sequence
 from engine.threads import StepThreads
 from models.speech import Flaw
 from models.voxcpm.adapters import make_bank
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
-from models.voxcpm.generation import GenerationState
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.programs.language_program import Conditions, LanguageProgram, LanguageShape
@@ -39,10 +37,12 @@ from models.voxcpm.programs.patch_program import PatchProgram, PatchResult, patc
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepPrograms
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
-from models.voxcpm.step_ahead import Made, StepAhead, part_of
-from models.voxcpm.unrecorded import UnrecordedSteps
-from models.voxcpm.watch import SILENCE_LEVEL
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.requests.generation import GenerationState
+from models.voxcpm.steps.step_ahead import Made, StepAhead, part_of
+from models.voxcpm.steps.unrecorded import UnrecordedSteps
+from models.voxcpm.vae.audio_vae import AudioVAE
+from models.voxcpm.vae.waveform_streams import WaveformStreams
+from models.voxcpm.watch.watch import SILENCE_LEVEL
 
 if TYPE_CHECKING:
     from models.lora.bank import AdapterBank, Generation
@@ -75,7 +75,7 @@ class VoxCPMRunner:
 
     num_blocks * block_size positions of KV cache are allocated at once, and host_slots blocks on the host;
     max_num_seqs bounds the number of waveform streams decoded together. threads: of a CPU; with them the next
-    step begins beside the audio of this one, see `step_ahead.py`.
+    step begins beside the audio of this one, see `steps/step_ahead.py`.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ from engine.weights import released_tensors
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.tokenizer import REFERENCE_END
+from models.voxcpm.requests.tokenizer import REFERENCE_END
 
 
 class Metronome:

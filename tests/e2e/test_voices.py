@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch
-from models.voxcpm.audio_encoding import resample
+from models.voxcpm.vae.audio_encoding import resample
 from tests.e2e.processes import Server, gateway, worker
 
 RECORDED = (

@@ -12,12 +12,12 @@ import pytest
 
 from engine.attention.selection import BACKENDS
 from models.speech import SpeechOutput, SpeechRequest
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.programs import step_programs
-from models.voxcpm.streaming_layers import WindowState
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.audio_vae import AudioVAE
+from models.voxcpm.vae.streaming_layers import WindowState
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.conftest import hasten_kernels
 from tests.engine.attention.static import StaticBackend
 

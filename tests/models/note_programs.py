@@ -25,12 +25,13 @@ from engine.attention import triton_paged
 from engine.cuda_graphs import Rehearsal
 from engine.kernels import launch
 from engine.kernels.ahead import noted
-from models.voxcpm import checkpoint, waveform_streams
+from models.voxcpm import checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.programs.step_programs import ProgramPlan, StepPrograms
 from models.voxcpm.runner import VoxCPMRunner
+from models.voxcpm.vae import waveform_streams
 from tests.engine.kernels.compile_noted import Hopper
 
 OPTIONS = EngineOptions(max_model_len=2048, kv_blocks=256, attention_backend="triton", graphs="static")

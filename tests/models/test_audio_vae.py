@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from models.config_fields import ConfigError
-from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm, receptive_field_frames
 from models.voxcpm.config import AudioVAEConfig
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.audio_vae import AudioVAE, fold_weight_norm, receptive_field_frames
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 SHAPES = {
     "depthwise": {"depthwise": True, "decoder_rates": (5, 3, 2)},

@@ -17,12 +17,12 @@ from benchmarks.voice.judging.measures import (
 )
 from models.speech import WATCH_FITTED, WATCHED, SpeechRequest
 from models.voxcpm import VoxCPM
-from models.voxcpm.audio_encoding import resample
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
 from models.voxcpm.engine import load_engine
-from models.voxcpm.fit_watch import speak
-from models.voxcpm.prompt import patch_keys
-from models.voxcpm.tokenizer import REFERENCE_START
+from models.voxcpm.requests.prompt import patch_keys
+from models.voxcpm.requests.tokenizer import REFERENCE_START
+from models.voxcpm.vae.audio_encoding import resample
+from models.voxcpm.watch.fit import speak
 
 SENTENCES = (
     "The quick brown fox jumps over the lazy dog.",

@@ -11,8 +11,8 @@ import pytest
 
 from engine.errors import EngineError
 from models.speech import SpeechOutput, SpeechRequest
-from models.voxcpm import fit_watch
-from models.voxcpm.speech_statistics import SpeechStatistics
+from models.voxcpm.watch import fit as fit_watch
+from models.voxcpm.watch.statistics import SpeechStatistics
 from tests.models.test_watch import good_speech
 
 TEXTS = ["word " * count for count in range(24, 84)]

@@ -12,7 +12,6 @@ import triton
 from triton.runtime.interpreter import GridExecutor
 
 from models.voxcpm import checkpoint as checkpoint_module
-from models.voxcpm import waveform_streams
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.fused import vae_stages
@@ -21,6 +20,7 @@ from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.fused.vae_tiles import Tile
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
+from models.voxcpm.vae import waveform_streams
 from tests.models.conftest import CHECKPOINTS, assert_close, audio, latents, request, run
 from tests.models.test_engine import clip
 

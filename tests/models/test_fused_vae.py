@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.voxcpm.audio_vae import CausalConv1d
 from models.voxcpm.fused import vae_stages
 from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.fused.vae_stages import (
@@ -17,7 +16,8 @@ from models.voxcpm.fused.vae_stages import (
     Signal,
 )
 from models.voxcpm.fused.vae_tiles import Tile, conv_tile, depthwise_tile, runs, separable_tile
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.audio_vae import CausalConv1d
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.engine.compiler import compiled
 from tests.models.test_audio_vae import SHAPES, make_vae
 

@@ -16,14 +16,14 @@ from engine.errors import RequestError, WeightError
 from engine.layers.packed import PackedLinear, pack_layers
 from engine.threads import OneThreadLinear
 from models.config_fields import ConfigError
-from models.voxcpm.audio_encoding import AudioEncoder, most_speech
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_matching import guide, num_zero_steps, time_grid
-from models.voxcpm.generation import SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.prompt import build_sequence, key_patches, patch_keys, trailing_patches
-from models.voxcpm.tokenizer import TextTokenizer
+from models.voxcpm.requests.generation import SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.requests.prompt import build_sequence, key_patches, patch_keys, trailing_patches
+from models.voxcpm.requests.tokenizer import TextTokenizer
+from models.voxcpm.vae.audio_encoding import AudioEncoder, most_speech
 
 CHECKPOINTS = Path(__file__).parent.parent / "parity"
 

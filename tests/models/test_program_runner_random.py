@@ -24,7 +24,7 @@ from engine.sequence import Sequence
 from models.voxcpm.programs.language_program import LanguageRow
 from models.voxcpm.programs.patch_program import PatchRow
 from models.voxcpm.programs.runner import ProgramRunner
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import WaveformStreams
 from tests.engine.fakes import FakeHost, check, digest, make_engine
 
 NUM_STEPS, SILENCE = 10, b""

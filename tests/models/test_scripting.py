@@ -9,9 +9,9 @@ from torch import Tensor
 from engine.layers.packed import packing_available
 from engine.scripting import scripted
 from models.transformer import packed as packed_layer
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.audio_vae import AudioVAE
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 
 def needs_what_no_build_has(x: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ def test_a_decoder_of_one_call_gives_the_bits_of_its_layers(
     vae: AudioVAE = checkpoint.vae
     patches, slots = torch.randn(5, 2, 4, vae.config.latent_dim), torch.tensor([2, 0])
     decoder = StreamingDecoder(vae, 3)
-    monkeypatch.setattr("models.voxcpm.streaming_vae.scripted", lambda module: module)
+    monkeypatch.setattr("models.voxcpm.vae.streaming_vae.scripted", lambda module: module)
     plain = StreamingDecoder(vae, 3)
     for patch in patches:
         assert torch.equal(decoder.decode(patch, slots), plain.decode(patch, slots))

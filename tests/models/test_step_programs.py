@@ -21,7 +21,7 @@ from models.voxcpm import runner
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.patch_program import Launched, PatchProgram
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import WaveformStreams
 from tests.models.conftest import assert_close, audio, latents, request, run
 from tests.models.test_engine import clip, varied_requests
 

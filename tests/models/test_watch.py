@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.voxcpm.speech_statistics import RunningSurprise, SpeechStatistics
-from models.voxcpm.watch import LOOK_PATCHES, SpeechWatch
+from models.voxcpm.watch.statistics import RunningSurprise, SpeechStatistics
+from models.voxcpm.watch.watch import LOOK_PATCHES, SpeechWatch
 
 PATCH_SECONDS, DIM, TOKENS = 0.08, 16, 40
 PATCHES = 40

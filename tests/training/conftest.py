@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.training.recipe import Recipe, tiny_recipe
 from models.voxcpm.training.speech.dataset import SpeechStore
 from models.voxcpm.training.speech.flite import VOICES
 from models.voxcpm.training.speech.teachers import Speaker, Teachers
 from models.voxcpm.training.texts.sentences import write_lines
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 SENTENCES = [
     f"The {colour} {animal} {verb} the {place} at dawn."

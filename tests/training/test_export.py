@@ -13,8 +13,6 @@ from safetensors.torch import load_file
 
 from engine.errors import WeightError
 from models.speech import SpeechRequest
-from models.voxcpm.audio_encoding import AudioEncoder
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY, load_checkpoint
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.model import VoxCPMModel
@@ -32,6 +30,8 @@ from models.voxcpm.training.speech.flite import VOICES
 from models.voxcpm.training.speech.synthesis import write_validation_speech
 from models.voxcpm.training.stages.progress import Progress
 from models.voxcpm.training.vae.train_vae import adopt, write_vae
+from models.voxcpm.vae.audio_encoding import AudioEncoder
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 GENERATION = {
     "name": "a-tiny-voice",

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.lm.feeder import BatchFeeder
 from models.voxcpm.training.lm.generation import generate, waveforms
@@ -24,6 +23,7 @@ from models.voxcpm.training.stages.common import MovingAverage, StageClock, cosi
 from models.voxcpm.training.stages.optimization import guarded_step
 from models.voxcpm.training.stages.progress import Progress
 from models.voxcpm.training.texts.tokenizer_file import build_tokenizer
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 CPU = torch.device("cpu")
 PATCH_SAMPLES = 2 * 960

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.prompt import build_sequence
-from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_START
+from models.voxcpm.requests.prompt import build_sequence
+from models.voxcpm.requests.tokenizer import AUDIO_START, REFERENCE_START
 from models.voxcpm.training.lm.batches import (
     LONGEST_REFERENCE,
     MOST_SILENCE_CUT,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START, TextTokenizer
+from models.voxcpm.requests.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START, TextTokenizer
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, READABLE, normalize_text, read_lines
 from models.voxcpm.training.texts.tokenizer_file import (
     CHARACTERS,

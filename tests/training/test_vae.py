@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from models.voxcpm.audio_vae import AudioVAE, receptive_field_frames
 from models.voxcpm.training.recipe import Recipe
 from models.voxcpm.training.speech.dataset import SpeechStore
 from models.voxcpm.training.speech.hearing import Hearing
@@ -24,6 +23,7 @@ from models.voxcpm.training.vae.losses import WINDOWS_AND_BANDS, MelLoss, kl_div
 from models.voxcpm.training.vae.train_decoder import DecoderTrainer
 from models.voxcpm.training.vae.train_vae import Autoencoding, VAETrainer
 from models.voxcpm.training.vae.weights import add_weight_norm, plain_state, whiten
+from models.voxcpm.vae.audio_vae import AudioVAE, receptive_field_frames
 
 CPU = torch.device("cpu")
 

@@ -37,11 +37,11 @@ from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.vae_tiles import Choice, as_for, brief, choices, chosen, forced, groups, size
 from engine.attention.measure import captured
 from engine.kernels import launch
-from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.fused.vae import FusedDecoder
 from models.voxcpm.fused.vae_stages import Call, Signal, gather
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.audio_vae import AudioVAE, fold_weight_norm
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 ERROR_PATCHES = 16
 REPLAYS, REPEATS = 5, 5

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from models.voxcpm.audio_encoding import read_audio, resample
 from models.voxcpm.finetuning.dataset import read_dataset
+from models.voxcpm.vae.audio_encoding import read_audio, resample
 
 HELD_OUT = 20
 

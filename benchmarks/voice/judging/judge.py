@@ -27,7 +27,7 @@ from benchmarks.voice.judging.measures import (
     word_error_rate,
 )
 from benchmarks.voice.readers import Clip
-from models.voxcpm.audio_encoding import read_audio, resample
+from models.voxcpm.vae.audio_encoding import read_audio, resample
 
 LEAST_MOS = {True: (4.0, 3.2), False: (3.8, 3.0)}
 """Mean and worst clip, of the default voice and of the others."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from models.voxcpm.finetuning.dataset import DatasetError, Recording
 from models.voxcpm.finetuning.speech import Speech
-from models.voxcpm.tokenizer import TextTokenizer
+from models.voxcpm.requests.tokenizer import TextTokenizer
 
 Kind = Literal[
     "unreadable", "silent", "short", "long", "mismatch", "language",

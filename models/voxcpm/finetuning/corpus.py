@@ -16,14 +16,14 @@ from torch import Tensor
 
 from engine.errors import RequestError
 from engine.staging import upload
-from models.voxcpm.audio_encoding import read_audio
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.checks import Checks, Finding, of_all
 from models.voxcpm.finetuning.dataset import Recording
 from models.voxcpm.finetuning.speech import Speech, prepare
-from models.voxcpm.sequence_builder import as_read
+from models.voxcpm.requests.sequence_builder import as_read
 from models.voxcpm.training.lm.batches import LatentCorpus
 from models.voxcpm.training.recipe import DEFAULT_VOICE
+from models.voxcpm.vae.audio_encoding import read_audio
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.08, 24
 Report = Callable[[str, float], None]

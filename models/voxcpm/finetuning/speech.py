@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.voxcpm.audio_encoding import resample
+from models.voxcpm.vae.audio_encoding import resample
 
 FRAME_SECONDS = 0.02
 SILENCE_BELOW_SPEECH_DB = 35.0

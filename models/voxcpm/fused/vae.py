@@ -17,15 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from engine.staging import upload
-from models.voxcpm.audio_vae import (
-    AudioVAE,
-    CausalConv1d,
-    CausalUpsample1d,
-    DecoderBlock,
-    ResidualUnit,
-    SampleRateCondition,
-    Snake,
-)
 from models.voxcpm.fused.vae_stages import (
     Arithmetic,
     Call,
@@ -40,8 +31,17 @@ from models.voxcpm.fused.vae_stages import (
     snake_steps,
     upsample_stage,
 )
-from models.voxcpm.streaming_layers import WindowState
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.audio_vae import (
+    AudioVAE,
+    CausalConv1d,
+    CausalUpsample1d,
+    DecoderBlock,
+    ResidualUnit,
+    SampleRateCondition,
+    Snake,
+)
+from models.voxcpm.vae.streaming_layers import WindowState
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 
 class FusedDecoder(StreamingDecoder):

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from engine.kernels import streaming_conv as kernels
 from engine.kernels.launch import kernel_on, launch_options
-from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d, Snake
 from models.voxcpm.fused.vae_tiles import conv_tile, depthwise_tile, runs, separable_tile, step_of
-from models.voxcpm.streaming_layers import WindowState, pair_weight, window_weight
+from models.voxcpm.vae.audio_vae import CausalConv1d, CausalUpsample1d, Snake
+from models.voxcpm.vae.streaming_layers import WindowState, pair_weight, window_weight
 
 ROW_GROUP = 8
 COPY_BLOCK = 1024

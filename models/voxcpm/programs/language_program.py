@@ -26,9 +26,9 @@ from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
 from engine.staging import Mark
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.prompt import key_patches
-from models.voxcpm.step import Positions, hidden_states
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.requests.prompt import key_patches
+from models.voxcpm.steps.step import Positions, hidden_states
+from models.voxcpm.vae.waveform_streams import WaveformStreams
 
 if TYPE_CHECKING:
     from models.lora.bank import Generation

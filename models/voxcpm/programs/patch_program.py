@@ -24,8 +24,8 @@ from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.language_program import Conditions, adapter_fields, slot_rows
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
-from models.voxcpm.step import Draft, Hidden, next_patches
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.steps.step import Draft, Hidden, next_patches
+from models.voxcpm.vae.waveform_streams import WaveformStreams
 
 if TYPE_CHECKING:
     from models.lora.bank import Generation

@@ -17,11 +17,11 @@ from engine.model_runner import StepResult
 from engine.programs.ahead import AheadRunner, Chunk, Flight, Position, chunks_of
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence
-from models.voxcpm.generation import GenerationState
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageRow
 from models.voxcpm.programs.patch_program import Launched, PatchResult, PatchRow
 from models.voxcpm.programs.step_programs import Program, StepPrograms
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.requests.generation import GenerationState
+from models.voxcpm.vae.waveform_streams import WaveformStreams
 
 if TYPE_CHECKING:
     from models.lora.bank import AdapterBank

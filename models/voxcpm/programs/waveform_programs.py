@@ -25,7 +25,7 @@ from engine.cuda_graphs import Compute, GraphRecorder
 from engine.side_stream import HandOver
 from engine.staging import HostCopy, Readback
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import WaveformStreams
 
 _HANDED_BESIDE_PATCHES = 3
 

@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.weights import load_into
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.checkpoint.pieces import DECODERS, ENCODER, LANGUAGE_MODEL, joined
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 FINAL_LANGUAGE_MODEL, FINAL_VAE = "model.safetensors", "audiovae.safetensors"
 

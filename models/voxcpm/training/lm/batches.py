@@ -4,8 +4,9 @@ A batch is one row of `tokens` positions holding whole documents one after the o
 
     [103, reference patches, 104]?  prompt's text? text  [101]  prompt's patches? patches
 
-as models/voxcpm/prompt.py builds them. A prompt is another recording of the same speaker that the speech goes
-on from: its text and the new one have a space between them, and nothing is learnt from its own patches.
+as models/voxcpm/requests/prompt.py builds them. A prompt is another recording of the same speaker that the
+speech goes on from: its text and the new one have a space between them, and nothing is learnt from its own
+patches.
 
 All shapes are fixed, so that the training step compiles once; what is left over is padding.
 """
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
+from models.voxcpm.requests.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
 from models.voxcpm.training.recipe import DEFAULT_VOICE, LMRecipe
 
 SHORTEST_REFERENCE, LONGEST_REFERENCE = 15, 75

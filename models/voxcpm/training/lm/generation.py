@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
+from models.voxcpm.requests.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
 from models.voxcpm.training.lm.flat_attention import flat_attention
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 SHORTEST_PATCHES = 4
 

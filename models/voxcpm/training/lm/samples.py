@@ -12,11 +12,11 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.lm.batches import LatentCorpus
 from models.voxcpm.training.lm.generation import generate, waveforms
 from models.voxcpm.training.recipe import DEFAULT_VOICE
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 REFERENCE_PATCHES = 30
 SAMPLED_VOICES = 4

@@ -14,7 +14,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.checkpoint.warm_start import load_language_model
 from models.voxcpm.training.lm.batches import LatentCorpus
@@ -45,6 +44,7 @@ from models.voxcpm.training.stages.optimization import guarded_step, set_learnin
 from models.voxcpm.training.stages.progress import Progress
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from models.voxcpm.training.texts.tokenizer_file import build_tokenizer
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 AVERAGE_EVERY = 10
 AVERAGE_DECAY = 0.99

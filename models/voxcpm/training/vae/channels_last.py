@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d, Snake
+from models.voxcpm.vae.audio_vae import CausalConv1d, CausalUpsample1d, Snake
 
 
 class _ImageConv(CausalConv1d):

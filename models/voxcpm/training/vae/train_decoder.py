@@ -16,7 +16,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.training.recipe import Recipe, recipe_named
 from models.voxcpm.training.speech.dataset import SpeechStore
 from models.voxcpm.training.speech.hearing import Hearing
@@ -57,6 +56,7 @@ from models.voxcpm.training.vae.discriminators import (
 from models.voxcpm.training.vae.losses import QUIET_FLOOR, MelLoss
 from models.voxcpm.training.vae.validation import Validation
 from models.voxcpm.training.vae.weights import add_weight_norm, plain_state
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 SAVE_EVERY_SECONDS = 60.0
 BATCH_SHRINK = 2  # of stage 1's batch

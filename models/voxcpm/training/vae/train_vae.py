@@ -16,7 +16,6 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.training.checkpoint.warm_start import load_vae
 from models.voxcpm.training.recipe import Recipe, recipe_named
 from models.voxcpm.training.speech.dataset import SpeechStore
@@ -50,6 +49,7 @@ from models.voxcpm.training.vae.losses import MelLoss, kl_divergence
 from models.voxcpm.training.vae.safeguard import Safeguard
 from models.voxcpm.training.vae.validation import Validation
 from models.voxcpm.training.vae.weights import add_weight_norm, plain_state, whiten
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 STRETCH = 25  # steps whose mean loss the safeguard looks at
 SAVE_EVERY_SECONDS = 60.0

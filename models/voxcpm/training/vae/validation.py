@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.voxcpm.audio_vae import AudioVAE
 from models.voxcpm.training.speech.hearing import Hearing
 from models.voxcpm.training.speech.synthesis import VALIDATION_FILE
 from models.voxcpm.training.vae.losses import MelLoss
 from models.voxcpm.training.vae.opinion import opinion_model
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 
 class Validation:

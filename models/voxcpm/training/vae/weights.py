@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from models.voxcpm.audio_vae import AudioVAE, fold_weight_norm
+from models.voxcpm.vae.audio_vae import AudioVAE, fold_weight_norm
 
 
 def add_weight_norm(module: nn.Module) -> None:

@@ -7,7 +7,7 @@
 Peaks tell silence and clipping, latents tell repetition, with any checkpoint. Two more flaws are told of
 one that brings the statistics of its own good speech (`watch.npz`): its speech is as long as its text
 lets expect, and a frame follows from the one before it. Noise in what patches are made from shows in the
-steps between them. `speech_statistics.py` fits them.
+steps between them. `statistics.py` fits them.
 
 What is said of the speech so far depends on the patches alone, not on how many of them other workers made:
 where a patch is silent is told by who made it.
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.speech import Flaw
-from models.voxcpm.speech_statistics import RunningSurprise, SpeechStatistics
+from models.voxcpm.watch.statistics import RunningSurprise, SpeechStatistics
 
 SILENCE_LEVEL = 10 ** (-60 / 20)
 """Peak of a patch that nobody hears."""

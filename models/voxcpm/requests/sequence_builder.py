@@ -20,10 +20,10 @@ from models.lora.rows import LoadedAdapter
 from models.sentences import ended
 from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint
-from models.voxcpm.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.options import EngineOptions
-from models.voxcpm.prompt import REFERENCE_MARKS, build_sequence
-from models.voxcpm.watch import SpeechWatch
+from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
+from models.voxcpm.requests.prompt import REFERENCE_MARKS, build_sequence
+from models.voxcpm.watch.watch import SpeechWatch
 
 VoiceReference = Callable[[str], np.ndarray | None]
 """Name of a voice -> its reference latents [n, P, D], None for the voice of no reference."""

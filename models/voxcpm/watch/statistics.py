@@ -1,6 +1,6 @@
 """Statistics of the good speech of one checkpoint, which its watch goes by (`watch.py`).
 
-`watch.npz` beside the weights has them. `python -m models.voxcpm.fit_watch MODEL` writes it.
+`watch.npz` beside the weights has them. `python -m models.voxcpm.watch.fit MODEL` writes it.
 """
 
 from __future__ import annotations

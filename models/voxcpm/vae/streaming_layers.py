@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.packed import packed_linear, packed_product
-from models.voxcpm.audio_vae import CausalConv1d, CausalUpsample1d, SampleRateCondition, Snake
+from models.voxcpm.vae.audio_vae import CausalConv1d, CausalUpsample1d, SampleRateCondition, Snake
 
 MIN_PACKED_WEIGHT = 1 << 18
 """Elements. Narrower layers run at higher frame rates, where the plain product is as fast."""

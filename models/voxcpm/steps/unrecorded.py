@@ -17,11 +17,11 @@ from engine.kv_cache.pool import KVPool
 from engine.staging import upload
 from models.lora.rows import BatchAdapters, RowAdapters
 from models.voxcpm.flow_matching import FlowSolver
-from models.voxcpm.generation import GenerationState
 from models.voxcpm.model import VoxCPMModel
-from models.voxcpm.prompt import key_patches
-from models.voxcpm.step import Draft, Hidden, Positions, hidden_states, next_patches
-from models.voxcpm.step_ahead import Part
+from models.voxcpm.requests.generation import GenerationState
+from models.voxcpm.requests.prompt import key_patches
+from models.voxcpm.steps.step import Draft, Hidden, Positions, hidden_states, next_patches
+from models.voxcpm.steps.step_ahead import Part
 
 if TYPE_CHECKING:
     from models.lora.bank import AdapterBank

@@ -11,9 +11,9 @@ from engine.programs.slots import Slots
 from engine.sequence import Sequence
 from engine.side_stream import SideStream
 from engine.staging import upload
-from models.voxcpm.audio_vae import AudioVAE
-from models.voxcpm.prompt import key_patches, trailing_patches
-from models.voxcpm.streaming_vae import StreamingDecoder
+from models.voxcpm.requests.prompt import key_patches, trailing_patches
+from models.voxcpm.vae.audio_vae import AudioVAE
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 
 class WaveformStreams(Slots):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.voxcpm.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
+from models.voxcpm.requests.tokenizer import AUDIO_START, REFERENCE_END, REFERENCE_START
 
 KeyStream = list[int | bytes]
 REFERENCE_MARKS = 2

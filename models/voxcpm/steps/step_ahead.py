@@ -27,7 +27,7 @@ from torch import Tensor
 from engine.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
 from engine.threads import StepThreads
-from models.voxcpm.generation import GenerationState
+from models.voxcpm.requests.generation import GenerationState
 
 logger = logging.getLogger(__name__)
 

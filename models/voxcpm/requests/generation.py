@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from models.lora.rows import LoadedAdapter
-from models.voxcpm.watch import SILENCE_LEVEL, SpeechWatch
+from models.voxcpm.watch.watch import SILENCE_LEVEL, SpeechWatch
 
 if TYPE_CHECKING:
     from models.lora.bank import SlotAdapter

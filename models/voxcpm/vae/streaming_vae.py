@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.scripting import scripted
-from models.voxcpm.audio_vae import (
+from models.voxcpm.vae.audio_vae import (
     AudioVAE,
     CausalConv1d,
     CausalUpsample1d,
@@ -30,7 +30,7 @@ from models.voxcpm.audio_vae import (
     Snake,
     receptive_field_frames,
 )
-from models.voxcpm.streaming_layers import (
+from models.voxcpm.vae.streaming_layers import (
     Chain,
     RateAddition,
     RateScale,

@@ -1,7 +1,7 @@
 """Fits the statistics of a checkpoint's good speech, by which its bad speech is told (`watch.py`).
 
-    python -m models.voxcpm.fit_watch openbmb/VoxCPM1.5            # watch.npz beside the weights
-    python -m models.voxcpm.fit_watch DIR --texts chinese.txt --out watch.npz
+    python -m models.voxcpm.watch.fit openbmb/VoxCPM1.5            # watch.npz beside the weights
+    python -m models.voxcpm.watch.fit DIR --texts chinese.txt --out watch.npz
 
 The checkpoint speaks a text after the other, by its voices in turn. Without `--texts` those are the last of
 the English sentences that the bundled voice never learnt. Texts should be of the languages and lengths that
@@ -22,9 +22,9 @@ from engine.errors import EngineError
 from models.speech import DEFAULT_VOICE, SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import resolve_model
 from models.voxcpm.engine import VoxCPMEngine, load_engine
-from models.voxcpm.speech_statistics import FILE_NAME, SpeechStatistics
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
-from models.voxcpm.watch import SpeechWatch
+from models.voxcpm.watch.statistics import FILE_NAME, SpeechStatistics
+from models.voxcpm.watch.watch import SpeechWatch
 
 FITTED = 100
 """Sentences, where none are given."""
