@@ -21,7 +21,7 @@ from types import MappingProxyType, TracebackType
 from typing import IO, Any, Self
 
 from benchmarks.http_client import ADMIN_TOKEN, get
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 START_SECONDS = 60.0

@@ -33,8 +33,8 @@ from typing import Any
 import httpx
 import psutil
 
-from voxfleet.bench import run_bench
-from voxfleet.ports import any_free
+from voxfleet.commands.bench import run_bench
+from voxfleet.processes.ports import any_free
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 START_SECONDS, STOP_SECONDS = 180.0, 20.0

@@ -35,7 +35,7 @@ import numpy as np
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.service import service
 from engine.cpus import available_cpus
-from voxfleet.bench import Playback
+from voxfleet.commands.bench import Playback
 
 RESULTS = Path(__file__).parent / "results" / "open_loop.json"
 PROMPTS = Path(__file__).parents[1] / "models" / "voxcpm" / "training" / "held_out.txt"

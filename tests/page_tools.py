@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 FOLDER = Path(__file__).resolve().parent / "pages"
 INSTALL_SECONDS, RUN_SECONDS, START_SECONDS = 300, 240, 60

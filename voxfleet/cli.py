@@ -26,10 +26,10 @@ import typer
 from rich.console import Console
 
 from voxfleet import __version__
-from voxfleet.chat import chat
-from voxfleet.finetune import finetune
+from voxfleet.commands.chat import chat
+from voxfleet.commands.finetune import finetune
+from voxfleet.commands.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
 from voxfleet.fleet.commands import fleet_app, look_at_fleet
-from voxfleet.options import ApiKeyOption, ConfigOption, Device, ModelOption, Normalize, fail
 
 app = typer.Typer(
     name="voxfleet",
@@ -72,10 +72,10 @@ def serve(
     ] = None,
 ) -> None:
     """Run a gateway and its workers here, and restart what dies."""
-    from voxfleet.devices import DeviceError
     from voxfleet.model_source import ModelMissingError
-    from voxfleet.ports import PortError
-    from voxfleet.serve import serve as serve_until_stopped
+    from voxfleet.processes.devices import DeviceError
+    from voxfleet.processes.ports import PortError
+    from voxfleet.serving.serve import serve as serve_until_stopped
     from voxfleet.settings import SettingsError, load_settings
 
     try:
@@ -179,8 +179,8 @@ def say(
     ] = Normalize.AUTO,
 ) -> None:
     """Speak into a file, without any server."""
-    from voxfleet.say import FAILURES, read_text
-    from voxfleet.say import say as say_into
+    from voxfleet.commands.say import FAILURES, read_text
+    from voxfleet.commands.say import say as say_into
 
     if (prompt_audio is None) != (prompt_text is None):
         fail("--prompt-audio and --prompt-text belong together", 2)
@@ -230,8 +230,8 @@ def detect(
 
     Exit status 0: all are; 1: at least one is not; 2: at least one cannot be read.
     """
-    from voxfleet.detect import DetectError
-    from voxfleet.detect import detect as look_at
+    from voxfleet.commands.detect import DetectError
+    from voxfleet.commands.detect import detect as look_at
 
     status = 0
     for file in files:
@@ -262,8 +262,8 @@ def bench(
     """Measure a running server: first audio, real-time factor, underruns. Prints JSON; fails if any request
     failed.
     """
-    from voxfleet.bench import TEXTS, run_bench
     from voxfleet.client.connection import base_urls, key_headers
+    from voxfleet.commands.bench import TEXTS, run_bench
 
     try:
         base_urls(url)
@@ -296,7 +296,7 @@ def doctor(
     ] = None,
 ) -> None:
     """Say what this machine has and what it lacks; fails when it cannot speak."""
-    from voxfleet.doctor import Verdict, examine, render
+    from voxfleet.commands.doctor import Verdict, examine, render
     from voxfleet.settings import SettingsError, check_children, load_settings
 
     console = Console(highlight=False)
@@ -338,8 +338,8 @@ def clean_sessions(
     config: ConfigOption = None,
 ) -> None:
     """Remove recorded sessions that are too old or too much; never one that is being recorded."""
-    from voxfleet.sessions import CleanError
-    from voxfleet.sessions import clean_sessions as clean
+    from voxfleet.commands.sessions import CleanError
+    from voxfleet.commands.sessions import clean_sessions as clean
 
     try:
         removed = clean(data_dir, retention_days, max_storage_gb, config, dry_run, max_owner_gb)

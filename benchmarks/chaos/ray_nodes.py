@@ -102,7 +102,9 @@ class RayNodes:
     def workers_of(self, node: Any) -> list[psutil.Process]:
         """The worker processes of VoxFleet that run there."""
         return [
-            one for one in self.processes_of(node) if {"voxfleet.parent_watch", "worker"} <= _words_of(one)
+            process
+            for process in self.processes_of(node)
+            if {"voxfleet.processes.parent_watch", "worker"} <= _words_of(process)
         ]
 
     def processes_of(self, node: Any) -> list[psutil.Process]:

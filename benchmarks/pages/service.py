@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from tests.e2e.browser import DESKTOP, PHONE
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 HERE = Path(__file__).resolve().parents[2]
 TOKEN = "the-token-of-this-benchmark"

@@ -1,8 +1,8 @@
 """The process of one training: `voxfleet finetune`, which yields the CPUs to others.
 
 It ends with the gateway, however that ends: its standard input is a pipe of ours, at whose end it stops after
-the step under way (`voxfleet/parent_watch.py`). Until then it holds the lock of the folder, which it has
-inherited, so no other gateway begins too early.
+the step under way (`voxfleet/processes/parent_watch.py`). Until then it holds the lock of the folder, which
+it has inherited, so no other gateway begins too early.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def command_of(files: TrainingFiles, settings: GatewaySettings, steps: int) -> l
         "--niceness": str(settings.training_niceness),
     }
     words = [word for option in options.items() for word in option]
-    return [sys.executable, "-P", "-m", "voxfleet.parent_watch", "finetune", str(files.folder), *words]
+    command = [sys.executable, "-P", "-m", "voxfleet.processes.parent_watch", "finetune"]
+    return [*command, str(files.folder), *words]
 
 
 def absolute(base: str) -> str:

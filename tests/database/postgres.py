@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 _ACCOUNT = "postgres"
 _PATIENCE_SECONDS = 150

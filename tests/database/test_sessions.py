@@ -16,7 +16,7 @@ from gateway.sessions.cleanup import Limits, Removed, Stored, choose, clean
 from gateway.sessions.index import Progress, SessionIndex
 from gateway.sessions.recording_files import RecordingFiles
 from gateway.sessions.upkeep import interrupt_dead
-from voxfleet.sessions import CleanError, clean_sessions
+from voxfleet.commands.sessions import CleanError, clean_sessions
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)

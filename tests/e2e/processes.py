@@ -23,7 +23,7 @@ import httpx
 
 from tests import forks
 from tests.gateway.administration import ADMIN, ADMIN_TOKEN
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0

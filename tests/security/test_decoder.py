@@ -17,7 +17,7 @@ from gateway.errors import ApiError
 from gateway.voices.decoding import READER, Decoder
 from tests.gateway.audio_files import speech, wav
 from tests.security import taken_over_decoder
-from voxfleet.doctor import Verdict, check_sandbox
+from voxfleet.commands.doctor import Verdict, check_sandbox
 
 PROGRAM = Path(taken_over_decoder.__file__)
 FOLDER = Path(sandbox.__file__).parent

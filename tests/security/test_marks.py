@@ -12,7 +12,7 @@ from gateway.audio.formats import AudioFormat
 from gateway.audio.note import SOURCE_TYPE
 from gateway.settings import load_settings
 from tests.gateway.processes import TEXT, GatewayProcess, StartFleet, started_fleets
-from voxfleet.detect import detect
+from voxfleet.commands.detect import detect
 
 RAW = ["alaw", "f32", "pcm", "ulaw"]
 """Bare samples, which have no place for a note."""

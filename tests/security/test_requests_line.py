@@ -19,7 +19,7 @@ from sockets.untrusted import escape_controls, printable
 from tests.forks import REPOSITORY, search_path
 from tests.gateway.processes import GatewayProcess, StartFleet, eventually
 from tests.security.raw import NOWHERE, code_of, exchange, status_of
-from voxfleet.console import readable
+from voxfleet.serving.console import readable
 
 POST = b"POST /tts HTTP/1.1\r\nHost: a\r\n"
 CLOSE = b"Connection: close\r\n\r\n"
@@ -186,7 +186,7 @@ def test_children_import_nothing_from_the_folder_they_are_started_in(tmp_path) -
     for name in ("structlog", "uvicorn", "gateway", "worker"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write({name!r})")
     program = (
-        "import asyncio; from voxfleet.child_process import ChildProcess, voxfleet_command\n"
+        "import asyncio; from voxfleet.processes.child_process import ChildProcess, voxfleet_command\n"
         "async def main():\n"
         "    for name in ('gateway', 'worker'):\n"
         "        lines = []\n"

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.voxfleet.conftest import ROOT
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 from tests.voxfleet.conftest import ROOT
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 LOCKS = ROOT / "locks"
 

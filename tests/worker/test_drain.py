@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.worker.harness import LONG, Client, WorkerProcess
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 from worker.drain import drain, run
 from worker.settings import load_settings
 

@@ -15,7 +15,7 @@ import httpx
 
 from gateway.operations.fleet import FAILING_STARTS, KindReport
 from voxfleet import __version__
-from voxfleet.doctor import Finding, Verdict
+from voxfleet.commands.doctor import Finding, Verdict
 from voxfleet.fleet.desk import DeskError, admin_headers, checked
 
 PATHS = {

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxfleet.options import ConfigOption, fail
+from voxfleet.commands.options import ConfigOption, fail
 
 if TYPE_CHECKING:
-    from voxfleet.doctor import Finding
+    from voxfleet.commands.doctor import Finding
     from voxfleet.fleet.desk import Counter
     from voxfleet.fleet.file import FleetFile
 
@@ -94,11 +94,11 @@ def up(
 
     With `place: ray` workers run in a cluster of Ray; a fleet that runs there gets the file as it is now.
     """
-    from voxfleet.devices import DeviceError
     from voxfleet.fleet.place import PlaceError
     from voxfleet.fleet.up import up as up_until_stopped
     from voxfleet.model_source import ModelMissingError
-    from voxfleet.ports import PortError
+    from voxfleet.processes.devices import DeviceError
+    from voxfleet.processes.ports import PortError
     from voxfleet.settings import SettingsError, load_settings
 
     try:
@@ -259,8 +259,8 @@ def _read(file: Path) -> FleetFile:
 def _counter(url: str | None, config: Path | None) -> Counter:
     """Raises DeskError."""
     from voxfleet.fleet.desk import Counter, admin_token
+    from voxfleet.processes.worker_service import url_of
     from voxfleet.settings import SettingsError, check_children, load_settings
-    from voxfleet.worker_service import url_of
 
     try:
         gateway, _ = check_children(config)

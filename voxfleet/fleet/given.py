@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from gateway.kept_secrets import ADMIN_TOKEN, kept_secret
 from gateway.settings import GatewaySettings
-from voxfleet import ports
 from voxfleet.fleet.file import FleetFile, ObjectiveSection
+from voxfleet.processes import ports
+from voxfleet.serving.supervisor import ServePlan
 from voxfleet.settings import ServeSettings, SettingsError, check_children, problems_of
-from voxfleet.supervisor import ServePlan
 from worker.settings import WorkerSettings
 
 HIGHEST_PORT = 65_535

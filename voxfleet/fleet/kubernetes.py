@@ -16,10 +16,10 @@ from typing import Any
 
 import yaml
 
-from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import FleetFile, FloorSection, WorkersSection
 from voxfleet.fleet.file.kubernetes import KubernetesSection
 from voxfleet.fleet.file.share import Share, ShareSection
+from voxfleet.processes.devices import RANKS_VARIABLE
 
 MANIFESTS = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 COPIED = ("base", "worker", "components")

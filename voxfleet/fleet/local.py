@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from voxfleet import ports
-from voxfleet.devices import DeviceError, Placement, on_team, place_workers, teams_of
 from voxfleet.fleet.controller import Controller
 from voxfleet.fleet.file import WorkersSection
 from voxfleet.fleet.place import Member, PlaceFull, Starts
-from voxfleet.service import Health
-from voxfleet.supervisor import Supervisor
-from voxfleet.worker_service import LOOPBACK, WorkerPlan
+from voxfleet.processes import ports
+from voxfleet.processes.devices import DeviceError, Placement, on_team, place_workers, teams_of
+from voxfleet.processes.service import Health
+from voxfleet.processes.worker_service import LOOPBACK, WorkerPlan
+from voxfleet.serving.supervisor import Supervisor
 
 
 @dataclass

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.settings import GatewaySettings
-from voxfleet.doctor import Finding
+from voxfleet.commands.doctor import Finding
 from voxfleet.fleet.checkup import Look
 
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")

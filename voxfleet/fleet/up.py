@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from voxfleet.console import ServeConsole
-from voxfleet.devices import ensure_present, teams_of, visible_gpus
 from voxfleet.fleet.controller import Controller
 from voxfleet.fleet.desks import desks_of
 from voxfleet.fleet.file import FleetFile
@@ -14,8 +12,10 @@ from voxfleet.fleet.file.ray import need_ray
 from voxfleet.fleet.given import Given, check_given
 from voxfleet.fleet.local import LocalOverseer, LocalPlace
 from voxfleet.model_source import check_model
+from voxfleet.processes.devices import ensure_present, teams_of, visible_gpus
+from voxfleet.serving.console import ServeConsole
+from voxfleet.serving.supervisor import ServePlan, Supervisor
 from voxfleet.settings import ServeSettings
-from voxfleet.supervisor import ServePlan, Supervisor
 
 
 def up(file: FleetFile, settings: ServeSettings, config: Path | None = None) -> int:

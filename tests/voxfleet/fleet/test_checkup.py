@@ -15,7 +15,7 @@ from gateway.settings import GatewaySettings
 from tests.e2e.processes import gateway, worker
 from tests.gateway.administration import ADMIN_TOKEN
 from voxfleet import __version__
-from voxfleet.doctor import Verdict
+from voxfleet.commands.doctor import Verdict
 from voxfleet.fleet.checkup import Look, judge, look
 from voxfleet.fleet.desk import DeskError
 from voxfleet.fleet.support import Veil, write_bundle

@@ -26,7 +26,7 @@ from tests.forks import PATIENCE_SECONDS, search_path
 from tests.gateway.processes import LONG_TEXT, Stream, pcm_of
 from tests.voxfleet.conftest import ROOT, wait_until
 from tests.voxfleet.fleet.manifests import Document, container, named, of_kind, rendered, variables
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 FLEET = {
     "workers": {"tones": {"model": "synthetic", "slots": 2, "audio_seconds_per_second": 4}},

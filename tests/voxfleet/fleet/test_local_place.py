@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import WorkersSection
 from voxfleet.fleet.local import LocalPlace
 from voxfleet.fleet.place import PlaceFull
-from voxfleet.worker_service import WorkerPlan
+from voxfleet.processes.devices import RANKS_VARIABLE
+from voxfleet.processes.worker_service import WorkerPlan
 
 
 class Plans:

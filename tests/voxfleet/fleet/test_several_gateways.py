@@ -18,7 +18,7 @@ import pytest
 from benchmarks.chaos.listeners import Heard, load
 from tests.database.postgres import PostgresServer
 from tests.voxfleet.conftest import ROOT, Served, is_gone, voxfleet, wait_until, words_of
-from voxfleet.ports import any_free
+from voxfleet.processes.ports import any_free
 
 TOKEN = "correct-horse-battery-staple"
 FILE = """

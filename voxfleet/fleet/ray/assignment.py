@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from voxfleet.devices import RANKS_VARIABLE
 from voxfleet.fleet.file import FleetFile
 from voxfleet.fleet.file.share import Share, ShareSection
+from voxfleet.processes.devices import RANKS_VARIABLE
 
 _ASSIGNMENT, _SCALED = "assignment.json", "scaled.json"
 _ADMIN_TOKEN, _WORKER_SECRET = "admin-token", "worker-secret"

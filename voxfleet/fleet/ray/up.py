@@ -16,7 +16,6 @@ import ray
 from gateway.edge.addresses import Networks
 from gateway.kept_secrets import kept_secret
 from gateway.settings.workers import PRIVATE_NETWORKS
-from voxfleet.console import ServeConsole
 from voxfleet.fleet.desk import Counter, DeskError
 from voxfleet.fleet.desks import Desks, desks_of
 from voxfleet.fleet.given import Given
@@ -24,10 +23,11 @@ from voxfleet.fleet.place import PlaceError
 from voxfleet.fleet.ray import actors, cluster
 from voxfleet.fleet.ray.assignment import Assignment, Folder
 from voxfleet.fleet.ray.controller import FleetController
-from voxfleet.service import Health
+from voxfleet.processes.service import Health
+from voxfleet.processes.worker_service import ANY_ADDRESS
+from voxfleet.serving.console import ServeConsole
+from voxfleet.serving.supervisor import ServePlan, Supervisor
 from voxfleet.settings import SettingsError
-from voxfleet.supervisor import ServePlan, Supervisor
-from voxfleet.worker_service import ANY_ADDRESS
 from worker.settings import WorkerSettings
 
 WORKER_SECRET = "worker-secret"

@@ -14,13 +14,18 @@ import httpx
 import ray
 from ray.exceptions import RayError
 
-from voxfleet import ports
-from voxfleet.devices import Placement
 from voxfleet.fleet.ray import actors
 from voxfleet.fleet.ray.assignment import WorkerSpec
 from voxfleet.fleet.ray.events import EventThread
-from voxfleet.service import Health, Service
-from voxfleet.worker_service import PROBE_TIMEOUT_SECONDS, WORKER_GRACE_SECONDS, WorkerPlan, worker_service
+from voxfleet.processes import ports
+from voxfleet.processes.devices import Placement
+from voxfleet.processes.service import Health, Service
+from voxfleet.processes.worker_service import (
+    PROBE_TIMEOUT_SECONDS,
+    WORKER_GRACE_SECONDS,
+    WorkerPlan,
+    worker_service,
+)
 
 _ASK_AGAIN_SECONDS = 0.5
 

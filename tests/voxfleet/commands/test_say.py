@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 from gateway.audio.note import SOURCE_TYPE
 from tests.voxfleet.conftest import ROOT, voxfleet
 from voxfleet.cli import app
-from voxfleet.devices import visible_gpus
-from voxfleet.say import SayError, say, write
+from voxfleet.commands.say import SayError, say, write
+from voxfleet.processes.devices import visible_gpus
 
 TINY = ROOT / "tests" / "parity" / "tiny_v2"
 

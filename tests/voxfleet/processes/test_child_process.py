@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from voxfleet.child_process import RELAY_BYTES, ChildProcess
+from voxfleet.processes.child_process import RELAY_BYTES, ChildProcess
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up'); time.sleep(600)"
 
 
@@ -107,7 +107,7 @@ async def test_a_program_that_is_not_there_is_an_os_error() -> None:
 def test_a_watched_child_ends_when_its_parent_is_killed() -> None:
     """The parent starts a child that sleeps for ever under the watch, and is itself ended by SIGKILL."""
     child_program = (
-        "from voxfleet.parent_watch import exit_with_parent\n"
+        "from voxfleet.processes.parent_watch import exit_with_parent\n"
         "import time\n"
         "exit_with_parent()\n"
         "print('watching', flush=True)\n"
@@ -130,7 +130,7 @@ def test_a_watched_child_ends_when_its_parent_is_killed() -> None:
 
 def test_a_watched_child_that_ignores_sigterm_ends_too() -> None:
     program = (
-        "from voxfleet.parent_watch import exit_with_parent\n"
+        "from voxfleet.processes.parent_watch import exit_with_parent\n"
         "import signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "exit_with_parent(grace_seconds=0.1)\n"

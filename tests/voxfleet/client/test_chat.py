@@ -15,7 +15,7 @@ from tests.text_models import STORY, telling_model
 from tests.worker.harness import WorkerProcess
 from voxfleet.client import AsyncClient, Client, InvalidRequestError, SpeechError, UnreachableError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 QUESTION = "What is new?"
 CONVERSATION = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
 SHORT = {"max_tokens": 12, "seed": 3}

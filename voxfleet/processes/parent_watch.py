@@ -2,8 +2,8 @@
 
 The supervisor holds the write end of the child's standard input and writes nothing to it. However the
 supervisor ends, `SIGKILL` included, the kernel closes that end, the child reads end-of-file, and ends:
-politely with `SIGTERM`, and when that takes too long without asking. `python -m voxfleet.parent_watch worker
---port 22400` is `voxfleet worker --port 22400` with that watch.
+politely with `SIGTERM`, and when that takes too long without asking. `python -m
+voxfleet.processes.parent_watch worker --port 22400` is `voxfleet worker --port 22400` with that watch.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from tests.voxfleet.conftest import PATIENCE_SECONDS, ROOT, voxfleet
-from voxfleet.console import ServeConsole, readable
-from voxfleet.service import Health, Service
+from voxfleet.processes.service import Health, Service
+from voxfleet.serving.console import ServeConsole, readable
 
 
 async def never(pid: int) -> Health | None:

@@ -19,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.cpus import available_cpus, thread_limit
-from voxfleet import ports
 from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
+from voxfleet.processes import ports
 from voxfleet.settings import ServeSettings
 
 MINIMUM_PYTHON = (3, 11)
@@ -112,7 +112,7 @@ def check_bundled_voice() -> Finding:
 
 
 def check_pages() -> Finding:
-    directory = Path(__file__).resolve().parent.parent / "frontend"
+    directory = Path(__file__).resolve().parents[2] / "frontend"
     missing = [name for name in FRONTEND_PAGES if not (directory / name).is_file()]
     if missing:
         return Finding(

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from voxfleet.service import Health, RestartPolicy, Service, describe_exit
+from voxfleet.processes.service import Health, RestartPolicy, Service, describe_exit
 
 QUICK = RestartPolicy(
     first_delay_seconds=0.01,

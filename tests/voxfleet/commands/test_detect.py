@@ -13,7 +13,7 @@ from gateway.audio.formats import encode_clip
 from gateway.audio.note import SOFTWARE
 from tests.gateway.audio_files import speech
 from tests.voxfleet.conftest import ROOT, voxfleet
-from voxfleet.detect import DetectError, detect
+from voxfleet.commands.detect import DetectError, detect
 
 RATE = 24000
 PCM = (32000 * speech(1.0, RATE)).astype("<i2").tobytes()

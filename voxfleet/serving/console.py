@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.text import Text
 
 from sockets.untrusted import printable_lines
-from voxfleet.service import Health, Service
+from voxfleet.processes.service import Health, Service
 
 CHILD_STYLES = ("cyan", "magenta", "blue", "yellow", "green")
 

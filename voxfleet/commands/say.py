@@ -21,8 +21,8 @@ from gateway.audio.watermark import Watermark
 from gateway.text import normalise
 from models.config_fields import ConfigError
 from models.speech import WORDS_ONLY
-from voxfleet.devices import DeviceError, ensure_present
 from voxfleet.model_source import ModelMissingError, check_model
+from voxfleet.processes.devices import DeviceError, ensure_present
 
 if TYPE_CHECKING:
     from models.voxcpm import VoxCPM

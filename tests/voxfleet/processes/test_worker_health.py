@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from voxfleet.service import Health
-from voxfleet.worker_service import worker_health
+from voxfleet.processes.service import Health
+from voxfleet.processes.worker_service import worker_health
 from worker.protocol import LoadingProgress, WorkerState, WorkerStatus
 
 PID = 4711

@@ -6,12 +6,12 @@ import asyncio
 import os
 from pathlib import Path
 
-from voxfleet import ports
-from voxfleet.devices import Placement, over_ranks, place_workers, visible_gpus
 from voxfleet.model_source import check_model
+from voxfleet.processes import ports
+from voxfleet.processes.devices import Placement, over_ranks, place_workers, visible_gpus
+from voxfleet.processes.worker_service import LOOPBACK, WorkerPlan
+from voxfleet.serving.supervisor import ServePlan, supervise
 from voxfleet.settings import ServeSettings, check_children
-from voxfleet.supervisor import ServePlan, supervise
-from voxfleet.worker_service import LOOPBACK, WorkerPlan
 
 TRAINING_VARIABLE = "VOXFLEET_TRAINING_BASE"
 MEMORY_VARIABLE = "VOXFLEET_WORKER_GPU_MEMORY_UTILIZATION"

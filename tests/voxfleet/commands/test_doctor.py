@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from voxfleet import doctor, model_source
+from voxfleet import model_source
 from voxfleet.cli import app
-from voxfleet.doctor import Verdict
+from voxfleet.commands import doctor
+from voxfleet.commands.doctor import Verdict
 from voxfleet.settings import ServeSettings
 
 

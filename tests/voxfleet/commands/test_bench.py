@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxfleet.bench import BenchResult, Playback, RequestResult, distribution
+from voxfleet.commands.bench import BenchResult, Playback, RequestResult, distribution
 
 
 def play(preroll_seconds: float, *chunks: tuple[float, float]) -> Playback:

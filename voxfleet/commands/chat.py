@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from voxfleet.options import ApiKeyOption, fail
+from voxfleet.commands.options import ApiKeyOption, fail
 
 
 def chat(

@@ -1,7 +1,7 @@
 """One run of one child: started in its own process group, its output relayed line by line, ended without
 orphans.
 
-The child's standard input is a pipe that only this process holds open, see `voxfleet.parent_watch`. Its own
+The child's standard input is a pipe that only this process holds open, see `parent_watch.py`. Its own
 process group keeps a Ctrl-C of the terminal away from it (the supervisor decides the order in which children
 end) and lets one SIGKILL reach whatever it started itself.
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 RELAY_BYTES = 65536
 RELAY_DRAIN_SECONDS = 1.0
 """How long the output of an ended process is waited for; only something that left its group can hold it open.
@@ -32,7 +32,7 @@ def voxfleet_command(name: str, **options: object) -> list[str]:
     """
     given = [(f"--{option}", str(value)) for option, value in options.items() if value is not None]
     words = [word for pair in given for word in pair]
-    return [sys.executable, "-P", "-m", "voxfleet.parent_watch", name, *words]
+    return [sys.executable, "-P", "-m", "voxfleet.processes.parent_watch", name, *words]
 
 
 def safe_path() -> dict[str, str]:

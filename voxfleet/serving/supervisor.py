@@ -25,10 +25,9 @@ from typing import Protocol
 import httpx
 
 from gateway.kept_secrets import ADMIN_TOKEN, read_secret
-from voxfleet.child_process import voxfleet_command
-from voxfleet.console import ServeConsole
-from voxfleet.service import Health, RestartPolicy, Service
-from voxfleet.worker_service import (
+from voxfleet.processes.child_process import voxfleet_command
+from voxfleet.processes.service import Health, RestartPolicy, Service
+from voxfleet.processes.worker_service import (
     ANY_ADDRESS,
     LOOPBACK,
     PROBE_TIMEOUT_SECONDS,
@@ -40,6 +39,7 @@ from voxfleet.worker_service import (
     url_of,
     worker_service,
 )
+from voxfleet.serving.console import ServeConsole
 
 LAST_WORDS_SECONDS = 3.0
 """What the gateway gets on top, to tell its last clients that it goes."""

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from voxfleet import model_source, ports, serve
-from voxfleet.devices import RANKS_VARIABLE, DeviceError, Placement, name_gpus, place_workers
+from voxfleet import model_source
 from voxfleet.model_source import ModelMissingError, check_model
+from voxfleet.processes import ports
+from voxfleet.processes.devices import RANKS_VARIABLE, DeviceError, Placement, name_gpus, place_workers
+from voxfleet.serving import serve
 from voxfleet.settings import ServeSettings
 
-CHECKPOINT = Path(__file__).parents[1] / "parity" / "tiny_v2"
+CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
 
 LOOPBACK = "127.0.0.1"
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from tests.models.finetuning.conftest import WORDS, voiced, write
 from voxfleet.cli import app
-from voxfleet.finetune import line_of, stopped_by_signals
+from voxfleet.commands.finetune import line_of, stopped_by_signals
 
-CHECKPOINT = Path(__file__).parent.parent / "parity" / "tiny_v2"
+CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
 FAST = [
     "--base",
     str(CHECKPOINT),

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from voxfleet.options import Device, fail
+from voxfleet.commands.options import Device, fail
 
 
 class Method(StrEnum):

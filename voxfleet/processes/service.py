@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from voxfleet.child_process import ChildProcess
+from voxfleet.processes.child_process import ChildProcess
 
 USAGE_EXIT_CODE = 2
 """How a command ends whose options or settings are wrong, by the custom of argument parsers."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import httpx
 
-from voxfleet.child_process import voxfleet_command
-from voxfleet.devices import Placement
-from voxfleet.service import Health, Probe, RestartPolicy, Service, ServiceObserver
+from voxfleet.processes.child_process import voxfleet_command
+from voxfleet.processes.devices import Placement
+from voxfleet.processes.service import Health, Probe, RestartPolicy, Service, ServiceObserver
 from worker.protocol import WorkerState, WorkerStatus
 
 LOOPBACK = "127.0.0.1"
