@@ -23,7 +23,7 @@ import torch
 
 from benchmarks.adapter_work import RANK, STEPS, TARGETS, WARM_STEPS, random_adapter, running, step_seconds
 from models.voxcpm.engine import VoxCPMEngine, load_engine
-from worker.held_adapters import give_way
+from worker.engines.held_adapters import give_way
 
 
 def cost(

@@ -222,7 +222,7 @@ def test_a_worker_of_a_cpu_starts_without_triton() -> None:
 import sys
 sys.modules["triton"] = None
 import models.llm.parallel.rank, models.voxcpm.finetuning.trainer
-from worker.engines import load_engine
+from worker.engines.loading import load_engine
 from worker.settings import WorkerSettings
 engine = load_engine(WorkerSettings(model="bundled", device="cpu", slots=1), lambda *told, **more: None)
 engine.close()

@@ -20,11 +20,13 @@ from engine.errors import EngineError, RequestError
 from telemetry import Telemetry
 from worker.audio_cache import AudioCache
 from worker.audio_input import decode_audio
-from worker.auth import STRANGER, SharedSecretMiddleware
-from worker.engines import EngineFactory, load_engine
+from worker.engines.held_adapters import check_takes_adapters
+from worker.engines.loading import EngineFactory, load_engine
 from worker.errors import WorkerError, status_and_detail
 from worker.figures import families
-from worker.held_adapters import check_takes_adapters
+from worker.gateways.auth import STRANGER, SharedSecretMiddleware
+from worker.gateways.registrar import Registrar
+from worker.gateways.slot_socket import SlotSocket, gateway_of
 from worker.kinds.speech import from_array
 from worker.lifecycle import Worker
 from worker.protocol import (
@@ -40,10 +42,8 @@ from worker.protocol import (
     WorkerState,
     WorkerStatus,
 )
-from worker.registrar import Registrar
 from worker.requests.connection import Connection
 from worker.settings import WorkerSettings
-from worker.slot_socket import SlotSocket, gateway_of
 
 logger = structlog.get_logger(__name__)
 

@@ -23,9 +23,10 @@ from pydantic import TypeAdapter
 
 from engine.loop import EngineLoop
 from telemetry import Tracing
-from worker.engines import EngineFactory, RefusedError
+from worker.engines.held_adapters import HeldAdapters
+from worker.engines.loading import EngineFactory, RefusedError
 from worker.errors import WorkerError
-from worker.held_adapters import HeldAdapters
+from worker.gateways.turns import Hold, NoSlotError, Turns
 from worker.kinds import ModelKind, kind_of
 from worker.memory import device_memory_bytes, resident_memory_bytes
 from worker.protocol import (
@@ -38,7 +39,6 @@ from worker.protocol import (
     WorkerStatus,
 )
 from worker.settings import WorkerSettings
-from worker.turns import Hold, NoSlotError, Turns
 
 logger = structlog.get_logger(__name__)
 

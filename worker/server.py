@@ -19,7 +19,7 @@ import uvicorn
 
 from sockets.at_once import at_once_protocol
 from worker.app import create_app
-from worker.engines import EngineFactory, load_engine
+from worker.engines.loading import EngineFactory, load_engine
 from worker.lifecycle import Worker
 from worker.protocol import WorkerState
 from worker.settings import WorkerSettings

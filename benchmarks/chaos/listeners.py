@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from benchmarks.chaos.fleet import Fault
 from models.speech import SpeechRequest
 from voxfleet.client import SpeechError, stream_speech
+from worker.engines.synthetic import CHARACTERS_PER_SECOND, INFO, SyntheticEngine
 from worker.kinds.speech import to_pcm
-from worker.synthetic import CHARACTERS_PER_SECOND, INFO, SyntheticEngine
 
 _IN_FLIGHT_SECONDS = 0.25
 """How long after a fault audio from before it may still arrive; a later silence has another cause."""

@@ -14,8 +14,8 @@ from models.speech import ModelInfo
 from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
 from voxfleet.fleet.autoscaling.rules import WorkerKind
 from voxfleet.fleet.autoscaling.window import KindNow
+from worker.engines.synthetic import INFO
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
-from worker.synthetic import INFO
 
 ZONES = ("a", "b", "c")
 SLOW_SHARE, SLOW_SPEED = 0.03, 0.6

@@ -13,8 +13,8 @@ from gateway.slots.line.standing import Standing
 from gateway.slots.pool import WorkerPool
 from gateway.slots.requirement import Requirement
 from models.speech import ModelInfo
+from worker.engines.synthetic import INFO
 from worker.protocol import ModelDescription, WorkerState, WorkerStatus
-from worker.synthetic import INFO
 
 _SAMPLE = 1000
 _SLOTS = 24

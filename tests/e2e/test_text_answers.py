@@ -15,8 +15,8 @@ import pytest
 from tests.engine.parallel.test_ranks import is_running
 from tests.gateway.processes import GatewayProcess, StartFleet, all_free, eventually
 from tests.text_models import random_model
+from tests.worker.engines.test_tensor_parallel import ranks_of
 from tests.worker.harness import WorkerProcess
-from tests.worker.test_tensor_parallel import ranks_of
 
 CHAT = "/v1/chat/completions"
 QUESTION = [{"role": "user", "content": "Tell me more."}]

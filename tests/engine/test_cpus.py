@@ -124,7 +124,7 @@ def test_the_set_of_taskset_counts() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "from worker.engines import load_engine; from worker.settings import WorkerSettings\n"
+        "from worker.engines.loading import load_engine; from worker.settings import WorkerSettings\n"
         "try: load_engine(WorkerSettings(model='/nowhere'), lambda stage, share: None)\n"
         "except Exception: pass",
         "from models.voxcpm import VoxCPM",

@@ -23,6 +23,7 @@ from websockets.http11 import Request, Response
 from models.speech import SpeechRequest
 from tests.gateway.fleet import describe_model
 from tests.gateway.fleet import status as worker_status
+from worker.engines.synthetic import SyntheticEngine
 from worker.kinds.speech import to_pcm
 from worker.protocol import (
     SLOTS_PATH,
@@ -36,7 +37,6 @@ from worker.protocol import (
     WorkerState,
     encode_frame,
 )
-from worker.synthetic import SyntheticEngine
 
 PATCH_BYTES = 3840 * 2
 LATENT_BYTES = 4 * 64 * 4

@@ -19,6 +19,7 @@ import websockets
 from models.speech import SpeechRequest
 from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
+from worker.engines.synthetic import SyntheticEngine
 from worker.kinds.speech import to_pcm
 from worker.protocol import (
     GENERATE_PATH,
@@ -34,7 +35,6 @@ from worker.protocol import (
     decode_frame,
     decode_server_message,
 )
-from worker.synthetic import SyntheticEngine
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 LONG = TEXT * 50

@@ -17,11 +17,11 @@ from pathlib import Path
 from benchmarks.chaos import lost_device
 from models.speech import SpeechEngine, SpeechOutput
 from worker import cli
-from worker.engines import ReportProgress, load_engine
+from worker.engines.loading import ReportProgress, load_engine
+from worker.engines.synthetic import SyntheticEngine
 from worker.log import configure_logging
 from worker.server import serve
 from worker.settings import WorkerSettings, load_settings
-from worker.synthetic import SyntheticEngine
 
 
 def load_when_told(settings: WorkerSettings, report: ReportProgress) -> SpeechEngine:

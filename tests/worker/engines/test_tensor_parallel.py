@@ -11,7 +11,7 @@ import pytest
 from tests.engine.parallel.test_ranks import is_running
 from tests.text_models import random_model
 from tests.worker.harness import Client, WorkerProcess, wait_until
-from worker.engines import RefusedError, load_engine
+from worker.engines.loading import RefusedError, load_engine
 from worker.protocol import FrameKind
 from worker.settings import WorkerSettings
 

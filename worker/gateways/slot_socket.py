@@ -13,6 +13,7 @@ import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sockets.outbox import Outbox, UnreadError
+from worker.gateways.turns import Party, Turns
 from worker.protocol import (
     GATEWAY_HEADER,
     GATEWAY_ID_PATTERN,
@@ -25,7 +26,6 @@ from worker.protocol import (
     Waiting,
     decode_gateways_slot_message,
 )
-from worker.turns import Party, Turns
 
 logger = structlog.get_logger(__name__)
 

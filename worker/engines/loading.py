@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.cpus import bound_shape_caches, give_way_while_waiting, thread_limit
+from worker.engines.synthetic import SyntheticEngine
 from worker.settings import WorkerSettings
-from worker.synthetic import SyntheticEngine
 
 ReportProgress = Callable[[str, float], None]
 """Called with the stage of loading and how much of it is done, 0 to 1."""

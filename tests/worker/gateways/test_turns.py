@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from worker.gateways.turns import Hold, NoSlotError, Turns
 from worker.protocol.slot_messages import GRANT_SECONDS, Grant, SlotClaim, Standing
-from worker.turns import Hold, NoSlotError, Turns
 
 
 class Gateway:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.forks import PATIENCE_SECONDS
 from tests.gateway.processes import started_fleets
-from worker.engines import load_engine
+from worker.engines.loading import load_engine
+from worker.gateways.registrar import Registrar, look_up
 from worker.lifecycle import Worker
 from worker.protocol import Registration
-from worker.registrar import Registrar, look_up
 from worker.settings import SettingsError, WorkerSettings, load_settings
 
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")

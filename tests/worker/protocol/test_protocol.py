@@ -14,6 +14,7 @@ from models import speech
 from models.speech import FINISH_REASONS, Flaw, ModelInfo, VoiceInfo
 from tests.forks import REPOSITORY
 from worker import protocol
+from worker.engines.synthetic import INFO
 from worker.protocol import (
     Accepted,
     CancelRequest,
@@ -29,7 +30,6 @@ from worker.protocol import (
     decode_server_message,
     frames,
 )
-from worker.synthetic import INFO
 
 START = {"type": "start", "request_id": "r1", "text": "Hello.", "seed": 7}
 CANARY = "canary-7f3a"

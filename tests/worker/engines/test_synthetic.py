@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.errors import RequestError
 from models.speech import SpeechOutput, SpeechRequest
-from worker.synthetic import INFO, SyntheticEngine
+from worker.engines.synthetic import INFO, SyntheticEngine
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 
