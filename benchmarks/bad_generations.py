@@ -109,11 +109,11 @@ def _clips(engine: VoxCPMEngine, requests: Sequence[SpeechRequest], strength: fl
 
 
 def spoken_as_strangers(engine: VoxCPMEngine, texts: Sequence[str], strength: float) -> list[Spoken]:
-    """Every text but the first, with the voice of each speaker of `benchmarks/voice/strangers.py`, who says
-    the first.
+    """Every text but the first, with the voice of each of the strangers of
+    `benchmarks/voice/speakers/strangers.py`, who says the first.
     """
-    from benchmarks.voice.readers import TeacherReader
-    from benchmarks.voice.strangers import SPEAKERS
+    from benchmarks.voice.speakers.readers import TeacherReader
+    from benchmarks.voice.speakers.strangers import SPEAKERS
 
     teacher, clips = TeacherReader(), []
     seconds = engine.checkpoint.generation.get("max_reference_seconds", 10.0)

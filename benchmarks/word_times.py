@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.voice.boundaries import TEACHERS, HeartClips, KnownClip, sentences
+from benchmarks.voice.speakers.boundaries import TEACHERS, HeartClips, KnownClip, sentences
 from gateway.text import normalise
 from gateway.timing.aligner import Aligner
 from gateway.timing.alignment import Heard

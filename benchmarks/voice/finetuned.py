@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.voice.judging.judge import errors_in
 from benchmarks.voice.judging.judges import Judges
-from benchmarks.voice.readers import SAMPLE_RATE, Clip
+from benchmarks.voice.speakers.readers import SAMPLE_RATE, Clip
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import load_checkpoint, resolve_model
 from models.voxcpm.finetuning.speech import prepare

@@ -40,7 +40,7 @@ from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE
 from benchmarks.voice.judging.spectrograms import write_spectrograms
 from benchmarks.voice.parts import continuing, hard, likeness, speed, story
-from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
+from benchmarks.voice.speakers.readers import Clip, ModelReader, TeacherReader
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import resolve_model
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
@@ -162,7 +162,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--streams", type=int, default=8, help="sentences in flight at once")
     parser.add_argument("--threads", type=int, default=2, help="threads of the judges")
     parser.add_argument("--teacher", default="heart", help="whom voices of other names are measured against")
-    parser.add_argument("--sounds", type=Path, metavar="DIR", help="a person to imitate, see strangers.py")
+    parser.add_argument(
+        "--sounds", type=Path, metavar="DIR", help="a person to imitate: speakers/strangers.py"
+    )
     parser.add_argument("--before", type=Path, help="JSON of an earlier run to stand beside this one")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep-wavs", type=Path, metavar="DIR")

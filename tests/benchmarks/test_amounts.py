@@ -20,7 +20,7 @@ from benchmarks.voice.amounts.speaker import (
     write,
 )
 from benchmarks.voice.amounts.training import SETTINGS, Means, Row, train, train_all
-from benchmarks.voice.asterisk import prompts
+from benchmarks.voice.speakers.asterisk import prompts
 from models.voxcpm.finetuning.checks import pitch
 from models.voxcpm.finetuning.dataset import DatasetError
 from models.voxcpm.finetuning.options import FinetuneOptions

@@ -31,7 +31,7 @@ from benchmarks.voice.judging.spectrograms import spectrogram, write_spectrogram
 from benchmarks.voice.parts import likeness, speed, story
 from benchmarks.voice.parts.continuing import jump_percent
 from benchmarks.voice.parts.hard import hard_texts
-from benchmarks.voice.readers import Clip, ModelReader, Recording, TeacherReader
+from benchmarks.voice.speakers.readers import Clip, ModelReader, Recording, TeacherReader
 from models.voxcpm import VoxCPM
 from models.voxcpm.training.speech.teachers import Speaker
 from models.voxcpm.training.texts.tokenizer_file import CHARACTERS

@@ -26,7 +26,7 @@ from benchmarks.voice.judging.measures import (
     spoken_seconds,
     word_error_rate,
 )
-from benchmarks.voice.readers import Clip
+from benchmarks.voice.speakers.readers import Clip
 from models.voxcpm.vae.audio_encoding import read_audio, resample
 
 LEAST_MOS = {True: (4.0, 3.2), False: (3.8, 3.0)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.voice.readers import Clip
+from benchmarks.voice.speakers.readers import Clip
 
 WINDOW, HOP, FLOOR_DB = 512, 80, 70.0
 COLOURS = np.array([(0, 0, 4), (81, 18, 124), (183, 55, 121), (252, 137, 97), (252, 253, 191)], np.float64)

@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.voice.judging.judge import endings, errors_in
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import median_pitch
-from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
-from benchmarks.voice.strangers import SPEAKERS
+from benchmarks.voice.speakers.readers import Clip, ModelReader, TeacherReader
+from benchmarks.voice.speakers.strangers import SPEAKERS
 from models.voxcpm.training.speech.teachers import Speaker
 
 SPEAKERS_CONTINUED = {

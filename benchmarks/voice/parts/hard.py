@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.voice.judging.judge import endings, errors_in
 from benchmarks.voice.judging.judges import Judges
-from benchmarks.voice.readers import Clip, ModelReader, TeacherReader
+from benchmarks.voice.speakers.readers import Clip, ModelReader, TeacherReader
 from gateway.text import normalise
 
 FILE = Path(__file__).parent / "texts" / "hard.txt"

@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.voice.judging.judge import endings, errors_in, pitch_of
 from benchmarks.voice.judging.judges import Judges
-from benchmarks.voice.readers import ModelReader, Recording, TeacherReader
-from benchmarks.voice.strangers import strangers
+from benchmarks.voice.speakers.readers import ModelReader, Recording, TeacherReader
+from benchmarks.voice.speakers.strangers import strangers
 
 GIVEN, RECORDINGS = 3, 6
 """Of the recordings of a stranger the first three, joined, are given to the model."""

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.voice.judging.judge import endings, errors_in
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch, plain_words
-from benchmarks.voice.readers import Clip, ModelReader
+from benchmarks.voice.speakers.readers import Clip, ModelReader
 from models.sentences import parts
 
 FILE = Path(__file__).parent / "texts" / "story.txt"

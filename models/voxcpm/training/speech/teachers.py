@@ -79,7 +79,7 @@ def random_speaker(rng: random.Random, teacher: str) -> Speaker:
     """Somebody who is not the teacher: another throat, another pitch and another pace.
 
     Low pitches are as frequent as high ones, octave by octave. heart's own throat with a man's pitch is left
-    out, for benchmarks/voice/strangers.py to find out what a voice does with it.
+    out, for benchmarks/voice/speakers/strangers.py to find out what a voice does with it.
     """
     throats, pitches = THROATS_AND_PITCHES[teacher]
     while True:

@@ -126,6 +126,6 @@ TEACHERS = (HeartClips, JoeClips)
 
 def sentences(most: int) -> list[str]:
     """The last of the held-out sentences that are said as they are written: none chose a constant."""
-    file = Path(__file__).resolve().parents[2] / "models/voxcpm/training/texts/held_out.txt"
+    file = Path(__file__).resolve().parents[3] / "models/voxcpm/training/texts/held_out.txt"
     lines = file.read_text(encoding="utf-8").splitlines()
     return [line for line in lines if len(line.split()) > 5 and not re.search(r"[\d-]", line)][-most:]

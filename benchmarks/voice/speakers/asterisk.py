@@ -1,7 +1,7 @@
 """The prompts of Asterisk as a folder that can be trained on: Allison Smith, 16 kHz, CC-BY-SA 3.0.
 
     apt-get download asterisk-core-sounds-en asterisk-core-sounds-en-g722    # dpkg -x each into FOLDER
-    python3 -m benchmarks.voice.asterisk FOLDER OUT
+    python3 -m benchmarks.voice.speakers.asterisk FOLDER OUT
 
 `core-sounds-en.txt` has a line "name: what is said" for each file. Prompts in brackets are sounds, and very
 short ones are single words: both are left out.

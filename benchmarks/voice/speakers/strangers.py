@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.voice.readers import Recording, TeacherReader
+from benchmarks.voice.speakers.readers import Recording, TeacherReader
 from models.voxcpm.training.speech.teachers import Speaker
 
 SPEAKERS = {
