@@ -23,10 +23,10 @@ from torch import Tensor
 
 
 class SideStream:
-    """Streams of one name and device are the same."""
+    """Streams of one name and device are the same. priority: as of `torch.cuda.Stream`."""
 
-    def __init__(self, device: torch.device, name: str) -> None:
-        self._stream = cuda_stream(device, name) if device.type == "cuda" else None
+    def __init__(self, device: torch.device, name: str, priority: int = 0) -> None:
+        self._stream = cuda_stream(device, name, priority) if device.type == "cuda" else None
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -144,6 +144,6 @@ class HandOver:
 
 
 @cache
-def cuda_stream(device: torch.device, name: str) -> torch.cuda.Stream:
+def cuda_stream(device: torch.device, name: str, priority: int = 0) -> torch.cuda.Stream:
     """The stream of this name; the device has few, so whoever does the same kind of work shares one."""
-    return torch.cuda.Stream(device)
+    return torch.cuda.Stream(device, priority=priority)

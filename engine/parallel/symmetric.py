@@ -30,6 +30,7 @@ from engine.kernels.exchange import (
     mailbox_bytes,
 )
 from engine.parallel.group import Group, Place
+from engine.parallel.own_numbers import OwnNumbers
 from engine.staging import upload
 
 logger = logging.getLogger(__name__)
@@ -138,7 +139,8 @@ def _named(place: Place, store: dist.Store) -> Iterator[str]:
     from torch._C import _distributed_c10d as registry
 
     name = f"voxfleet-{place.name}"
-    group = dist.ProcessGroup(dist.PrefixStore(name, store), place.rank, place.size)
+    numbered = OwnNumbers(store)  # PyTorch's part of it does not keep ours alive
+    group = dist.ProcessGroup(dist.PrefixStore(name, numbered), place.rank, place.size)
     registry._register_process_group(name, group)
     try:
         yield name

@@ -160,7 +160,7 @@ class FusedLayer(nn.Module):
         if low_rank is None:
             product()
         else:
-            with_low_rank(product, update, low_rank, self.residual_scale)
+            with_low_rank(product, update, low_rank, self.residual_scale, beside=True)
 
 
 class FusedRMSNorm(RMSNorm):

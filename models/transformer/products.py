@@ -72,7 +72,7 @@ def _around(product: Product) -> AddingProduct:
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
         if low_rank is None:
             return product(x, weight)
-        return with_low_rank(lambda: product(x, weight), x, low_rank)
+        return with_low_rank(lambda: product(x, weight), x, low_rank, beside=True)
 
     return run
 

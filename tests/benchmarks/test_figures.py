@@ -256,7 +256,8 @@ def test_the_numbers_cite_what_text_models_reach_on_gpus() -> None:
         for system, found in run["systems"].items():
             cells = [_cell(name, found[name]) if name in found else "" for name in columns]
             if len(run["systems"]) == 1:
-                row = [f"{run['shape'].upper()}, {run['device'].split()[1]}", *cells]
+                of = f"{ranks} x " if (ranks := run.get("tensor_parallel_size", 1)) > 1 else ""
+                row = [f"{run['shape'].upper()}, {of}{run['device'].split()[1]}", *cells]
             else:
                 name = run["shape"].upper() if system == "ours" else system
                 row = [name, *cells, str(found["start to first tokens, s"])]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import torch
 
 from engine.errors import EngineError
+from engine.parallel.group import Group
 from engine.parallel.meeting import connect
 from engine.parallel.ranks import Ranks
 from models.llm import LLM, SamplingParams
@@ -41,19 +44,30 @@ def make(directory: Path, size: int, **options: Any) -> LLM:
     return LLM(str(directory), size, device=FIRST, **options)
 
 
-def test_sums_are_exact_to_the_last_bits_of_bf16_of_every_size() -> None:
+@contextmanager
+def meeting() -> Iterator[tuple[Ranks, Group]]:
+    """Rank 0's side of two ranks of `sums_rank`."""
     ranks = Ranks(sums_rank.__name__, 2)
     try:
         ranks.start([{"device": str(DEVICES[1])}])
         ranks.answers()
         group = connect(ranks.place, DEVICES[0])
-        ranks.answers()  # all have met
-        ranks.joined(group)
-        own = sums_rank.summed(group, DEVICES[0])
-        (other,) = ranks.answers()
-        assert max(own + other) <= BF16_ERROR
+        try:
+            ranks.answers()  # all have met
+            ranks.joined(group)
+            yield ranks, group
+        finally:
+            ranks.close()
+            group.close()
     finally:
         ranks.close()
+
+
+def test_sums_are_exact_to_the_last_bits_of_bf16_of_every_size() -> None:
+    with meeting() as (ranks, group):
+        own = sums_rank.summed(group, DEVICES[0])
+        (other,) = ranks.answers()
+    assert max(own + other) <= BF16_ERROR
 
 
 def test_logprobs_of_two_gpus_are_as_near_as_those_of_one(tiny: Path) -> None:

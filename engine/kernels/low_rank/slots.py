@@ -66,8 +66,10 @@ class LowRankRows:
 
 
 @triton.jit
-def entry_of(turns, turn, num_entries, there):
-    """The entry of a turn and its slot; zeros where there is no such turn."""
+def entry_of(turns, turn, num_entries):
+    """The entry of a turn and its slot. Past the last turn they are what nobody reads, and nobody had to wait
+    for the number of turns to load them."""
+    there = turn < num_entries
     entry = tl.load(turns + 1 + turn, mask=there, other=0)
     return entry, tl.load(turns + 1 + num_entries + turn, mask=there, other=0)
 

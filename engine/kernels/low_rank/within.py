@@ -66,7 +66,7 @@ def shrink_item(
     SPLITS: tl.constexpr = (K + INPUTS - 1) // INPUTS
     item, k = tl.program_id(0), tl.arange(0, INPUTS)
     there = item < tl.load(turns) * (PARTS * SPLITS)
-    entry, slot = entry_of(turns, item // (PARTS * SPLITS), num_entries, there)
+    entry, slot = entry_of(turns, item // (PARTS * SPLITS), num_entries)
     matrix = down_of(down, slot, stride, item, there, k, K, PARTS, SPLITS, RANK, INPUTS)
     if PDL:
         tl.extra.cuda.gdc_wait()
@@ -86,7 +86,7 @@ def shrink_item(
 def lines_of(up, turns, turn, stride, num_entries, output, in_outputs, RANK: tl.constexpr):
     """The entry of a turn and the lines of `up` for outputs [BLOCK_N]: [BLOCK_N, RANK]."""
     there = turn < tl.load(turns)
-    entry, slot = entry_of(turns, turn, num_entries, there)
+    entry, slot = entry_of(turns, turn, num_entries)
     lines = up + slot.to(tl.int64) * stride + output[:, None] * RANK + tl.arange(0, RANK)[None, :]
     return entry, tl.load(lines, mask=in_outputs[:, None] & there, other=0.0)
 

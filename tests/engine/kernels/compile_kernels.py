@@ -15,7 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from engine.kernels.activation import silu_mul_kernel
-from engine.kernels.low_rank.around import expand_kernel, shrink_kernel
+from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
 from engine.kernels.norm import rms_norm_kernel
 from engine.kernels.rotary import rotary_kernel
 from engine.kernels.row_attention import row_attention_kernel

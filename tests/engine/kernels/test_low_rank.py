@@ -83,10 +83,13 @@ def test_the_first_part_of_a_product_gets_what_is_added(streams: int) -> None:
     rows, of_entry = adapted((32,), 48, 16, [i % 4 - 1 for i in range(streams)], 2)
     x, weight = torch.randn(2 * streams * 3, 48), torch.randn(32, 48)
     expected = added(rows.slots, of_entry, x, 2)
-    torch.testing.assert_close(with_low_rank(lambda: x @ weight.T, x, rows), x @ weight.T + expected)
+    for beside in (False, True):
+        found = with_low_rank(lambda: x @ weight.T, x, rows, beside=beside)
+        torch.testing.assert_close(found, x @ weight.T + expected, atol=2e-5, rtol=1e-5)
     parts = torch.randn(2, len(x), 32)
     before = parts.clone()
-    torch.testing.assert_close(with_low_rank(lambda: parts, x, rows, 0.5)[0], before[0] + 0.5 * expected)
+    found = with_low_rank(lambda: parts, x, rows, 0.5)[0]
+    torch.testing.assert_close(found, before[0] + 0.5 * expected, atol=2e-5, rtol=1e-5)
     assert torch.equal(parts[1], before[1])
 
 

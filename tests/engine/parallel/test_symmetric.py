@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from torch import distributed as dist
 from torch._C import _distributed_c10d as registry
 
 from engine.parallel.group import Place
+from engine.parallel.own_numbers import OwnNumbers
 from engine.parallel.symmetric import _named
 
 
@@ -19,3 +21,22 @@ def test_pytorch_finds_the_group_by_its_name_while_memory_is_shared_and_not_long
         assert (found.rank(), found.size()) == (1, 2)
     with pytest.raises(RuntimeError, match="Could not resolve"):
         registry._resolve_process_group(name)
+
+
+def test_ranks_meet_whatever_their_processes_exchanged_before(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+
+    def exchange(rank: int, before: int) -> list[bytes]:
+        numbered = OwnNumbers(dist.FileStore(store, 2))
+        group = dist.PrefixStore("ours", numbered)
+        found = []
+        for number in range(before, before + 3):  # as PyTorch does it
+            keys = [f"CUDASymmetricMemory/{number}/{other}" for other in range(2)]
+            group.set(keys[rank], bytes([200 + rank, number - before]))
+            group.wait(keys)
+            found += group.multi_get(keys)
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(exchange, (0, 1), (7, 0))
+    assert first == second == [bytes([200 + rank, number]) for number in range(3) for rank in range(2)]
