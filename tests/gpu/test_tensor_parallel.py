@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -28,6 +29,10 @@ checkpoints = pytest.importorskip("tests.models.llm.checkpoints", exc_type=Impor
 FIRST = "cuda:0" if CUDA else "cpu"
 DEVICES = [torch.device(name) for name in (("cuda:0", "cuda:1") if CUDA else ("cpu", "cpu"))]
 PROMPTS: list[Any] = [[(7 * n + 3 * i) % 300 for i in range(1 + 9 * n)] for n in range(8)]
+LONG_PROMPTS: list[Any] = [
+    [(5 * n + 11 * i) % 300 for i in range(length)] for n, length in enumerate((2100, 2500))
+]
+"""Whose sums are under way beside what is computed next, `models.transformer.overlapped`."""
 BF16_ERROR = 2.0**-8
 """Of a sum of two numbers below 1."""
 
@@ -36,6 +41,8 @@ BF16_ERROR = 2.0**-8
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("checkpoints")
     checkpoints.make_checkpoint(directory, "untied")
+    config = directory / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"max_position_embeddings": 4096}))
     return directory
 
 
@@ -70,14 +77,15 @@ def test_sums_are_exact_to_the_last_bits_of_bf16_of_every_size() -> None:
     assert max(own + other) <= BF16_ERROR
 
 
-def test_logprobs_of_two_gpus_are_as_near_as_those_of_one(tiny: Path) -> None:
-    network = checkpoints.make_checkpoint(tiny, "untied")
+@pytest.mark.parametrize("prompts", [PROMPTS, LONG_PROMPTS], ids=["short", "long"])
+def test_logprobs_of_two_gpus_are_as_near_as_those_of_one(tiny: Path, prompts: list[Any]) -> None:
+    network = checkpoints.Qwen3ForCausalLM.from_pretrained(tiny, dtype=torch.float32).eval()
     params = SamplingParams(temperature=0, max_tokens=1, ignore_eos=True, logprobs=20)
     errors = []
     for size in (1, 2):
         total = count = 0.0
-        with make(tiny, size) as llm, torch.inference_mode():
-            for prompt, answer in zip(PROMPTS, llm.generate(PROMPTS, params, use_tqdm=False), strict=True):
+        with make(tiny, size, max_model_len=2600) as llm, torch.inference_mode():
+            for prompt, answer in zip(prompts, llm.generate(prompts, params, use_tqdm=False), strict=True):
                 exact = network(torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
                 _, top = answer["logprobs"][0]
                 total += sum((value - exact[token].item()) ** 2 for token, value in top)
