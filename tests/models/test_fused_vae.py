@@ -19,7 +19,7 @@ from models.voxcpm.fused.vae_tiles import Tile, conv_tile, depthwise_tile, runs,
 from models.voxcpm.vae.audio_vae import CausalConv1d
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.engine.compiler import compiled
-from tests.models.test_audio_vae import SHAPES, make_vae
+from tests.models.vae.test_audio_vae import SHAPES, make_vae
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 MANY_PROCESSORS = 10_000

@@ -1,6 +1,6 @@
 """Notes the kernels of an engine's programs as for compute capability 9.0, without a GPU.
 
-    python -m tests.models.note_programs CHECKPOINT
+    python -m tests.models.programs.note_programs CHECKPOINT
 
 A line of JSON for one stream and one for many: how many forms of kernels the programs launch, with those of a
 stream that begins after patches, how many of them the rehearsal leaves out or adds, and how many more the
