@@ -46,9 +46,11 @@ class RayNodes:
         self._cpus, self._any_thread = cpus, any_thread
 
     def __enter__(self) -> Self:
-        self._before = {name: os.environ.get(name) for name in self.variables}
-        os.environ.update(self.variables)
         self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets lie in it, with short names
+        os.mkdir(f"{self.folder}/ray")  # `Cluster` notes its address there, and makes no folder for that
+        variables = {**self.variables, "RAY_TMPDIR": self.folder}
+        self._before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
         self._cluster = Cluster(
             initialize_head=True,
             shutdown_at_exit=not self._any_thread,

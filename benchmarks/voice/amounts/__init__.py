@@ -4,11 +4,11 @@
     python3 -m benchmarks.voice.amounts RECORDINGS --shift 0.84 --out DIR   # somebody made of them
     python3 -m benchmarks.voice.amounts RECORDINGS --minutes 10 --setting high_rate telephone --out DIR
 
-RECORDINGS is what `voxfleet finetune` takes; `asterisk.py` makes a folder of a human speaker. `--shift` moves
-pitch and formants together, as a longer or shorter vocal tract does, at the same pace. Twenty recordings are
-held out, to which Resemblyzer compares. The settings beside "default" are those that users get wrong. Of each
-the table tells what is heard: similarity, words, opinion, and how long clips are, since an adapter that
-learnt from cut transcripts does not stop.
+RECORDINGS is what `voxfleet finetune` takes; `../speakers/asterisk.py` makes a folder of a human speaker.
+`--shift` moves pitch and formants together, as a longer or shorter vocal tract does, at the same pace. Twenty
+recordings are held out, to which Resemblyzer compares. The settings beside "default" are those that users get
+wrong. Of each the table tells what is heard: similarity, words, opinion, and how long clips are, since an
+adapter that learnt from cut transcripts does not stop.
 
 A training takes about 1.7 s a step on two cores, so a whole table takes hours. The command can be cut and
 given again: a training goes on where it was, and what is done is not done again. The three parts can also be
