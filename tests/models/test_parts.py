@@ -219,6 +219,29 @@ def test_of_a_long_reference_the_stretch_with_most_speech_is_taken(checkpoint: C
     assert len(AudioEncoder(limited).encode(samples, rate, "prompt")) == len(whole)
 
 
+def test_a_reference_is_moved_towards_its_resynthesis_where_the_checkpoint_says_so(
+    tmp_path: Path, checkpoint: Checkpoint
+) -> None:
+    config = checkpoint.config.audio_vae_config
+    samples = np.random.default_rng(0).uniform(-0.5, 0.5, config.sample_rate).astype(np.float32)
+    plain, half, whole = (
+        AudioEncoder(replace(checkpoint, generation={"reference_resynthesis": share}))
+        for share in (0.0, 0.5, 1.0)
+    )
+    first = plain.encode(samples, config.sample_rate, "reference")
+    with torch.inference_mode():
+        said = checkpoint.vae.decode(torch.from_numpy(first).permute(2, 0, 1).flatten(1)[None])
+    again = plain.encode(said[0, 0].numpy(), config.output_sample_rate, "reference")[: len(first)]
+    assert np.abs(first - again).max() > 1e-2
+    for encoder, wanted in ((half, (first + again) / 2), (whole, again)):
+        moved = encoder.encode(samples, config.sample_rate, "reference")
+        np.testing.assert_allclose(moved, wanted, atol=1e-4)
+    prompts = [encoder.encode(samples, config.sample_rate, "prompt") for encoder in (plain, half)]
+    assert np.array_equal(*prompts)
+    soundfile.write(tmp_path / "voice.wav", samples, config.sample_rate, subtype="FLOAT")
+    assert np.array_equal(half.encode_file(tmp_path / "voice.wav", "reference"), first)
+
+
 def test_audio_files_are_read_mixed_down_resampled_and_encoded_once(
     tmp_path: Path, checkpoint: Checkpoint
 ) -> None:

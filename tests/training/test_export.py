@@ -18,7 +18,13 @@ from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.training.checkpoint import export as export_module
 from models.voxcpm.training.checkpoint import pieces as pieces_module
-from models.voxcpm.training.checkpoint.export import FEATURES, export, longest_audio, mean
+from models.voxcpm.training.checkpoint.export import (
+    FEATURES,
+    REFERENCE_RESYNTHESIS,
+    export,
+    longest_audio,
+    mean,
+)
 from models.voxcpm.training.checkpoint.model_card import TrainingFacts
 from models.voxcpm.training.checkpoint.pieces import MOST_BYTES, gather, joined, split
 from models.voxcpm.training.checkpoint.warm_start import load_language_model, load_vae
@@ -134,6 +140,7 @@ def test_the_bundled_voice_asks_for_no_longer_recordings_than_the_recipe_shows()
     generation = json.loads((BUNDLED_DIRECTORY / "generation_config.json").read_text())
     assert all(0 < generation[name] <= longest for name, longest in longest_audio(Recipe()).items())
     assert generation["features"] == FEATURES
+    assert generation["reference_resynthesis"] == REFERENCE_RESYNTHESIS
 
 
 def test_the_plain_decoder_can_be_chosen(pieces: Path, work: Path, tmp_path: Path) -> None:

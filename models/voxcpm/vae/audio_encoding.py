@@ -2,8 +2,12 @@
 
 A prompt is padded on the left, so that its last patch ends where the speech ends and generation joins
 it; a reference is padded on the right. Of a reference that is longer than those the model was trained with
-(`max_reference_seconds` of its generation_config.json) the part with the most speech is taken. Encoded files
-are cached by content.
+(`max_reference_seconds` of its generation_config.json) the part with the most speech is taken.
+
+Where the file says so (`reference_resynthesis`, 0 to 1), a reference that a request brings is moved by that
+share towards what the VAE makes of its own reading of it. A model that heard few speakers takes some
+recordings for one of those; it does so less where they sound as its own decoder does. The voices that a
+checkpoint brings, files, are taken as they are. Encoded files are cached by content.
 """
 
 from __future__ import annotations
@@ -35,18 +39,24 @@ class AudioEncoder:
         self._config = checkpoint.config
         self._device = checkpoint.device
         self._longest_reference: float | None = checkpoint.generation.get("max_reference_seconds")
+        self._resynthesis: float = checkpoint.generation.get("reference_resynthesis", 0.0)
         self._cache: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
         self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
         """Of its own, so that a long reference does not hold up the steps of the engine."""
 
-    @torch.inference_mode()
     def encode(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
-        """Mono float32 [samples] at any rate -> float32 [n, P, D].
+        """What a request brings: mono float32 [samples] at any rate -> float32 [n, P, D].
 
         Raises RequestError for audio that is empty (also once it is resampled), not mono or not finite, or
         for a role this model lacks.
         """
+        return self._encode(samples, sample_rate, role, self._resynthesis if role == "reference" else 0.0)
+
+    @torch.inference_mode()
+    def _encode(
+        self, samples: np.ndarray, sample_rate: int, role: AudioRole, resynthesis: float
+    ) -> np.ndarray:
         if role == "reference" and not self._config.supports_reference:
             raise RequestError("this model takes no reference audio", param="reference")
         if samples.ndim == 1 and len(samples):
@@ -58,10 +68,21 @@ class AudioEncoder:
         if role == "reference" and self._longest_reference is not None:
             samples = most_speech(samples, self.sample_rate, self._longest_reference)
         with torch.cuda.stream(self._stream):
-            audio = upload(self.pad(samples, role), self._device)
-            latents = self._vae.encode(audio[None, None])[0]
-            patches = latents.unflatten(1, (-1, self._config.patch_size)).permute(1, 2, 0)
+            latents = self._latents(samples, role)
+            if resynthesis:
+                latents = torch.lerp(latents, self._resynthesised(latents), resynthesis)
+            patches = latents[0].unflatten(1, (-1, self._config.patch_size)).permute(1, 2, 0)
             return patches.contiguous().cpu().numpy()
+
+    def _latents(self, samples: np.ndarray, role: AudioRole) -> torch.Tensor:
+        """float32 [samples] at the VAE's rate -> latents [1, D, N]."""
+        return self._vae.encode(upload(self.pad(samples, role), self._device)[None, None])
+
+    def _resynthesised(self, latents: torch.Tensor) -> torch.Tensor:
+        """Those [1, D, N] of the audio that the VAE makes of a reference's latents [1, D, N]."""
+        audio = self._vae.decode(latents)[0, 0].cpu().numpy()
+        heard = resample(audio, self._config.audio_vae_config.output_sample_rate, self.sample_rate)
+        return self._latents(heard, "reference")[..., : latents.shape[-1]]
 
     @property
     def sample_rate(self) -> int:
@@ -75,13 +96,13 @@ class AudioEncoder:
         return np.pad(samples.astype(np.float32), padding)
 
     def encode_file(self, path: Path, role: AudioRole) -> np.ndarray:
-        """Like `encode` for an audio file that libsndfile reads; equal content is encoded once."""
+        """An audio file that libsndfile reads, as it is; equal content is encoded once."""
         key = (hashlib.sha256(path.read_bytes()).hexdigest(), role)
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
-        patches = self.encode(*read_audio(path), role)
+        patches = self._encode(*read_audio(path), role, resynthesis=0.0)
         with self._lock:
             self._cache[key] = patches
             while len(self._cache) > CACHE_ENTRIES:

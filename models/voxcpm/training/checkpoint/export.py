@@ -28,6 +28,8 @@ from models.voxcpm.training.recipe import Recipe, recipe_named
 from models.voxcpm.training.speech.teachers import SPEECH_RATE, Speaker, Teachers
 from models.voxcpm.training.texts.tokenizer_file import write_tokenizer
 
+REFERENCE_RESYNTHESIS = 0.5
+"""See `models.voxcpm.vae.audio_encoding`: so that recordings of strangers are taken for no teacher."""
 REFERENCE_TEXT = "A gentle breeze moved the leaves along the river."
 MOST_BYTES = 40 * 2**20
 FEATURES = ["reference", "prompt", "words_only"]
@@ -141,6 +143,7 @@ def main() -> None:
         parser.error("--mean-share must be between 0 and 1")
     generation = {"name": args.name, "languages": ["en"], "features": FEATURES}
     generation |= {name: getattr(args, name) for name in DEFAULTS} | longest_audio(recipe_named(args.recipe))
+    generation["reference_resynthesis"] = REFERENCE_RESYNTHESIS
     size = export(
         *(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry),
         *(args.mean_with, args.mean_share),

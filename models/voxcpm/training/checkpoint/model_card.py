@@ -12,7 +12,7 @@ from torch import Tensor
 from models.voxcpm.config import VoxCPMConfig
 
 DEFAULTS = ("cfg_value", "inference_timesteps", "temperature", "max_text_characters", "part_characters")
-LIMITS = ("max_reference_seconds", "max_prompt_seconds")
+LIMITS = ("max_reference_seconds", "max_prompt_seconds", "reference_resynthesis")
 MEAN = " Its weights are a mean of those that this gave and those that it went on from."
 MODEL_CARD = """# {name}: VoxFleet's bundled voice
 
