@@ -67,7 +67,11 @@ class Likeness:
         streams = [self._voice.generate(text, seed=seed, **options) for seed, text in enumerate(self._texts)]
         spoken = [np.concatenate(list(stream)) for stream in streams]
         samples = [resample(clip, self._voice.sample_rate, SAMPLE_RATE) for clip in spoken]
-        clips = [Clip(text, clip) for text, clip in zip(self._texts, samples, strict=True)]
+        return self.judged([Clip(text, clip) for text, clip in zip(self._texts, samples, strict=True)])
+
+    def judged(self, clips: list[Clip]) -> dict[str, float]:
+        """What clips of any words are like."""
+        samples = [clip.samples for clip in clips]
         return {
             "similarity": self.similarity(samples),
             "word_error_rate": errors_in(clips, [self._judges.words(clip) for clip in samples]),

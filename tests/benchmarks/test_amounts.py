@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.voice.amounts import judging
 from benchmarks.voice.amounts.judging import Table, compared
 from benchmarks.voice.amounts.speaker import (
     HELD_OUT,
@@ -99,3 +101,48 @@ def test_prompts_are_lines_of_speech() -> None:
         ("digits/at", "at"),
         ("agent-loginok", "Agent logged in. Thank you."),
     ]
+
+
+def test_every_adapter_is_judged_by_itself_and_with_a_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("held_out", "learnt"):
+        write([Said(voiced(3.0), RATE, "Hello.")] * 5, tmp_path / "speaker" / part)
+    rows = [Row(3, "default", tmp_path), Row(10, "default", tmp_path)]
+    rows[0].folder.mkdir()
+    (rows[0].folder / "took.json").write_text('{"trained_s": 1.0}')
+    asked, loaded = [], []
+
+    class Voice:
+        def __enter__(self) -> Voice:
+            return self
+
+        def __exit__(self, *raised: object) -> None: ...
+
+        def load_lora(self, folder: Path, name: str) -> None:
+            loaded.append(name)
+
+        def unload_lora(self, name: str) -> None: ...
+
+    class Heard:
+        def __init__(self, *given: object) -> None: ...
+
+        def judged(self, clips: list[Any]) -> dict[str, float]:
+            return {"similarity": 0.9, "clips": len(clips)}
+
+        def of(self, lora: str | None = None, reference_audio: Any = None) -> dict[str, float]:
+            asked.append((lora, reference_audio is not None))
+            return {"similarity": 0.8 if lora else 0.7}
+
+    monkeypatch.setattr(judging.VoxCPM, "from_pretrained", lambda *given, **more: Voice())
+    monkeypatch.setattr(judging, "Likeness", Heard)
+    monkeypatch.setattr(judging, "through_the_vae", lambda base, clips: clips)
+    judging.judge_all(rows, tmp_path, "bundled")
+    assert asked == [(None, True), ("3-default", False), ("3-default", True)]
+    table = Table(tmp_path / "table.json").rows
+    assert list(table) == [
+        "the speaker", "audio VAE", "reference", "3-default", "3-default, a reference too",
+    ]  # fmt: skip
+    assert table["audio VAE"]["clips"] == 2 and table["3-default"]["way"] == 0.5
+    judging.judge_all(rows, tmp_path, "bundled")
+    assert loaded == ["3-default"] and len(asked) == 3

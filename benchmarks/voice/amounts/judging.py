@@ -9,17 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.voice.amounts.speaker import HELD_OUT, Said, read
+from benchmarks.voice.amounts.speaker import Said, read
 from benchmarks.voice.amounts.training import Row
-from benchmarks.voice.finetuned import REFERENCE_RECORDINGS, Likeness
+from benchmarks.voice.finetuned import REFERENCE_RECORDINGS, Likeness, through_the_vae
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE
+from benchmarks.voice.speakers.readers import Clip
 from models.voxcpm import VoxCPM
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 
 REFERENCE_SECONDS = (2.0, 8.0)
 SENTENCES = 40
-SPEAKER, REFERENCE = "the speaker", "reference"
+SPEAKER, DECODED, REFERENCE = "the speaker", "audio VAE", "reference"
+OTHERS = 50
+"""Recordings of the speaker that the first two rows are of."""
+TOGETHER = ", a reference too"
+"""After the name of a row whose adapter speaks with the reference, as the voices of trainings do."""
 
 
 class Table:
@@ -49,25 +54,35 @@ def judge_all(rows: Iterable[Row], out: Path, base: str) -> None:
     table = Table(out / "table.json")
     held_out = [one.at(SAMPLE_RATE) for one in read(out / "speaker" / "held_out")]
     heard = _like_references(read(out / "speaker" / "learnt"))
+    judges = Judges()
     with VoxCPM.from_pretrained(base, "cpu", max_num_seqs=SENTENCES) as voice:
-        likeness = Likeness(voice, Judges(), held_out, read_lines(HELD_OUT_FILE)[:SENTENCES])
-        if SPEAKER not in table.rows:
-            others = likeness.similarity(heard[REFERENCE_RECORDINGS:][:HELD_OUT])
-            table.add(SPEAKER, {"similarity": round(others, 3)})
+        likeness = Likeness(voice, judges, held_out, read_lines(HELD_OUT_FILE)[:SENTENCES])
+        others = heard[REFERENCE_RECORDINGS:][:OTHERS]
+        clips = [one.at(SAMPLE_RATE) for one in others]
+        for who in (SPEAKER, DECODED):
+            if who not in table.rows:
+                sounds = clips if who == SPEAKER else through_the_vae(base, clips)
+                said = [Clip(one.text, sound) for one, sound in zip(others, sounds, strict=True)]
+                found = likeness.judged(said)
+                table.add(who, {name: round(value, 3) for name, value in found.items()})
         most = table.rows[SPEAKER]["similarity"]
+        first = [one.at(SAMPLE_RATE) for one in heard[:REFERENCE_RECORDINGS]]
+        given = (np.concatenate(first), SAMPLE_RATE)
         if REFERENCE not in table.rows:
-            given = (np.concatenate(heard[:REFERENCE_RECORDINGS]), SAMPLE_RATE)
             found = likeness.of(reference_audio=given)
             table.add(REFERENCE, compared(found, found, most))
         for row in rows:
-            if (took := row.took) is None or row.name in table.rows:
+            if (took := row.took) is None:
                 continue
-            voice.load_lora(row.folder / "voice", row.name)
-            found = compared(likeness.of(lora=row.name), table.rows[REFERENCE], most)
-            voice.unload_lora(row.name)
-            table.add(row.name, found | took)
+            spoken = {row.name: None, row.name + TOGETHER: given}
+            if left := {who: audio for who, audio in spoken.items() if who not in table.rows}:
+                voice.load_lora(row.folder / "voice", row.name)
+                for who, audio in left.items():
+                    found = likeness.of(lora=row.name, reference_audio=audio)
+                    table.add(who, compared(found, table.rows[REFERENCE], most) | took)
+                voice.unload_lora(row.name)
 
 
-def _like_references(recordings: list[Said]) -> list[np.ndarray]:
+def _like_references(recordings: list[Said]) -> list[Said]:
     low, high = REFERENCE_SECONDS
-    return [one.at(SAMPLE_RATE) for one in recordings if low < one.seconds < high]
+    return [one for one in recordings if low < one.seconds < high]
