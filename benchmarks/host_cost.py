@@ -21,7 +21,7 @@ from unittest import mock
 os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton is imported: the backend of programs on a CPU
 
 from benchmarks.gpu import checkpoints
-from engine.staging import HostCopy, Readback
+from engine.device.staging import HostCopy, Readback
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine

@@ -34,7 +34,7 @@ import numpy as np
 
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.service import service
-from engine.cpus import available_cpus
+from engine.cpu.cpus import available_cpus
 from voxfleet.commands.bench import Playback
 
 RESULTS = Path(__file__).parent / "results" / "open_loop.json"

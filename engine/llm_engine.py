@@ -20,7 +20,7 @@ from engine.config import EngineConfig
 from engine.errors import EngineError
 from engine.kv_cache.figures import CacheFigures
 from engine.model_runner import ModelRunner, StepResult
-from engine.scheduler import ScheduledSequence, Scheduler
+from engine.scheduling.scheduler import ScheduledSequence, Scheduler
 from engine.sequence import Sequence
 
 logger = logging.getLogger(__name__)

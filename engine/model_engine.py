@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 import torch
 
+from engine.cpu.threads import StepThreads
 from engine.kv_cache.figures import CacheFigures
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
-from engine.threads import StepThreads
 
 Request = TypeVar("Request")
 Output = TypeVar("Output")

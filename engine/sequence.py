@@ -66,7 +66,7 @@ class Sequence:
         finish_reason: why it ended, None while it lives.
         arrived_at, served_at, first_token_at: when it was queued, got its latest token (or was queued) and
             its first, in seconds of the engine's clock, later by as long as it was paused; see
-            `engine.playback`.
+            `engine.scheduling.playback`.
         paused_at: when it was paused, None while it is not.
         prefill_at: when its first step began, in seconds of the engine's clock.
     """

@@ -26,8 +26,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
+from engine.device.host_copies import HostCopies
 from engine.errors import WeightError
-from engine.host_copies import HostCopies
 from engine.layers.linear import MergedLinear
 from engine.parallel.part import Cut
 

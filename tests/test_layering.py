@@ -89,8 +89,8 @@ ROOMS = {
 MAY_NOT_IMPORT = {
     "gateway": {"torch", "transformers", "safetensors"},
     "engine/sequence.py": {"torch"},
-    "engine/block_manager.py": {"torch"},
-    "engine/scheduler.py": {"torch"},
+    "engine/kv_cache/block_manager.py": {"torch"},
+    "engine/scheduling": {"torch"},
     "engine/llm_engine.py": {"torch"},
     "engine/loop.py": {"torch"},
     "engine/errors.py": {"torch"},
@@ -103,7 +103,7 @@ LIGHT_IMPORTS = {
     "worker.protocol": ("torch", "engine", "models", "numpy", "fastapi"),
     "voxfleet.cli": ("torch", "engine", "models", "gateway", "worker", "fastapi"),
     "telemetry": ("torch", "numpy", "fastapi", "prometheus_client", "opentelemetry"),
-    "engine.scheduler": ("torch", "models"),
+    "engine.scheduling.scheduler": ("torch", "models"),
     "models.speech": ("torch",),
     "gateway.text": ("torch", "numpy", "fastapi", "wetext", "kaldifst"),
 }

@@ -17,7 +17,7 @@ from unittest import mock
 from torch import Tensor
 
 from benchmarks.llm.checkpoints import COMMON, write_checkpoint
-from engine.staging import HostCopy, Readback
+from engine.device.staging import HostCopy, Readback
 from models.llm.checkpoint import load_text_checkpoint
 from models.llm.engine import TextEngine
 from models.llm.options import TextOptions

@@ -29,8 +29,8 @@ from benchmarks.gpu.profile import DEVICE_CATEGORIES, recorded_events, table
 from benchmarks.llm.__main__ import PREFILL_PROMPTS, PREFILL_TOKENS, bench_requests, prompts
 from benchmarks.llm.checkpoints import SHAPES, write_checkpoint
 from benchmarks.llm.systems import Ours, Prompts
-from engine.scheduler import ScheduledSequence
-from engine.staging import HostCopy, Mark
+from engine.device.staging import HostCopy, Mark
+from engine.scheduling.scheduler import ScheduledSequence
 from models.llm import SamplingParams
 from models.llm.engine import TextEngine, TextRequest
 from models.llm.programs.step_programs import StepPrograms

@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.scripting import scripted
+from engine.cpu.scripting import scripted
 
 
 @scripted

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import torch
 
 from engine.attention.backend import AttentionBackend, AttentionBatch, StepShape
-from engine.cuda_graphs import Recording
-from engine.devices import on_device
+from engine.device.cuda_graphs import Recording
+from engine.device.devices import on_device
 
 NUM_LAYERS = 8
 REPRESENTATIVE_STEPS = {

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from engine.attention.backend import AttentionBatch, StepShape
 from engine.attention.sdpa import slots_of
+from engine.device.staging import Staging
 from engine.errors import EngineError
-from engine.staging import Staging
 
 if TYPE_CHECKING:
     from engine.attention.whole_contexts import WholeContexts

@@ -23,10 +23,10 @@ from torch.nn import functional as F
 
 from engine.attention.backend import AttentionBatch, HeadNorms, Rope, StepShape
 from engine.attention.halved import attend_halved
+from engine.cpu.threads import one_thread
+from engine.device.staging import upload
 from engine.errors import EngineError
 from engine.layers.rotary import apply_rotary
-from engine.staging import upload
-from engine.threads import one_thread
 
 
 @dataclass

@@ -29,10 +29,10 @@ import torch
 from torch import Tensor
 
 from engine.attention.backend import AttentionBatch
+from engine.cpu.threads import one_thread
+from engine.device.side_stream import Moment, SideStream
 from engine.errors import EngineError
 from engine.kv_cache.host_slots import HostSlots, Span, spans_of
-from engine.side_stream import Moment, SideStream
-from engine.threads import one_thread
 
 PART_POSITIONS = 8192
 """Of the past, at most, in one part; longer ones would be loaded for longer before anything is computed."""

@@ -14,8 +14,8 @@ from torch import Tensor
 from engine.attention.backend import AttentionBatch
 from engine.attention.sdpa import slots_of
 from engine.attention.triton_prompts import HEAD_DIMS, LAUNCH, attend, tiling
+from engine.device.staging import upload
 from engine.kernels.launch import pdl
-from engine.staging import upload
 
 
 class WholeContexts:

@@ -36,8 +36,8 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from engine.cpus import available_cpus
-from engine.devices import on_device
+from engine.cpu.cpus import available_cpus
+from engine.device.devices import on_device
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ it: that is what makes "the kernel before has finished" hold along a whole chain
     kernel_on(x.device, kernel)[grid](x, out, BLOCK=1024, **launch_options(x.device))
 
 where `def kernel(..., PDL: tl.constexpr)`. Triton launches on the current device, not on that of the tensors,
-so nobody launches but through `kernel_on` (`tests/engine/test_devices.py`).
+so nobody launches but through `kernel_on` (`tests/engine/device/test_devices.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from engine.attention.triton_kernels import INTERPRETED
-from engine.devices import on_device
+from engine.device.devices import on_device
 
 FIRST_CAPABILITY = (9, 0)
 MANY_PROGRAMS = 4096

@@ -33,11 +33,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.device.side_stream import Moment, SideStream
+from engine.device.staging import upload
 from engine.kv_cache.host_slots import HostSlots, Span, spans_of
 from engine.kv_cache.host_tier import Transfer
 from engine.kv_cache.pool import KVPool
-from engine.side_stream import Moment, SideStream
-from engine.staging import upload
 
 BUFFER_BYTES, NUM_BUFFERS = 16 << 20, 4
 """Of the device, for what leaves it; a block at least."""

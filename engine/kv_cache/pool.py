@@ -1,7 +1,7 @@
 """The paged key/value store of one device: one tensor, allocated once, addressed by block number.
 
 Block b of layer l holds keys `pool.tensor[l, 0, b]` and values `pool.tensor[l, 1, b]`, each [block_size,
-heads, head_dim]. Who owns which block is the business of `engine.block_manager`; the pool only sizes and
+heads, head_dim]. Who owns which block is the business of `block_manager.py`; the pool only sizes and
 holds memory. A pool of 256 blocks of 16 positions with 12 layers, 2 heads of 64 in fp32 takes 48 MiB.
 """
 

@@ -5,7 +5,7 @@ different ranks, or none:
 
     y = with_low_rank(layer(x), x, deltas.rows, deltas.weights, 0)
 
-The function also runs inside TorchScript (`engine/scripting.py`), hence its plain arguments.
+The function also runs inside TorchScript (`engine/cpu/scripting.py`), hence its plain arguments.
 """
 
 from __future__ import annotations

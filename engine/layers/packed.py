@@ -18,10 +18,10 @@ import math
 import torch
 from torch import Tensor, nn
 
+from engine.cpu.scripting import scripted
+from engine.cpu.threads import OneThreadLinear
 from engine.layers.linear import TiedLinear
 from engine.layers.norm import RMSNorm
-from engine.scripting import scripted
-from engine.threads import OneThreadLinear
 
 MIN_WEIGHT_ELEMENTS = 16384
 """Below this a plain product is as fast."""

@@ -15,7 +15,7 @@ from datetime import timedelta
 import torch
 from torch import distributed as dist
 
-from engine.devices import on_device
+from engine.device.devices import on_device
 from engine.parallel.group import Group, Place
 
 CONNECT_SECONDS = 60.0

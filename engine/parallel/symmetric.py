@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from engine.cuda_graphs import GraphRecorder
+from engine.device.cuda_graphs import GraphRecorder
+from engine.device.staging import upload
 from engine.kernels.exchange import (
     NEVER,
     ROW_BYTES,
@@ -31,7 +32,6 @@ from engine.kernels.exchange import (
 )
 from engine.parallel.group import Group, Place
 from engine.parallel.own_numbers import OwnNumbers
-from engine.staging import upload
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.staging import Staging
+from engine.device.staging import Staging
 
 Fields = dict[str, tuple[torch.dtype, tuple[int, ...]]]
 """Name -> type and shape."""

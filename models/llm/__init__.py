@@ -11,7 +11,7 @@ to tokens, and back. `sampling_params.py`, `logits.py`, `sampler.py`: how the ne
 `runner.py`: one step on the device. `engine.py`: requests in, tokens and text out. `api.py`: `LLM`.
 """
 
-from engine.cpus import bound_shape_caches, give_way_while_waiting
+from engine.cpu.cpus import bound_shape_caches, give_way_while_waiting
 
 give_way_while_waiting()
 bound_shape_caches()

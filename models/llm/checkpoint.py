@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from engine.devices import default_dtype, runs_triton, select_device
+from engine.device.devices import default_dtype, runs_triton, select_device
 from engine.layers.packed import weight_dtype
 from engine.parallel.part import WHOLE, Part
 from engine.parallel.ranks import Ranks

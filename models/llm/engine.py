@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from engine.config import EngineConfig
-from engine.devices import runs_triton
+from engine.device.devices import runs_triton
 from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.attention.selection import check_backend
-from engine.devices import default_dtype, select_device
+from engine.device.devices import default_dtype, select_device
 from engine.errors import EngineError
 from models.download import fetch, is_repository
 from models.llm.checkpoint import TextCheckpoint, find_directory, read_config

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.device.staging import upload
 from engine.errors import RequestError
-from engine.staging import upload
 from models.llm.sampling_params import SamplingParams
 
 

@@ -22,7 +22,7 @@ class TextOptions:
     one layer at a time, 2 at least; steps are not recorded then. graphs: "auto" records steps as CUDA graphs
     where there is CUDA, "off" never does,
     "static" runs the same programs unrecorded, on any device with Triton. threads: of a CPU; None takes
-    what `engine.cpus.thread_limit` finds for one engine.
+    what `engine.cpu.cpus.thread_limit` finds for one engine.
     """
 
     max_num_seqs: int = 64

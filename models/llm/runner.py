@@ -19,15 +19,15 @@ from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
 from engine.attention.streamed import StreamedCache
-from engine.cuda_graphs import GraphRecorder, Rehearsal
-from engine.devices import check_device, on_device
+from engine.device.cuda_graphs import GraphRecorder, Rehearsal
+from engine.device.devices import check_device, on_device
+from engine.device.staging import upload
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import Meanwhile, StepResult
 from engine.parallel.part import WHOLE, Part
-from engine.scheduler import ScheduledSequence
+from engine.scheduling.scheduler import ScheduledSequence
 from engine.sequence import Sequence
-from engine.staging import upload
 from models.llm.families import TextModel
 from models.llm.sampler import Answer, Sampled, sample
 from models.llm.token_step import TokenStep

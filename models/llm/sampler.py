@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.staging import upload
+from engine.device.staging import upload
 from models.keyed_random import keyed_generator
 from models.llm.logits import AnswerLogits
 from models.llm.sampling_params import SamplingParams

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.devices import on_device
+from engine.device.devices import on_device
+from engine.device.side_stream import cuda_stream
 from engine.errors import RequestError
-from engine.side_stream import cuda_stream
 from models.lora.adapter import Adapter
 from models.lora.layout import NO_ROOM, Products, SlotLayout, SlotShape, shape_of
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from engine.device.staging import upload
 from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
-from engine.staging import upload
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
+from engine.device.staging import upload
 from engine.kernels.low_rank.around import with_low_rank
 from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
 from engine.layers.low_rank import NOTHING, Deltas, turns_of
-from engine.staging import upload
 from models.lora.bank import Generation
 from models.transformer.stack import PRODUCTS
 

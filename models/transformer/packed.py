@@ -3,7 +3,7 @@
 With a handful of rows a layer costs as much for calling operators as for multiplying. Here the norms'
 weights are folded into the products that follow them, residuals are added inside the product that
 makes them, weights are in oneDNN's layout, and what lies between two attentions is one call
-(`engine/scripting.py`). Rows whose tokens all see each other are one call from the first layer to the last.
+(`engine/cpu/scripting.py`). Rows whose tokens all see each other are one call from first to last layer.
 
     pack_model(model)         # inference only
 """
@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.cpu.scripting import scripted
 from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
 from engine.layers.norm import RMSNorm
 from engine.layers.packed import pack, pack_layers, packed_product, packed_sum, packing_available
 from engine.parallel.layers import group_of
-from engine.scripting import scripted
 from models.transformer.stack import (
     GATE_UP,
     QKV,

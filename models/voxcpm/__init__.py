@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.cpus import bound_shape_caches, give_way_while_waiting
+from engine.cpu.cpus import bound_shape_caches, give_way_while_waiting
 
 give_way_while_waiting()
 bound_shape_caches()

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from engine.devices import default_dtype, runs_triton, select_device
+from engine.device.devices import default_dtype, runs_triton, select_device
 from engine.layers.packed import weight_dtype
 from engine.weights import find_checkpoint, load_into, load_state
 from models.config_fields import ConfigError

@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.attention.selection import check_backend
 from engine.config import EngineConfig
-from engine.devices import default_dtype, runs_triton, select_device
+from engine.device.devices import default_dtype, runs_triton, select_device
 from engine.errors import EngineError, OptionsError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on

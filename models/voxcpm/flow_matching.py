@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.device.staging import upload
 from engine.layers.low_rank import NOTHING, Deltas
-from engine.staging import upload
 from models.lora.rows import BatchAdapters
 from models.voxcpm.model import DIT_STACK, LocalDiT
 

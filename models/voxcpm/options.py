@@ -51,7 +51,7 @@ class EngineOptions:
     max_num_batched_tokens: None is 4096 on CUDA, 2048 elsewhere. part_characters: longer text is spoken in
     parts; None leaves it to the checkpoint. graphs: "auto" records steps as CUDA graphs where there is
     CUDA, "off" never does, "static" runs the same programs unrecorded, on any device. threads: of a CPU,
-    at most; None takes what `engine.cpus.thread_limit` finds for one engine. max_adapters: loaded at once.
+    at most; None takes `engine.cpu.cpus.thread_limit` of one engine. max_adapters: loaded at once.
     adapter_slots: of a GPU, for adapters that are in use, while the others wait on the host; None takes none
     on a GPU. adapter_rank, adapter_layers: what a GPU computes for adapters of up to this rank (None: 32), of
     "all" layers (None) or of q, k, v and o ("attention"), is recorded at the start. What an adapter needs

@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from engine.attention import select_backend
-from engine.cuda_graphs import GraphRecorder, Rehearsal
-from engine.devices import check_device, on_device, runs_triton
+from engine.cpu.threads import StepThreads
+from engine.device.cuda_graphs import GraphRecorder, Rehearsal
+from engine.device.devices import check_device, on_device, runs_triton
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import Meanwhile, StepResult
-from engine.scheduler import ScheduledSequence
+from engine.scheduling.scheduler import ScheduledSequence
 from engine.sequence import Sequence
-from engine.threads import StepThreads
 from models.speech import Flaw
 from models.voxcpm.adapters import make_bank
 from models.voxcpm.flow_matching import FlowSolver

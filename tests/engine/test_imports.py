@@ -16,14 +16,14 @@ ROOT = Path(engine.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 THIRD_PARTY = {"torch", "numpy", "safetensors", "xxhash", "triton", "flash_attn"}
 WITHOUT_TORCH = [
-    "block_manager",
     "config",
     "errors",
+    "kv_cache.block_manager",
     "llm_engine",
     "loop",
     "model_runner",
     "output_stream",
-    "scheduler",
+    "scheduling.scheduler",
     "sequence",
 ]
 

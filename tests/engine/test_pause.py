@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.llm_engine import LLMEngine
 from engine.loop import EngineLoop, PauseChange
-from engine.playback import lead_seconds
+from engine.scheduling.playback import lead_seconds
 from engine.sequence import Sequence, SequenceStatus
 from tests.engine.fakes import FakeRunner, check, expected_tokens, generated, make_engine, run_all
 from tests.engine.stepping import Adapter, Request

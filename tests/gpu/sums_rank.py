@@ -7,7 +7,7 @@ import sys
 import torch
 from torch import Tensor
 
-from engine.cuda_graphs import GraphRecorder
+from engine.device.cuda_graphs import GraphRecorder
 from engine.parallel.follower import Follower, follow
 from engine.parallel.group import Group, Place
 from engine.parallel.meeting import connect

@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.gpu.checkpoints import make_checkpoint
 from benchmarks.gpu.ours import Ours
-from engine.staging import HostCopy
+from engine.device.staging import HostCopy
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from engine.host_copies import HostCopies
+from engine.device.host_copies import HostCopies
 from tests.gpu.device import DEVICE, needs_gpu
 
 pytestmark = needs_gpu

@@ -17,7 +17,7 @@ PROGRAM = """
 import sys
 import torch
 from benchmarks.chaos.illegal_access import write_nowhere
-from engine.devices import check_device
+from engine.device.devices import check_device
 from engine.errors import DeviceLostError
 
 device = torch.device(sys.argv[1])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.side_stream import HandOver, SideStream
-from engine.staging import HostCopy, Readback, Staging
+from engine.device.side_stream import HandOver, SideStream
+from engine.device.staging import HostCopy, Readback, Staging
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 
 pytestmark = needs_gpu

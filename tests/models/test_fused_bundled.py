@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import models.voxcpm
-from engine import devices
-from engine.devices import runs_triton
+from engine.device import devices
+from engine.device.devices import runs_triton
 from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.fused.linear import FusedLinear

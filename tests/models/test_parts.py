@@ -12,9 +12,9 @@ import pytest
 import soundfile
 import torch
 
+from engine.cpu.threads import OneThreadLinear
 from engine.errors import RequestError, WeightError
 from engine.layers.packed import PackedLinear, pack_layers
-from engine.threads import OneThreadLinear
 from models.config_fields import ConfigError
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.config import VoxCPMConfig

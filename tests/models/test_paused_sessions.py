@@ -11,7 +11,7 @@ from benchmarks.gpu.checkpoints import shape_config
 from engine.config import EngineConfig
 from engine.kv_cache import sizing
 from engine.kv_cache.sizing import GIB
-from engine.scheduler import Scheduler
+from engine.scheduling.scheduler import Scheduler
 from engine.sequence import Sequence
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.kv_sizing import default_blocks, second_tier_slots

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.cpu.scripting import scripted
 from engine.layers.packed import packing_available
-from engine.scripting import scripted
 from models.transformer import packed as packed_layer
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.vae.audio_vae import AudioVAE

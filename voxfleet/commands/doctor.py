@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from engine.cpus import available_cpus, thread_limit
+from engine.cpu.cpus import available_cpus, thread_limit
 from voxfleet.model_source import ModelMissingError, bundled_directory, check_model
 from voxfleet.processes import ports
 from voxfleet.settings import ServeSettings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.cpus import bound_shape_caches, give_way_while_waiting, thread_limit
+from engine.cpu.cpus import bound_shape_caches, give_way_while_waiting, thread_limit
 from worker.engines.synthetic import SyntheticEngine
 from worker.settings import WorkerSettings
 

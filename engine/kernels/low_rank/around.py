@@ -22,10 +22,10 @@ import torch
 import triton
 from torch import Tensor
 
+from engine.device.side_stream import SideStream
 from engine.kernels.launch import kernel_on, launch_options
 from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
 from engine.kernels.low_rank.slots import LowRankRows
-from engine.side_stream import SideStream
 
 MIXED_ROWS = 64
 """Of positions of prompts, which come by the thousand, so many are a tile, whatever adapters they have."""

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.device.staging import upload
 from engine.parallel.group import Group
-from engine.staging import upload
 from models.keyed_random import keyed_generator
 from models.llm.sampler import Answer
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.cpus import thread_limit
-from engine.devices import default_dtype, select_device
+from engine.cpu.cpus import thread_limit
+from engine.device.devices import default_dtype, select_device
 from engine.errors import RequestError
 from engine.parallel.meeting import connect
 from engine.parallel.part import PARAM, Part

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.cuda_graphs import Compute
+from engine.device.cuda_graphs import Compute
 from engine.model_runner import StepResult
 from engine.parallel.part import Part
 from engine.parallel.ranks import Ranks
-from engine.scheduler import ScheduledSequence
+from engine.scheduling.scheduler import ScheduledSequence
 from models.llm.parallel.draw import GATHERS, draw, ways_of
 from models.llm.parallel.rank import ENDS, PROGRAMS, STEP
 from models.llm.runner import Report, TextRunner

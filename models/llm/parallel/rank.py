@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from engine.devices import on_device
+from engine.device.devices import on_device
 from engine.parallel.channel import Number
 from engine.parallel.follower import Follower, follow
 from engine.parallel.group import Place

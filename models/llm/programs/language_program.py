@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
-from engine.cuda_graphs import Compute
+from engine.device.cuda_graphs import Compute
 from engine.kv_cache.pool import KVPool
 from engine.parallel.group import Group
 from engine.programs.ahead import Chunk

@@ -14,11 +14,11 @@ from collections.abc import Sequence as Rows
 
 from torch import Tensor
 
+from engine.device.staging import Mark
 from engine.model_runner import StepResult
 from engine.programs.ahead import AheadRunner, Chunk, Flight, Position, chunks_of
-from engine.scheduler import ScheduledSequence
+from engine.scheduling.scheduler import ScheduledSequence
 from engine.sequence import Sequence
-from engine.staging import Mark
 from models.llm.programs.sampling_program import Drawn, Kind, Told
 from models.llm.programs.step_programs import StepPrograms
 from models.llm.programs.tables import Tables, fits

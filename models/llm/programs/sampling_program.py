@@ -20,11 +20,11 @@ import torch
 import triton
 from torch import Tensor
 
-from engine.cuda_graphs import Compute
+from engine.device.cuda_graphs import Compute
+from engine.device.staging import HostCopy, Readback
 from engine.kernels.launch import kernel_on
 from engine.parallel.group import Group
 from engine.programs.inputs import Fields, Inputs
-from engine.staging import HostCopy, Readback
 from models.llm.families import TextModel
 from models.llm.programs import kernels
 from models.llm.programs.tables import COLUMNS, FIELDS, Tables, filters, floats_of, learns

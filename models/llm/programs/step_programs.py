@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.attention import AttentionBackend, StepShape
-from engine.cuda_graphs import Compute, GraphRecorder, batch_sizes
+from engine.device.cuda_graphs import Compute, GraphRecorder, batch_sizes
 from engine.kv_cache.pool import KVPool
 from engine.parallel.group import Group
 from engine.programs.catalogue import Rooms, Sizes

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from engine.device.staging import upload
 from engine.programs.slots import Slots
 from engine.sequence import Sequence
-from engine.staging import upload
 from models.llm.programs.kernels import BARRED, BIAS, PREFIX, PROMPT, RULES
 from models.llm.sampler import Answer
 from models.llm.sampling_params import SamplingParams

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.device.staging import upload
 from engine.errors import RequestError
-from engine.staging import upload
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.checks import Checks, Finding, of_all
 from models.voxcpm.finetuning.dataset import Recording

@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from engine.cpus import available_cpus
-from engine.thread_choice import ThreadChoice
+from engine.cpu.cpus import available_cpus
+from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
 from models.voxcpm.finetuning.corpus import encode, examine, examine_together

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from engine.devices import runs_triton, select_device
+from engine.device.devices import runs_triton, select_device
 from engine.errors import EngineError
 from models.voxcpm.api import VoxCPM
 from models.voxcpm.finetuning.options import FinetuneOptions

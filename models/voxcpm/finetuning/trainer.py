@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from engine.thread_choice import ThreadChoice
+from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.corpus import Material
 from models.voxcpm.finetuning.pace import Pace

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.staging import upload
+from engine.device.staging import upload
 from models.voxcpm.fused.vae_stages import (
     Arithmetic,
     Call,

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
-from engine.cuda_graphs import Compute
+from engine.device.cuda_graphs import Compute
+from engine.device.staging import Mark
 from engine.kv_cache.pool import KVPool
 from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
-from engine.staging import Mark
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.requests.prompt import key_patches
 from models.voxcpm.steps.step import Positions, hidden_states

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from engine.cuda_graphs import Compute
+from engine.device.cuda_graphs import Compute
+from engine.device.staging import HostCopy
 from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
-from engine.staging import HostCopy
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.language_program import Conditions, adapter_fields, slot_rows

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.attention import StepShape
-from engine.cuda_graphs import GraphRecorder, batch_sizes
+from engine.device.cuda_graphs import GraphRecorder, batch_sizes
 from engine.errors import EngineError
 from engine.programs.catalogue import Rooms, Sizes
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageShape
@@ -55,7 +55,7 @@ class ProgramPlan:
     audio_chunks: tuple[tuple[int, int], ...] = AUDIO_CHUNKS
     """More chunks than `max_rows` are so many."""
     decode_rows: list[int] = field(default_factory=list)
-    """Empty: `engine.cuda_graphs.batch_sizes`."""
+    """Empty: `engine.device.cuda_graphs.batch_sizes`."""
 
     @property
     def contexts(self) -> list[int]:

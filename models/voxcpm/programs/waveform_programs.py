@@ -21,9 +21,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from engine.cuda_graphs import Compute, GraphRecorder
-from engine.side_stream import HandOver
-from engine.staging import HostCopy, Readback
+from engine.device.cuda_graphs import Compute, GraphRecorder
+from engine.device.side_stream import HandOver
+from engine.device.staging import HostCopy, Readback
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.vae.waveform_streams import WaveformStreams
 

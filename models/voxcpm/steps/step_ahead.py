@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from engine.scheduler import ScheduledSequence
+from engine.cpu.threads import StepThreads
+from engine.scheduling.scheduler import ScheduledSequence
 from engine.sequence import Sequence, SequenceStatus
-from engine.threads import StepThreads
 from models.voxcpm.requests.generation import GenerationState
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention
+from engine.device.staging import upload
 from engine.kv_cache.pool import KVPool
-from engine.staging import upload
 from models.lora.rows import BatchAdapters, RowAdapters
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.device.staging import upload
 from engine.errors import RequestError
-from engine.staging import upload
 from models.speech import AudioRole
 from models.voxcpm.checkpoint import Checkpoint
 

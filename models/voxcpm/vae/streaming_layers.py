@@ -2,7 +2,7 @@
 
 Each layer maps x [B, T, C] to [B, T * upsampling, C'] and takes `states` [B, size], the rows of all streams
 at hand, of which it reads its own part and writes it again. All of them are TorchScript where they run on a
-CPU (`engine/scripting.py`), so that a decode is one call.
+CPU (`engine/cpu/scripting.py`), so that a decode is one call.
 """
 
 from __future__ import annotations

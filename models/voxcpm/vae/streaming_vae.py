@@ -19,7 +19,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from engine.scripting import scripted
+from engine.cpu.scripting import scripted
 from models.voxcpm.vae.audio_vae import (
     AudioVAE,
     CausalConv1d,

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.devices import runs_triton
+from engine.device.devices import runs_triton
+from engine.device.side_stream import SideStream
+from engine.device.staging import upload
 from engine.programs.slots import Slots
 from engine.sequence import Sequence
-from engine.side_stream import SideStream
-from engine.staging import upload
 from models.voxcpm.requests.prompt import key_patches, trailing_patches
 from models.voxcpm.vae.audio_vae import AudioVAE
 from models.voxcpm.vae.streaming_vae import StreamingDecoder

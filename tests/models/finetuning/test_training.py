@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.published import load_published
-from engine.thread_choice import ThreadChoice
+from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm import VoxCPM
 from models.voxcpm.finetuning import run
 from models.voxcpm.finetuning.dataset import DatasetError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from triton.runtime.interpreter import GridExecutor
 
-from engine.cuda_graphs import GraphRecorder
+from engine.device.cuda_graphs import GraphRecorder
 from engine.errors import OptionsError, RequestError
 from models.voxcpm import checkpoint as checkpoint_module
 from models.voxcpm import engine as engine_module

@@ -22,7 +22,7 @@ from torch import Tensor
 from triton.runtime import driver
 
 from engine.attention import triton_paged
-from engine.cuda_graphs import Rehearsal
+from engine.device.cuda_graphs import Rehearsal
 from engine.kernels import launch
 from engine.kernels.ahead import noted
 from models.voxcpm import checkpoint

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.cuda_graphs import batch_sizes
+from engine.device.cuda_graphs import batch_sizes
 from engine.sequence import Sequence
 from models.voxcpm import runner
 from models.voxcpm.engine import VoxCPMEngine

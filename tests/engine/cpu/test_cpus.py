@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import cpus
-from engine.cpus import CACHE_SETTINGS, available_cpus, cpu_quota, thread_limit
+from engine.cpu import cpus
+from engine.cpu.cpus import CACHE_SETTINGS, available_cpus, cpu_quota, thread_limit
 
 V2 = "0::{}\n"
 V1 = "5:memory:/other\n4:cpu,cpuacct:{}\n0::/\n"
@@ -112,7 +112,7 @@ def test_cpus_of_a_quota_are_whole_and_at_least_one(machine) -> None:
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU sets here")
 def test_the_set_of_taskset_counts() -> None:
     one_cpu = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})"
-    code = f"{one_cpu}; from engine.cpus import thread_limit; print(thread_limit())"
+    code = f"{one_cpu}; from engine.cpu.cpus import thread_limit; print(thread_limit())"
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     result = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
@@ -165,5 +165,5 @@ def test_a_worker_does_not_grow_with_every_shape() -> None:
         )
         return int(done.stdout)
 
-    bounded = growth("from engine.cpus import bound_shape_caches", "bound_shape_caches()")
+    bounded = growth("from engine.cpu.cpus import bound_shape_caches", "bound_shape_caches()")
     assert bounded < 0.5 * growth("import torch")

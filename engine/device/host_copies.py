@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.devices import on_device
+from engine.device.devices import on_device
 
 BUFFER_BYTES = 64 << 20
 

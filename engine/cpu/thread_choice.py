@@ -14,7 +14,7 @@ Where it waited for more than a quarter of the time, half of the threads go. One
 been idle enough for it. Two threads, of which one computes beside the other, meet once a step: next to one or
 two busy processes they are as fast as one or faster, and stay unless they wait for half of the time. Two that
 meet like more do (`two_meet`) part as more do. The number of threads changes no bit of a clip or an answer:
-`engine/threads.py`.
+`engine/cpu/threads.py`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ decode are ahead of their listeners, a step takes more of the prompts, as long a
 half of the shortest lead, nor a quarter of a second; where all are read whole, as many as fit: the more run
 together, the fewer steps there are. A decode waits only where more of them run than a step
 may hold (`max_decodes`, `max_step_seconds`): then those whose listeners are about to run dry go first, see
-`engine.playback`.
+`engine.scheduling.playback`.
 
 When a decode needs a block and none is left, the youngest running sequence gives up its blocks and returns to
 the front of the queue; admitted again, it takes what is left of them, or lies on the host, and computes the
@@ -30,12 +30,12 @@ from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Rows
 from typing import NamedTuple
 
-from engine.block_manager import BlockManager
 from engine.config import EngineConfig
 from engine.errors import RequestError
+from engine.kv_cache.block_manager import BlockManager
 from engine.kv_cache.figures import CacheFigures
 from engine.kv_cache.host_tier import BlockStore, HostTier
-from engine.playback import (
+from engine.scheduling.playback import (
     lead_seconds,
     most_urgent,
     record_arrival,
@@ -43,8 +43,8 @@ from engine.playback import (
     record_resumption,
     record_token,
 )
+from engine.scheduling.step_time import StepPace
 from engine.sequence import Sequence, SequenceStatus
-from engine.step_time import StepPace
 
 LEAD_SHARE, MOST_SECONDS = 0.5, 0.25
 """Of the shortest lead, for a step that computes prompts, and seconds however long leads are: whoever

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.staging import Readback, Staging
+from engine.device.staging import Readback, Staging
 
 
 def test_what_is_sent_stands_in_the_tensor() -> None:

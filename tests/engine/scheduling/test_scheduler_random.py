@@ -8,9 +8,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.config import EngineConfig
 from engine.errors import RequestError
-from engine.scheduler import ScheduledSequence, Scheduler
+from engine.scheduling.scheduler import ScheduledSequence, Scheduler
 from engine.sequence import Sequence, SequenceStatus
-from tests.engine.test_scheduler import names
+from tests.engine.scheduling.test_scheduler import names
 
 
 class SchedulerAgainstRules(RuleBasedStateMachine):

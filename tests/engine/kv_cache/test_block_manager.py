@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine.block_manager import BlockManager
 from engine.errors import EngineError
 from engine.kv_cache import prefix as prefix_module
+from engine.kv_cache.block_manager import BlockManager
 from engine.kv_cache.prefix import digest_of
 from engine.sequence import Sequence
 

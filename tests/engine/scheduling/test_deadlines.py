@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from engine import scheduler as scheduler_module
 from engine.config import EngineConfig
 from engine.llm_engine import LLMEngine
 from engine.model_runner import StepResult
-from engine.scheduler import ScheduledSequence
+from engine.scheduling import scheduler as scheduler_module
+from engine.scheduling.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 
 TOKEN_SECONDS = 0.16

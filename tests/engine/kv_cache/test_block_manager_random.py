@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from engine.block_manager import BlockManager
+from engine.kv_cache.block_manager import BlockManager
 from engine.sequence import Sequence
 
 

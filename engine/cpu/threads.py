@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from engine.cpus import given_threads, thread_limit
-from engine.thread_choice import ThreadChoice
+from engine.cpu.cpus import given_threads, thread_limit
+from engine.cpu.thread_choice import ThreadChoice
 
 Result = TypeVar("Result")
 OWN_SHARE = 3

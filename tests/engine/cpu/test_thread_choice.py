@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.thread_choice import LONGEST_HOLD_SECONDS, ThreadChoice, cpu_idle_seconds
+from engine.cpu.thread_choice import LONGEST_HOLD_SECONDS, ThreadChoice, cpu_idle_seconds
 
 
 class Machine:

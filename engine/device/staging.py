@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.side_stream import cuda_stream
+from engine.device.side_stream import cuda_stream
 
 
 class Staging:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import torch
 
-from engine.devices import on_device
+from engine.device.devices import on_device
 
 Compute = Callable[[], None]
 _STRIDES = ((4, 1), (32, 4), (128, 8), (256, 16))

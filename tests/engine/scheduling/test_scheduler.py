@@ -8,7 +8,7 @@ import pytest
 
 from engine.config import EngineConfig
 from engine.errors import RequestError
-from engine.scheduler import Scheduler
+from engine.scheduling.scheduler import Scheduler
 from engine.sequence import Sequence, SequenceStatus
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import devices
+from engine.device import devices
 from engine.errors import DeviceLostError
 from engine.kernels import launch
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SERVING = [
     path
     for path in sorted([*ROOT.glob("engine/**/*.py"), *ROOT.glob("models/**/*.py")])

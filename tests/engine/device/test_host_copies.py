@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from engine.host_copies import HostCopies
+from engine.device.host_copies import HostCopies
 
 
 def test_values_are_there_and_of_the_type_of_the_target() -> None:

@@ -8,11 +8,17 @@ from itertools import pairwise
 import pytest
 
 from engine.config import EngineConfig
-from engine.playback import UNPACED_LEAD_SECONDS, lead_seconds, most_urgent, record_arrival, record_token
-from engine.scheduler import Scheduler
+from engine.scheduling.playback import (
+    UNPACED_LEAD_SECONDS,
+    lead_seconds,
+    most_urgent,
+    record_arrival,
+    record_token,
+)
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.step_time import StepTimeModel
 from engine.sequence import Sequence
-from engine.step_time import StepTimeModel
-from tests.engine.test_scheduler import names
+from tests.engine.scheduling.test_scheduler import names
 
 
 def stream(name: str, token_seconds: float = 0.16) -> Sequence:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.block_manager import BlockManager
 from engine.config import EngineConfig
 from engine.errors import EngineError
+from engine.kv_cache.block_manager import BlockManager
 from engine.kv_cache.figures import CacheFigures
 from engine.kv_cache.host_tier import HostTier
 from engine.llm_engine import LLMEngine

@@ -1,0 +1,6 @@
+"""What the next step computes, and for whom.
+
+scheduler.py   which sequences run in a step, wait, rest or give way
+playback.py    how far ahead of its listener a sequence is, and who goes first
+step_time.py   how long a step of n rows takes
+"""
