@@ -14,7 +14,7 @@ _ELEMENTS_PER_WARP = 256
 
 
 @triton.jit
-def _offsets(rows, inner, outer_stride, row_stride):
+def row_offsets(rows, inner, outer_stride, row_stride):
     """Where rows begin that are spaced evenly in groups of `inner`."""
     return rows // inner * outer_stride + rows % inner * row_stride
 
@@ -42,7 +42,7 @@ def add_and_norm_kernel(
     mask = column < SIZE
     scale = tl.load(norm + column, mask=mask, other=0.0)
     source = partials + row * SIZE + column
-    beside = residual + _offsets(row, inner, outer_stride, row_stride) + column
+    beside = residual + row_offsets(row, inner, outer_stride, row_stride) + column
     if PDL:
         tl.extra.cuda.gdc_wait()
     parts = ()
@@ -72,14 +72,14 @@ def add_and_norm(
     )
     block = triton.next_power_of_2(size)
     kernel_on(residual.device, add_and_norm_kernel)[(num_rows,)](
-        partials, residual, norm, hidden, normed, num_rows, alpha, eps, *_rows(residual),
+        partials, residual, norm, hidden, normed, num_rows, alpha, eps, *row_spacing(residual),
         SIZE=size, PARTS=parts, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
         **launch_options(residual.device),
     )  # fmt: skip
     return hidden, normed
 
 
-def _rows(tensor: Tensor) -> tuple[int, int, int]:
+def row_spacing(tensor: Tensor) -> tuple[int, int, int]:
     """(rows per group, stride of groups, stride of rows) of a tensor [..., size] seen as rows.
 
     Raises ValueError where its leading dimensions do not come down to two, or the last stride is not 1.

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.add_and_norm import _offsets, _rows, store_with_norm
+from engine.kernels.add_and_norm import row_offsets, row_spacing, store_with_norm
 from engine.kernels.launch import kernel_on, launch_options
 
 ROW_BYTES = 1 << 14
@@ -99,7 +99,7 @@ def exchange_kernel(
         total += tl.load(place, mask=mask, other=0, volatile=True).to(SUM)
     tl.store(numbers + row, number)
     if NORM:
-        beside = residual + _offsets(row, inner, outer_stride, row_stride) + column
+        beside = residual + row_offsets(row, inner, outer_stride, row_stride) + column
         values = tl.load(beside, mask=mask, other=0.0).to(tl.float32)
         hidden_row, normed_row = hidden + row * SIZE + column, normed + row * SIZE + column
         store_with_norm(values + alpha * total, scale, eps, hidden_row, normed_row, mask, SIZE)
@@ -141,7 +141,7 @@ def _launch(
     integers, narrow = partials.dtype in _INTEGERS, size * partials.element_size() > ROW_BYTES
     wire = tl.int64 if integers else tl.bfloat16 if narrow else _TYPES[partials.dtype]
     block = triton.next_power_of_2(size)
-    evenly = (1, 0, 0) if residual is None else _rows(residual)
+    evenly = (1, 0, 0) if residual is None else row_spacing(residual)
     kernel_on(partials.device, exchange_kernel)[(num_rows,)](
         partials, residual, norm, hidden, normed, mailbox.addresses, mailbox.numbers,
         mailbox.rank, num_rows, alpha, eps, *evenly,
