@@ -25,8 +25,8 @@ from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.fused import microseconds, relative
 from benchmarks.gpu.work import CFG_VALUE, TIMESTEPS
 from engine.parallel.follower import Follower, follow
-from engine.parallel.group import Group, Place
-from engine.parallel.meeting import connect
+from engine.parallel.group import Group
+from engine.parallel.meeting import follow_into, lead
 from engine.parallel.ranks import Ranks
 from models.transformer.fused import fuse_layers
 from models.voxcpm.config import VoxCPMConfig
@@ -95,11 +95,7 @@ def measure(shape: str, device: torch.device, streams: list[int]) -> list[dict[s
     other = f"cuda:{(device.index or 0) + 1}" if device.type == "cuda" else "cpu"
     rows = []
     try:
-        ranks.start([{"device": other, "shape": shape, "streams": streams}])
-        ranks.answers()
-        group = connect(ranks.place, device)
-        ranks.answers()
-        ranks.joined(group)
+        group = lead(ranks, [{"device": other, "shape": shape, "streams": streams}], device)
         for count in streams:
             alone, one = flow.measured(count, None)
             halves, two = flow.measured(count, group)
@@ -116,11 +112,9 @@ def measure(shape: str, device: torch.device, streams: list[int]) -> list[dict[s
 def serve(follower: Follower) -> None:
     """Rank 1."""
     told = follower.told()
-    place, device = Place(told["rank"], told["size"], told["store"], told["name"]), device_of(told["device"])
+    device = device_of(told["device"])
     flow = Flow(told["shape"], device)
-    follower.answer("ready")
-    follower.group = group = connect(place, device)
-    follower.answer("connected")
+    group = follow_into(follower, told, device)
     for count in told["streams"]:
         flow.measured(count, group)
         follower.answer(count)

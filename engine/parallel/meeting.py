@@ -11,12 +11,17 @@ from __future__ import annotations
 import ctypes
 import os
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import distributed as dist
 
 from engine.device.devices import on_device
 from engine.parallel.group import Group, Place
+
+if TYPE_CHECKING:
+    from engine.parallel.follower import Follower
+    from engine.parallel.ranks import Ranks
 
 CONNECT_SECONDS = 60.0
 """For all ranks to be there."""
@@ -28,6 +33,28 @@ NCCL_SETTINGS = {
 """All ranks are on one machine; NVLink multicast stays off; `watch.py` says when a rank hangs."""
 EXCHANGE_SECONDS = 3600.0
 """What a rank waits for the others. `watch.py` decides earlier whether one is gone."""
+
+
+def lead(ranks: Ranks, told: list[dict[str, Any]], device: torch.device) -> Group:
+    """Rank 0's side: starts the others, which `follow_into` the group. told: see `Ranks.start`.
+
+    Raises OSError, RuntimeError, DeviceLostError; the ranks are to be closed then, too.
+    """
+    ranks.start(told)
+    ranks.answers()  # all are there
+    group = connect(ranks.place, device)
+    ranks.answers()  # all have met
+    ranks.joined(group)
+    return group
+
+
+def follow_into(follower: Follower, told: dict[str, Any], device: torch.device) -> Group:
+    """The side of another rank, with what it was told first."""
+    place = Place(told["rank"], told["size"], told["store"], told["name"])
+    follower.answer("ready")
+    follower.group = connect(place, device)
+    follower.answer("connected")
+    return follower.group
 
 
 def connect(place: Place, device: torch.device) -> Group:

@@ -1,8 +1,7 @@
 """Rank 0's side: starts the other ranks as processes, gives them their steps, watches and ends them.
 
     ranks = Ranks("models.llm.parallel.rank", 2)
-    ranks.start([{...}])                     # what each is to be, as JSON
-    group = connect(ranks.place, device)
+    group = lead(ranks, [{...}], device)     # what each is to be, as JSON; see `meeting.py`
     ranks.answers()                          # once each has done as it was told
     with ranks.step(number, first, second):  # what they compute now, and rank 0 inside
         ...

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from engine.device.cuda_graphs import GraphRecorder
 from engine.parallel.follower import Follower, follow
-from engine.parallel.group import Group, Place
-from engine.parallel.meeting import connect
+from engine.parallel.group import Group
+from engine.parallel.meeting import follow_into
 
 SIZES = ((8,), (40000,), (1, 4096), (3, 8192), (2, 9000), (300, 1000), (2048, 512), (4000, 512))
 """On both sides of what symmetric memory serves."""
@@ -71,12 +71,8 @@ def own(seed: int, *size: int) -> Tensor:
 
 def serve(follower: Follower) -> None:
     told = follower.told()
-    place = Place(told["rank"], told["size"], told["store"], told["name"])
     device = torch.device(told["device"])
-    follower.answer("ready")
-    follower.group = connect(place, device)
-    follower.answer("connected")
-    follower.answer(summed(follower.group, device))
+    follower.answer(summed(follow_into(follower, told, device), device))
     follower.told()
 
 

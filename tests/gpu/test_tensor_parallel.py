@@ -15,7 +15,7 @@ import torch
 
 from engine.errors import EngineError
 from engine.parallel.group import Group
-from engine.parallel.meeting import connect
+from engine.parallel.meeting import lead
 from engine.parallel.ranks import Ranks
 from models.llm import LLM, SamplingParams
 from tests.gpu import sums_rank
@@ -56,12 +56,8 @@ def meeting() -> Iterator[tuple[Ranks, Group]]:
     """Rank 0's side of two ranks of `sums_rank`."""
     ranks = Ranks(sums_rank.__name__, 2)
     try:
-        ranks.start([{"device": str(DEVICES[1])}])
-        ranks.answers()
-        group = connect(ranks.place, DEVICES[0])
+        group = lead(ranks, [{"device": str(DEVICES[1])}], DEVICES[0])
         try:
-            ranks.answers()  # all have met
-            ranks.joined(group)
             yield ranks, group
         finally:
             ranks.close()

@@ -10,7 +10,7 @@ import torch
 from engine.cpu.cpus import thread_limit
 from engine.device.devices import default_dtype, select_device
 from engine.errors import RequestError
-from engine.parallel.meeting import connect
+from engine.parallel.meeting import lead
 from engine.parallel.part import PARAM, Part
 from engine.parallel.ranks import Ranks
 from models.llm.checkpoint import TextCheckpoint, find_directory, load_text_checkpoint, plan_network
@@ -48,11 +48,7 @@ def load_over_ranks(
     }
     ranks = Ranks(MODULE, size)
     try:
-        ranks.start([told | {"device": name} for name in devices[1:]])
-        ranks.answers()  # all are there
-        group = connect(ranks.place, first)
-        ranks.answers()  # all have met
-        ranks.joined(group)
+        group = lead(ranks, [told | {"device": name} for name in devices[1:]], first)
         checkpoint = load_text_checkpoint(model, devices[0], dtype, cpu_weights, Part(0, size, group))
         ranks.answers()
     except BaseException:

@@ -14,8 +14,7 @@ import torch
 from engine.device.devices import on_device
 from engine.parallel.channel import Number
 from engine.parallel.follower import Follower, follow
-from engine.parallel.group import Place
-from engine.parallel.meeting import connect
+from engine.parallel.meeting import follow_into
 from engine.parallel.part import Part
 
 if TYPE_CHECKING:
@@ -38,11 +37,8 @@ def serve(follower: Follower) -> None:
     told = follower.told()
     torch.set_num_threads(told["threads"])
     device = torch.device(told["device"])
-    place = Place(told["rank"], told["size"], told["store"], told["name"])
-    follower.answer("ready")
-    follower.group = group = connect(place, device)
-    follower.answer("connected")
-    part = Part(place.rank, place.size, group)
+    group = follow_into(follower, told, device)
+    part = Part(group.rank, group.size, group)
     dtype = getattr(torch, told["dtype"])
     checkpoint = load_text_checkpoint(told["model"], str(device), dtype, told["cpu_weights"], part)
     follower.answer("loaded")
