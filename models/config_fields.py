@@ -1,14 +1,48 @@
-"""Reading dataclasses out of the objects of a configuration file, and the error that names what is wrong."""
+"""Reading configuration files and dataclasses out of their objects; the error that names what is wrong."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from models.bounds import Bounds
 
 
 class ConfigError(ValueError):
     """The configuration lacks a field, or holds a value this model cannot have."""
+
+
+def read_json(path: Path, optional: bool = False) -> dict[str, Any]:
+    """The object that a file holds; an empty one where an optional file is missing. Raises ConfigError."""
+    if not path.is_file():
+        if optional:
+            return {}
+        raise ConfigError(f"{path.parent} has no {path.name}")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} does not hold a JSON object")
+    return data
+
+
+def read_generation(directory: Path, numbers: Mapping[str, Bounds]) -> dict[str, Any]:
+    """What the file says, but for fields that are null; nothing where there is no such file.
+
+    Raises ConfigError, naming the file and the field whose value is outside of its bounds in `numbers`.
+    """
+    path = directory / "generation_config.json"
+    found = {name: value for name, value in read_json(path, optional=True).items() if value is not None}
+    for name, bounds in numbers.items():
+        if name in found and not bounds.hold(found[name]):
+            raise ConfigError(f"{path}: {name} must be {bounds}, got {found[name]!r}")
+    return found
 
 
 def section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -5,7 +5,6 @@ config.json  model.safetensors (or shards)  tokenizer.json  tokenizer_config.jso
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from engine.layers.packed import weight_dtype
 from engine.parallel.part import WHOLE, Part
 from engine.parallel.ranks import Ranks
 from engine.weights import find_checkpoint, load_into, load_state
-from models.config_fields import ConfigError
+from models.config_fields import ConfigError, read_generation, read_json
 from models.download import fetch, is_repository
 from models.llm.families import Family, TextConfig, family_of
+from models.llm.sampling_params import RECOMMENDED
 from models.llm.tokenizer import TextTokenizer
 from models.revision import revision_of
 from models.transformer.packed import pack_model
@@ -80,7 +80,7 @@ def find_directory(model: str) -> Path:
 
 def read_config(directory: Path) -> tuple[Family, TextConfig]:
     """What `config.json` says. Raises ConfigError."""
-    data = _read_json(directory / "config.json")
+    data = read_json(directory / "config.json")
     family = family_of(data)
     return family, family.read_config(data)
 
@@ -106,6 +106,7 @@ def load_text_checkpoint(
     what is wrong.
     """
     directory = find_directory(model)
+    generation = read_generation(directory, RECOMMENDED)
     target = select_device(device)
     dtype = dtype or default_dtype(target)
     network = plan_network(directory, part)
@@ -131,18 +132,6 @@ def load_text_checkpoint(
         device=target,
         dtype=dtype,
         kv_dtype=kv_dtype,
-        generation=_read_json(directory / "generation_config.json", optional=True),
+        generation=generation,
         part=part,
     )
-
-
-def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:
-    if optional and not path.is_file():
-        return {}
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path} does not hold a JSON object")
-    return data

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from engine.errors import RequestError
+from models.bounds import Bounds
 
 MOST_TOP_LOGPROBS = 20
 MOST_STOP_STRINGS = 16
 MOST_SEED = 2**64 - 1
+RECOMMENDED = {
+    "temperature": Bounds(0),
+    "top_k": Bounds(0, whole=True),
+    "top_p": Bounds(0, 1, above=True),
+    "min_p": Bounds(0, 1),
+    "repetition_penalty": Bounds(0, above=True),
+}
+"""What a checkpoint may recommend."""
+_BOUNDS = RECOMMENDED | {
+    "max_tokens": Bounds(1, whole=True),
+    "presence_penalty": Bounds(-2, 2),
+    "frequency_penalty": Bounds(-2, 2),
+    "logprobs": Bounds(0, MOST_TOP_LOGPROBS, whole=True),
+    "seed": Bounds(0, MOST_SEED, whole=True),
+}
 
 
 @dataclass(frozen=True)
@@ -58,32 +73,14 @@ class SamplingParams:
         object.__setattr__(self, "stop", stop)
         object.__setattr__(self, "stop_token_ids", tuple(self.stop_token_ids))
         object.__setattr__(self, "bad_words", tuple(map(tuple, self.bad_words)))
-        for name, low, high in (
-            ("temperature", 0, math.inf),
-            ("max_tokens", 1, math.inf),
-            ("min_tokens", 0, self.max_tokens),
-            ("top_k", 0, math.inf),
-            ("min_p", 0, 1),
-            ("presence_penalty", -2, 2),
-            ("frequency_penalty", -2, 2),
-            ("logprobs", 0, MOST_TOP_LOGPROBS),
-            ("seed", 0, MOST_SEED),
-        ):
-            self._check(name, low, high)
-        for name, high in (("top_p", 1), ("repetition_penalty", math.inf)):
-            self._check(name, math.nextafter(0, 1), high)
+        for name, bounds in (_BOUNDS | {"min_tokens": Bounds(0, self.max_tokens, whole=True)}).items():
+            value = getattr(self, name)
+            if value is not None and not bounds.hold(value):
+                raise RequestError(f"{name} must be {bounds}, got {value!r}", name, "out_of_range")
         if len(stop) > MOST_STOP_STRINGS or not all(stop):
             raise RequestError(f"stop takes at most {MOST_STOP_STRINGS} strings, none empty", "stop")
         if not all(self.bad_words):
             raise RequestError("bad_words has one without tokens", "bad_words")
-
-    def _check(self, name: str, low: float, high: float) -> None:
-        value = getattr(self, name)
-        if value is None:
-            return
-        if not low <= value <= high or value == math.inf:
-            bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
-            raise RequestError(f"{name} must be {bounds}, got {value}", name, "out_of_range")
 
     @property
     def greedy(self) -> bool:

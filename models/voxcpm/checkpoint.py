@@ -9,7 +9,6 @@ statistics of good speech.
 
 from __future__ import annotations
 
-import json
 import logging
 import zipfile
 from collections.abc import Callable, Mapping
@@ -23,7 +22,8 @@ import torch
 from engine.device.devices import default_dtype, runs_triton, select_device
 from engine.layers.packed import weight_dtype
 from engine.weights import find_checkpoint, load_into, load_state
-from models.config_fields import ConfigError
+from models.bounds import Bounds
+from models.config_fields import ConfigError, read_generation, read_json
 from models.download import fetch, is_repository
 from models.revision import revision_of
 from models.transformer.packed import pack_model
@@ -43,6 +43,21 @@ _RELEASED_LANGUAGES = (
     "en", "zh", "ar", "da", "de", "el", "es", "fi", "fr", "he", "hi", "id", "it", "ja", "km", "ko", "lo",
     "ms", "my", "nl", "no", "pl", "pt", "ru", "sv", "sw", "th", "tl", "tr", "vi",
 )  # fmt: skip
+
+REQUEST_BOUNDS = {
+    "cfg_value": Bounds(0.0, 10.0),
+    "inference_timesteps": Bounds(2, 100, whole=True),
+    "temperature": Bounds(0.0, 2.0),
+}
+"""Of what a request may choose, and a checkpoint recommends."""
+_NUMBERS = REQUEST_BOUNDS | {
+    "max_text_characters": Bounds(1, whole=True),
+    "part_characters": Bounds(1, whole=True),
+    "max_reference_seconds": Bounds(0, above=True),
+    "max_prompt_seconds": Bounds(0, above=True),
+    "reference_resynthesis": Bounds(0, 1),
+}
+"""Of `generation_config.json`."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +134,7 @@ def resolve_model(model: str, progress: Progress | None = None) -> Path:
 
 def read_config(directory: Path) -> VoxCPMConfig:
     """Of a checkpoint directory. Raises ConfigError."""
-    return VoxCPMConfig.from_dict(_read_json(directory / "config.json"))
+    return VoxCPMConfig.from_dict(read_json(directory / "config.json"))
 
 
 def load_checkpoint(
@@ -142,7 +157,7 @@ def load_checkpoint(
     target = select_device(device)
     dtype = dtype or default_dtype(target)
     report("config", 0.0)
-    config = read_config(directory)
+    config, generation = read_config(directory), read_generation(directory, _NUMBERS)
     tokenizer_file = directory / "tokenizer.json"
     if not tokenizer_file.is_file():
         raise ConfigError(f"{directory} has no tokenizer.json")
@@ -167,7 +182,7 @@ def load_checkpoint(
         tokenizer=TextTokenizer.from_file(tokenizer_file),
         device=target,
         dtype=dtype,
-        generation=_read_json(directory / "generation_config.json", optional=True),
+        generation=generation,
         voices=voices,
         statistics=_read_statistics(directory, config),
     )
@@ -185,23 +200,9 @@ def _suit(model: VoxCPMModel, device: torch.device, cpu_weights: torch.dtype) ->
         pack_model(model, cpu_weights)
 
 
-def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:
-    if not path.is_file():
-        if optional:
-            return {}
-        raise ConfigError(f"{path.parent} has no {path.name}")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConfigError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path} does not hold a JSON object")
-    return data
-
-
 def _read_voices(directory: Path) -> dict[str, Voice]:
     voices = {}
-    for name, entry in _read_json(directory / "voices.json", optional=True).items():
+    for name, entry in read_json(directory / "voices.json", optional=True).items():
         if not isinstance(entry, dict) or not isinstance(entry.get("audio") or "", str):
             raise ConfigError(f"voice {name!r} is not an object whose audio is a file name")
         audio = directory / Path(entry["audio"]).name if entry.get("audio") else None

@@ -6,16 +6,12 @@ from typing import Any
 
 from engine.errors import RequestError
 from models.llm.engine import TextEngine, TextOutput, TextRequest
-from models.llm.sampling_params import SamplingParams
+from models.llm.sampling_params import RECOMMENDED, SamplingParams
 from worker.protocol import Counters, Frame, FrameKind, Sampling, StartTextRequest
 from worker.protocol.token_facts import LEAST_LOGPROB, TokenFacts, TokenLogprob
 
 _SHORT_INPUT_CHARACTERS = 2000
 """As many take half a millisecond to lay out and to tokenise."""
-
-
-_RECOMMENDED = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-"""What `generation_config.json` may say of how tokens are chosen."""
 
 
 class TextKind:
@@ -27,11 +23,7 @@ class TextKind:
     def __init__(self, engine: TextEngine) -> None:
         self._engine = engine
         generation = engine.checkpoint.generation
-        self._recommended = {
-            name: value
-            for name in _RECOMMENDED
-            if isinstance(value := generation.get(name), int | float) and not isinstance(value, bool)
-        }
+        self._recommended = {name: generation[name] for name in RECOMMENDED if name in generation}
 
     def is_quick(self, start: StartTextRequest) -> bool:
         """Whether little goes in, and nothing was written before."""

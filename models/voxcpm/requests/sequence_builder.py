@@ -19,7 +19,7 @@ from models.lora.pool import AdapterPool
 from models.lora.rows import LoadedAdapter
 from models.sentences import ended
 from models.speech import DEFAULT_VOICE, ModelInfo, SpeechRequest
-from models.voxcpm.checkpoint import Checkpoint
+from models.voxcpm.checkpoint import REQUEST_BOUNDS, Checkpoint
 from models.voxcpm.options import EngineOptions
 from models.voxcpm.requests.generation import GenerationState, SilenceGuard, patches_in, text_ratio_cap
 from models.voxcpm.requests.prompt import REFERENCE_MARKS, build_sequence
@@ -181,9 +181,7 @@ class SequenceBuilder:
     def _validate_numbers(self, request: SpeechRequest) -> None:
         ranges = {
             "seed": (0, 2**64 - 1),
-            "cfg_value": (0.0, 10.0),
-            "inference_timesteps": (2, 100),
-            "temperature": (0.0, 2.0),
+            **{name: (bounds.low, bounds.high) for name, bounds in REQUEST_BOUNDS.items()},
             "min_seconds": (0.0, math.inf),
             "max_seconds": (self.config.patch_seconds, math.inf),
         }
