@@ -1,4 +1,19 @@
 """The edge of VoxFleet: HTTP and WebSocket API, queue, leases, health, failover and the pages served.
 
-Knows of the rest of the project `worker.protocol` alone: no engine, no model, no torch.
+Of the rest of the project it imports `worker.protocol`, `models.sentences`, `sockets` and `telemetry`: no
+engine, no torch. ARCHITECTURE.md lists the rooms of this folder in their order. Beside them:
+
+cli.py            `voxfleet gateway`
+app.py            `create_app(settings)`: all of it but the listening socket
+service.py        what belongs to one running gateway
+requests.py       which fields a request may have, within which limits
+errors.py         the one error shape
+metrics.py        every metric
+log.py            log events, without any text or secret
+content_files.py  audio of voices, and adapters, by the hash of their content
+kept_secrets.py   secrets made at the first start
+folder_lock.py    one process works in a folder
+disk.py           a floor of free disk
+yielding.py       work that leaves the CPUs to others
+version.py        of the installed distribution
 """

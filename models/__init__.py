@@ -1,1 +1,14 @@
-"""Speech models and the glue that runs them on the engine; `models.speech` is what all of them speak."""
+"""Models, and the glue that runs them on the engine.
+
+speech.py         what every speech engine speaks; text.py: what a worker announces of a text model
+voxcpm/           VoxCPM, text to speech, and its training
+llm/              what all text models share; qwen3/: a family of them
+transformer/      the transformer that all families are made of
+lora/             adapters of any family
+sentences.py      long text in parts that a model speaks well
+config_fields.py  configuration files of checkpoints, and what is refused in them
+bounds.py         which numbers a field may hold
+download.py       checkpoints from a hub
+revision.py       what tells checkpoints apart
+keyed_random.py   random numbers by seed and position alone
+"""

@@ -1,3 +1,10 @@
-"""What gateway and worker share of their connections: writing at once and in order, noticing silence, and
-making what a peer said fit for a log.
+"""What gateway and worker share of their connections.
+
+at_once.py       messages that need not wait go past ASGI
+eager.py         a coroutine starts at once, and becomes a task only if it has to wait
+outbox.py        messages on their way to a peer who may read slowly
+silence.py       noticing that nothing was heard, or said, for a while
+untrusted.py     what a peer sent, made fit for a log
+guesses.py       secrets: how easy to guess, and who guesses too often
+secret_files.py  settings that stand in files of their own
 """

@@ -1,4 +1,10 @@
-"""What outlives the process: voices, adapters, lexicons, sessions, jobs, trainings, changed settings."""
+"""What outlives the process: voices, adapters, lexicons, sessions, jobs, trainings, changed settings.
+
+tables.py        the tables; each change has a migration in migrations/versions/
+connection.py    SQLite in the data folder, or PostgreSQL by URL
+transactions.py  those that read, decide and then write
+named_rows.py    rows with an owner and a name, such as voices
+"""
 
 from gateway.database.connection import Database, DatabaseError
 from gateway.database.tables import (

@@ -2,6 +2,8 @@
 
 addresses.py    addresses of clients
 connections.py  deadlines and limits that only a connection's protocol can keep
+pipelining.py   requests that come before their client has its answer
+keepalive.py    clients that are gone without a word
 crowd.py        how many connections there are, and who is one too many
 hosts.py        which host names requests may be addressed to
 memory.py       what all clients together may have in memory of what they send

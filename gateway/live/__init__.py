@@ -10,6 +10,8 @@
     speech.py     the session's slot: sentence after sentence, paused, cut off, moved to another worker
     at_work.py    the worker that speaks, told to rest or to go on
     witness.py    what is recorded
+    first_audio.py how long a listener waits while nothing is said
+    tracing.py    a trace for each utterance
     continuity.py what a sentence takes over from the one before
 
 `gateway/api/speech/live.py` is the socket before it; for other protocols `gateway/protocols/dialogue.py`.

@@ -2,6 +2,8 @@
 
 clip.py          one clip: its text in parts, its pauses, and what was generated of it
 start.py         what a worker is told to generate of it
+clip_times.py    when its words are said
+spoken.py        what attempts make of its present part, patch by patch
 takes.py         a part of it that went wrong is spoken again
 progress.py      how far it is
 relay.py         what several workers deliver becomes that clip

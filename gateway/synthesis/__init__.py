@@ -1,5 +1,6 @@
 """A request for speech from its admission to its end.
 
+served.py      one request, whatever is made for it
 synthesis.py   one clip
 attempts.py    one worker after the other until a piece of speech is done
 retakes.py     what is told of a part that was spoken again

@@ -5,5 +5,5 @@ connection.py    one WebSocket; frame_stream.py what it brings for one request
 health.py        probes; metronome.py tells a slow worker from a slow gateway
 slot_watch.py    who may use a slot, where several gateways use one worker
 roster.py        the client and the probe of every known worker
-registration.py  workers that dial in
+registration.py  workers that dial in; whereabouts.py where they are reached
 """

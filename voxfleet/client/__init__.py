@@ -4,6 +4,14 @@ from voxfleet.client import Client
 
 with Client("http://127.0.0.1:8006") as client:
     Path("hello.wav").write_bytes(client.speak("Hello.").audio)
+
+asynchronous.py  `AsyncClient`; synchronous.py: `Client`, which runs it on the loop of background.py
+streaming.py     one clip over `WS /ws/tts` that outlives connections and gateways
+live.py          a live session
+chat.py          answers of a text model
+trainings.py     voices that are trained
+errors.py        the service's errors as exceptions
+connection.py    addresses, and the API key; forms.py: what calls are made of
 """
 
 from voxfleet.client.asynchronous import AsyncClient, Speech

@@ -4,8 +4,8 @@ HTTP carries control (`status.py`, `adapters.py`, `EncodeResponse`), `WS /ws/slo
 (`slot_messages.py`), and `WS /ws/generate` carries speech and text. There the gateway sends `StartRequest` or
 `StartTextRequest` (`start_messages.py`) as text and may send `CancelRequest`, `PauseRequest` and
 `ResumeRequest` (`messages.py`) later; the worker answers `Accepted` or `ErrorMessage` as text and then binary
-frames (`frames.py`), each a header, latents and PCM, or tokens and text. What a worker says is believed
-within `bounds.py`. For a clip of two patches:
+frames (`frames.py`), each a header, latents and PCM, or tokens and text (`token_facts.py`: with log
+probabilities). What a worker says is believed within `bounds.py`. For a clip of two patches:
 
     -> {"type":"start","request_id":"r1","attempt":1,"text":"Hi.","seed":7}
     <- {"type":"accepted",...}

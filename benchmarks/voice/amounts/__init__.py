@@ -24,4 +24,8 @@ done on different machines, `DIR` being carried from one to the other:
     DIR/10-default/voice           what `finetune` wrote for 10 minutes
     DIR/10-default/took.json       how long that took, once it is over
     DIR/table.json                 rows, written anew after each
+
+speaker.py   whose recordings are learnt, and whose are held out
+training.py  an adapter for each amount and setting
+judging.py   what is heard of each, and the table
 """
