@@ -28,7 +28,7 @@ from gateway.kept_secrets import ADMIN_TOKEN, RESUME_SECRET, kept_secret
 from gateway.lexicons import Lexicons
 from gateway.metrics import Metrics
 from gateway.operations import Operations
-from gateway.operations.objectives import promise
+from gateway.operations.measurements.objectives import promise
 from gateway.requests import TtsRequest
 from gateway.sessions import Recorder
 from gateway.settings import GatewaySettings

@@ -84,6 +84,14 @@ ROOMS = {
         *("permissions", "transfer", "pages"),
         *("speech", "voices", "long_texts", "sessions", "operations"),
     ),
+    "gateway/sessions": (
+        *("search", "file_names", "storage", "index", "recording", "listing", "archive", "words"),
+        *("cleanup", "upkeep", "recorder", "witness"),
+    ),
+    "gateway/operations": (
+        *("stored", "eta_settings", "pages", "page_gate", "overview", "restart", "sayings", "event_log"),
+        *("worker_journal", "overload", "measurements", "fleet", "operations"),
+    ),
 }
 """Subfolders and single files of a folder; each imports only what stands before it here."""
 MAY_NOT_IMPORT = {

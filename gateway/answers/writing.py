@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gateway.answers.answer import Answer, Written
 from gateway.answers.order import AnswerOrder
-from gateway.operations.objectives import Kind
+from gateway.operations.measurements.objectives import Kind
 from gateway.service import Gateway
 from gateway.slots.line.about import About
 from gateway.slots.line.charge import charge

@@ -21,7 +21,7 @@ from gateway.jobs.request import JobRequest
 from gateway.jobs.result import ResultFormat
 from gateway.service import Gateway
 from gateway.sessions.cleanup import Limits, Stored
-from gateway.sessions.files import remove_folder
+from gateway.sessions.storage.files import remove_folder
 
 _MOST_NAMED = 20
 """Blocks in an error."""

@@ -16,7 +16,7 @@ import structlog
 from gateway.database.transactions import to_its_end
 from gateway.disk import Disk
 from gateway.jobs.result import ResultFormat
-from gateway.sessions.files import folder_bytes
+from gateway.sessions.storage.files import folder_bytes
 
 logger = structlog.get_logger(__name__)
 

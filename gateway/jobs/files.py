@@ -27,7 +27,7 @@ from typing import Any
 from gateway.disk import Disk
 from gateway.folder_lock import FolderLock
 from gateway.jobs.chapters import Chapter, SpokenPart
-from gateway.sessions.files import folder_bytes, read_json, remove_folder, write_json
+from gateway.sessions.storage.files import folder_bytes, read_json, remove_folder, write_json
 
 ORPHAN_SECONDS = 3600.0
 """After that, a folder without a row is nobody's."""

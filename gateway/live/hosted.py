@@ -14,7 +14,7 @@ from gateway.live.session import LiveSession
 from gateway.live.speech import LiveSpeech
 from gateway.live.states import Outlet
 from gateway.live.witness import LiveWitness
-from gateway.operations.objectives import Kind, note, note_request
+from gateway.operations.measurements.objectives import Kind, note, note_request
 from gateway.service import Gateway
 from gateway.slots.line.standing import Standing
 

@@ -7,7 +7,7 @@
     {"type": "pause"}  {"type": "resume"}  {"type": "stop"}
     {"type": "stats", ...}
 
-What stands in `stats` is in `gateway/operations/playback.py`.
+What stands in `stats` is in `gateway/operations/measurements/playback.py`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Stop(_Message):
 
 
 class Stats(BaseModel):
-    """A report of the player, see `gateway.operations.playback`, which checks its fields."""
+    """A report of the player, see `gateway.operations.measurements.playback`, which checks its fields."""
 
     model_config = ConfigDict(extra="allow")
 

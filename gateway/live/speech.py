@@ -26,7 +26,7 @@ from gateway.live.session import LiveSession
 from gateway.live.timeline import Utterance
 from gateway.live.tracing import UtteranceSpans
 from gateway.live.witness import CUT_OFF, LiveWitness
-from gateway.operations.objectives import Kind
+from gateway.operations.measurements.objectives import Kind
 from gateway.requests import NATIVE, random_seed
 from gateway.service import Gateway
 from gateway.slots.line.about import About

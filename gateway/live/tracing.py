@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gateway.operations.objectives import Kind
+from gateway.operations.measurements.objectives import Kind
 from gateway.service import Gateway
 from gateway.synthesis.attempts import Attempts
 from gateway.synthesis.tracing import begin_span, end_span

@@ -20,7 +20,7 @@ from gateway.errors import ApiError
 from gateway.operations.eta_settings import EtaControl
 from gateway.operations.event_log import EventLog
 from gateway.operations.fleet import FleetDesk
-from gateway.operations.history import History
+from gateway.operations.measurements.history import History
 from gateway.operations.overload import OverloadWatch
 from gateway.operations.pages import Pages, PageState
 from gateway.operations.stored import read_groups, write_group

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions import files
-from gateway.sessions.recording_files import read_timeline
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import read_timeline
 
 _PIECE_BYTES = 1 << 18
 _ZIP64_BYTES = 1 << 31

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-from gateway.sessions import files
 from gateway.sessions.index import STALE_SECONDS, SessionIndex
+from gateway.sessions.storage import files
 from gateway.settings import GatewaySettings
 
 _BYTES_PER_GB = 10**9

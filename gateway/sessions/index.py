@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, upda
 
 from gateway.database import Database, Session
 from gateway.database.tables import now
-from gateway.sessions.recording_files import Facts
 from gateway.sessions.search import folded_title, has_all
+from gateway.sessions.storage.recording_files import Facts
 
 TOUCH_SECONDS = 60.0
 """How often looking at a session is written down."""

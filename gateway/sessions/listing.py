@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from gateway.database import Job, Session
 from gateway.errors import ApiError
-from gateway.sessions import files
+from gateway.sessions.storage import files
 
 Row = TypeVar("Row", Session, Job)
 

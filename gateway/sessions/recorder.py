@@ -24,8 +24,8 @@ from gateway.errors import ApiError
 from gateway.metrics import Metrics
 from gateway.sessions.index import SessionIndex
 from gateway.sessions.recording import Recording, Stage
+from gateway.sessions.storage.writer import Writer
 from gateway.sessions.upkeep import Upkeep
-from gateway.sessions.writer import Writer
 from gateway.settings import GatewaySettings
 
 __all__ = ["Recorder", "Recording"]

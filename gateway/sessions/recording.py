@@ -15,9 +15,9 @@ from typing import Any
 import structlog
 
 from gateway.disk import Disk
-from gateway.sessions import files
-from gateway.sessions.recording_files import Facts, RecordingFiles, reason_of
-from gateway.sessions.writer import Writer
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import Facts, RecordingFiles, reason_of
+from gateway.sessions.storage.writer import Writer
 from gateway.timing.part import PartTimes
 
 logger = structlog.get_logger(__name__)

@@ -20,12 +20,12 @@ from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 from gateway.database import DatabaseError, Session
 from gateway.disk import Disk
 from gateway.metrics import Metrics
-from gateway.sessions import files
 from gateway.sessions.cleanup import Limits, clean
 from gateway.sessions.index import STALE_SECONDS, Progress, SessionIndex
 from gateway.sessions.recording import Recording, Stage
-from gateway.sessions.recording_files import Facts, read_timeline, recover
 from gateway.sessions.search import folded, folded_text, folded_title
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import Facts, read_timeline, recover
 from gateway.settings import GatewaySettings
 
 logger = structlog.get_logger(__name__)

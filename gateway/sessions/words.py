@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions import files
-from gateway.sessions.recording_files import read_timeline
-from gateway.sessions.spoken import spoken_part, timeline_words, words_of
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import read_timeline
+from gateway.sessions.storage.spoken import spoken_part, timeline_words, words_of
 from gateway.timing.aligner import Aligner
 from gateway.timing.subtitles import Cue, cues, timed_fields
 from gateway.timing.words import Granularity, Timed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gateway.operations.objectives import FirstPromise, Kind, note_request
+from gateway.operations.measurements.objectives import FirstPromise, Kind, note_request
 from gateway.synthesis.tracing import end_span
 from telemetry import NO_SPAN, Span
 

@@ -20,7 +20,7 @@ from gateway.audio.delivery import Delivery
 from gateway.audio.formats import output_sample_rate
 from gateway.audio.output import Output
 from gateway.errors import ApiError
-from gateway.operations.objectives import Kind
+from gateway.operations.measurements.objectives import Kind
 from gateway.requests import NATIVE, TtsRequest, check_limits, random_seed
 from gateway.service import Gateway
 from gateway.slots.line.about import About

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway.operations.objectives import Kind
+from gateway.operations.measurements.objectives import Kind
 from gateway.service import Gateway
 from telemetry import Span
 from telemetry.spans import INCOMING

@@ -23,7 +23,7 @@ from pathlib import Path
 from gateway.content_files import write_atomically
 from gateway.disk import Disk
 from gateway.folder_lock import FolderLock
-from gateway.sessions.files import remove_folder
+from gateway.sessions.storage.files import remove_folder
 
 NAME = "voice"
 """Of the folder that the process writes, below `run/`."""

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions.files import read_lines
+from gateway.sessions.storage.files import read_lines
 from gateway.training.files import Sample
 
 MOST_BYTES = 4 << 20

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import func, select
 
 from gateway.database import Database, FigureSpan
-from gateway.operations import history
-from gateway.operations.figures import Figures
-from gateway.operations.history import History
-from gateway.operations.sampling import PoolSampler
+from gateway.operations.measurements import history
+from gateway.operations.measurements.figures import Figures
+from gateway.operations.measurements.history import History
+from gateway.operations.measurements.sampling import PoolSampler
 from gateway.slots.line.tickets import Ticket
 from gateway.slots.requirement import Requirement
 from tests.gateway.fleet import Fleet, status

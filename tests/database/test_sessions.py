@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gateway.database import Database, Session
-from gateway.sessions import files
 from gateway.sessions.cleanup import Limits, Removed, Stored, choose, clean
 from gateway.sessions.index import Progress, SessionIndex
-from gateway.sessions.recording_files import RecordingFiles
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import RecordingFiles
 from gateway.sessions.upkeep import interrupt_dead
 from voxfleet.commands.sessions import CleanError, clean_sessions
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from websockets.sync.client import connect
 
 from gateway.database import Database, FigureSpan
-from gateway.operations.figures import Figures
+from gateway.operations.measurements.figures import Figures
 from gateway.settings.storage import DATABASE_FILE
 from tests.e2e.browser import watched_page
 from tests.e2e.processes import Server, eventually, gateway, worker

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.content_files import ContentFiles
-from gateway.sessions.files import is_session_id, session_folder
+from gateway.sessions.storage.files import is_session_id, session_folder
 from gateway.voices.registry import is_id
 from tests.security.apps import running_app
 

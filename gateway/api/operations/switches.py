@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Query, Request
 
 from gateway.api.permissions import require_admin, who_administers
-from gateway.operations.history import Range
+from gateway.operations.measurements.history import Range
 from gateway.operations.pages import PageStates
 from gateway.operations.restart import restart_worker
 from gateway.service import GatewayDep

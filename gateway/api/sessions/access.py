@@ -12,7 +12,7 @@ from gateway.api.permissions import check_admin, owner_of
 from gateway.database import Session
 from gateway.errors import ApiError
 from gateway.service import Gateway
-from gateway.sessions import files
+from gateway.sessions.storage import files
 
 _MAX_KEY = 64
 KeyQuery = Annotated[str | None, Query(max_length=_MAX_KEY)]

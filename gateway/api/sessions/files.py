@@ -19,10 +19,10 @@ from gateway.audio.note import note_headers
 from gateway.database import Session
 from gateway.errors import ApiError
 from gateway.service import Gateway, GatewayDep
-from gateway.sessions import files
 from gateway.sessions.archive import Part, stream_zip, with_folders
 from gateway.sessions.file_names import stem_of
-from gateway.sessions.wav import read_growing
+from gateway.sessions.storage import files
+from gateway.sessions.storage.wav import read_growing
 from gateway.sessions.words import session_words
 
 router = APIRouter(prefix="/api/sessions")

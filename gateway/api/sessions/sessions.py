@@ -21,9 +21,9 @@ from gateway.api.sessions.access import (
     unknown_session,
 )
 from gateway.service import GatewayDep
-from gateway.sessions import files
 from gateway.sessions.listing import describe, page, parse_cursor
-from gateway.sessions.recording_files import read_timeline
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import read_timeline
 
 router = APIRouter(prefix="/api/sessions")
 

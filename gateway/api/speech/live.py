@@ -29,7 +29,7 @@ from gateway.live.messages import (
     parse_command,
     parse_start,
 )
-from gateway.operations.playback import PlaybackReports
+from gateway.operations.measurements.playback import PlaybackReports
 from gateway.requests import NATIVE
 from gateway.timing.part import PartTimes
 from gateway.timing.subtitles import as_fields

@@ -18,8 +18,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from gateway.api.transfer.client_socket import ClientSocket, serve_socket
 from gateway.errors import ApiError, internal_error
-from gateway.operations.objectives import Kind
-from gateway.operations.playback import PlaybackReports
+from gateway.operations.measurements.objectives import Kind
+from gateway.operations.measurements.playback import PlaybackReports
 from gateway.requests import NATIVE
 from gateway.sessions.witness import witness_clip
 from gateway.streams.listener import Listener

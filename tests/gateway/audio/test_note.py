@@ -14,9 +14,9 @@ from gateway.audio.encoders import stream_encoder
 from gateway.audio.formats import AUDIO_FORMATS, encode_clip
 from gateway.audio.note import SOFTWARE, SOURCE_TYPE
 from gateway.audio.wav import read_header, wav_header
-from gateway.sessions import files
-from gateway.sessions.recording_files import RecordingFiles, recover
-from gateway.sessions.wav import read_growing
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import RecordingFiles, recover
+from gateway.sessions.storage.wav import read_growing
 from tests.gateway.audio_files import wav_samples
 
 RATE = 24000

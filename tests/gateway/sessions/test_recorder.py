@@ -9,7 +9,7 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.requests import TtsRequest
-from gateway.sessions.recording_files import read_timeline
+from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.witness import witness_clip
 from tests.gateway.recordings import (
     RATE,

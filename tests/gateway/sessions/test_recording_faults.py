@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.sessions.writer import Writer
+from gateway.sessions.storage.writer import Writer
 from tests.forks import REPOSITORY
 from tests.gateway.recordings import (
     RATE,

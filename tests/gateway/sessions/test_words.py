@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from gateway.service import Gateway
-from gateway.sessions.files import utterance_file
-from gateway.sessions.recording_files import read_timeline
+from gateway.sessions.storage.files import utterance_file
+from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.words import session_words
 from gateway.timing.files import FORMATS
 from gateway.timing.part import PartTimes

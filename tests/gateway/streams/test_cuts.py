@@ -13,7 +13,7 @@ import pytest
 from gateway.audio.fade import fade_out
 from gateway.requests import StreamRequest
 from gateway.service import Gateway
-from gateway.sessions.recording_files import read_timeline
+from gateway.sessions.storage.recording_files import read_timeline
 from gateway.sessions.witness import witness_clip
 from gateway.streams.clip import Clip
 from gateway.streams.progress import seed_of_take

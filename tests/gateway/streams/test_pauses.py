@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import ApiError
 from gateway.requests import ClipRequest, StreamRequest, TtsRequest, parse_stream_request
 from gateway.service import Gateway
-from gateway.sessions.timeline import build
+from gateway.sessions.storage.timeline import build
 from gateway.sessions.witness import witness_clip
 from gateway.streams.clip import Clip
 from gateway.streams.parts import WORDS_ONLY

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.errors import from_validation
 from gateway.metrics import Metrics
-from gateway.operations.objectives import Kind, note, note_missed
+from gateway.operations.measurements.objectives import Kind, note, note_missed
 
 _MAX_UNDERRUNS = 100_000
 _MAX_SAMPLES = 1 << 40

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.sessions.timeline import build, estimate_words
+from gateway.sessions.storage.timeline import build, estimate_words
 from gateway.timing.words import locate
 from tests.gateway.recordings import RATE
 

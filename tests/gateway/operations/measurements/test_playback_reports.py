@@ -6,8 +6,8 @@ import pytest
 
 from gateway.errors import ApiError
 from gateway.metrics import Metrics
-from gateway.operations.objectives import Kind
-from gateway.operations.playback import PlaybackReports
+from gateway.operations.measurements.objectives import Kind
+from gateway.operations.measurements.playback import PlaybackReports
 from tests.gateway.fleet import Fleet, ManualClock
 
 KIND = Kind("m", "built_in", "voxfleet", "anonymous")

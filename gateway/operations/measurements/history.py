@@ -20,9 +20,9 @@ from sqlalchemy import delete, func, select
 
 from gateway.database import Database, FigureSpan
 from gateway.database.transactions import FAILURES, to_its_end
-from gateway.operations.figures import Figures, total
+from gateway.operations.measurements.figures import Figures, total
+from gateway.operations.measurements.sampling import PoolSampler
 from gateway.operations.overload import REFUSALS
-from gateway.operations.sampling import PoolSampler
 from gateway.slots.pool import WorkerPool
 
 logger = structlog.get_logger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions import files
-from gateway.sessions.timeline import as_spoken
-from gateway.sessions.wav import file_header
+from gateway.sessions.storage import files
+from gateway.sessions.storage.timeline import as_spoken
+from gateway.sessions.storage.wav import file_header
 from gateway.text.language import told_language
 from gateway.timing.envelope import Envelope
 from gateway.timing.part import SpokenPart

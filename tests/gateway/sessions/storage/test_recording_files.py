@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.sessions import files
-from gateway.sessions.recording_files import RecordingFiles, read_timeline, recover
-from gateway.sessions.wav import WavFile, read_growing
+from gateway.sessions.storage import files
+from gateway.sessions.storage.recording_files import RecordingFiles, read_timeline, recover
+from gateway.sessions.storage.wav import WavFile, read_growing
 from tests.forks import REPOSITORY
 from tests.gateway.recordings import RATE, folder_of, open_session, pcm, recording_gateway, row_of, wav_audio
 
@@ -80,7 +80,7 @@ def test_what_a_killed_process_left_is_readable_and_can_be_brought_in_order(tmp_
 import os, sys
 sys.path.insert(0, {str(REPOSITORY)!r})
 from pathlib import Path
-from gateway.sessions.recording_files import RecordingFiles
+from gateway.sessions.storage.recording_files import RecordingFiles
 recording = RecordingFiles(Path({str(folder)!r}), noted=True)
 recording.begin({FIRST_LINE!r})
 for index in range(2):

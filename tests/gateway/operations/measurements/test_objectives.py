@@ -10,7 +10,14 @@ from gateway.callers.identity import Caller
 from gateway.live.hosted import HostedSession
 from gateway.live.messages import Start
 from gateway.metrics import Metrics
-from gateway.operations.objectives import OBJECTIVES, Kind, note, note_missed, note_request, promise
+from gateway.operations.measurements.objectives import (
+    OBJECTIVES,
+    Kind,
+    note,
+    note_missed,
+    note_request,
+    promise,
+)
 from gateway.requests import TtsRequest
 from gateway.settings import GatewaySettings
 from gateway.slots.line.standing import Priority, Standing

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gateway.sessions.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
+from gateway.sessions.storage.wav import WavFile, is_noted, read_pcm, wav_sample_rate, write_all
 
 META = "meta.json"
 JOURNAL = "recording.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gateway.operations.figures import Figures
+from gateway.operations.measurements.figures import Figures
 from gateway.slots.pool import WorkerPool
 
 _LONGEST_SECONDS = 10.0

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gateway.disk import Disk
-from gateway.sessions import files, timeline, wav
 from gateway.sessions.search import folded_text
-from gateway.sessions.spoken import estimate_by_audio
+from gateway.sessions.storage import files, timeline, wav
+from gateway.sessions.storage.spoken import estimate_by_audio
 
 _CHECK_BYTES = 1 << 20
 _META_FIELDS = ("id", "kind", "created_at")
