@@ -2,28 +2,31 @@
 
     bank = AdapterBank(products, torch.bfloat16, device, num_slots=32)
     adapter = bank.load(adapter)               # any thread: checked, in form, in pinned memory
-    slots = bank.place([adapter, None])        # the engine's thread: [3, -1]; copied if it was not there
+    bank.fetch(adapter)                        # the engine's thread: a request waits that will need it
+    slots = bank.place([adapter, None])        # [3, -1]; copied now if it was not there
     ...                                        # launch what reads them
     bank.read(slots)                           # until then nothing takes their place
 
 A copy travels on a stream of its own, once the last step that read the slot is done, and the steps that read
-it wait for it on the device. The host waits for nothing. All slots have one layout, with room for the
-products and the rank that adapters so far have asked for; one that asks for more makes new slots, and
-programs that were recorded for the old ones (`generation`) are recorded anew.
+it wait for it on the device. The host waits for nothing. `fetch` takes a slot only from an adapter that no
+request needs; `place` takes one from those first. All slots have one layout, with room for the products and
+the rank that adapters so far have asked for; one that asks for more makes new slots, and programs that were
+recorded for the old ones (`generation`) are recorded anew.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.device.devices import on_device
-from engine.device.side_stream import cuda_stream
+from engine.device.side_stream import Moment, SideStream
 from engine.errors import RequestError
 from models.lora.adapter import Adapter
 from models.lora.layout import NO_ROOM, Products, SlotLayout, SlotShape, shape_of
@@ -67,8 +70,15 @@ class AdapterBank:
         self._slots: OrderedDict[str, int] = OrderedDict()
         """Digest -> slot, the latest used last."""
         self._free = list(range(num_slots))
-        self._last_read: dict[int, torch.cuda.Event] = {}
+        self._stream = SideStream(device, "adapters")
+        self._last_read: dict[int, Moment] = {}
+        self._arriving: dict[int, Moment] = {}
+        """When a slot will have been filled; of those that the current stream has not waited for."""
+        self.needed: Callable[[], AbstractSet[str]] = frozenset
+        """Digests of the adapters of all requests that run or wait for their turn."""
         self.num_copies = 0
+        self.num_fetched = 0
+        """Copies that began before a launch asked for them."""
 
     def load(self, adapter: Adapter) -> SlotAdapter:
         """An adapter in the form of the slots. Raises RequestError where the device has no room for it."""
@@ -107,10 +117,22 @@ class AdapterBank:
             ) from error
         return Generation(layout, storage)
 
+    def fetch(self, adapter: SlotAdapter) -> None:
+        """Begin to copy an adapter that a request will need, if a slot is free or one is not `needed`.
+
+        Otherwise `place` does it. New slots are left to it, too, since the host waits for them.
+        """
+        if adapter.digest in self._slots or self._latest is not self.generation:
+            return
+        if self._has_room(self.needed()):
+            self._bring(adapter)
+            self.num_fetched += 1
+
     def place(self, adapters: Sequence[SlotAdapter | None]) -> list[int] | None:
         """The slot of each, -1 for none; None where there are more different ones than slots.
 
-        Those that are not in a slot take the place of the least recently used.
+        Those that are not in a slot take the place of the least recently used, of those that are not `needed`
+        if there are such. What is launched on the current stream from now on finds them there.
         """
         wanted = {adapter.digest: adapter for adapter in adapters if adapter is not None}
         if len(wanted) > self.num_slots:
@@ -122,9 +144,11 @@ class AdapterBank:
                 self._slots.move_to_end(digest)
         for digest, adapter in wanted.items():
             if digest not in self._slots:
-                slot = self._free.pop() if self._free else self._slots.popitem(last=False)[1]
-                self._slots[digest] = slot
-                self._copy(adapter, slot)
+                if not self._has_room(wanted.keys() | self.needed()):
+                    self._has_room(wanted.keys())
+                self._bring(adapter)
+            if arrival := self._arriving.pop(self._slots[digest], None):
+                arrival.hold_up()
         return [-1 if adapter is None else self._slots[adapter.digest] for adapter in adapters]
 
     def groups(self, adapters: Sequence[SlotAdapter | None]) -> list[list[int]]:
@@ -142,10 +166,8 @@ class AdapterBank:
 
     def read(self, slots: Sequence[int]) -> None:
         """What was launched on the current stream up to now is the last to read these."""
-        used = {slot for slot in slots if slot >= 0}
-        if used and self.device.type == "cuda":
-            done = torch.cuda.current_stream(self.device).record_event()
-            self._last_read.update(dict.fromkeys(used, done))
+        done = self._stream.outside()
+        self._last_read.update((slot, done) for slot in slots if slot >= 0)
 
     def renew(self) -> None:
         """Take the slots that the latest adapters asked for; what the old ones held is copied again."""
@@ -158,22 +180,32 @@ class AdapterBank:
         self._slots.clear()
         self._free = list(range(self.num_slots))
         self._last_read.clear()
+        self._arriving.clear()
+
+    def _has_room(self, kept: AbstractSet[str]) -> bool:
+        """Whether a slot is free, after the least recently used that is not `kept` gave way if need be."""
+        if not self._free:
+            gives_way = next((digest for digest in self._slots if digest not in kept), None)
+            if gives_way is not None:
+                self._free.append(self._slots.pop(gives_way))
+        return bool(self._free)
+
+    def _bring(self, adapter: SlotAdapter) -> None:
+        """Into a free slot, which stays free if the copy cannot begin."""
+        self._copy(adapter, self._free[-1])
+        self._slots[adapter.digest] = self._free.pop()
 
     def _copy(self, adapter: SlotAdapter, slot: int) -> None:
         layout, target = self.generation.layout, self.generation.storage[slot]
-        self.num_copies += 1
         pieces = adapter.pieces
         if adapter.layout is not layout:
             row = torch.zeros(layout.size, dtype=self._dtype)
             adapter.layout.move(torch.cat(adapter.pieces), layout, row)
             pieces = self._pieces(row)
-        if self.device.type != "cuda":
-            torch.cat(pieces, out=target)
-            return
-        stream = cuda_stream(self.device, "adapters")
-        if slot in self._last_read:
-            stream.wait_event(self._last_read[slot])
-        with torch.cuda.stream(stream):
+        with self._stream.on():
+            if slot in self._last_read:
+                self._last_read[slot].hold_up()
             for piece, part in zip(pieces, target.split(_PIECE), strict=True):
                 part.copy_(piece, non_blocking=True)
-        torch.cuda.current_stream(self.device).wait_event(stream.record_event())
+        self._arriving[slot] = self._stream.moment()
+        self.num_copies += 1

@@ -20,7 +20,9 @@ from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import DIT_STACK, PROJECTIONS, VoxCPMModel
 
 if TYPE_CHECKING:
+    from engine.scheduling.scheduler import Scheduler
     from models.lora.bank import AdapterBank
+    from models.lora.early_copies import EarlyCopies
     from models.voxcpm.options import AdapterRoom
 
 LANGUAGE_MODELS = ("base_lm", "residual_lm")
@@ -82,6 +84,15 @@ def make_bank(config: VoxCPMConfig, like: Tensor, room: AdapterRoom) -> AdapterB
     bank.reserve(slot_shape(config, room))
     bank.renew()
     return bank
+
+
+def make_early_copies(bank: AdapterBank | None, scheduler: Scheduler) -> EarlyCopies | None:
+    """For the sequences of `scheduler`; None where adapters are not in slots."""
+    if bank is None:
+        return None
+    from models.lora.early_copies import EarlyCopies
+
+    return EarlyCopies(bank, scheduler)
 
 
 def load_adapter(model: VoxCPMModel, adapter: Adapter) -> LoadedAdapter:

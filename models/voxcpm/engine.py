@@ -42,7 +42,7 @@ from models.speech import (
     SpeechRequest,
     VoiceInfo,
 )
-from models.voxcpm.adapters import adaptable, load_adapter
+from models.voxcpm.adapters import adaptable, load_adapter, make_early_copies
 from models.voxcpm.checkpoint import (
     Checkpoint,
     Progress,
@@ -138,10 +138,22 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             look_ahead=self._wants_programs or checkpoint.device.type == "cpu",
         )
         super().__init__(LLMEngine(self._runner, engine_config), threads)
+        self._early_copies = make_early_copies(self._runner.adapters, self._llm.scheduler)
         self._prepare_programs(progress)
 
     def prepare(self, request: SpeechRequest) -> Sequence:
         return self._sequences.build(request)
+
+    def add(self, prepared: Sequence) -> None:
+        super().add(prepared)
+        if self._early_copies is not None:
+            self._early_copies.begin(prepared)
+
+    def resume(self, request_id: str) -> bool:
+        found, sequence = super().resume(request_id), self._llm.scheduler.get(request_id)
+        if self._early_copies is not None and sequence is not None:
+            self._early_copies.begin(sequence)
+        return found
 
     def encode_audio(self, samples: np.ndarray, sample_rate: int, role: AudioRole) -> np.ndarray:
         return self._encoder.encode(samples, sample_rate, role)

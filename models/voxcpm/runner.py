@@ -127,7 +127,9 @@ class VoxCPMRunner:
             model, self._solver, self._backend, self._pool, self._noise_of, self.adapters
         )
         self._compute = unrecorded.compute
-        self._ahead = StepAhead(self._compute, threads, block_size) if threads else None
+        self._ahead: StepAhead | None = None
+        if threads is not None and self.adapters is None:  # slots are for one thread
+            self._ahead = StepAhead(self._compute, threads, block_size)
         self.host_memory = HostMemory(self._pool, host_slots, self._settle) if host_slots else None
         self.meanwhile: Meanwhile = lambda batch: None
         self.probe: Callable[[torch.device], None] = check_device

@@ -304,6 +304,22 @@ def test_adapters_that_lost_their_slots_come_back_the_same(engines: Engines) -> 
         assert relative(actual[name], expected[name]) < 1e-3, name
 
 
+def test_clips_whose_adapters_came_before_their_turn_sound_as_alone(engines: Engines) -> None:
+    """All are copied when their requests are taken; some wait while others run."""
+    engine = engines(adapter_slots=3)
+    bank = engine._runner.adapters
+    names = ("anna", "ben", "carl")
+    for seed, name in enumerate(names):
+        engine.adapters.add(name, random_adapter(engine, 20 + seed, 8))
+    work = [request(name, name, 1) for name in names]
+    work += [request(name * 2, name, 3) for name in names if CUDA]
+    together = speak(engine, *work)
+    assert bank.num_copies == bank.num_fetched == 3
+    for wanted in work:
+        alone = speak(engine, wanted)[wanted.request_id]
+        assert relative(together[wanted.request_id], alone) < 1e-3, wanted.request_id
+
+
 def test_loading_beside_running_streams_changes_no_bit(engines: Engines) -> None:
     engine = engines(torch.bfloat16 if CUDA else torch.float32)
     engine.adapters.add("anna", random_adapter(engine, 0, 16))
@@ -339,6 +355,7 @@ def test_a_step_that_brings_an_adapter_to_the_device_waits_for_nothing(engines: 
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
+        bank.fetch(engine.adapters.get("1"))
         slots = bank.place([engine.adapters.get("1"), None, engine.adapters.get("2")])
         bank.read(slots)
     finally:

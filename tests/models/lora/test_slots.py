@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from triton.runtime.interpreter import GridExecutor
 
 from engine.device.cuda_graphs import GraphRecorder
 from engine.errors import OptionsError, RequestError
-from models.voxcpm import checkpoint as checkpoint_module
-from models.voxcpm import engine as engine_module
-from models.voxcpm import runner as runner_module
-from models.voxcpm.checkpoint import load_checkpoint
-from models.voxcpm.engine import EngineOptions, VoxCPMEngine
-from models.voxcpm.fused.model import fuse_model
+from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.options import AdapterLayers
-from models.voxcpm.programs import step_programs
 from models.voxcpm.programs.step_programs import ProgramPlan
-from tests.models.conftest import assert_close, latents, request, run
-from tests.models.lora.conftest import ADAPTED, ATTENTION, CHECKPOINT, random_adapter
+from tests.models.conftest import assert_close, latents, run
+from tests.models.lora.conftest import ADAPTED, ATTENTION, OPTIONS, Fused, clip, random_adapter
 
 PLAN = ProgramPlan(2, 2, 48, text_chunks=((2, 16),), audio_chunks=((1, 16),), decode_rows=[2])
-OPTIONS = EngineOptions(
-    max_num_seqs=2, max_model_len=48, block_size=8, silence_guard=False, attention_backend="triton",
-    graphs="off", adapter_slots=2, enable_prefix_caching=False,
-)  # fmt: skip
-Fused = Callable[..., VoxCPMEngine]
-
-
-@pytest.fixture
-def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fused]:
-    monkeypatch.setattr(checkpoint_module, "pack_model", lambda model, _: fuse_model(model))
-    monkeypatch.setattr(step_programs, "SHORT_CONTEXT", 48)
-    made = []
-
-    def make(**changes: Any) -> VoxCPMEngine:
-        with monkeypatch.context() as patched:
-            for module in (engine_module, runner_module):
-                patched.setattr(module, "runs_triton", lambda device: True)
-            made.append(VoxCPMEngine(load_checkpoint(CHECKPOINT, "cpu"), replace(OPTIONS, **changes)))
-        return made[-1]
-
-    yield make
-    for engine in made:
-        engine.close()
-
-
-def clip(name: str, adapter: str | None) -> Any:
-    return request(
-        name, max_seconds=0.02, min_seconds=0.02, inference_timesteps=2, seed=ord(name), adapter=adapter
-    )
 
 
 @pytest.mark.timeout(300)
