@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 
@@ -20,6 +21,30 @@ TARGETS = {
 }
 TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom."
 WARM_STEPS, STEPS = 6, 20
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured on a GPU."""
+
+    streams: int
+    different: tuple[int, ...]
+    slots: int
+    registered: int
+    rounds: int
+    steps: int
+    clips: int
+    at_once: int
+
+
+class Named(Adapter):
+    """The layers of another adapter under a digest of its own: what is measured does not depend on values."""
+
+    digest = ""
+
+    def __init__(self, of: Adapter, digest: str) -> None:
+        super().__init__(of.layers, of.scale)
+        object.__setattr__(self, "digest", digest)
 
 
 def random_adapter(engine: VoxCPMEngine, targets: tuple[str, ...], seed: int) -> Adapter:

@@ -9,14 +9,14 @@
    and used by a short clip; beside it the same clips with an adapter that is there.
 3. Of a thousand adapters 32 have room on the device; clips name them by Zipf's law, 16 at a time: first audio
    beside the same clips without adapters.
+4. The same clips, which arrive by a Poisson process, as many at once on average (`adapter_arrivals`).
 
-Prints JSON. The goals stand in it.
+Prints JSON. The goals stand in it; that of first audio is for 3 and 4.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import statistics
 import threading
@@ -25,10 +25,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from benchmarks.adapter_work import RANK, TARGETS, TEXT, random_adapter, running, step_seconds
+from benchmarks.adapter_work import (
+    RANK,
+    TARGETS,
+    TEXT,
+    Named,
+    Sizes,
+    random_adapter,
+    running,
+    step_seconds,
+)
+from benchmarks.gpu.adapter_arrivals import arrivals, register, zipf
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.work import percentile
@@ -48,31 +57,7 @@ SHORT_PATCHES, STEPS_BETWEEN = 2, 4
 Say = Callable[[str], None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Sizes:
-    """How much is measured."""
-
-    streams: int
-    different: tuple[int, ...]
-    slots: int
-    registered: int
-    rounds: int
-    steps: int
-    clips: int
-    at_once: int
-
-
 SIZES = {"cuda": Sizes(64, (1, 8, 32), 32, 1000, 3, 120, 320, 16), "cpu": Sizes(2, (1, 2), 2, 6, 1, 8, 8, 2)}
-
-
-class Named(Adapter):
-    """The layers of another adapter under a digest of its own: what is measured does not depend on values."""
-
-    digest = ""
-
-    def __init__(self, of: Adapter, digest: str) -> None:
-        super().__init__(of.layers, of.scale)
-        object.__setattr__(self, "digest", digest)
 
 
 def engine_of(directory: Path, device: torch.device, sizes: Sizes, layers: AdapterLayers) -> VoxCPMEngine:
@@ -173,79 +158,20 @@ def loading(engine: VoxCPMEngine, of: Adapter, sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def first_audio(engine: VoxCPMEngine, names: list[str | None], at_once: int, patches: int = 8) -> list[float]:
-    """Seconds from a clip to its first patch; so many run all the time."""
-    seconds = patches * engine.info.patch_seconds
-    waiting = list(enumerate(names))[::-1]
-    began: dict[str, float] = {}
-    first: dict[str, float] = {}
-    running_now = 0
-    while waiting or running_now:
-        while waiting and running_now < at_once:
-            number, name = waiting.pop()
-            began[f"z{number}"] = time.perf_counter()
-            engine.add_request(
-                SpeechRequest(
-                    f"z{number}", TEXT, number, min_seconds=seconds, max_seconds=seconds, adapter=name
-                )
-            )
-            running_now += 1
-        for output in engine.step():
-            if output.finish_reason == "error":
-                raise RuntimeError(output.error)
-            if output.audio.size:
-                first.setdefault(output.request_id, time.perf_counter())
-            running_now -= output.finish_reason is not None
-    return [first[name] - begin for name, begin in began.items()]
-
-
-def zipf(engine: VoxCPMEngine, of: list[Adapter], sizes: Sizes) -> dict[str, Any]:
-    """First audio with adapters by Zipf's law out of a thousand, and without."""
-    pool, load = engine.adapters, engine.adapters._load
-    forms = [load(adapter) for adapter in of]
-
-    def another(adapter: Adapter) -> Any:
-        number = int(adapter.digest.removeprefix("many"))
-        return dataclasses.replace(forms[number % len(forms)], digest=adapter.digest)
-
-    pool._load = another  # a thousand different ones would be 36 GB
-    for number in range(sizes.registered):
-        pool.add(f"many{number}", Named(of[0], f"many{number}"))
-    pool._load = load
-    draw = np.random.default_rng(0)
-    weights = 1 / np.arange(1, sizes.registered + 1)
-    ranks = draw.choice(sizes.registered, sizes.clips, p=weights / weights.sum())
-    names = [f"many{rank}" for rank in ranks]
-    first_audio(engine, names[: 2 * sizes.slots], sizes.at_once)
-    first_audio(engine, [None] * (2 * sizes.at_once), sizes.at_once)
-    bank = engine._runner.adapters
-    before = bank.num_copies if bank else 0
-    adapted = first_audio(engine, names, sizes.at_once)
-    copies = bank.num_copies - before if bank else 0
-    plain = first_audio(engine, [None] * sizes.clips, sizes.at_once)
-    one = first_audio(engine, ["many0"] * sizes.clips, sizes.at_once)
-    medians = [1e3 * percentile(values, 0.5) for values in (plain, adapted, one)]
-    return {
-        "registered": sizes.registered, "slots": sizes.slots, "clips": sizes.clips, "at_once": sizes.at_once,
-        "different": len(set(names)), "copies": copies, "first_audio_ms_p50": round(medians[0], 2),
-        "by_zipf_ms_p50": round(medians[1], 2), "all_the_same_adapter_ms_p50": round(medians[2], 2),
-        "by_zipf_ms_p99": round(1e3 * percentile(adapted, 0.99), 2),
-        "plain_ms_p99": round(1e3 * percentile(plain, 0.99), 2), "ratio": round(medians[1] / medians[0], 3),
-    }  # fmt: skip
-
-
 def measure(engine: VoxCPMEngine, targets: tuple[str, ...], sizes: Sizes, say: Say) -> dict[str, Any]:
     """All figures; each is said as it is there."""
     adapters = [random_adapter(engine, targets, number) for number in range(min(4, sizes.slots))]
     for number in range(sizes.slots):
         of = adapters[number % len(adapters)]
         engine.adapters.add(str(number), Named(of, f"own{number}"))
+    register(engine, adapters, sizes)
     found: dict[str, Any] = {}
     parts: dict[str, Callable[[], Any]] = {
         "one stream": lambda: step_costs(engine, 1, (1,), sizes.rounds + 2),
         "many streams": lambda: step_costs(engine, sizes.streams, sizes.different, sizes.rounds),
         "loading": lambda: loading(engine, adapters[0], sizes),
-        "zipf": lambda: zipf(engine, adapters, sizes),
+        "zipf": lambda: zipf(engine, sizes),
+        "arrivals": lambda: arrivals(engine, sizes),
     }
     for name, part in parts.items():
         began = time.perf_counter()

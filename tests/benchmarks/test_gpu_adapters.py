@@ -6,8 +6,9 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.adapter_work import TARGETS
-from benchmarks.gpu.adapters import Sizes, engine_of, measure
+from benchmarks.adapter_work import TARGETS, Sizes
+from benchmarks.gpu.adapter_arrivals import KINDS
+from benchmarks.gpu.adapters import engine_of, measure
 from benchmarks.gpu.checkpoints import make_checkpoint
 
 
@@ -17,7 +18,7 @@ def test_every_part_has_its_figures(tmp_path: Path) -> None:
     said: list[str] = []
     found = measure(engine, TARGETS["attention"], sizes, said.append)
     engine.close()
-    assert len(said) == len(found) == 4
+    assert len(said) == len(found) == 5
     assert set(found["one stream"]["step_ms"]) == {"plain", "1 different"}
     assert set(found["many streams"]["step_ms"]) == {
         "plain",
@@ -25,3 +26,7 @@ def test_every_part_has_its_figures(tmp_path: Path) -> None:
     }
     assert found["loading"]["longest_ratio"] > 0 < found["zipf"]["ratio"]
     assert found["zipf"]["registered"] == 4
+    arrivals = found["arrivals"]
+    assert arrivals["clips"] == 4 and arrivals["ratio"] > 0 < arrivals["ratio_p99"]
+    for figure in ("first_audio_ms_p50", "first_audio_ms_p99", "running"):
+        assert set(arrivals[figure]) == set(KINDS) and min(arrivals[figure].values()) > 0
