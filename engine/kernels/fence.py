@@ -1,4 +1,4 @@
-"""A fence that keeps the loads of a kernel together."""
+"""When a kernel loads: a fence that keeps loads together, and fetching ahead."""
 
 from __future__ import annotations
 
@@ -16,3 +16,11 @@ def load_before_computing():
     """Keeps the assembler, which spares registers, from moving loads to where they are used, one latency
     after the other: those above it are all under way before anything below it waits for one."""
     tl.inline_asm_elementwise("fence.acq_rel.cta; mov.b32 $0, 0;", "=r", [], tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
+def fetch(pointers):
+    """Begins to bring what they point to into the L2 cache."""
+    tl.inline_asm_elementwise(
+        "prefetch.global.L2 [$1]; mov.b32 $0, 0;", "=r,l", [pointers], tl.int32, is_pure=False, pack=1
+    )

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from engine.kernels.fence import FENCE, load_before_computing
 from engine.kernels.launch import kernel_on, launch_options
-from engine.kernels.low_rank.slots import LowRankRows, wait_for
+from engine.kernels.low_rank.slots import LowRankRows
 from engine.kernels.low_rank.within import (
     NO_ADDITIONS,
     additions,
@@ -94,7 +94,7 @@ def _finish(
 
 @triton.jit(do_not_specialize=["num_rows", "num_entries"])
 def split_linear_kernel(
-    x, weight, bias, out, num_rows, down, up, hidden, turns, counters, slot_stride, num_entries,
+    x, weight, bias, out, num_rows, down, up, hidden, turns, slot_stride, num_entries,
     N: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr,
     TAIL: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EARLY: tl.constexpr,
     AHEAD: tl.constexpr, WARPS: tl.constexpr, GATED: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
@@ -114,7 +114,7 @@ def split_linear_kernel(
     if RANK:
         if tl.program_id(0) < ITEMS:
             shrink_item(
-                x, down, hidden, turns, counters, slot_stride, num_entries,
+                x, down, hidden, turns, slot_stride, num_entries,
                 K, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, INPUTS, PDL,
             )  # fmt: skip
             return
@@ -206,7 +206,6 @@ def split_linear_kernel(
         if TAIL:
             added_tail = tl.zeros([BLOCK_N, TAIL], tl.float32)
         if (split == 0) & (adapted > 0):
-            wait_for(counters, adapted * (PARTS * SPLITS))
             for turn in range(adapted):
                 given = given_to(
                     hidden, part, turn, entry, num_entries, 0,
@@ -299,7 +298,7 @@ def _launch(
         grid = (added["ITEMS"] + blocks * tiling.splits,)
     kernel_on(x.device, split_linear_kernel)[grid](
         x, weight, bias, out, num_rows, **added, **constants(num_rows, num_outputs, size, gated, tiling),
-        num_warps=tiling.warps, **launch_options(x.device),
+        num_warps=tiling.warps, num_stages=1, **launch_options(x.device),
     )  # fmt: skip
 
 

@@ -42,11 +42,20 @@ def turns_of(slots: np.ndarray) -> np.ndarray:
 
     Those with the same one follow each other, those without have no turn.
 
-    slots: int [N], -1 for an entry without. Returns int32 [1 + 2 N]: how many have one, these entries, and
-    the slot of each; both filled up with what nobody reads.
+    slots: int [N], -1 for an entry without. Returns int32 [1 + 4 N]: how many have one, these entries, and
+    the slot of each, both filled up with what nobody reads; then of every entry its turn, -1 for none, and
+    its slot.
     """
     order = np.argsort(np.where(slots < 0, np.iinfo(np.int32).max, slots), kind="stable")
-    return np.concatenate([[np.count_nonzero(slots >= 0)], order, slots[order]]).astype(np.int32)
+    count = np.count_nonzero(slots >= 0)
+    turn = np.full(len(slots), -1)
+    turn[order[:count]] = np.arange(count)
+    return np.concatenate([[count], order, slots[order], turn, slots]).astype(np.int32)
+
+
+def turns_size(num_entries: int) -> int:
+    """The length of what `turns_of` gives."""
+    return 1 + 4 * num_entries
 
 
 class Deltas(NamedTuple):

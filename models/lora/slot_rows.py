@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.device.staging import upload
 from engine.kernels.low_rank.around import with_low_rank
-from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
+from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.layers.low_rank import NOTHING, Deltas, turns_of
 from models.lora.bank import Generation
 from models.transformer.stack import PRODUCTS
@@ -27,13 +27,13 @@ class SlotRows:
         generation: Generation,
         slots: Tensor | np.ndarray,
         branches: int = 1,
-        counters: Counters | None = None,
+        zeros: Zeros | None = None,
     ) -> None:
         """slots: on the host int32 [N], -1 for a row without; on the device what `turns_of` makes of them.
-        All rows stand there `branches` times. counters: of the step, where there are some.
+        All rows stand there `branches` times. zeros: of the step, where there are some.
         """
         self._generation, self._slots, self._branches = generation, slots, branches
-        self._counters = counters or Counters(generation.storage.device)
+        self._zeros = zeros or Zeros(generation.storage.device)
 
     def repeated(self, counts: Sequence[int]) -> SlotRows:
         """Row i `counts[i]` times; of slots on the host."""
@@ -48,7 +48,7 @@ class SlotRows:
         return self._with(self._slots, 2 * self._branches)
 
     def _with(self, slots: Tensor | np.ndarray, branches: int = 1) -> SlotRows:
-        return SlotRows(self._generation, slots, branches, self._counters)
+        return SlotRows(self._generation, slots, branches, self._zeros)
 
     def deltas(self, module: str) -> SlotDeltas | Deltas:
         """What is added to the products of a module."""
@@ -67,7 +67,7 @@ class SlotRows:
         if place is None:
             return None
         slots = LowRankSlots(self._generation.storage, place, layout.shape.rank)
-        return LowRankRows(slots, self._turns(), self._counters, self._branches)
+        return LowRankRows(slots, self._turns(), self._zeros, self._branches)
 
     def _turns(self) -> Tensor:
         if isinstance(self._slots, np.ndarray):

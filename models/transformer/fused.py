@@ -23,7 +23,7 @@ from engine.kernels.low_rank.around import with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows
 from engine.kernels.norm import rms_norm
 from engine.kernels.rotary import rotate_
-from engine.kernels.row_attention import fits, row_attention
+from engine.kernels.row_attention import fits, row_attention, row_attention_and_shrink, shrinks
 from engine.kernels.split_linear import fits as fits_few_rows
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
@@ -81,11 +81,11 @@ class FusedLayer(nn.Module):
         """See `TransformerLayer.forward`."""
         place, normed = self.place, self.input_layernorm(x)
         qkv = LINEAR(normed, self.qkv, deltas.of(place, QKV))
-        attended = self.attend(qkv, rope, attention, keep)
+        attended, adds = self._attended(qkv, rope, attention, keep, deltas.of(place, OUTPUT))
         if keep is not None or self.place == 0:
             kept = x if keep is None else x[..., keep, :]
             x = kept.clone(memory_format=torch.contiguous_format)
-        self._add_product(x, attended, self.output, deltas.of(place, OUTPUT))
+        self._add_product(x, attended, self.output, adds)
         normed = self.post_attention_layernorm(x)
         gated = silu_mul(LINEAR(normed, self.gate_up, deltas.of(place, GATE_UP)).flatten(0, -2))
         self._add_product(x, gated, self.down, deltas.of(place, DOWN))
@@ -105,11 +105,11 @@ class FusedLayer(nn.Module):
         """`forward` by `products`, given the input norm, too; -> the result and its norm `following`."""
         place = self.place
         qkv = products.whole(normed, self.qkv, deltas.of(place, QKV))
-        attended = self.attend(qkv, rope, attention, keep)
+        attended, adds = self._attended(qkv, rope, attention, keep, deltas.of(place, OUTPUT))
         residual = x if keep is None else x[..., keep, :]
         before_mlp, scale = self.post_attention_layernorm, self.residual_scale
         add = add_and_norm if self.group is None else self.group.add_and_norm
-        parts = products.parts(attended, self.output, deltas.of(place, OUTPUT))
+        parts = products.parts(attended, self.output, adds)
         x, normed = add(parts, residual, before_mlp.weight, before_mlp.eps, scale)
         gated = self._gated(products, normed, deltas)
         parts = products.parts(gated, self.down, deltas.of(place, DOWN))
@@ -123,6 +123,17 @@ class FusedLayer(nn.Module):
 
     def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""
+        return self._attended(qkv, rope, attention, keep, None)[0]
+
+    def _attended(
+        self,
+        qkv: Tensor,
+        rope: CosSin | None,
+        attention: Attention,
+        keep: Keep | None,
+        adds: LowRankRows | None,
+    ) -> tuple[Tensor, LowRankRows | None]:
+        """`attend`, and what is added to the product of the result, with what attention makes for it."""
         norms, paged = self.head_norms, isinstance(attention, PagedAttention)
         in_rows = (
             attention is bidirectional_attention and qkv.dim() == 3 and fits(qkv.shape[1], self.head_dim)
@@ -135,13 +146,16 @@ class FusedLayer(nn.Module):
             self._rotate(qkv, rope, None)
             rope = None
         if in_rows:
-            return row_attention(qkv, self.num_heads, self.num_kv_heads, rope, keep)
+            of_rows = (qkv, self.num_heads, self.num_kv_heads, rope, keep)
+            if adds is not None and shrinks(qkv, keep, adds):
+                return row_attention_and_shrink(*of_rows, adds)
+            return row_attention(*of_rows), adds
         heads = qkv.unflatten(-1, (-1, self.head_dim))
         q, k, v = heads.split([self.num_heads, self.num_kv_heads, self.num_kv_heads], dim=-2)
         if isinstance(keep, slice):
             q = q[..., keep, :, :]
         of_pages = (rope, norms) if paged else ()
-        return kept_places(attention(self.layer, q, k, v, *of_pages).flatten(-2), keep)
+        return kept_places(attention(self.layer, q, k, v, *of_pages).flatten(-2), keep), adds
 
     def _rotate(self, qkv: Tensor, rope: CosSin | None, norms: HeadNorms | None) -> None:
         """Queries and keys of qkv [..., C] in place: normalised, then rotated."""

@@ -122,7 +122,7 @@ def additions(
     parts: tuple[int, ...], size: int, rank: int, branches: int, repeat: int, entries: int
 ) -> tuple[torch.Tensor, LowRankRows, torch.Tensor, torch.Tensor]:
     """x, what five slots add to some of its rows, what that is (float64), and which rows get something."""
-    from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
+    from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 
     dtype = torch.bfloat16 if CUDA else torch.float32
     if not CUDA:
@@ -143,7 +143,7 @@ def additions(
         added[mine] = torch.cat(pieces, dim=1)
     weights = LowRankSlots(storage.to(DEVICE), LowRankPlace(0, up, size, parts), rank)
     turns = torch.from_numpy(turns_of(slots.numpy())).to(DEVICE)
-    return x.to(DEVICE), LowRankRows(weights, turns, Counters(DEVICE), branches), added, of_row >= 0
+    return x.to(DEVICE), LowRankRows(weights, turns, Zeros(DEVICE), branches), added, of_row >= 0
 
 
 @pytest.mark.parametrize(

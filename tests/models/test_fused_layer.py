@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import itertools
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kernels.split_tiling import MAX_ROWS
 from engine.kv_cache.pool import KVPool
+from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.fused import FusedLayer, fuse_layers
-from models.transformer.stack import Transformer, bidirectional_attention
+from models.transformer.stack import OUTPUT, QKV, Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig
 
 ANY = range(1 << 20)
@@ -74,6 +78,63 @@ def test_rows_through_a_fused_stack(
     expected = plain(x, rope, bidirectional_attention, keep)
     torch.testing.assert_close(fused(x, rope, bidirectional_attention, keep), expected, atol=1e-5, rtol=1e-5)
     assert torch.equal(x, given)
+
+
+class _Deltas:
+    """Two slots of random matrices for q, k, v and o, and entries that have them."""
+
+    products = frozenset((QKV, OUTPUT))
+    parts = {QKV: (128, 64, 64), OUTPUT: (48,)}
+    sizes = {QKV: 48, OUTPUT: 128}
+
+    def __init__(self, slots: list[int], branches: int, layers: int = 3, rank: int = 16) -> None:
+        places, at = {}, 0
+        for key in itertools.product(range(layers), self.parts):
+            parts, size = self.parts[key[1]], self.sizes[key[1]]
+            up = at + len(parts) * rank * size
+            places[key] = LowRankPlace(at, up, size, parts)
+            at = up + sum(parts) * rank
+        self.slots = {
+            key: LowRankSlots(0.1 * torch.randn(2, at), place, rank) for key, place in places.items()
+        }
+        self.turns = torch.from_numpy(turns_of(np.array(slots)))
+        self.zeros, self.branches = Zeros(torch.device("cpu")), branches
+
+    def of(self, layer: int, product: int) -> LowRankRows | None:
+        found = self.slots.get((layer, product))
+        return found and LowRankRows(found, self.turns, self.zeros, self.branches)
+
+    def merged(self, stack: Transformer, slot: int) -> Transformer:
+        """The stack with one slot's matrices in its weights."""
+        stack = copy.deepcopy(stack)
+        for (layer, product), slots in self.slots.items():
+            place, storage = slots.place, slots.storage[slot]
+            attention = stack.layers[layer].self_attn
+            weight = (attention.qkv_proj if product == QKV else attention.o_proj).weight
+            downs = storage[place.down : place.up].view(len(place.outputs), slots.rank, place.size)
+            ups = storage[place.up : place.up + sum(place.outputs) * slots.rank].view(-1, slots.rank)
+            for rows, up, down in zip(
+                weight.split(place.outputs), ups.split(place.outputs), downs, strict=True
+            ):
+                rows += up @ down
+        return stack
+
+
+@pytest.mark.parametrize("slots", [[1, -1], [0, -1, 1, 1, -1, 0]], ids=["few streams", "more"])
+@pytest.mark.parametrize("keep", [None, slice(-4, None)])
+@torch.inference_mode()
+def test_rows_through_a_fused_stack_with_adapters(
+    limits: Limits, slots: list[int], keep: slice | None
+) -> None:
+    plain, fused = _stacks(limits)
+    deltas = _Deltas(slots, branches=2)
+    x = torch.randn(2 * len(slots), 11, 48)
+    rope = plain.cos_sin(torch.arange(11))
+    found = fused.run(x, rope, bidirectional_attention, keep, deltas)
+    of_slot = {slot: plain if slot < 0 else deltas.merged(plain, slot) for slot in set(slots)}
+    for row, slot in enumerate(2 * slots):
+        expected = of_slot[slot](x[row : row + 1], rope, bidirectional_attention, keep)
+        torch.testing.assert_close(found[row : row + 1], expected, atol=2e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("keep", [None, slice(0, None), slice(1, 3)])

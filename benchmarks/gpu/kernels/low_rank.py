@@ -27,7 +27,7 @@ from torch.nn import functional as F
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.linear_chain import seconds
 from engine.kernels.low_rank.around import LowRankTiling, expand_, low_rank_tiling, shrink
-from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
+from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.products import LINEAR, SPLIT
@@ -71,9 +71,9 @@ class Case:
         slots = [i % SLOTS if i < adapted else -1 for i in range(self.streams)]
         return torch.from_numpy(turns_of(np.array(slots))).cuda()
 
-    def added(self, layer: int, turns: Tensor, counters: Counters, tiling: LowRankTiling | None) -> None:
+    def added(self, layer: int, turns: Tensor, zeros: Zeros, tiling: LowRankTiling | None) -> None:
         """A product and what is added to it, as layers do it or, with a tiling, around it."""
-        rows = LowRankRows(self.slots[layer], turns, counters, self.branches)
+        rows = LowRankRows(self.slots[layer], turns, zeros, self.branches)
         if tiling is not None:
             hidden = shrink(self.x, rows, tiling)
             expand_(self.product(layer), hidden, rows, tiling=tiling)
@@ -95,9 +95,9 @@ class Case:
         turns = self.of_streams(adapted)
 
         def run() -> None:
-            counters = Counters(turns.device)
+            zeros = Zeros(turns.device)
             for layer in range(LAYERS):
-                self.added(layer, turns, counters, tiling)
+                self.added(layer, turns, zeros, tiling)
 
         return 1e6 * seconds(run) / LAYERS
 
@@ -118,7 +118,7 @@ def compile_one(task: tuple[str, int, int, LowRankTiling]) -> None:
     case = Case(name, streams, rank, 1)
     try:
         for way in (tiling, None):
-            case.added(0, case.of_streams(1), Counters(case.x.device), way)
+            case.added(0, case.of_streams(1), Zeros(case.x.device), way)
         torch.cuda.synchronize()
     except Exception as error:
         print(f"{name} {streams} {tiling}: {type(error).__name__}")

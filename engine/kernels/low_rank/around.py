@@ -4,11 +4,12 @@ Each entry of a batch may have another adapter. An entry is a stream, or a posit
 an entry stand together, in each of `branches` halves of the batch (guided and unguided rows of a flow). Rows
 without an adapter are left as they are, in every bit.
 
-    rows = LowRankRows(slots, turns, Counters(device), branches=2)
+    rows = LowRankRows(slots, turns, Zeros(device), branches=2)
     y = with_low_rank(lambda: F.linear(x, weight), x, rows)
 
 `shrink` takes `down x` of parts of K, since one program would take longer for all of K than the product
-takes, and `expand` adds them up and adds `up` times that to y. They have as many programs as run side by
+takes, and `expand` adds them up and adds `up` times that to y. Where the kernel that makes the rows gives
+`down` of them, too (`row_attention`), there is no `shrink`. They have as many programs as run side by
 side and take turns (`turns_of`) at the entries that have an adapter, so that those without cost nothing.
 """
 
@@ -75,7 +76,7 @@ def _launch_of(num_rows: int, rows: LowRankRows, tiling: LowRankTiling | None) -
     """Raises ValueError where rows and entries do not fit each other."""
     num_entries, branches, repeat = rows.num_entries, rows.branches, rows.repeat(num_rows)
     mixed = repeat == branches == 1 and num_entries > MIXED_ROWS
-    block_rows = MIXED_ROWS if mixed else max(16, triton.next_power_of_2(repeat * branches))
+    block_rows = MIXED_ROWS if mixed else rows.entry_rows(num_rows)
     num_turns = triton.cdiv(num_entries, MIXED_ROWS) if mixed else num_entries
     return _Launch(
         num_entries, num_turns, repeat, branches, block_rows, mixed, tiling or low_rank_tiling(num_turns)
@@ -91,7 +92,9 @@ def with_low_rank(
     The result is contiguous, [..., N], or [parts, rows, N] of which the first part gets what is added.
     """
     num_rows = x.numel() // x.shape[-1]
-    if beside and num_rows <= BESIDE_ROWS:
+    if rows.hidden is not None:
+        hidden, y = rows.hidden, product()
+    elif beside and num_rows <= BESIDE_ROWS:
         side = _side(x.device)
         side.follow()
         hidden = shrink(x, rows, side=side)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import torch
 import triton
@@ -11,7 +12,8 @@ from torch import Tensor
 
 from engine.layers.low_rank import LowRankPlace
 
-_COUNTERS = 1 << 14
+_ZEROS = 1 << 20
+"""That are made at once."""
 _ALIGNED = 4
 """Kernels are compiled anew for addresses that are not multiples of 16 bytes."""
 
@@ -25,35 +27,46 @@ class LowRankSlots:
     rank: int
 
 
-class Counters:
-    """Zeros of a step, by which programs of its kernels tell each other what is there."""
+class Zeros:
+    """Zeros of a step, by which programs of its kernels tell what is there already."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._zeros, self._taken = torch.empty(0), 0
 
-    def take(self, count: int) -> Tensor:
-        """int32 [count] for one kernel."""
+    def take(self, *shape: int) -> Tensor:
+        """fp32, for one kernel."""
+        count = math.prod(shape)
         if self._taken + count > len(self._zeros):
-            size = max(count, _COUNTERS)
-            self._zeros, self._taken = torch.zeros(size, dtype=torch.int32, device=self._device), 0
+            self._zeros, self._taken = torch.zeros(max(count, _ZEROS), device=self._device), 0
         taken = self._zeros[self._taken : self._taken + count]
         self._taken += -(-count // _ALIGNED) * _ALIGNED
-        return taken
+        return taken.view(shape)
 
 
 @dataclass(frozen=True)
 class LowRankRows:
-    """What the entries of a batch add to one product. turns: see `engine.layers.low_rank.turns_of`."""
+    """What the entries of a batch add to one product. turns: see `engine.layers.low_rank.turns_of`.
+
+    hidden: what `down` makes of the rows, as `around.shrink` gives it, where the kernel that made them knows.
+    """
 
     slots: LowRankSlots
     turns: Tensor
-    zeros: Counters
+    zeros: Zeros
     branches: int = 1
+    hidden: Tensor | None = None
 
     @property
     def num_entries(self) -> int:
-        return len(self.turns) // 2
+        return (len(self.turns) - 1) // 4
+
+    def with_hidden(self, hidden: Tensor) -> LowRankRows:
+        return replace(self, hidden=hidden)
+
+    def entry_rows(self, num_rows: int) -> int:
+        """Rows of an entry in all branches, as many as a product wants."""
+        return max(16, triton.next_power_of_2(self.branches * self.repeat(num_rows)))
 
     def repeat(self, num_rows: int) -> int:
         """Rows of an entry in a branch. Raises ValueError where so many rows do not fit the entries."""
@@ -92,19 +105,3 @@ def down_of(down, slot, stride, item, there, k, K: tl.constexpr, PARTS: tl.const
     return tl.load(
         matrix + (tl.arange(0, RANK)[:, None] * K + column[None, :]), mask=inside[None, :], other=0.0
     )
-
-
-@triton.jit
-def tell(counter):
-    """What this program stored is there."""
-    tl.debug_barrier()
-    tl.atomic_add(counter, 1, sem="release", scope="gpu")
-
-
-@triton.jit
-def wait_for(counter, count):
-    """Until so many programs have told."""
-    told = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
-    while told < count:
-        told = tl.atomic_add(counter, 0, sem="acquire", scope="gpu")
-    tl.debug_barrier()

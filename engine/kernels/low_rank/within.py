@@ -3,9 +3,10 @@
 Two kernels more per product (`around`) take longer than the product of a single stream. Here
 the first programs of the product's kernel `shrink`, one item each, while the others multiply; these wait for
 them at the end, where they add `up` times what the first ones gave. The first programs are running before the
-others, which is why nobody waits in vain.
+others, which is why nobody waits in vain. What they give is there when it is no longer the zero that stood
+there before, bit by bit, so that it is waited for by reading it: no flag travels behind it.
 
-    y = split_linear(x, weight, low_rank=LowRankRows(slots, turns, Counters(device), branches=2))
+    y = split_linear(x, weight, low_rank=LowRankRows(slots, turns, Zeros(device), branches=2))
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import torch
 import triton
 import triton.language as tl
 
-from engine.kernels.low_rank.slots import LowRankRows, down_of, entry_of, rows_of, tell
+from engine.kernels.low_rank.slots import LowRankRows, down_of, entry_of, rows_of
 
 MAX_ENTRIES = 4
 """Programs add one entry after the other."""
-_INPUTS = 512
+_INPUTS = 256
 """Elements of K of an item."""
+NEGATIVE_ZERO = tl.constexpr(-(1 << 31))
+"""The bits of a zero that is there."""
 
 
 def fits_within(rows: LowRankRows, num_rows: int, outputs: int) -> bool:
@@ -36,12 +39,11 @@ def additions(rows: LowRankRows, num_rows: int) -> dict[str, Any]:
     parts, rank = len(place.outputs), slots.rank
     inputs = max(16, min(_INPUTS, triton.next_power_of_2(place.size)))
     splits = triton.cdiv(place.size, inputs)
-    entry_rows = max(16, triton.next_power_of_2(repeat * rows.branches))
-    shape = splits, parts, rows.num_entries, entry_rows, rank
+    entry_rows = rows.entry_rows(num_rows)
     return {
         "down": slots.storage[0, place.down :], "up": slots.storage[0, place.up :],
-        "hidden": torch.empty(shape, dtype=torch.float32, device=slots.storage.device),
-        "turns": rows.turns, "counters": rows.zeros.take(1), "slot_stride": slots.storage.stride(0),
+        "hidden": rows.zeros.take(splits, parts, rows.num_entries, entry_rows, rank).view(torch.int32),
+        "turns": rows.turns, "slot_stride": slots.storage.stride(0),
         "num_entries": rows.num_entries, "RANK": rank, "PARTS": parts, "FIRST": place.outputs[0],
         "OTHER": (place.outputs[1:] or place.outputs)[0], "REPEAT": repeat, "BRANCHES": rows.branches,
         "ENTRY_ROWS": entry_rows, "INPUTS": inputs, "ITEMS": rows.num_entries * parts * splits,
@@ -49,7 +51,7 @@ def additions(rows: LowRankRows, num_rows: int) -> dict[str, Any]:
 
 
 NO_ADDITIONS: dict[str, Any] = dict.fromkeys(
-    ("down", "up", "hidden", "turns", "counters", "slot_stride", "num_entries")
+    ("down", "up", "hidden", "turns", "slot_stride", "num_entries")
 ) | dict.fromkeys(
     ("RANK", "PARTS", "FIRST", "OTHER", "REPEAT", "BRANCHES", "ENTRY_ROWS", "INPUTS", "ITEMS"), 0
 )
@@ -58,11 +60,11 @@ NO_ADDITIONS: dict[str, Any] = dict.fromkeys(
 
 @triton.jit
 def shrink_item(
-    x, down, hidden, turns, counters, stride, num_entries,
+    x, down, hidden, turns, stride, num_entries,
     K: tl.constexpr, PARTS: tl.constexpr, RANK: tl.constexpr, REPEAT: tl.constexpr, BRANCHES: tl.constexpr,
     ENTRY_ROWS: tl.constexpr, INPUTS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Program i: hidden [SPLITS, PARTS, turns, ENTRY_ROWS, RANK] of item i, and word of it."""
+    """Program i: hidden [SPLITS, PARTS, turns, ENTRY_ROWS, RANK] of item i, the bits of fp32."""
     SPLITS: tl.constexpr = (K + INPUTS - 1) // INPUTS
     item, k = tl.program_id(0), tl.arange(0, INPUTS)
     there = item < tl.load(turns) * (PARTS * SPLITS)
@@ -78,8 +80,10 @@ def shrink_item(
         found = tl.dot(values, tl.trans(matrix), input_precision="tf32x3")
         which = (item % SPLITS * PARTS + item // SPLITS % PARTS) * num_entries + item // (PARTS * SPLITS)
         place = tl.arange(0, ENTRY_ROWS)[:, None] * RANK + tl.arange(0, RANK)[None, :]
-        tl.store(hidden + which.to(tl.int64) * (ENTRY_ROWS * RANK) + place, found)
-        tell(counters)
+        bits = found.to(tl.int32, bitcast=True)
+        bits = tl.where(bits == 0, NEGATIVE_ZERO, bits)
+        target = hidden + which.to(tl.int64) * (ENTRY_ROWS * RANK) + place
+        tl.store(target, bits, mask=valid[:, None], cache_modifier=".wt")
 
 
 @triton.jit
@@ -97,7 +101,8 @@ def given_to(
     SPLITS: tl.constexpr, PARTS: tl.constexpr, RANK: tl.constexpr, REPEAT: tl.constexpr,
     BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr, BLOCK_M: tl.constexpr,
 ):  # fmt: skip
-    """What the first programs gave the rows of an entry from first_row on: [RANK, BLOCK_M], else zeros."""
+    """What the first programs give the rows of an entry from first_row on, once it is there: [RANK, BLOCK_M],
+    else zeros."""
     row, r = first_row + tl.arange(0, BLOCK_M), tl.arange(0, RANK)
     member = row // (REPEAT * num_entries) * REPEAT + row % REPEAT
     mine = (row < BRANCHES * REPEAT * num_entries) & (row // REPEAT % num_entries == entry)
@@ -105,6 +110,13 @@ def given_to(
     source += member[None, :] * RANK + r[:, None]
     between = (PARTS * num_entries).to(tl.int64) * (ENTRY_ROWS * RANK)
     total = tl.zeros([RANK, BLOCK_M], tl.float32)
-    for split in tl.static_range(SPLITS):
-        total += tl.load(source + split * between, mask=mine[None, :], other=0.0, cache_modifier=".cg")
+    lacks = 1
+    while lacks > 0:
+        missing = tl.zeros([RANK, BLOCK_M], tl.int32)
+        total = tl.zeros([RANK, BLOCK_M], tl.float32)
+        for split in tl.static_range(SPLITS):
+            bits = tl.load(source + split * between, mask=mine[None, :], other=NEGATIVE_ZERO, volatile=True)
+            missing |= (bits == 0).to(tl.int32)
+            total += bits.to(tl.float32, bitcast=True)
+        lacks = tl.max(tl.max(missing, 1), 0)
     return total

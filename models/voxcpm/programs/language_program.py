@@ -23,7 +23,7 @@ from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, S
 from engine.device.cuda_graphs import Compute
 from engine.device.staging import Mark
 from engine.kv_cache.pool import KVPool
-from engine.layers.low_rank import turns_of
+from engine.layers.low_rank import turns_of, turns_size
 from engine.programs.inputs import Fields, Inputs
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.requests.prompt import key_patches
@@ -179,7 +179,7 @@ class LanguageProgram:
 
 def adapter_fields(adapters: Generation | None, rows: int) -> Fields:
     """The inputs that a program with adapters has beside the others: what `turns_of` its rows gives."""
-    return {} if adapters is None else {"adapters": (torch.int32, (1 + 2 * rows,))}
+    return {} if adapters is None else {"adapters": (torch.int32, (turns_size(rows),))}
 
 
 def slot_rows(adapters: Generation | None, inputs: Inputs) -> SlotRows | None:

@@ -18,7 +18,7 @@ from engine.kernels.activation import silu_mul_kernel
 from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
 from engine.kernels.norm import rms_norm_kernel
 from engine.kernels.rotary import rotary_kernel
-from engine.kernels.row_attention import row_attention_kernel
+from engine.kernels.row_attention import NO_DOWN, row_attention_kernel
 from models.voxcpm.fused.flow_kernels import flow_step_kernel
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -63,6 +63,7 @@ def main() -> None:
     )
     for length, first, kept, block, tiles in (
         (11, 0, 11, 16, 8),
+        (11, 0, 11, 16, 2),
         (11, 7, 4, 4, 2),
         (5, 0, 5, 8, 4),
         (5, 0, 1, 1, 1),
@@ -70,7 +71,10 @@ def main() -> None:
         for per_program in {1, tiles}:
             parts = {"PARTS": tiles // per_program, "TILES": per_program, "BLOCK_Q": block}
             row = {"LENGTH": length, "FIRST": first, "KEPT": kept, **parts}
-            compile_kernel(row_attention_kernel, {**ROWS, **row}, num_warps=1)
+            compile_kernel(row_attention_kernel, {**ROWS, **row, **NO_DOWN}, num_warps=1)
+            if block == 16:
+                adapted = {**ROWS, **row, "RANK": 32, "ENTRY_ROWS": 32}
+                compile_kernel(row_attention_kernel, adapted, frozenset({"hidden"}), num_warps=1)
     for mixed in (False, True):
         rows = LOW_RANK | ({"REPEAT": 1, "BRANCHES": 1, "BLOCK_M": 64} if mixed else {}) | {"MIXED": mixed}
         hidden, outputs = frozenset({"hidden"}), {"N": 2560, "FIRST": 2048, "OTHER": 256}

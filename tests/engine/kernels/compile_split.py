@@ -27,7 +27,7 @@ from engine.kernels.split_linear import constants, split_linear_kernel
 from engine.kernels.split_tiling import split_tiling
 
 HOPPER = GPUTarget("cuda", 90, 32)
-UNALIGNED = {"num_rows", "inner", "alpha", "eps"}
+UNALIGNED = {"num_rows", "num_entries", "inner", "alpha", "eps"}
 PRODUCTS = [  # outputs, inputs, gate, split
     (2560, 1024, False, False),
     (1024, 2048, False, True),
@@ -52,7 +52,8 @@ def compile_kernel(
         {(names.index(name),): value for name, value in constants.items()},
         {(names.index(name),): [["tt.divisibility", 16]] for name in types if name not in UNALIGNED},
     )
-    compiled = triton.compile(source, target=HOPPER, options={"num_warps": warps, "launch_pdl": True})
+    options = {"num_warps": warps, "num_stages": 1, "launch_pdl": True}
+    compiled = triton.compile(source, target=HOPPER, options=options)
     code = compiled.asm["ptx"]
     before, _, _ = code.partition("griddepcontrol.wait")
     loading, _, _ = code.partition("mma.sync")
@@ -82,6 +83,18 @@ def compile_product(rows: int, outputs: int, size: int, gated: bool, split: bool
     return {"kernel": "split_linear", **compile_kernel(split_linear_kernel, types, fixed, tiling.warps)}
 
 
+def compile_adding(rows: int, outputs: int, size: int, split: bool) -> dict[str, Any]:
+    """A product that adds what adapters do."""
+    tiling = split_tiling(rows, outputs, size, False, split)
+    fixed = constants(rows, outputs, size, False, tiling) | {"bias": None, "FENCE": True, "PDL": True}
+    fixed |= {"RANK": 32, "PARTS": 1, "FIRST": outputs, "OTHER": outputs, "REPEAT": 11, "BRANCHES": 2}
+    fixed |= {"ENTRY_ROWS": 32, "INPUTS": 256, "ITEMS": size // 256}
+    types = {"x": "*bf16", "weight": "*bf16", "out": "*fp32" if split else "*bf16", "num_rows": "i32"}
+    types |= {"down": "*bf16", "up": "*bf16", "hidden": "*i32", "turns": "*i32", "slot_stride": "i32"}
+    types |= {"num_entries": "i32"}
+    return {"kernel": "adding", **compile_kernel(split_linear_kernel, types, fixed, tiling.warps)}
+
+
 def compile_sum(size: int, parts: int) -> dict[str, Any]:
     types = dict.fromkeys(("residual", "norm", "hidden", "normed"), "*bf16")
     types |= dict.fromkeys(("num_rows", "inner", "outer_stride", "row_stride"), "i32")
@@ -106,6 +119,8 @@ def main() -> None:
             print(json.dumps(compile_product(rows, *product)), flush=True)
     for product in LONG_PRODUCTS:
         print(json.dumps(compile_product(1, *product)), flush=True)
+    for product in ((2560, 1024, False), (1024, 2048, True)):
+        print(json.dumps(compile_adding(22, *product)), flush=True)
     for size, parts in ((1024, 4), (2048, 2)):
         print(json.dumps(compile_sum(size, parts)), flush=True)
     for parts, wire in ((4, tl.float32), (1, tl.bfloat16)):

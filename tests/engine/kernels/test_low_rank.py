@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from engine.kernels.low_rank.around import LowRankTiling, expand_, shrink, with_low_rank
-from engine.kernels.low_rank.slots import Counters, LowRankRows, LowRankSlots
+from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
+from engine.kernels.row_attention import RowLaunch, row_attention, row_attention_and_shrink, shrinks
 from engine.kernels.split_linear import adds_itself, partial_linear, split_linear
-from engine.layers.low_rank import LowRankPlace, turns_of
+from engine.layers.low_rank import LowRankPlace, turns_of, turns_size
 
 BEFORE = 64
 """Elements of a slot before the product's own."""
@@ -28,7 +29,7 @@ def adapted(
     weights = LowRankSlots(storage, LowRankPlace(BEFORE, up, size, outputs), rank)
     of_entry = torch.tensor(slots, dtype=torch.int32)
     turns = torch.from_numpy(turns_of(of_entry.numpy()))
-    return LowRankRows(weights, turns, Counters(CPU), branches), of_entry
+    return LowRankRows(weights, turns, Zeros(CPU), branches), of_entry
 
 
 def added(weights: LowRankSlots, slots: Tensor, x: Tensor, branches: int) -> Tensor:
@@ -104,9 +105,9 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
         expand_(torch.zeros(2, 16)[:, ::2], hidden, rows)
 
 
-def test_counters_are_zeros_that_nobody_else_counts_with() -> None:
-    counters = Counters(CPU)
-    taken = [counters.take(3) for _ in range(20_000)]
+def test_zeros_are_zeros_that_nobody_else_counts_with() -> None:
+    zeros = Zeros(CPU)
+    taken = [zeros.take(3) for _ in range(20_000)]
     for number, some in enumerate(taken):
         assert some.tolist() == [0, 0, 0] and some.storage_offset() % 4 == 0
         some += number
@@ -115,8 +116,9 @@ def test_counters_are_zeros_that_nobody_else_counts_with() -> None:
 
 def test_entries_with_the_same_adapter_take_turns_one_after_the_other() -> None:
     turns = turns_of(np.array([-1, 2, 0, -1, 2]))
-    assert turns.dtype == np.int32 and len(turns) == 11
+    assert turns.dtype == np.int32 and len(turns) == turns_size(5)
     assert turns[0] == 3 and turns[1:4].tolist() == [2, 1, 4] and turns[6:9].tolist() == [0, 2, 2]
+    assert turns[11:].tolist() == [-1, 1, 0, -1, 2, -1, 2, 0, -1, 2]
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "parts"])
@@ -151,6 +153,42 @@ def test_a_product_of_few_rows_adds_it_itself(
         assert torch.equal(y[..., without, :], plain[..., without, :])
         total, before = (parts.view(-1, len(x), sum(outputs)).sum(0) for parts in (y, plain))
         torch.testing.assert_close(total, before + expected, atol=2e-5, rtol=1e-5)
+
+
+def test_a_row_of_zeros_is_there_as_soon_as_others() -> None:
+    """Programs wait until what the first ones give is no zero any more."""
+    rows, of_entry = adapted((64,), 64, 16, [1, 2])
+    x, weight = torch.randn(2, 64), torch.randn(64, 64)
+    x[0] = 0
+    expected = x @ weight.T + added(rows.slots, of_entry, x, 1)
+    torch.testing.assert_close(split_linear(x, weight, low_rank=rows), expected, atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("length", "heads", "kv_heads", "head_dim", "branches", "slots"),
+    [(11, 4, 2, 32, 2, [1, -1, 2, 1]), (9, 8, 2, 128, 1, [2]), (16, 6, 2, 48, 2, [-1, 0])],
+)
+def test_attention_gives_what_down_makes_of_its_result(
+    length: int, heads: int, kv_heads: int, head_dim: int, branches: int, slots: list[int], tiles: int
+) -> None:
+    rows, of_entry = adapted((48,), heads * head_dim, 32, slots, branches)
+    qkv = torch.randn(branches * len(slots), length, (heads + 2 * kv_heads) * head_dim)
+    launch = RowLaunch(tiles)
+    expected = row_attention(qkv, heads, kv_heads, None, launch=launch)
+    out, rows = row_attention_and_shrink(qkv, heads, kv_heads, None, None, rows, launch)
+    assert torch.equal(out, expected) and rows.hidden is not None
+    x, y = out.view(-1, heads * head_dim), torch.zeros(out[..., 0].numel(), 48)
+    expand_(y, rows.hidden, rows)
+    torch.testing.assert_close(y, added(rows.slots, of_entry, x, branches), atol=2e-4, rtol=1e-5)
+
+
+def test_attention_leaves_to_others_what_it_does_not_do_better() -> None:
+    many, few = (adapted((48,), 64, 32, slots)[0] for slots in ([0] * 5, [0] * 4))
+    qkv = torch.zeros(5, 11, 96)
+    assert shrinks(qkv, None, many) and not shrinks(qkv, None, few)
+    assert not shrinks(qkv, slice(-4, None), many)  # a tile holds several heads
+    assert not shrinks(qkv[:, :, :48], None, adapted((48,), 64, 64, [0] * 5)[0])  # too much of `down`
 
 
 def test_a_product_refuses_what_it_does_not_add_itself() -> None:
