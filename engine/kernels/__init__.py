@@ -1,1 +1,15 @@
-"""Fused Triton kernels of the layers, for CUDA; on the CPU they run in Triton's interpreter, for tests."""
+"""Fused Triton kernels of the layers, for CUDA; on the CPU they run in Triton's interpreter, for tests.
+
+linear/             products of few rows, and in halves of K
+norms/              norms, with the sum before them, over ranks too
+low_rank/           what adapters add to products
+activation.py       the gate of an MLP
+rotary.py           rotation of queries and keys
+row_attention.py    attention over rows of a few tokens
+merge.py            attention of parts of a context, put together
+streaming_conv.py, streaming_parts.py    convolutions of the audio VAE as streams go on
+fragments.py        tiles as a warp loads them
+fence.py            when a kernel loads
+launch.py           how kernels are launched
+ahead.py            compiles the kernels of a computation before it first runs
+"""

@@ -91,8 +91,8 @@ class Group:
     def add_and_norm(
         self, partials: Tensor, residual: Tensor, norm: Tensor, eps: float, alpha: float
     ) -> tuple[Tensor, Tensor]:
-        """`engine.kernels.add_and_norm.add_and_norm` of the partials of all ranks, on a device for Triton."""
-        from engine.kernels.add_and_norm import add_and_norm
+        """`engine.kernels.norms.add_and_norm` of the partials of all ranks, on a device for Triton."""
+        from engine.kernels.norms.add_and_norm import add_and_norm
 
         if self._sums is not None:
             found = self._sums.add_and_norm(partials, residual, norm, eps, alpha)

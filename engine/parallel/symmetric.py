@@ -1,7 +1,8 @@
 """Sums over GPUs that can write into each other's memory, where that is faster than NCCL.
 
-The memory is torch's symmetric memory, the sums are those of `engine.kernels.exchange`. Up to which size they
-are used is measured at the start, by all ranks together, so that all choose the same. Multicast stays off.
+The memory is torch's symmetric memory, the sums are those of `engine.kernels.norms.exchange`. Up to which
+size they are used is measured at the start, by all ranks together, so that all choose the same. Multicast
+stays off.
 
 A kernel that waits for a rank that is gone would wait for ever, and with it everything on its GPU: `release`
 tells it, from any thread, that all others were there.
@@ -22,7 +23,7 @@ from torch import distributed as dist
 
 from engine.device.cuda_graphs import GraphRecorder
 from engine.device.staging import upload
-from engine.kernels.exchange import (
+from engine.kernels.norms.exchange import (
     NEVER,
     ROW_BYTES,
     Mailbox,

@@ -17,15 +17,15 @@ from torch import Tensor, nn
 from engine.attention import PagedAttention
 from engine.attention.backend import HeadNorms
 from engine.kernels.activation import silu_mul
-from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.halved_linear import paying_rows
+from engine.kernels.linear.halved_linear import paying_rows
+from engine.kernels.linear.split_linear import fits as fits_few_rows
+from engine.kernels.linear.split_tiling import MAX_ROWS
 from engine.kernels.low_rank.around import with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows
-from engine.kernels.norm import rms_norm
+from engine.kernels.norms.add_and_norm import add_and_norm
+from engine.kernels.norms.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import fits, row_attention, row_attention_and_shrink, shrinks
-from engine.kernels.split_linear import fits as fits_few_rows
-from engine.kernels.split_tiling import MAX_ROWS
 from engine.layers.norm import RMSNorm
 from engine.parallel.layers import group_of
 from models.transformer.overlapped import pays, run_overlapped

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.kernels.activation import silu_mul
-from engine.kernels.add_and_norm import add_and_norm
+from engine.kernels.norms.add_and_norm import add_and_norm
 from engine.layers.norm import RMSNorm
 from engine.parallel.group import Group
 from models.transformer.stack import Attention, CosSin, Keep

@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.kernels.activation import silu_mul
-from engine.kernels.halved_linear import halved_linear
+from engine.kernels.linear.halved_linear import halved_linear
+from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
 from engine.kernels.low_rank.around import with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows
-from engine.kernels.split_linear import adds_itself, partial_linear, split_linear
 
 Product = Callable[[Tensor, Tensor], Tensor]
 AddingProduct = Callable[[Tensor, Tensor, LowRankRows | None], Tensor]

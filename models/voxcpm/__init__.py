@@ -5,6 +5,7 @@
 api.py            that object
 engine.py         requests in, patches of audio out
 options.py        what may be chosen when an engine is built
+description.py    what an engine says of the model it serves
 runner.py         one call computes one step of a mixed batch
 config.py         a checkpoint's `config.json`
 checkpoint.py     a checkpoint on disk, and its loading

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +30,9 @@ from models.lora.files import most_bytes, read_adapter, received_adapter
 from models.lora.pool import AdapterPool
 from models.lora.rows import LoadedAdapter
 from models.speech import (
-    ADAPTERS,
-    DEFAULT_VOICE,
-    WATCH_FITTED,
-    WATCHED,
-    WORDS_ONLY,
     AudioRole,
-    ModelInfo,
     SpeechOutput,
     SpeechRequest,
-    VoiceInfo,
 )
 from models.voxcpm.adapters import adaptable, load_adapter, make_early_copies
 from models.voxcpm.checkpoint import (
@@ -50,6 +42,7 @@ from models.voxcpm.checkpoint import (
     read_config,
     resolve_model,
 )
+from models.voxcpm.description import describe, generation_defaults
 from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
@@ -69,8 +62,6 @@ PREFILL_TOKENS_PER_DECODE = 4
 """A decode passes once through the language models and, at ten solver steps, as 200 tokens through the DiT:
 in VoxCPM2 it costs as much as 25 positions of a prompt.
 """
-_VOICES_TOLD, _CHARACTERS_TOLD = 100, 200
-"""What is announced of voices at most: a worker's status has bounds."""
 
 
 class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
@@ -92,9 +83,9 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         threads = threads_on(checkpoint.device, self.options.threads, beside=True)
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
-        self._defaults = _generation_defaults(checkpoint)
+        self._defaults = generation_defaults(checkpoint)
         self._takes_adapters = self._may_take_adapters()
-        self.info = self._describe()
+        self.info = describe(checkpoint, self.options, self._takes_adapters)
         self.adapters = AdapterPool(self._load_adapter, self.options.max_adapters)
         self._sequences = SequenceBuilder(
             checkpoint,
@@ -227,41 +218,6 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         for voice in self.info.voices:
             self._voice_reference(voice)
 
-    def _describe(self) -> ModelInfo:
-        config, vae, generation = self.config, self.config.audio_vae_config, self.checkpoint.generation
-        features = ["prompt", "reference"] if config.supports_reference else ["prompt"]
-        # A checkpoint may say what it was trained for: one that saw no prompts babbles after them.
-        features = generation.get("features", features)
-        if not self.checkpoint.tokenizer.knows_digits and WORDS_ONLY not in features:
-            features = [*features, WORDS_ONLY]
-        features = [*features, WATCHED, *([WATCH_FITTED] if self.checkpoint.statistics else [])]
-        if self._takes_adapters:
-            features = [*features, ADAPTERS]
-        return ModelInfo(
-            name=generation.get("name", self.checkpoint.name),
-            revision=self.checkpoint.revision,
-            sample_rate=vae.output_sample_rate,
-            patch_samples=config.patch_samples,
-            patch_size=config.patch_size,
-            latent_dim=config.feat_dim,
-            reference_sample_rate=vae.sample_rate,
-            languages=self.checkpoint.languages,
-            voices=(DEFAULT_VOICE, *(name for name in self.checkpoint.voices if name != DEFAULT_VOICE)),
-            voice_details=tuple(
-                VoiceInfo(voice.name, voice.language, voice.description[:_CHARACTERS_TOLD], voice.tags)
-                for voice in islice(self.checkpoint.voices.values(), _VOICES_TOLD)
-            ),
-            features=tuple(features),
-            max_text_characters=min(
-                self.options.max_text_characters,
-                generation.get("max_text_characters", self.options.max_text_characters),
-            ),
-            part_characters=self.options.part_characters or generation.get("part_characters"),
-            max_prompt_seconds=generation.get("max_prompt_seconds"),
-            default_cfg_value=self._defaults["cfg_value"],
-            default_inference_timesteps=self._defaults["inference_timesteps"],
-        )
-
     def _voice_reference(self, name: str) -> np.ndarray | None:
         """Latents of a named voice; encoded once, at warm-up, since requests ask on the event loop."""
         voice = self.checkpoint.voices.get(name)
@@ -325,8 +281,3 @@ def load_engine(
         progress("warm-up", 0.95)
     engine.warm_up()
     return engine
-
-
-def _generation_defaults(checkpoint: Checkpoint) -> dict[str, Any]:
-    defaults = {"cfg_value": 2.0, "inference_timesteps": 10, "temperature": 1.0}
-    return {name: checkpoint.generation.get(name, value) for name, value in defaults.items()}

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.gpu.checkpoints import shape_config
 from benchmarks.voice import plot, report
-from engine.kernels import halved_linear
+from engine.kernels.linear import halved_linear
 from engine.kv_cache.pool import bytes_per_block
 from models.voxcpm.config import VoxCPMConfig
 

@@ -36,7 +36,7 @@ def summed(group: Group, device: torch.device) -> list[float]:
 
 def with_norm(group: Group, device: torch.device, rows: int) -> float:
     """As `summed`, of a sum of two parts of each rank and the norm that follows."""
-    from engine.kernels.add_and_norm import add_and_norm
+    from engine.kernels.norms.add_and_norm import add_and_norm
 
     parts = [own(rank, 2, rows, 1000).to(device) for rank in range(group.size)]
     residual, norm = own(100, rows, 1000).to(device), own(101, 1000).to(device)

@@ -188,7 +188,7 @@ def test_the_kernel_adds_what_plain_products_add(
 def test_a_product_of_few_rows_adds_it_itself_every_time(
     parts: tuple[int, ...], size: int, rank: int, branches: int, repeat: int, entries: int, split: bool
 ) -> None:
-    from engine.kernels.split_linear import adds_itself, partial_linear, split_linear
+    from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
 
     dtype = torch.bfloat16 if CUDA else torch.float32
     x, rows, added, _ = additions(parts, size, rank, branches, repeat, entries)

@@ -14,7 +14,7 @@ pytestmark = [needs_gpu, pytest.mark.skipif(not CUDA, reason="the interpreter co
 
 def test_noted_kernels_are_left_out_and_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.kernels import ahead
-    from engine.kernels.norm import rms_norm
+    from engine.kernels.norms.norm import rms_norm
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ahead, "WORTH_PROCESSES", 1)

@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 import torch
 
-from engine.kernels.split_tiling import MAX_ROWS
+from engine.kernels.linear.split_tiling import MAX_ROWS
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.flow_matching import FlowSolver, guide

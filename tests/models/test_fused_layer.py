@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from engine.attention import AttentionBatch, PagedAttention, select_backend
+from engine.kernels.linear.split_tiling import MAX_ROWS
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
-from engine.kernels.split_tiling import MAX_ROWS
 from engine.kv_cache.pool import KVPool
 from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.fused import FusedLayer, fuse_layers

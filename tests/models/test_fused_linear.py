@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from engine.kernels import split_linear
-from engine.kernels.split_tiling import FEW_ROWS
+from engine.kernels.linear.split_tiling import FEW_ROWS
 from models.voxcpm.fused import linear
 from models.voxcpm.fused.linear import FusedLinear, fuse_linears
 from models.voxcpm.model import ScalarQuantization

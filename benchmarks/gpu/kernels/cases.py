@@ -14,7 +14,7 @@ from engine.attention import AttentionBatch, StepShape
 from engine.attention.measure import with_shuffled_tables
 from engine.attention.triton_paged import TritonBackend
 from engine.kernels.activation import silu_mul
-from engine.kernels.norm import rms_norm
+from engine.kernels.norms.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import row_attention
 from engine.layers.rotary import apply_rotary

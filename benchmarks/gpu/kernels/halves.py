@@ -3,7 +3,7 @@
     python3 -m benchmarks.gpu.kernels.halves [--output FILE]
 
 Prints microseconds of a layer, attention over short rows included, and for which numbers of rows halves are
-taken (`engine.kernels.halved_linear.PAYING_ROWS`).
+taken (`engine.kernels.linear.halved_linear.PAYING_ROWS`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.linear_chain import ATTENDED, DIT, LM, Stack, seconds
-from engine.kernels.halved_linear import paying_rows
+from engine.kernels.linear.halved_linear import paying_rows
 from models.transformer.fused import fuse_layers
 from models.transformer.stack import Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig

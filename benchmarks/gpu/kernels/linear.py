@@ -9,7 +9,7 @@
    and plainly (equal bit by bit), and with the best.
 
 Kernels are compiled beforehand by as many processes as there are cores. Ends with the table and the measured
-tilings, to be kept in `engine/kernels/split_tiling.py`. Exits non-zero when a result is wrong.
+tilings, to be kept in `engine/kernels/linear/split_tiling.py`. Exits non-zero when a result is wrong.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ from benchmarks.gpu.kernels.linear_chain import (
     run_product,
     seconds,
 )
-from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.norm import rms_norm
-from engine.kernels.split_tiling import (
+from engine.kernels.linear.split_tiling import (
     REGISTERS,
     SplitTiling,
     registers,
@@ -58,6 +56,8 @@ from engine.kernels.split_tiling import (
     rule_tiling,
     split_tiling,
 )
+from engine.kernels.norms.add_and_norm import add_and_norm
+from engine.kernels.norms.norm import rms_norm
 
 TRIED_ALONE, TRIED_IN_CHAIN = 26, 5
 FEWEST_PROGRAMS, MOST_PROGRAMS = 80, 800

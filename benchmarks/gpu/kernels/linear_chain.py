@@ -15,10 +15,10 @@ from torch import Tensor
 
 from engine.attention.measure import captured
 from engine.kernels import launch
-from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.norm import rms_norm
-from engine.kernels.split_linear import partial_linear, split_linear
-from engine.kernels.split_tiling import SplitTiling
+from engine.kernels.linear.split_linear import partial_linear, split_linear
+from engine.kernels.linear.split_tiling import SplitTiling
+from engine.kernels.norms.add_and_norm import add_and_norm
+from engine.kernels.norms.norm import rms_norm
 
 EPS = 1e-5
 ATTENDED = 2048

@@ -26,9 +26,9 @@ from torch.nn import functional as F
 
 from benchmarks.gpu.device import device_of
 from benchmarks.gpu.kernels.linear_chain import seconds
+from engine.kernels.linear.split_linear import fits, partial_linear, split_linear
 from engine.kernels.low_rank.around import LowRankTiling, expand_, low_rank_tiling, shrink
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
-from engine.kernels.split_linear import fits, partial_linear, split_linear
 from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.products import LINEAR, SPLIT
 

@@ -23,8 +23,6 @@ MAX_ENTRIES = 4
 """Programs add one entry after the other."""
 _INPUTS = 256
 """Elements of K of an item."""
-NEGATIVE_ZERO = tl.constexpr(-(1 << 31))
-"""The bits of a zero that is there."""
 
 
 def fits_within(rows: LowRankRows, num_rows: int, outputs: int) -> bool:
@@ -81,7 +79,7 @@ def shrink_item(
         which = (item % SPLITS * PARTS + item // SPLITS % PARTS) * num_entries + item // (PARTS * SPLITS)
         place = tl.arange(0, ENTRY_ROWS)[:, None] * RANK + tl.arange(0, RANK)[None, :]
         bits = found.to(tl.int32, bitcast=True)
-        bits = tl.where(bits == 0, NEGATIVE_ZERO, bits)
+        bits = tl.where(bits == 0, -(1 << 31), bits)  # a zero that is there is -0.0
         target = hidden + which.to(tl.int64) * (ENTRY_ROWS * RANK) + place
         tl.store(target, bits, mask=valid[:, None], cache_modifier=".wt")
 
@@ -115,7 +113,7 @@ def given_to(
         missing = tl.zeros([RANK, BLOCK_M], tl.int32)
         total = tl.zeros([RANK, BLOCK_M], tl.float32)
         for split in tl.static_range(SPLITS):
-            bits = tl.load(source + split * between, mask=mine[None, :], other=NEGATIVE_ZERO, volatile=True)
+            bits = tl.load(source + split * between, mask=mine[None, :], other=-(1 << 31), volatile=True)
             missing |= (bits == 0).to(tl.int32)
             total += bits.to(tl.float32, bitcast=True)
         lacks = tl.max(tl.max(missing, 1), 0)

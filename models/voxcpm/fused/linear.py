@@ -11,8 +11,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.kernels.split_linear import fits, split_linear
-from engine.kernels.split_tiling import MAX_ROWS
+from engine.kernels.linear.split_linear import fits, split_linear
+from engine.kernels.linear.split_tiling import MAX_ROWS
 
 
 class FusedLinear(nn.Linear):

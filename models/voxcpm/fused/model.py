@@ -5,7 +5,7 @@ fuse_model(model)         # inference only
 
 from __future__ import annotations
 
-from engine.kernels.split_tiling import MAX_ROWS
+from engine.kernels.linear.split_tiling import MAX_ROWS
 from models.transformer.fused import fuse_layers
 from models.voxcpm.fused.flow import FusedEncoder, FusedFlow
 from models.voxcpm.fused.linear import fuse_linears

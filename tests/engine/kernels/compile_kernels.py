@@ -16,7 +16,7 @@ from triton.compiler import ASTSource
 
 from engine.kernels.activation import silu_mul_kernel
 from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
-from engine.kernels.norm import rms_norm_kernel
+from engine.kernels.norms.norm import rms_norm_kernel
 from engine.kernels.rotary import rotary_kernel
 from engine.kernels.row_attention import NO_DOWN, row_attention_kernel
 from models.voxcpm.fused.flow_kernels import flow_step_kernel

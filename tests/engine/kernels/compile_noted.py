@@ -19,8 +19,8 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from engine.kernels import ahead
-from engine.kernels.norm import rms_norm
-from engine.kernels.split_linear import partial_linear, split_linear
+from engine.kernels.linear.split_linear import partial_linear, split_linear
+from engine.kernels.norms.norm import rms_norm
 
 
 class Hopper:

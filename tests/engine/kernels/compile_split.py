@@ -21,10 +21,11 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from engine.kernels.add_and_norm import add_and_norm_kernel
-from engine.kernels.exchange import ROW_BYTES, exchange_kernel
-from engine.kernels.split_linear import constants, split_linear_kernel
-from engine.kernels.split_tiling import split_tiling
+from engine.kernels.linear.split_kernel import split_linear_kernel
+from engine.kernels.linear.split_linear import constants
+from engine.kernels.linear.split_tiling import split_tiling
+from engine.kernels.norms.add_and_norm import add_and_norm_kernel
+from engine.kernels.norms.exchange import ROW_BYTES, exchange_kernel
 
 HOPPER = GPUTarget("cuda", 90, 32)
 UNALIGNED = {"num_rows", "num_entries", "inner", "alpha", "eps"}

@@ -32,7 +32,7 @@ with Path(sys.argv[1]).open("a") as runs:
 driver.set_active(Hopper())
 ahead.WORTH_PROCESSES = 1
 with ahead.Compilers() as compilers:
-    compilers.take(("engine.kernels.norm", "absent_kernel", "{}"))
+    compilers.take(("engine.kernels.norms.norm", "absent_kernel", "{}"))
     print(compilers.finish(lambda share: None))
 """
 ENDING = """
@@ -45,12 +45,12 @@ from tests.engine.kernels.compile_noted import Hopper
 driver.set_active(Hopper())
 ahead.WORTH_PROCESSES = 1
 compilers = ahead.Compilers()
-compilers.take(("engine.kernels.norm", "absent_kernel", "{}"))
+compilers.take(("engine.kernels.norms.norm", "absent_kernel", "{}"))
 compilers.finish(lambda share: None)
 print(*compilers._pool._processes, flush=True)
 os._exit(0)
 """
-KERNELS = [("engine.kernels.norm", f"kernel_{i}", "{}") for i in range(ahead.WORTH_PROCESSES + 2)]
+KERNELS = [("engine.kernels.norms.norm", f"kernel_{i}", "{}") for i in range(ahead.WORTH_PROCESSES + 2)]
 
 
 def test_noted_kernels_are_compiled_once(tmp_path: Path) -> None:

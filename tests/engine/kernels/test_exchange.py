@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 import torch
 from torch import Tensor
 
-from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.exchange import (
+from engine.kernels.norms.add_and_norm import add_and_norm
+from engine.kernels.norms.exchange import (
     NEVER,
     ROW_BYTES,
     Mailbox,

@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.attention.backend import HeadNorms
 from engine.kernels.activation import silu_mul
 from engine.kernels.merge import merge_
-from engine.kernels.norm import rms_norm
+from engine.kernels.norms.norm import rms_norm
 from engine.kernels.rotary import rotate_
 from engine.kernels.row_attention import RowLaunch, row_attention
 from engine.layers.rotary import LongRope, apply_rotary

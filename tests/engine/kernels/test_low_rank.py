@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
 from engine.kernels.low_rank.around import LowRankTiling, expand_, shrink, with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kernels.row_attention import RowLaunch, row_attention, row_attention_and_shrink, shrinks
-from engine.kernels.split_linear import adds_itself, partial_linear, split_linear
 from engine.layers.low_rank import LowRankPlace, turns_of, turns_size
 
 BEFORE = 64

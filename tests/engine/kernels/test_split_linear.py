@@ -11,10 +11,17 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.kernels.add_and_norm import add_and_norm
-from engine.kernels.halved_linear import halved_linear, paying_rows
-from engine.kernels.split_linear import fits, partial_linear, split_linear
-from engine.kernels.split_tiling import FEW_ROWS, MAX_ROWS, SplitTiling, registers, row_tiles, split_tiling
+from engine.kernels.linear.halved_linear import halved_linear, paying_rows
+from engine.kernels.linear.split_linear import fits, partial_linear, split_linear
+from engine.kernels.linear.split_tiling import (
+    FEW_ROWS,
+    MAX_ROWS,
+    SplitTiling,
+    registers,
+    row_tiles,
+    split_tiling,
+)
+from engine.kernels.norms.add_and_norm import add_and_norm
 from tests.engine.compiler import compiled
 
 EPS = 1e-3

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.split_tiling import MAX_ROWS
+from engine.kernels.linear.split_tiling import MAX_ROWS
 from engine.parallel.group import Group, Place
 from engine.parallel.part import Part
 from engine.weights import export_state, load_into

@@ -15,8 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.add_and_norm import row_offsets, row_spacing, store_with_norm
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.norms.add_and_norm import row_offsets, row_spacing, store_with_norm
 
 ROW_BYTES = 1 << 14
 """Of a place."""
@@ -118,8 +118,7 @@ def exchange(mailbox: Mailbox, x: Tensor) -> Tensor:
 def exchange_add_and_norm(
     mailbox: Mailbox, partials: Tensor, residual: Tensor, norm: Tensor, eps: float, alpha: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """`engine.kernels.add_and_norm.add_and_norm` of the partials of all ranks, [parts, rows, H] on each, of
-    any type of floats."""
+    """`add_and_norm` of the partials of all ranks, [parts, rows, H] on each, of any type of floats."""
     hidden, normed = (
         torch.empty(residual.shape, dtype=residual.dtype, device=residual.device) for _ in range(2)
     )
