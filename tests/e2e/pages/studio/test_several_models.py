@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.pages.studio.test_pages import expect_state, open_studio
 from tests.e2e.processes import Server, eventually, gateway, worker
-from tests.e2e.test_pages import expect_state, open_studio
 
 TEXT = "Hello there."
 

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Page
 
 from benchmarks.chaos.fault_proxy import FaultProxy
+from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually, gateway, worker
-from tests.e2e.test_pages import expect_player, expect_state, figure, open_studio
 
 JITTER_SECONDS = 0.1
 PROMISED_LATENESS = 0.07

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import DESKTOP, chromium, fake_microphone, watched_page
+from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
-from tests.e2e.test_pages import expect_player, expect_state, figure
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.browser import WatchedPage, watched_page
 from tests.e2e.processes import Server, eventually, free_port, gateway, worker
 
-FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
+FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 KEPT = """async () => {
   const found = {};
   for (const name of await caches.keys()) {

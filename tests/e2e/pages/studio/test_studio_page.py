@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figure, open_studio
 from tests.e2e.processes import Server, eventually
 from tests.e2e.studio import fleet_with_data
-from tests.e2e.test_pages import expect_player, expect_state, figure, open_studio
 from tests.gateway.administration import ADMIN
 
 SENTENCE = "The quick brown fox sleeps."

@@ -18,7 +18,7 @@ from tests.e2e.processes import Server, gateway, worker
 from tests.gateway.administration import ADMIN, ADMIN_PAGE, ADMIN_TOKEN
 from tests.gateway.description.examples import FILES
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ALONE = (
     *("post_tts", "get_tts", "post_tts_links", "post_api_encode", "websocket_ws_tts", "websocket_ws_live"),
     *("post_api_voices_checks", "post_api_documents", "put_api_lexicon", "delete_api_lexicon"),

@@ -10,8 +10,8 @@ import pytest
 import soundfile
 from playwright.sync_api import Page, expect
 
+from tests.e2e.pages.studio.test_pages import expect_player, figure, open_studio
 from tests.e2e.processes import Server, gateway, worker
-from tests.e2e.test_pages import expect_player, figure, open_studio
 
 SLOW_STEP_MS = 260
 """A step brings 160 ms of audio."""

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.e2e.browser import DESKTOP, PHONE, watched_page
+from tests.e2e.pages.studio.test_pages import expect_state, open_studio
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data
-from tests.e2e.test_pages import expect_state, open_studio
 
 LIMIT = 200
 

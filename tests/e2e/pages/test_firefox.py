@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.pages.test_book_page import CHAPTERS
 from tests.e2e.studio import fleet_with_data, write_voice
-from tests.e2e.test_book_page import CHAPTERS
 from tests.gateway.administration import ADMIN_PAGE
 from tests.gateway.documents.files import epub
 from tests.page_tools import firefox_paths

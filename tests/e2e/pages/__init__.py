@@ -1,0 +1,1 @@
+"""The pages in real browsers, before real processes."""

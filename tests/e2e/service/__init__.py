@@ -1,0 +1,1 @@
+"""The service over real processes while nothing fails."""
