@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.kernels import split_linear
+from engine.kernels.linear import split_linear
 from engine.kernels.linear.split_tiling import FEW_ROWS
 from models.voxcpm.fused import linear
 from models.voxcpm.fused.linear import FusedLinear, fuse_linears
