@@ -39,6 +39,7 @@ WYOMING = "wyoming"
 _ANY_LANGUAGES = ["en", "zh"]
 """Of a voice, where nobody says more."""
 _MADE_BY = {"name": "VoxFleet", "url": ""}
+_HEARD_OUT_SECONDS = 1.0
 
 
 class Connection(DialogueListener):
@@ -74,6 +75,7 @@ class Connection(DialogueListener):
                 with contextlib.suppress(OSError):
                     await self._outbox.flush()
                     await self._write(encode("error", {"text": error.message, "code": error.code}))
+                    await self._hear_out()
         except OSError:
             logger.debug("a Wyoming client has left")
         except Exception:
@@ -84,6 +86,15 @@ class Connection(DialogueListener):
                 self._speaking.cancel()
                 await asyncio.gather(self._speaking, return_exceptions=True)
             self._writer.close()
+
+    async def _hear_out(self) -> None:
+        """Say no more, and drop what still comes: a connection that is closed with bytes unread is reset, and
+        its client loses what it was told last (RFC 1122, 4.2.2.13)."""
+        self._writer.write_eof()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_HEARD_OUT_SECONDS):
+                while await self._reader.read(1 << 16):
+                    continue
 
     async def _serve(self) -> None:
         caller = self._gateway.callers.identify(self._head)

@@ -154,6 +154,7 @@ async def test_unknown_events_and_payloads_are_dropped(fleet: GatewayProcess) ->
         (b'{"type": "ping", "data_length": -1}\n', "invalid_event"),
         (b'{"type": "ping", "payload_length": 20001}\n', "event_too_large"),
         (b"x" * 50_000, "event_too_large"),
+        (b"x" * 2_000_000, "event_too_large"),
         (b'{"type": "synthesize", "data": {"text": 5}}\n', "invalid_value"),
         (b'{"type": "synthesize", "data": {"text": "Hi.", "voice": {"name": "nobody"}}}\n', "unknown_voice"),
         (b'{"type": "synthesize", "data": {"text": "Hi.", "voice": "x"}}\n', "invalid_value"),
