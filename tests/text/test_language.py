@@ -65,7 +65,7 @@ def test_it_takes_less_time_than_putting_the_text_into_words() -> None:
 def _seconds(work: Callable[[], object]) -> float:
     found = []
     for _ in range(5):
-        began = time.process_time()
+        began = time.thread_time()
         work()
-        found.append(time.process_time() - began)
+        found.append(time.thread_time() - began)
     return min(found)
