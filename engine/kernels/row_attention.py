@@ -25,7 +25,7 @@ from torch import Tensor
 from engine.kernels.fence import FENCE, fetch, load_before_computing
 from engine.kernels.fragments import elements, factors, fragments, lanes, rotated, rows, shuffled, unshuffled
 from engine.kernels.launch import kernel_on, launch_options
-from engine.kernels.low_rank.slots import LowRankRows
+from engine.kernels.low_rank.slots import LowRankRows, turn_of
 from engine.kernels.low_rank.within import MAX_ENTRIES
 
 MAX_ROW = 64
@@ -130,9 +130,7 @@ def row_attention_kernel(
             cos_q = factors(cos, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
             sin_q = factors(sin, FIRST + query, query < KEPT, HALF, 2, CHUNKS)
     if RANK:
-        entry = row % num_entries
-        turn = tl.load(turns + 1 + 2 * num_entries + entry)
-        slot = tl.load(turns + 1 + 3 * num_entries + entry)
+        turn, slot = turn_of(turns, row % num_entries, num_entries)
     if PDL:
         tl.extra.cuda.gdc_wait()
 

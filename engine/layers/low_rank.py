@@ -58,6 +58,11 @@ def turns_size(num_entries: int) -> int:
     return 1 + 4 * num_entries
 
 
+def entries_of(turns_size: int) -> int:
+    """Of how many entries `turns_of` gives so much."""
+    return (turns_size - 1) // 4
+
+
 class Deltas(NamedTuple):
     """What a list of adapters adds to the layers of one module.
 

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.layers.low_rank import LowRankPlace
+from engine.layers.low_rank import LowRankPlace, entries_of
 
 _ZEROS = 1 << 20
 """That are made at once."""
@@ -35,10 +35,11 @@ class Zeros:
         self._zeros, self._taken = torch.empty(0), 0
 
     def take(self, *shape: int) -> Tensor:
-        """fp32, for one kernel."""
+        """int32, for one kernel."""
         count = math.prod(shape)
         if self._taken + count > len(self._zeros):
-            self._zeros, self._taken = torch.zeros(max(count, _ZEROS), device=self._device), 0
+            size = max(count, _ZEROS)
+            self._zeros, self._taken = torch.zeros(size, dtype=torch.int32, device=self._device), 0
         taken = self._zeros[self._taken : self._taken + count]
         self._taken += -(-count // _ALIGNED) * _ALIGNED
         return taken.view(shape)
@@ -59,7 +60,7 @@ class LowRankRows:
 
     @property
     def num_entries(self) -> int:
-        return (len(self.turns) - 1) // 4
+        return entries_of(len(self.turns))
 
     def with_hidden(self, hidden: Tensor) -> LowRankRows:
         return replace(self, hidden=hidden)
@@ -85,6 +86,13 @@ def entry_of(turns, turn, num_entries):
     there = turn < num_entries
     entry = tl.load(turns + 1 + turn, mask=there, other=0)
     return entry, tl.load(turns + 1 + num_entries + turn, mask=there, other=0)
+
+
+@triton.jit
+def turn_of(turns, entry, num_entries):
+    """The turn of an entry, -1 for none, and its slot."""
+    turn = tl.load(turns + 1 + 2 * num_entries + entry)
+    return turn, tl.load(turns + 1 + 3 * num_entries + entry)
 
 
 @triton.jit

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 import triton
 import triton.language as tl
 
@@ -40,7 +39,7 @@ def additions(rows: LowRankRows, num_rows: int) -> dict[str, Any]:
     entry_rows = rows.entry_rows(num_rows)
     return {
         "down": slots.storage[0, place.down :], "up": slots.storage[0, place.up :],
-        "hidden": rows.zeros.take(splits, parts, rows.num_entries, entry_rows, rank).view(torch.int32),
+        "hidden": rows.zeros.take(splits, parts, rows.num_entries, entry_rows, rank),
         "turns": rows.turns, "slot_stride": slots.storage.stride(0),
         "num_entries": rows.num_entries, "RANK": rank, "PARTS": parts, "FIRST": place.outputs[0],
         "OTHER": (place.outputs[1:] or place.outputs)[0], "REPEAT": repeat, "BRANCHES": rows.branches,

@@ -11,7 +11,7 @@ from engine.kernels.linear.split_linear import adds_itself, partial_linear, spli
 from engine.kernels.low_rank.around import LowRankTiling, expand_, shrink, with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kernels.row_attention import RowLaunch, row_attention, row_attention_and_shrink, shrinks
-from engine.layers.low_rank import LowRankPlace, turns_of, turns_size
+from engine.layers.low_rank import LowRankPlace, entries_of, turns_of, turns_size
 
 BEFORE = 64
 """Elements of a slot before the product's own."""
@@ -118,6 +118,7 @@ def test_entries_with_the_same_adapter_take_turns_one_after_the_other() -> None:
     turns = turns_of(np.array([-1, 2, 0, -1, 2]))
     assert turns.dtype == np.int32 and len(turns) == turns_size(5)
     assert turns[0] == 3 and turns[1:4].tolist() == [2, 1, 4] and turns[6:9].tolist() == [0, 2, 2]
+    assert entries_of(len(turns)) == 5
     assert turns[11:].tolist() == [-1, 1, 0, -1, 2, -1, 2, 0, -1, 2]
 
 
