@@ -111,7 +111,7 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Text models: share of a GPU's memory that weights and cache may take together."""
     tensor_parallel_size: Annotated[int, Field(ge=1, le=64)] = 1
-    """Text models: GPUs over which the model is shared out, beginning with `device`; on a CPU processes."""
+    """GPUs over which the model is shared out, beginning with `device`; on a CPU processes."""
     text_gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Text models: tokens that follow each other more closely leave in one frame."""
 
@@ -128,8 +128,10 @@ class WorkerSettings(TelemetrySettings, BaseSettings):
     """Length of an audio file to encode."""
     max_adapter_memory_bytes: Bytes = 1 << 30
     """Of adapters that are kept ready, all together; the least recently used makes room."""
-    adapter_slots: Annotated[int, Field(ge=0, le=1024)] = 8
-    """Adapters that are on a GPU at once; the others wait in the host's memory. 0: a GPU takes none."""
+    adapter_slots: Annotated[int, Field(ge=0, le=1024)] | None = None
+    """Adapters that are on a GPU at once; the others wait in the host's memory. 0: a GPU takes none. None: 8,
+    or none with a `tensor_parallel_size` above 1.
+    """
     adapter_rank: Annotated[int, Field(ge=1, le=128)] | None = None
     """Up to which a GPU is ready for adapters from the start; None: 32. The first request with an adapter
     that needs more has all others wait while steps are recorded.

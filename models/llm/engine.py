@@ -20,12 +20,12 @@ from engine.device.devices import runs_triton
 from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
+from engine.parallel.launch import threads_of_rank
 from engine.sequence import Sequence
 from models.llm.checkpoint import TextCheckpoint
 from models.llm.kv_sizing import check_offload, default_blocks, ring_blocks, second_tier_slots
 from models.llm.logits import AnswerLogits
 from models.llm.options import TextOptions
-from models.llm.parallel.launch import threads_of_rank
 from models.llm.runner import TextRunner
 from models.llm.sampler import Answer, Sampled
 from models.llm.sampling_params import SamplingParams

@@ -87,6 +87,7 @@ class PackedStack:
 
     def __init__(self, stack: Transformer) -> None:
         self._layers, self._norm = stack.layers, stack.norm
+        self._over_ranks = stack.layers[0].group is not None
         self._heads = stack.layers[0].heads
         self._before = [tensor for layer in stack.layers for tensor in layer.before]
         self._after = [tensor for layer in stack.layers for tensor in layer.after]
@@ -99,7 +100,7 @@ class PackedStack:
         keep: Keep | None = None,
         deltas: Deltas = NOTHING,
     ) -> Tensor:
-        if attention is bidirectional_attention and x.ndim == 3:
+        if attention is bidirectional_attention and x.ndim == 3 and not self._over_ranks:
             begin, end, _ = (keep or slice(None)).indices(x.shape[1])
             kept = run_rows(x, rope, self._heads, self._before, self._after, begin, end, *deltas)
             return self._norm(kept)

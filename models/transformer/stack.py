@@ -147,16 +147,24 @@ class Transformer(nn.Module):
 
     `first_layer` is the number its layers go by in the attention callable, so that two stacks can
     share one KV pool. `part` is what a rank has of every layer; hidden states are whole on all ranks.
+    `whole_embedding`: so is the token embedding, where no head shares its parts.
     """
 
     run: Run | None = None
     """Takes the place of `forward` where there is a faster form of it."""
 
-    def __init__(self, config: StackShape, first_layer: int = 0, part: Part = WHOLE) -> None:
+    def __init__(
+        self,
+        config: StackShape,
+        first_layer: int = 0,
+        part: Part = WHOLE,
+        whole_embedding: bool = False,
+    ) -> None:
         super().__init__()
         self.config = config
         if config.vocab_size:
-            self.embed_tokens = token_embedding(part, config.vocab_size, config.hidden_size)
+            table = WHOLE if whole_embedding else part
+            self.embed_tokens = token_embedding(table, config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(
             TransformerLayer(config, first_layer + i, part) for i in range(config.num_hidden_layers)
         )

@@ -21,6 +21,8 @@ import torch
 
 from engine.device.devices import default_dtype, runs_triton, select_device
 from engine.layers.packed import weight_dtype
+from engine.parallel.part import WHOLE, Part
+from engine.parallel.ranks import Ranks
 from engine.weights import find_checkpoint, load_into, load_state
 from models.bounds import Bounds
 from models.config_fields import ConfigError, read_generation, read_json
@@ -88,6 +90,10 @@ class Checkpoint:
     voices: dict[str, Voice] = field(default_factory=dict)
     statistics: SpeechStatistics | None = None
     """Of its good speech; they decide nothing of what it says."""
+    part: Part = WHOLE
+    """What `model` is of the whole network."""
+    ranks: Ranks | None = None
+    """The other ranks, where this is rank 0's part."""
 
     @cached_property
     def weights_digest(self) -> str:
@@ -144,8 +150,9 @@ def load_checkpoint(
     progress: Progress | None = None,
     cpu_weights: str = "float32",
     trainable: bool = False,
+    part: Part = WHOLE,
 ) -> Checkpoint:
-    """Load a checkpoint directory.
+    """Load a checkpoint directory, or rank 0's part of it.
 
     dtype is that of the language models and the DiT: fp32 on a CPU, bf16 on CUDA unless given; the
     audio VAE is always fp32. cpu_weights: in which precision a CPU keeps the weights of these models, see
@@ -162,15 +169,12 @@ def load_checkpoint(
     if not tokenizer_file.is_file():
         raise ConfigError(f"{directory} has no tokenizer.json")
     report("weights", 0.1)
-    with torch.device("meta"):
-        model, vae = VoxCPMModel(config), AudioVAE(config.audio_vae_config)
-    load_into(model, load_state(directory), dtype=dtype, device=target)
+    model = load_network(directory, target, dtype, cpu_weights, trainable, part)
     report("audio vae", 0.7)
+    with torch.device("meta"):
+        vae = AudioVAE(config.audio_vae_config)
     load_into(vae, fold_weight_norm(load_state(directory, "audiovae")), device=target)
     report("device", 0.9)
-    model.to(target).eval().requires_grad_(False)
-    if not trainable:
-        _suit(model, target, weight_dtype(cpu_weights, config.dtype))
     voices = _read_voices(directory / "voices")
     checkpoint = Checkpoint(
         name=directory.resolve().name,
@@ -185,9 +189,34 @@ def load_checkpoint(
         generation=generation,
         voices=voices,
         statistics=_read_statistics(directory, config),
+        part=part,
     )
     report("ready", 1.0)
     return checkpoint
+
+
+def plan_network(directory: Path, part: Part = WHOLE) -> VoxCPMModel:
+    """The network of a directory, on the meta device. Raises ConfigError, and RequestError where it cannot be
+    divided so."""
+    with torch.device("meta"):
+        return VoxCPMModel(read_config(directory), part)
+
+
+def load_network(
+    directory: Path,
+    device: torch.device,
+    dtype: torch.dtype,
+    cpu_weights: str = "float32",
+    trainable: bool = False,
+    part: Part = WHOLE,
+) -> VoxCPMModel:
+    """`load_checkpoint` of the language models and the DiT alone, or one rank's part of them."""
+    model = plan_network(directory, part)
+    load_into(model, load_state(directory), dtype=dtype, device=device)
+    model.to(device).eval().requires_grad_(False)
+    if not trainable:
+        _suit(model, device, weight_dtype(cpu_weights, model.config.dtype))
+    return model
 
 
 def _suit(model: VoxCPMModel, device: torch.device, cpu_weights: torch.dtype) -> None:

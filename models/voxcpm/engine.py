@@ -12,7 +12,8 @@ What a `SpeechRequest` asks for becomes a sequence (`requests/sequence_builder.p
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,13 @@ import numpy as np
 
 from engine.attention.selection import check_backend
 from engine.config import EngineConfig
+from engine.cpu.threads import StepThreads
 from engine.device.devices import default_dtype, runs_triton, select_device
-from engine.errors import EngineError, OptionsError, RequestError
+from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
+from engine.parallel.launch import threads_of_rank
+from engine.parallel.part import PARAM
 from engine.sequence import Sequence
 from models.lora.adapter import Adapter
 from models.lora.files import most_bytes, read_adapter, received_adapter
@@ -35,17 +39,13 @@ from models.speech import (
     SpeechRequest,
 )
 from models.voxcpm.adapters import adaptable, load_adapter, make_early_copies
-from models.voxcpm.checkpoint import (
-    Checkpoint,
-    Progress,
-    load_checkpoint,
-    read_config,
-    resolve_model,
-)
+from models.voxcpm.checkpoint import Checkpoint, Progress, read_config, resolve_model
 from models.voxcpm.description import describe, generation_defaults
 from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
+from models.voxcpm.parallel.launch import load_over_ranks
+from models.voxcpm.parallel.leader import LeadingRunner
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.requests.sequence_builder import SequenceBuilder
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
@@ -80,7 +80,9 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         self.max_model_len = self.options.max_model_len or self.config.max_length
         if self.options.kv_blocks is not None:
             self.max_model_len = min(self.max_model_len, self.options.kv_blocks * self.options.block_size)
-        threads = threads_on(checkpoint.device, self.options.threads, beside=True)
+        self._ranks = checkpoint.ranks
+        beside = not self._wants_programs and self._ranks is None and checkpoint.device.type == "cpu"
+        threads = self._make_threads()
         self._encoder = AudioEncoder(checkpoint)
         self._references: dict[str, np.ndarray] = {}
         self._defaults = generation_defaults(checkpoint)
@@ -96,24 +98,8 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             self._defaults["temperature"],
             self.adapters,
         )
-        num_blocks = self.options.kv_blocks or default_blocks(
-            self.config, self.options, self.max_model_len, checkpoint.device, checkpoint.dtype
-        )
-        self._runner = VoxCPMRunner(
-            checkpoint.model,
-            checkpoint.vae,
-            num_blocks=num_blocks,
-            block_size=self.options.block_size,
-            max_num_seqs=self.options.max_num_seqs,
-            max_model_len=self.max_model_len,
-            host_slots=second_tier_slots(
-                self.config, self.options, num_blocks, checkpoint.device, checkpoint.dtype
-            ),
-            attention_backend=self.options.attention_backend,
-            noise=noise,
-            threads=None if self._wants_programs else threads,
-            adapter_room=self.options.adapter_room,
-        )
+        num_blocks = self.options.kv_blocks or self._default_blocks()
+        self._runner = self._make_runner(num_blocks, noise, threads if beside else None)
         engine_config = EngineConfig(
             max_num_seqs=self.options.max_num_seqs,
             max_num_batched_tokens=self.options.batched_tokens(checkpoint.device.type),
@@ -126,11 +112,62 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             max_model_len=self.max_model_len,
             enable_prefix_caching=self.options.enable_prefix_caching,
             bring_back=self.options.kv_bring_back,
-            look_ahead=self._wants_programs or checkpoint.device.type == "cpu",
+            look_ahead=self._wants_programs or beside,
         )
         super().__init__(LLMEngine(self._runner, engine_config), threads)
         self._early_copies = make_early_copies(self._runner.adapters, self._llm.scheduler)
         self._prepare_programs(progress)
+
+    def _make_threads(self) -> StepThreads | None:
+        threads, size = self.options.threads, self.checkpoint.part.size
+        if size > 1:
+            threads = threads_of_rank(threads, size)
+        return threads_on(self.checkpoint.device, threads, beside=size == 1)
+
+    def _default_blocks(self) -> int:
+        """That all ranks have room for."""
+        checkpoint, told = self.checkpoint, {"max_model_len": self.max_model_len}
+        own = checkpoint.device, checkpoint.dtype, checkpoint.part
+        blocks = default_blocks(self.config, self.options, self.max_model_len, *own)
+        if self._ranks is None:
+            return blocks
+        self._ranks.tell(told | {"options": asdict(self.options)})
+        return min(blocks, *self._ranks.answers())
+
+    def _make_runner(self, num_blocks: int, noise: NoiseSource, beside: StepThreads | None) -> VoxCPMRunner:
+        """beside: the threads of steps that begin beside the audio of others."""
+        checkpoint, options = self.checkpoint, self.options
+        sizes = {
+            "num_blocks": num_blocks,
+            "block_size": options.block_size,
+            "max_num_seqs": options.max_num_seqs,
+            "max_model_len": self.max_model_len,
+            "attention_backend": options.attention_backend,
+        }
+        own = checkpoint.model, checkpoint.vae
+        if self._ranks is None:
+            of_device = self.config, options, num_blocks, checkpoint.device, checkpoint.dtype
+            return VoxCPMRunner(
+                *own,
+                **sizes,
+                host_slots=second_tier_slots(*of_device),
+                noise=noise,
+                threads=beside,
+                adapter_room=options.adapter_room,
+            )
+        runner = LeadingRunner(self._ranks, *own, **sizes, noise=noise, part=checkpoint.part)
+        self._ranks.tell({"build": sizes | {"attention_backend": runner.attention_backend}})
+        self._ranks.answers()
+        return runner
+
+    def when_lost(self, lost: Callable[[EngineError], object]) -> None:
+        """See `engine.loop.LosableEngine`."""
+        if self._ranks is not None:
+            self._ranks.on_lost.append(lost)
+
+    def close(self) -> None:
+        super().close()
+        self._runner.close()
 
     def prepare(self, request: SpeechRequest) -> Sequence:
         return self._sequences.build(request)
@@ -165,11 +202,16 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         return most_bytes(adaptable(self.config))
 
     def _may_take_adapters(self) -> bool:
+        if self.checkpoint.part.size > 1:
+            return False
         if runs_triton(self.checkpoint.device):
             return self.options.adapter_slots is not None
         return not self._wants_programs
 
     def _load_adapter(self, adapter: Adapter) -> LoadedAdapter | SlotAdapter:
+        if self.checkpoint.part.size > 1:
+            problem = f"adapters need a {PARAM} of 1, this engine has {self.checkpoint.part.size}"
+            raise RequestError(problem, param="adapter", code="adapters_unsupported")
         if not self._takes_adapters:
             device = self.checkpoint.device
             raise RequestError(
@@ -200,7 +242,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
                 record=self.options.graphs != "static",
             )
         except (EngineError, RuntimeError) as error:
-            if self.options.graphs != "auto":
+            if self.options.graphs != "auto" or self._ranks is not None:
                 raise
             logger.warning("steps run without CUDA graphs: %s: %s", type(error).__name__, error)
 
@@ -255,29 +297,33 @@ def load_engine(
     progress: Progress | None = None,
     cpu_weights: str = "float32",
     tensor_parallel_size: int = 1,
-    adapter_slots: int = ADAPTER_SLOTS,
+    adapter_slots: int | None = None,
     **options: Any,
 ) -> VoxCPMEngine:
     """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
 
-    cpu_weights: see `load_checkpoint`. tensor_parallel_size: 1, since speech models are not divided.
-    adapter_slots: see `EngineOptions`; with 0 a GPU takes no adapters. `options` are other fields of
-    `EngineOptions`. Raises OptionsError before anything is loaded, ConfigError or WeightError naming what is
-    wrong with the checkpoint.
+    cpu_weights: see `load_checkpoint`. tensor_parallel_size: over how many processes every layer is shared
+    out, on a GPU each. adapter_slots: see `EngineOptions`; with 0 a GPU takes no adapters. None is 8, and
+    none over several ranks. `options` are other fields of `EngineOptions`. Raises OptionsError and
+    RequestError before anything is loaded, ConfigError or WeightError naming what is wrong with the
+    checkpoint.
     """
-    if tensor_parallel_size != 1:
-        raise OptionsError(
-            f"tensor_parallel_size {tensor_parallel_size}: speech models take 1; start a worker for each GPU"
-        )
+    if adapter_slots is None and tensor_parallel_size == 1:
+        adapter_slots = ADAPTER_SLOTS
     options["adapter_slots"] = adapter_slots or None
     chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
     chosen.batched_tokens(target.type)
     directory = resolve_model(model, progress)
     head_dim = read_config(directory).lm_config.head_dim
     check_backend(chosen.attention_backend, target, default_dtype(target), head_dim, chosen.block_size)
-    checkpoint = load_checkpoint(directory, str(target), progress=progress, cpu_weights=cpu_weights)
-    engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
-    if progress:
-        progress("warm-up", 0.95)
-    engine.warm_up()
+    checkpoint = load_over_ranks(directory, target, progress, cpu_weights, tensor_parallel_size, chosen)
+    try:
+        engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
+        if progress:
+            progress("warm-up", 0.95)
+        engine.warm_up()
+    except BaseException:
+        if checkpoint.ranks is not None:
+            checkpoint.ranks.close()
+        raise
     return engine

@@ -10,6 +10,7 @@ import torch
 
 from engine.kv_cache.pool import blocks_for_sequences, bytes_per_block
 from engine.kv_cache.sizing import GIB, blocks_on_device, host_slots
+from engine.parallel.part import WHOLE, Part
 from models.lora.layout import SlotLayout
 from models.voxcpm.adapters import products, slot_shape
 from models.voxcpm.config import VoxCPMConfig
@@ -43,11 +44,12 @@ def adapter_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dty
     return room.slots * SlotLayout(products(config), slot_shape(config, room)).size * dtype.itemsize
 
 
-def _block_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype) -> int:
+def _block_bytes(config: VoxCPMConfig, options: EngineOptions, dtype: torch.dtype, part: Part = WHOLE) -> int:
     """Of one block, all layers together."""
     lm = config.lm_config
     layers = lm.num_hidden_layers + config.residual_lm_num_layers
-    return bytes_per_block(layers, options.block_size, lm.num_key_value_heads, lm.head_dim, dtype)
+    _, heads = part.heads(lm.num_attention_heads, lm.num_key_value_heads)
+    return bytes_per_block(layers, options.block_size, len(heads), lm.head_dim, dtype)
 
 
 def default_blocks(
@@ -56,12 +58,14 @@ def default_blocks(
     max_model_len: int,
     device: torch.device,
     dtype: torch.dtype,
+    part: Part = WHOLE,
 ) -> int:
-    """Blocks for an engine on `device`, whose weights are loaded already. Raises EngineError."""
+    """Blocks for an engine on `device`, or one rank of it, whose weights are loaded already. Raises
+    EngineError."""
     return blocks_on_device(
         wanted_blocks(config, options, max_model_len),
         blocks_for_sequences(1, max_model_len, options.block_size),
-        _block_bytes(config, options, dtype),
+        _block_bytes(config, options, dtype, part),
         reserve_bytes(options) + adapter_bytes(config, options, dtype),
         device,
     )

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.layers.low_rank import NOTHING, Deltas
+from engine.parallel.part import WHOLE, Part
 from models.lora.rows import BatchAdapters, adapted, deltas_of
 from models.transformer.stack import Attention, CosSin, Transformer, bidirectional_attention
 from models.voxcpm.config import TransformerConfig, VoxCPMConfig
@@ -32,11 +33,11 @@ class LocalEncoder(nn.Module):
 
     row_attention: Attention = staticmethod(bidirectional_attention)
 
-    def __init__(self, config: TransformerConfig, feat_dim: int) -> None:
+    def __init__(self, config: TransformerConfig, feat_dim: int, part: Part = WHOLE) -> None:
         super().__init__()
         self.special_token = nn.Parameter(torch.zeros(1, 1, 1, config.hidden_size))
         self.in_proj = nn.Linear(feat_dim, config.hidden_size)
-        self.encoder = Transformer(config)
+        self.encoder = Transformer(config, part=part)
 
     def forward(self, patches: Tensor) -> Tensor:
         """patches [N, P, D] -> [N, hidden]."""
@@ -85,7 +86,13 @@ class LocalDiT(nn.Module):
     integrate: Callable[..., Tensor] | None = None
     """Takes the place of `FlowSolver.integrate` where there is a faster form of it."""
 
-    def __init__(self, config: TransformerConfig, feat_dim: int, two_condition_tokens: bool) -> None:
+    def __init__(
+        self,
+        config: TransformerConfig,
+        feat_dim: int,
+        two_condition_tokens: bool,
+        part: Part = WHOLE,
+    ) -> None:
         super().__init__()
         hidden = config.hidden_size
         self.hidden_size, self.two_condition_tokens = hidden, two_condition_tokens
@@ -94,7 +101,7 @@ class LocalDiT(nn.Module):
         self.out_proj = nn.Linear(hidden, feat_dim)
         self.time_mlp = TimestepEmbedding(hidden)
         self.delta_time_mlp = TimestepEmbedding(hidden)
-        self.decoder = Transformer(config)
+        self.decoder = Transformer(config, part=part)
 
     def time_embedding(self, time: Tensor, delta: Tensor) -> Tensor:
         """time and delta [N] -> [N, hidden]. Constant over a batch for a fixed grid, so callers cache it."""
@@ -162,17 +169,22 @@ class ScalarQuantization(nn.Module):
 
 
 class VoxCPMModel(nn.Module):
-    """All weights but the audio VAE's. In the KV pool the base LM's layers come before the residual LM's."""
+    """All weights but the audio VAE's. In the KV pool the base LM's layers come before the residual LM's.
 
-    def __init__(self, config: VoxCPMConfig) -> None:
+    part: what a rank has of the layers of all four stacks. What lies outside of them every rank has whole, so
+    that hidden states, stop decisions and patches are the same on all.
+    """
+
+    def __init__(self, config: VoxCPMConfig, part: Part = WHOLE) -> None:
         super().__init__()
         self.config = config
         hidden, dit_hidden = config.lm_config.hidden_size, config.dit_config.hidden_dim
-        self.base_lm = Transformer(config.lm_config)
-        self.residual_lm = Transformer(config.residual_transformer(), config.lm_config.num_hidden_layers)
-        self.feat_encoder = LocalEncoder(config.encoder_transformer(), config.feat_dim)
+        first_residual = config.lm_config.num_hidden_layers
+        self.base_lm = Transformer(config.lm_config, part=part, whole_embedding=True)
+        self.residual_lm = Transformer(config.residual_transformer(), first_residual, part)
+        self.feat_encoder = LocalEncoder(config.encoder_transformer(), config.feat_dim, part)
         self.feat_decoder = FlowDecoder(
-            LocalDiT(config.dit_transformer(), config.feat_dim, config.two_condition_tokens)
+            LocalDiT(config.dit_transformer(), config.feat_dim, config.two_condition_tokens, part)
         )
         self.fsq_layer = ScalarQuantization(
             hidden, config.scalar_quantization_latent_dim, config.scalar_quantization_scale

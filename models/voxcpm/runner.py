@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ from engine.device.devices import check_device, on_device, runs_triton
 from engine.kv_cache.host_memory import HostMemory
 from engine.kv_cache.pool import KVPool
 from engine.model_runner import Meanwhile, StepResult
+from engine.parallel.part import WHOLE, Part
 from engine.scheduling.scheduler import ScheduledSequence
 from engine.sequence import Sequence
 from models.speech import Flaw
@@ -35,13 +35,14 @@ from models.voxcpm.noise import patch_noise
 from models.voxcpm.programs.language_program import Conditions, LanguageProgram, LanguageShape
 from models.voxcpm.programs.patch_program import PatchProgram, PatchResult, patch_results
 from models.voxcpm.programs.runner import ProgramRunner
-from models.voxcpm.programs.step_programs import ProgramPlan, Report, StepPrograms
+from models.voxcpm.programs.step_programs import Lead, ProgramPlan, Report, StepPrograms
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.requests.generation import GenerationState
 from models.voxcpm.steps.step_ahead import Made, StepAhead, part_of
+from models.voxcpm.steps.step_ahead import Part as StepPart
 from models.voxcpm.steps.unrecorded import UnrecordedSteps
 from models.voxcpm.vae.audio_vae import AudioVAE
-from models.voxcpm.vae.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import LastPatches, WaveformStreams
 from models.voxcpm.watch.watch import SILENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -75,13 +76,15 @@ class VoxCPMRunner:
 
     num_blocks * block_size positions of KV cache are allocated at once, and host_slots blocks on the host;
     max_num_seqs bounds the number of waveform streams decoded together. threads: of a CPU; with them the next
-    step begins beside the audio of this one, see `steps/step_ahead.py`.
+    step begins beside the audio of this one, see `steps/step_ahead.py`. part: what `model` is of the network.
+    vae: None for a rank above 0, which makes patches and no audio, and is given its steps
+    (`models.voxcpm.parallel.rank`).
     """
 
     def __init__(
         self,
         model: VoxCPMModel,
-        vae: AudioVAE,
+        vae: AudioVAE | None,
         *,
         num_blocks: int,
         block_size: int,
@@ -92,41 +95,33 @@ class VoxCPMRunner:
         noise: NoiseSource = patch_noise,
         threads: StepThreads | None = None,
         adapter_room: AdapterRoom | None = None,
+        part: Part = WHOLE,
     ) -> None:
         weight = model.base_lm.norm.weight
         self.model, self.config = model, model.config
         self.device, self.dtype = weight.device, weight.dtype
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
-        lm = self.config.lm_config
-        heads = (lm.num_attention_heads, lm.num_key_value_heads)
-        self._backend = select_backend(
-            attention_backend, self.device, self.dtype, lm.head_dim, block_size, heads
-        )
-        self._pool = KVPool(
-            model.num_kv_layers,
-            num_blocks,
-            block_size,
-            lm.num_key_value_heads,
-            lm.head_dim,
-            self.dtype,
-            self.device,
-        )
+        self._part, lm = part, self.config.lm_config
+        queries, keys = part.heads(lm.num_attention_heads, lm.num_key_value_heads)
+        heads, width = (len(queries), len(keys)), lm.head_dim
+        self._backend = select_backend(attention_backend, self.device, self.dtype, width, block_size, heads)
+        cache = (num_blocks, block_size, heads[1], width, self.dtype, self.device)
+        self._pool = KVPool(model.num_kv_layers, *cache)
         self._solver = FlowSolver(model.dit, self.config.mean_mode)
         self._noise = noise
         self._patch_shape = (self.config.patch_size, self.config.feat_dim)
         self._patch_seconds = self.config.patch_seconds
-        self._streams = WaveformStreams(
-            vae, max_num_seqs, self.config.patch_size, self.config.prompt_context_patches
-        )
+        self._has_audio = vae is not None
+        self._streams = self._make_streams(vae, max_num_seqs)
         self._programs: ProgramRunner | None = None
+        self._recorders: list[GraphRecorder] = []
         self.adapters: AdapterBank | None = None
         """Where adapters are in slots; elsewhere requests hold them in the form of the model."""
         if adapter_room is not None and runs_triton(self.device):
             self.adapters = make_bank(self.config, weight, adapter_room)
-        unrecorded = UnrecordedSteps(
+        self.unrecorded = UnrecordedSteps(
             model, self._solver, self._backend, self._pool, self._noise_of, self.adapters
         )
-        self._compute = unrecorded.compute
         self._ahead: StepAhead | None = None
         if threads is not None and self.adapters is None:  # slots are for one thread
             self._ahead = StepAhead(self._compute, threads, block_size)
@@ -135,17 +130,17 @@ class VoxCPMRunner:
         self.probe: Callable[[torch.device], None] = check_device
         """Raises DeviceLostError when the device computes no more; a test of lost ones may put in another."""
 
+    def _make_streams(self, vae: AudioVAE | None, count: int) -> LastPatches:
+        if vae is None:
+            return LastPatches(count, self._patch_shape, self.device)
+        return WaveformStreams(vae, count, self.config.patch_size, self.config.prompt_context_patches)
+
     @torch.inference_mode()
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None, record: bool = True) -> None:
         """Build the programs of `plan` and, on CUDA, `record` them. Raises EngineError, RuntimeError."""
         with on_device(self.device):
-            compiled = COMPILED_SHARE if self._compile_ahead(plan, report) else 0.0
-            programs = self._build(
-                plan,
-                partial(GraphRecorder, self.device) if record else Rehearsal,
-                self._solver,
-                lambda share: report(compiled + (1 - compiled) * share),
-            )
+            compiled = COMPILED_SHARE if self.compile_ahead(plan, report) else 0.0
+            programs = self.build(plan, record, lambda share: report(compiled + (1 - compiled) * share))
             if self.adapters is not None:
                 programs.record_adapted(self.adapters.generation)
             if self.device.type == "cuda":
@@ -154,8 +149,8 @@ class VoxCPMRunner:
             programs, self._streams, self.block_size, self._noise_of, self._result, self.adapters
         )
 
-    def _compile_ahead(self, plan: ProgramPlan, report: Report) -> int:
-        """How many kernels were compiled."""
+    def compile_ahead(self, plan: ProgramPlan, report: Report = lambda share: None) -> int:
+        """On CUDA: the kernels of all programs; how many were compiled. Other ranks have no part in it."""
         if self.device.type != "cuda":
             return 0
         from engine.kernels.ahead import compile_ahead
@@ -165,9 +160,9 @@ class VoxCPMRunner:
             shape = self.adapters.generation.layout.shape
             slots = shape.rank, sorted(shape.kinds)
         what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype, slots))
-        return compile_ahead(
-            lambda: self.rehearse(plan), what, lambda share: report(COMPILED_SHARE * share), self.device
-        )
+        told = lambda share: report(COMPILED_SHARE * share)  # noqa: E731
+        with self._part.alone():
+            return compile_ahead(lambda: self.rehearse(plan), what, told, self.device)
 
     @torch.inference_mode()
     def rehearse(self, plan: ProgramPlan) -> None:
@@ -180,8 +175,26 @@ class VoxCPMRunner:
         programs = self._build(plan, Rehearsal, solver, lambda share: None)
         if self.adapters is not None:
             programs.record_adapted(self.adapters.generation)
-        self._streams.warm_up()
+        if self._has_audio:
+            self._streams.warm_up()
         self._streams.latents.zero_()
+
+    @torch.inference_mode()
+    def build(
+        self,
+        plan: ProgramPlan,
+        record: bool,
+        report: Report = lambda share: None,
+        lead: Lead | None = None,
+    ) -> StepPrograms:
+        """All programs. Ranks do it together, and rank 0 has them launch along by `lead`."""
+        self._recorders = []
+
+        def make_recorder(first: bool = False) -> GraphRecorder:
+            self._recorders.append(GraphRecorder(self.device, first) if record else Rehearsal(first))
+            return self._recorders[-1]
+
+        return self._build(plan, make_recorder, self._solver, report, lead)
 
     def _build(
         self,
@@ -189,15 +202,17 @@ class VoxCPMRunner:
         make_recorder: Callable[..., GraphRecorder],
         solver: FlowSolver,
         report: Report,
+        lead: Lead | None = None,
     ) -> StepPrograms:
-        patch_shapes = plan.patch_shapes()
-        waveforms = WaveformPrograms(
-            patch_shapes,
-            self._streams,
-            self.config,
-            make_recorder(),
-            lambda share: report(WAVEFORM_SHARE * share),
-        )
+        patch_shapes, waveforms = plan.patch_shapes(), None
+        if self._has_audio:
+            waveforms = WaveformPrograms(
+                patch_shapes,
+                self._streams,
+                self.config,
+                make_recorder(),
+                lambda share: report(WAVEFORM_SHARE * share),
+            )
         conditions = Conditions(patch_shapes[0].rows, self.model)
 
         def language(shape: LanguageShape, adapters: Generation | None) -> LanguageProgram:
@@ -217,6 +232,7 @@ class VoxCPMRunner:
             patch,
             recorder,
             lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share),
+            lead,
         )
 
     @torch.inference_mode()
@@ -255,6 +271,14 @@ class VoxCPMRunner:
             results[i] = self._result(batch[i].sequence.payload, patch)
         return results
 
+    @property
+    def streams(self) -> LastPatches:
+        """What the device remembers of sequences between their steps."""
+        return self._streams
+
+    def _compute(self, parts: list[StepPart]) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.unrecorded.compute(parts)
+
     def _make_patches(self, batch: Rows[ScheduledSequence]) -> Made:
         """The patches of all rows that sample, in any order."""
         pieces = self._ahead.take(batch) if self._ahead is not None else []
@@ -267,6 +291,9 @@ class VoxCPMRunner:
             return pieces[0]
         rows = [i for piece in pieces for i in piece.rows]
         return Made(rows, *(torch.cat(parts) for parts in zip(*(piece[1:] for piece in pieces), strict=True)))
+
+    def close(self) -> None:
+        """Ends what only a runner of several ranks has; tensors free themselves."""
 
     def release(self, sequence: Sequence) -> None:
         """Give back the sequence's waveform stream."""

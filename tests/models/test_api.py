@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError, OptionsError, RequestError
+from engine.errors import EngineError, RequestError
 from models.voxcpm import VoxCPM
 
 CHECKPOINT = str(Path(__file__).parent.parent / "parity" / "tiny_v2")
@@ -103,11 +103,6 @@ def test_leaving_the_loop_early_or_cancelling_ends_the_request(voice: VoxCPM) ->
 def test_bad_input_is_refused_at_the_call(voice: VoxCPM) -> None:
     with pytest.raises(RequestError, match="go together"):
         voice.generate("hello", prompt_text="only words")
-
-
-def test_a_speech_model_is_not_divided_and_says_what_to_do_instead() -> None:
-    with pytest.raises(OptionsError, match="tensor_parallel_size 2: speech models take 1; start a worker"):
-        VoxCPM.from_pretrained(CHECKPOINT, tensor_parallel_size=2)
 
 
 def test_a_closed_voice_says_so() -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from engine.device.cuda_graphs import Compute
-from engine.model_runner import StepResult
+from engine.parallel.leading import Leading
 from engine.parallel.part import Part
 from engine.parallel.ranks import Ranks
 from engine.scheduling.scheduler import ScheduledSequence
@@ -26,35 +24,17 @@ if TYPE_CHECKING:
     from models.llm.programs.tables import Tables
 
 
-class LeadingRunner(TextRunner):
-    """`TextRunner` of several ranks. A step that fails, or a rank that is lost, ends the engine."""
+class LeadingRunner(Leading, TextRunner):
+    """`TextRunner` of several ranks."""
 
     def __init__(self, ranks: Ranks, *args: Any, part: Part, **kwargs: Any) -> None:
         super().__init__(*args, part=part, **kwargs)
-        self._ranks, self._group = ranks, part.group
-
-    def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:
-        """See `engine.model_runner.ModelRunner.run`."""
-        results = super().run(batch)
-        self._ranks.check()  # sums that were broken off give numbers, too
-        return results
-
-    def check_device(self) -> None:
-        """See `engine.model_runner.ModelRunner.check_device`."""
-        self._ranks.check()
-        super().check_device()
+        self.lead(ranks, part, self._device)
 
     def close(self) -> None:
         """End the other ranks, and what this one has with them."""
         self._programs = None
-        self._ranks.close()
-        self._group.abort()  # a step that another rank has not computed to its end
-        with suppress(RuntimeError):  # a device that is lost has nothing to wait for
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
-            if self._recorder is not None:
-                self._recorder.forget()
-        self._group.close()
+        self.end([] if self._recorder is None else [self._recorder])
 
     def build(
         self, max_num_seqs: int, record: bool, report: Report = lambda share: None, lead: Lead | None = None

@@ -14,8 +14,7 @@ import torch
 from engine.device.devices import on_device
 from engine.parallel.channel import Number
 from engine.parallel.follower import Follower, follow
-from engine.parallel.meeting import follow_into
-from engine.parallel.part import Part
+from engine.parallel.launch import join
 
 if TYPE_CHECKING:
     from models.llm.programs.step_programs import StepPrograms
@@ -34,12 +33,7 @@ def serve(follower: Follower) -> None:
     from models.llm.options import TextOptions
     from models.llm.runner import TextRunner
 
-    told = follower.told()
-    torch.set_num_threads(told["threads"])
-    device = torch.device(told["device"])
-    group = follow_into(follower, told, device)
-    part = Part(group.rank, group.size, group)
-    dtype = getattr(torch, told["dtype"])
+    told, device, dtype, part = join(follower)
     checkpoint = load_text_checkpoint(told["model"], str(device), dtype, told["cpu_weights"], part)
     follower.answer("loaded")
     while "build" not in (told := follower.told()):

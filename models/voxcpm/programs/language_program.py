@@ -20,15 +20,15 @@ import numpy as np
 import torch
 
 from engine.attention import AttentionBackend, AttentionBatch, PagedAttention, StepShape
-from engine.device.cuda_graphs import Compute
 from engine.device.staging import Mark
 from engine.kv_cache.pool import KVPool
 from engine.layers.low_rank import turns_of, turns_size
 from engine.programs.inputs import Fields, Inputs
 from models.voxcpm.model import VoxCPMModel
+from models.voxcpm.programs.program import StepProgram
 from models.voxcpm.requests.prompt import key_patches
 from models.voxcpm.steps.step import Positions, hidden_states
-from models.voxcpm.vae.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import LastPatches
 
 if TYPE_CHECKING:
     from models.lora.bank import Generation
@@ -77,7 +77,7 @@ class Conditions:
         )
 
 
-class LanguageProgram:
+class LanguageProgram(StepProgram):
     """See the module. Programs that share `conditions` must not run at the same time.
 
     Args:
@@ -88,12 +88,13 @@ class LanguageProgram:
         self,
         shape: LanguageShape,
         model: VoxCPMModel,
-        streams: WaveformStreams,
+        streams: LastPatches,
         backend: AttentionBackend,
         pool: KVPool,
         conditions: Conditions,
         adapters: Generation | None = None,
     ) -> None:
+        super().__init__()
         self.shape, self.adapters = shape, adapters
         self._model, self._streams, self._backend, self._conditions = model, streams, backend, conditions
         self._patch = (model.config.patch_size, model.config.feat_dim)
@@ -102,12 +103,7 @@ class LanguageProgram:
         self._attention = PagedAttention(backend, pool, self._metadata)
         fields = _fields(shape, self._patch) | adapter_fields(adapters, shape.attention.num_tokens)
         self._inputs = Inputs(fields, streams.latents.device)
-        self._launch: Compute = self.compute
         self.fill([])
-
-    def use(self, launch: Compute) -> None:
-        """Let `launch`, a recording of `compute`, run in its place."""
-        self._launch = launch
 
     def fill(self, rows: Rows[LanguageRow]) -> None:
         """Lay a batch into the inputs. Raises EngineError when it does not fit."""
@@ -149,7 +145,14 @@ class LanguageProgram:
     @torch.inference_mode()
     def launch(self) -> None:
         """Compute what was filled in; returns before the device is done."""
-        self._launch()
+        with self._along(self._metadata.staging.last, self._inputs.staging.last):
+            self._launch()
+
+    def replay(self, first: bytes, second: bytes) -> None:
+        """See `StepProgram.replay`."""
+        self._metadata.staging.receive(first)
+        self._inputs.staging.receive(second)
+        self.launch()
 
     def mark(self) -> Mark:
         """The moment at which the device will have computed it."""
@@ -157,7 +160,7 @@ class LanguageProgram:
 
     @torch.inference_mode()
     def compute(self) -> None:
-        """The computation itself: tensors in, tensors out, no word with the host."""
+        """See `StepProgram.compute`."""
         adapters = slot_rows(self.adapters, self._inputs)
         hidden = hidden_states(self._model, self._positions(adapters), self._attention, adapters)
         conditions = self._conditions

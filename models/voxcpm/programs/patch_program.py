@@ -10,22 +10,23 @@ The patches become audio and results beside the next step (`models.voxcpm.progra
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence as Rows
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
-from engine.device.cuda_graphs import Compute
 from engine.device.staging import HostCopy
 from engine.layers.low_rank import turns_of
 from engine.programs.inputs import Fields, Inputs
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.programs.language_program import Conditions, adapter_fields, slot_rows
+from models.voxcpm.programs.program import StepProgram
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.steps.step import Draft, Hidden, next_patches
-from models.voxcpm.vae.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import LastPatches
 
 if TYPE_CHECKING:
     from models.lora.bank import Generation
@@ -83,10 +84,11 @@ def patch_results(
     return [PatchResult(row.copy(), samples.copy(), stop, peak) for row, samples, stop, peak in rows]
 
 
-class PatchProgram:
+class PatchProgram(StepProgram):
     """See the module. Programs that share `streams` or `waveforms` must not run at the same time.
 
     Args:
+        waveforms: where patches become audio; None on a rank that makes none.
         adapters: the slots that rows may name; None for a program without adapters.
     """
 
@@ -96,11 +98,12 @@ class PatchProgram:
         num_steps: int,
         model: VoxCPMModel,
         solver: FlowSolver,
-        streams: WaveformStreams,
+        streams: LastPatches,
         conditions: Conditions,
-        waveforms: WaveformPrograms,
+        waveforms: WaveformPrograms | None,
         adapters: Generation | None = None,
     ) -> None:
+        super().__init__()
         self.shape, self.num_steps, self.adapters = shape, num_steps, adapters
         self._model, self._solver, self._streams = model, solver, streams
         self._conditions, self._waveforms = conditions, waveforms
@@ -109,12 +112,7 @@ class PatchProgram:
         fields = _fields(shape, self._patch) | adapter_fields(adapters, shape.rows)
         self._inputs = Inputs(fields, streams.latents.device)
         self._num_filled = 0
-        self._launch: Compute = self.compute
         self.fill([])
-
-    def use(self, launch: Compute) -> None:
-        """Let `launch`, a recording of `compute`, run in its place."""
-        self._launch = launch
 
     def fill(self, rows: Rows[PatchRow]) -> None:
         """Lay a batch into the inputs."""
@@ -140,15 +138,25 @@ class PatchProgram:
         A number of solver steps that is not the program's own is computed unrecorded, by kernels that were
         launched before.
         """
-        if num_steps == self.num_steps:
-            self._launch()
-        else:
-            self.compute(num_steps)
+        self._make(num_steps)
         return Launched(self._waveforms.launch(self.shape, self._num_filled), self._num_filled, self._patch)
 
     @torch.inference_mode()
+    def replay(self, first: bytes, second: bytes) -> None:
+        """See `StepProgram.replay`; what becomes of the patches is rank 0's."""
+        self._inputs.staging.receive(first)
+        self._make(int.from_bytes(second, sys.byteorder))
+
+    def _make(self, num_steps: int) -> None:
+        with self._along(self._inputs.staging.last, np.array([num_steps])):
+            if num_steps == self.num_steps:
+                self._launch()
+            else:
+                self.compute(num_steps)
+
+    @torch.inference_mode()
     def compute(self, num_steps: int | None = None) -> None:
-        """The computation itself: tensors in, tensors out, no word with the host."""
+        """See `StepProgram.compute`."""
         inputs, latents = self._inputs, self._streams.latents
         slots, rows = inputs["slots"], self.shape.rows
         if self.shape.begins:
@@ -160,7 +168,9 @@ class PatchProgram:
         adapters = slot_rows(self.adapters, inputs)
         patches, stops = next_patches(self._model, self._solver, hidden, draft, adapters)
         latents[slots] = patches
-        self._waveforms.hand_over(patches, stops, slots, inputs["fresh"] if self.shape.begins else None)
+        if self._waveforms is not None:
+            begins = inputs["fresh"] if self.shape.begins else None
+            self._waveforms.hand_over(patches, stops, slots, begins)
 
 
 def _fields(shape: PatchShape, patch: tuple[int, int]) -> Fields:

@@ -13,9 +13,9 @@ which are recorded when they are first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.attention import StepShape
 from engine.device.cuda_graphs import GraphRecorder, batch_sizes
@@ -23,12 +23,15 @@ from engine.errors import EngineError
 from engine.programs.catalogue import Rooms, Sizes
 from models.voxcpm.programs.language_program import LanguageProgram, LanguageShape
 from models.voxcpm.programs.patch_program import PatchProgram
+from models.voxcpm.programs.program import Along, StepProgram
 from models.voxcpm.programs.waveform_programs import PatchShape
 
 if TYPE_CHECKING:
     from models.lora.bank import Generation
 
 Program = TypeVar("Program", LanguageProgram, PatchProgram)
+Lead = Callable[[int], Along]
+"""Has the program of this number launched on all ranks."""
 Report = Callable[[float], None]
 """Is told what part of the programs is recorded, 0 to 1."""
 
@@ -56,6 +59,12 @@ class ProgramPlan:
     """More chunks than `max_rows` are so many."""
     decode_rows: list[int] = field(default_factory=list)
     """Empty: `engine.device.cuda_graphs.batch_sizes`."""
+
+    @classmethod
+    def told(cls, fields: Mapping[str, Any]) -> ProgramPlan:
+        """What `dataclasses.asdict` made of one, by way of JSON."""
+        rooms = {name: tuple(map(tuple, fields[name])) for name in ("text_chunks", "audio_chunks")}
+        return cls(**{**fields, **rooms})
 
     @property
     def contexts(self) -> list[int]:
@@ -87,7 +96,11 @@ class ProgramPlan:
 
 
 class StepPrograms:
-    """Builds and records what `plan` says."""
+    """Builds and records what `plan` says. lead: of rank 0 of several.
+
+    Attributes:
+        all: programs by their numbers, the same on every rank; those with adapters are not among them.
+    """
 
     def __init__(
         self,
@@ -96,8 +109,10 @@ class StepPrograms:
         build_patch: Callable[[PatchShape, Generation | None], PatchProgram],
         recorder: GraphRecorder,
         report: Report = lambda share: None,
+        lead: Lead | None = None,
     ) -> None:
         self.num_steps = plan.num_steps
+        self.all: list[StepProgram] = []
         self._build_language, self._build_patch, self._recorder = build_language, build_patch, recorder
         self._adapted: dict[LanguageProgram | PatchProgram, LanguageProgram | PatchProgram] = {}
         """Programs with adapters, by those of the same shape without."""
@@ -111,12 +126,19 @@ class StepPrograms:
             self._decodes[context] = Sizes()
         languages, patches = plan.language_shapes(), plan.patch_shapes()
         count = len(languages) + len(patches)
-        for done, shape in enumerate(languages, start=1):
-            self._keep(_recorded(build_language(shape, None), recorder))
-            report(done / count)
-        for done, shape in enumerate(patches, start=len(languages) + 1):
-            self._patches[shape.begins].add(shape.rows, _recorded(build_patch(shape, None), recorder))
-            report(done / count)
+        for shape in languages:
+            self._keep(self._numbered(_recorded(build_language(shape, None), recorder), lead))
+            report(len(self.all) / count)
+        for shape in patches:
+            program = self._numbered(_recorded(build_patch(shape, None), recorder), lead)
+            self._patches[shape.begins].add(shape.rows, program)
+            report(len(self.all) / count)
+
+    def _numbered(self, program: Program, lead: Lead | None) -> Program:
+        if lead is not None:
+            program.lead(lead(len(self.all)))
+        self.all.append(program)
+        return program
 
     def _keep(self, program: LanguageProgram) -> None:
         attention = program.shape.attention

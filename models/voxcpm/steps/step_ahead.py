@@ -32,17 +32,26 @@ from models.voxcpm.requests.generation import GenerationState
 logger = logging.getLogger(__name__)
 
 
+class Wanted(NamedTuple):
+    """What a patch is made with, of `GenerationState`."""
+
+    num_steps: int
+    cfg_value: float
+    adapter: None = None
+
+
 class Part(NamedTuple):
     """Positions of one sequence to compute, from `start` on.
 
-    index: of the patch that comes out where the last position `samples`.
+    index: of the patch that comes out where the last position `samples`. state: `Wanted` alone where the
+    noise is known.
     """
 
     keys: list[int | bytes]
     start: int
     block_table: list[int]
     samples: bool
-    state: GenerationState
+    state: GenerationState | Wanted
     index: int
 
 

@@ -53,11 +53,14 @@ class UnrecordedSteps:
         self._patch_shape = (model.config.patch_size, model.config.feat_dim)
 
     @torch.inference_mode()
-    def compute(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
-        """Everything but audio: patches fp32 [N, P, D] and stop decisions [N] of the parts that sample."""
+    def compute(self, parts: list[Part], noise: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
+        """Everything but audio: patches fp32 [N, P, D] and stop decisions [N] of the parts that sample.
+
+        noise: float32 [N, P, D] of these, where it is made already; see `noise_of`.
+        """
         named = [part.state.adapter for part in parts]
         if self._adapters is None:
-            return self._compute_with(parts, RowAdapters.of(named))
+            return self._compute_with(parts, RowAdapters.of(named), noise)
         groups = self._adapters.groups(named)
         made = [self._compute_in_slots([parts[i] for i in group]) for group in groups]
         if len(made) == 1:
@@ -67,17 +70,24 @@ class UnrecordedSteps:
         order = upload(order, self._device)
         return patches[order], stops[order]
 
+    def noise_of(self, parts: list[Part]) -> np.ndarray:
+        """What `compute` makes patches from, float32 [N, P, D]."""
+        noise = [self._make_noise(part.state, part.index) for part in parts if part.samples]
+        return np.stack(noise) if noise else np.zeros((0, *self._patch_shape), np.float32)
+
     def _compute_in_slots(self, parts: list[Part]) -> tuple[Tensor, Tensor]:
         from models.lora.slot_rows import SlotRows
 
         slots = self._adapters.place([part.state.adapter for part in parts])
         named = max(slots) >= 0
         rows = SlotRows(self._adapters.generation, np.array(slots, np.int32)) if named else None
-        made = self._compute_with(parts, rows)
+        made = self._compute_with(parts, rows, None)
         self._adapters.read(slots)
         return made
 
-    def _compute_with(self, parts: list[Part], adapters: BatchAdapters | None) -> tuple[Tensor, Tensor]:
+    def _compute_with(
+        self, parts: list[Part], adapters: BatchAdapters | None, noise: np.ndarray | None
+    ) -> tuple[Tensor, Tensor]:
         batch = AttentionBatch(
             [part.start for part in parts],
             [len(part.keys) for part in parts],
@@ -90,7 +100,9 @@ class UnrecordedSteps:
         if not sampling:
             nothing = torch.zeros(0, *self._patch_shape, device=self._device)
             return nothing, nothing[:, 0, 0].long()
-        return self._patches_of([parts[i] for i in sampling], hidden, adapters and adapters.chosen(sampling))
+        noise = self.noise_of(parts) if noise is None else noise
+        chosen = adapters and adapters.chosen(sampling)
+        return self._patches_of([parts[i] for i in sampling], noise, hidden, chosen)
 
     def _positions(self, parts: list[Part], adapters: BatchAdapters | None) -> Positions:
         keys = [key for part in parts for key in part.keys]
@@ -114,26 +126,25 @@ class UnrecordedSteps:
         return Positions(positions, token_ids, audio, is_audio, last)
 
     def _patches_of(
-        self, parts: list[Part], hidden: Hidden, adapters: BatchAdapters | None
+        self, parts: list[Part], noise: np.ndarray, hidden: Hidden, adapters: BatchAdapters | None
     ) -> tuple[Tensor, Tensor]:
         """The parts may want different numbers of solver steps."""
         groups: dict[int, list[int]] = {}
         for row, part in enumerate(parts):
             groups.setdefault(part.state.num_steps, []).append(row)
         if len(groups) == 1:
-            return next_patches(self._model, self._solver, hidden, self._draft(parts), adapters)
+            return next_patches(self._model, self._solver, hidden, self._draft(parts, noise), adapters)
         patches = torch.empty(len(parts), *self._patch_shape, device=self._device)
         stops = torch.empty(len(parts), dtype=torch.int64, device=self._device)
         for rows in groups.values():
             some = Hidden(*(states[rows] for states in hidden))
             chosen = adapters and adapters.chosen(rows)
-            draft = self._draft([parts[row] for row in rows])
+            draft = self._draft([parts[row] for row in rows], noise[rows])
             patches[rows], stops[rows] = next_patches(self._model, self._solver, some, draft, chosen)
         return patches, stops
 
-    def _draft(self, parts: list[Part]) -> Draft:
+    def _draft(self, parts: list[Part], noise: np.ndarray) -> Draft:
         """Of parts with one number of solver steps. A stream that ends in text has a patch of zeros there."""
-        noise = np.stack([self._make_noise(part.state, part.index) for part in parts])
         silence = bytes(4 * self._patch_shape[0] * self._patch_shape[1])
         last = [key if isinstance(key := part.keys[-1], bytes) else silence for part in parts]
         guidance = [part.state.cfg_value for part in parts]

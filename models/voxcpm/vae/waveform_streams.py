@@ -16,30 +16,49 @@ from models.voxcpm.vae.audio_vae import AudioVAE
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
 
-class WaveformStreams(Slots):
-    """Slots for streams; the state of one that had to give way is computed again from its last patches should
-    it come back.
-
-    `latents` is read and written in order with the language models, everything of `decoder` in order with
-    `side`, which may be behind. So a slot can be taken by another sequence at once: on either stream whatever
-    was launched for the former owner, a patch computed in vain included, comes before the beginning of the
-    new one and its patches.
+class LastPatches(Slots):
+    """Slots for streams, and the last patch of each.
 
     Attributes:
-        latents: [slots + 1, P, D] fp32, the last patch of each; zeros where the stream ends in text.
+        latents: [slots + 1, P, D] fp32; zeros where the stream ends in text. Read and written in order with
+            the language models.
+    """
+
+    def __init__(self, num_slots: int, patch: tuple[int, int], device: torch.device) -> None:
+        super().__init__(num_slots)
+        self._device, self._patch = device, patch
+        self.latents = torch.zeros(num_slots + 1, *patch, device=device)
+
+    @torch.inference_mode()
+    def put(self, slots: np.ndarray, patches: np.ndarray) -> None:
+        """Let patches float32 [N, P, D] be the last ones of `slots` int64 [N]."""
+        self.latents[upload(slots, self._device)] = upload(patches, self._device)
+
+    def put_last(self, slot: int, key: bytes) -> None:
+        """Let a patch be the last one of `slot`, for the language models' sake alone."""
+        self.put(np.array([slot]), key_patches([key], *self._patch))
+
+
+class WaveformStreams(LastPatches):
+    """Slots for streams that are heard; the state of one that had to give way is computed again from its last
+    patches should it come back.
+
+    Everything of `decoder` is read and written in order with `side`, which may be behind the language models.
+    So a slot can be taken by another sequence at once: on either stream whatever was launched for the former
+    owner, a patch computed in vain included, comes before the beginning of the new one and its patches.
+
+    Attributes:
         decoder: the streaming decoder of all slots.
         side: where it runs, and its memory belongs.
     """
 
     def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
-        super().__init__(num_slots)
-        self._device = next(vae.parameters()).device
+        device = next(vae.parameters()).device
+        super().__init__(num_slots, (patch_size, vae.config.latent_dim), device)
         self.side = SideStream(self._device, "audio")
         self.side.follow()
         with self.side.on():
             self.decoder = streaming_decoder(vae, num_slots + 1)
-        self._patch_size, self._feat_dim = patch_size, vae.config.latent_dim
-        self.latents = torch.zeros(num_slots + 1, patch_size, self._feat_dim, device=self._device)
         self._context_patches = context_patches
         self._replay_patches = self.decoder.replay_patches(patch_size)
 
@@ -58,7 +77,7 @@ class WaveformStreams(Slots):
         """The slot of each sequence, ready for its next patch."""
         slots, fresh = self.places(sequences)
         if fresh:
-            self.clear(upload(np.array(fresh), self._device))
+            self._begin(np.array(fresh))
         return slots
 
     def places(self, sequences: list[Sequence]) -> tuple[list[int], list[int]]:
@@ -73,36 +92,29 @@ class WaveformStreams(Slots):
         return slots, fresh
 
     @torch.inference_mode()
-    def clear(self, slots: Tensor) -> None:
-        """Begin streams without history in `slots` [N] int64."""
-        self.latents.index_fill_(0, slots, 0.0)
+    def _begin(self, slots: np.ndarray) -> None:
+        """Begin streams without history in `slots` int64 [N]."""
+        self.put(slots, np.zeros((len(slots), *self._patch), np.float32))
+        cleared = upload(slots, self._device)
         self.side.follow()
-        self.side.borrow(slots)
+        self.side.borrow(cleared)
         with self.side.on():
-            self.decoder.reset(slots)
-
-    @torch.inference_mode()
-    def put_last(self, slot: int, key: bytes) -> None:
-        """Let a patch be the last one of `slot`, for the language models' sake alone."""
-        self.latents[slot].copy_(self._patches([key])[0])
+            self.decoder.reset(cleared)
 
     @torch.inference_mode()
     def warm_up(self) -> None:
         """Launch what a stream that begins after patches may launch, whatever their number."""
-        patch = (self._patch_size, self._feat_dim)
         with self.side.on():
             for count in range(1, self._replay_patches + 1):
-                self.decoder.start(self.spare_slot, torch.zeros(count, *patch, device=self._device))
+                self.decoder.start(self.spare_slot, torch.zeros(count, *self._patch, device=self._device))
 
     def _start(self, slot: int, sequence: Sequence) -> None:
         """Rebuild from the patches before the new one that its waveform depends on, prompt included."""
         limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
+        history = key_patches(trailing_patches(sequence.token_ids, limit), *self._patch)
         with self.side.on():
-            self.decoder.start(slot, self._patches(trailing_patches(sequence.token_ids, limit)))
-        self.latents[slot] = self._patches(sequence.token_ids[-1:])[0]
-
-    def _patches(self, keys: list[bytes]) -> Tensor:
-        return upload(key_patches(keys, self._patch_size, self._feat_dim), self._device)
+            self.decoder.start(slot, upload(history, self._device))
+        self.put_last(slot, sequence.token_ids[-1])
 
 
 def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:

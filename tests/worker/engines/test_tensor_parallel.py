@@ -1,4 +1,4 @@
-"""A worker whose text model is shared out over two processes."""
+"""A worker whose model is shared out over two processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.parallel.test_ranks import is_running
 from tests.text_models import random_model
 from tests.worker.harness import Client, WorkerProcess, wait_until
 from worker.engines.loading import RefusedError, load_engine
-from worker.protocol import FrameKind
+from worker.protocol import ADAPTERS, FrameKind
 from worker.settings import WorkerSettings
 
 
@@ -24,11 +24,7 @@ def ranks_of(process: WorkerProcess) -> list[int]:
         for tasks in Path(f"/proc/{pid}/task").glob("*/children")
         for child in tasks.read_text().split()
     ]
-    return [
-        child
-        for child in children
-        if b"models.llm.parallel.rank" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
+    return [child for child in children if b".parallel.rank" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 async def test_a_worker_of_two_ranks_writes_and_ends_with_one_of_them(tmp_path: Path, start_worker) -> None:
@@ -49,17 +45,27 @@ async def test_a_worker_of_two_ranks_writes_and_ends_with_one_of_them(tmp_path: 
     assert not is_running(rank)
 
 
-@pytest.mark.parametrize(
-    ("bundled", "size", "problem"),
-    [
-        (False, 3, "tensor_parallel_size 3: this model has a num_attention_heads of"),
-        (True, 2, "tensor_parallel_size 2: speech models take 1"),
-    ],
-)
-def test_what_cannot_be_divided_is_refused_by_name(
-    tmp_path: Path, bundled: bool, size: int, problem: str
-) -> None:
+async def test_a_worker_of_two_ranks_speaks_and_ends_with_one_of_them(start_worker) -> None:
+    process = start_worker(
+        model="bundled", device="cpu", slots=2, tensor_parallel_size=2, supervised=True
+    ).wait_until_ready()
+    (rank,) = ranks_of(process)
+    assert ADAPTERS not in process.health().model.features
+    async with process.connect() as websocket:
+        client = Client(websocket)
+        await client.start("Good morning.", max_seconds=0.5)
+        frames = await client.receive_clip()
+    assert sum(len(frame.pcm) for frame in frames)
+    os.kill(rank, signal.SIGKILL)
+    assert process.wait() != 0
+    wait_until(lambda: any("rank 1 died, signal 9" in line for line in process.log) or None, lambda: "no log")
+    assert not is_running(rank)
+
+
+@pytest.mark.parametrize("bundled", [False, True])
+def test_what_cannot_be_divided_is_refused_by_name(tmp_path: Path, bundled: bool) -> None:
     model = "bundled" if bundled else str(random_model(tmp_path / "tiny"))
-    settings = WorkerSettings(model=model, device="cpu", tensor_parallel_size=size)
+    settings = WorkerSettings(model=model, device="cpu", tensor_parallel_size=3)
+    problem = "tensor_parallel_size 3: this model has a num_attention_heads of"
     with pytest.raises(RefusedError, match=problem):
         load_engine(settings, lambda stage, share: None)
