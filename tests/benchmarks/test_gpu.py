@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.cpu import flop_per_patch
-from benchmarks.gpu import engines
+from benchmarks.gpu import engines, speech_ranks
 from benchmarks.gpu import peer as gpu_peer
 from benchmarks.gpu.arithmetic import against_the_machine, step_bytes
 from benchmarks.gpu.checkpoints import SHAPES, make_checkpoint, shape_config
@@ -318,3 +318,12 @@ def test_start_up_is_measured_with_and_without_compiled_kernels(tmp_path: Path) 
     assert engines.main(["start_up", *arguments(tmp_path, "--start-up-seqs", "2")]) == 0
     first = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]["tiny/start_up"]
     assert first["seconds_to_ready"] > 0 and first["later"].keys() < first.keys()
+
+
+def test_ranks_of_speech_are_measured_beside_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech_ranks, "PATCHES", 4)
+    arguments = ["--shape", "tiny", "--device", "cpu", "--streams", "2", "--directory", str(tmp_path)]
+    speech_ranks.main([*arguments, "--results", str(tmp_path / "found.json")])
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [run["ranks"] for run in found["runs"]] == [1, 2]
+    assert all(run["works"][0]["rows_of_fullest_step"] == 2 for run in found["runs"])
