@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +40,10 @@ from models.speech import (
 from models.voxcpm.adapters import adaptable, load_adapter, make_early_copies
 from models.voxcpm.checkpoint import Checkpoint, Progress, read_config, resolve_model
 from models.voxcpm.description import describe, generation_defaults
-from models.voxcpm.kv_sizing import default_blocks, second_tier_slots
+from models.voxcpm.kv_sizing import second_tier_slots
 from models.voxcpm.noise import patch_noise
 from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
-from models.voxcpm.parallel.launch import load_over_ranks
-from models.voxcpm.parallel.leader import LeadingRunner
+from models.voxcpm.parallel.launch import blocks_of_all, load_over_ranks, make_leader
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.requests.sequence_builder import SequenceBuilder
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
@@ -98,8 +96,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             self._defaults["temperature"],
             self.adapters,
         )
-        num_blocks = self.options.kv_blocks or self._default_blocks()
-        self._runner = self._make_runner(num_blocks, noise, threads if beside else None)
+        self._runner = self._make_runner(noise, threads if beside else None)
         engine_config = EngineConfig(
             max_num_seqs=self.options.max_num_seqs,
             max_num_batched_tokens=self.options.batched_tokens(checkpoint.device.type),
@@ -108,7 +105,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             max_decodes=self.options.max_decodes,
             max_step_seconds=self.options.max_step_seconds,
             block_size=self.options.block_size,
-            num_blocks=num_blocks,
+            num_blocks=self._runner.num_blocks,
             max_model_len=self.max_model_len,
             enable_prefix_caching=self.options.enable_prefix_caching,
             bring_back=self.options.kv_bring_back,
@@ -124,41 +121,29 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
             threads = threads_of_rank(threads, size)
         return threads_on(self.checkpoint.device, threads, beside=size == 1)
 
-    def _default_blocks(self) -> int:
-        """That all ranks have room for."""
-        checkpoint, told = self.checkpoint, {"max_model_len": self.max_model_len}
-        own = checkpoint.device, checkpoint.dtype, checkpoint.part
-        blocks = default_blocks(self.config, self.options, self.max_model_len, *own)
-        if self._ranks is None:
-            return blocks
-        self._ranks.tell(told | {"options": asdict(self.options)})
-        return min(blocks, *self._ranks.answers())
-
-    def _make_runner(self, num_blocks: int, noise: NoiseSource, beside: StepThreads | None) -> VoxCPMRunner:
+    def _make_runner(self, noise: NoiseSource, beside: StepThreads | None) -> VoxCPMRunner:
         """beside: the threads of steps that begin beside the audio of others."""
-        checkpoint, options = self.checkpoint, self.options
+        checkpoint, options, length = self.checkpoint, self.options, self.max_model_len
+        blocks = options.kv_blocks or blocks_of_all(checkpoint, options, length)
         sizes = {
-            "num_blocks": num_blocks,
+            "num_blocks": blocks,
             "block_size": options.block_size,
             "max_num_seqs": options.max_num_seqs,
-            "max_model_len": self.max_model_len,
+            "max_model_len": length,
             "attention_backend": options.attention_backend,
         }
-        own = checkpoint.model, checkpoint.vae
-        if self._ranks is None:
-            of_device = self.config, options, num_blocks, checkpoint.device, checkpoint.dtype
-            return VoxCPMRunner(
-                *own,
-                **sizes,
-                host_slots=second_tier_slots(*of_device),
-                noise=noise,
-                threads=beside,
-                adapter_room=options.adapter_room,
-            )
-        runner = LeadingRunner(self._ranks, *own, **sizes, noise=noise, part=checkpoint.part)
-        self._ranks.tell({"build": sizes | {"attention_backend": runner.attention_backend}})
-        self._ranks.answers()
-        return runner
+        if self._ranks is not None:
+            return make_leader(checkpoint, noise, sizes)
+        of_device = self.config, options, blocks, checkpoint.device, checkpoint.dtype
+        return VoxCPMRunner(
+            checkpoint.model,
+            checkpoint.vae,
+            **sizes,
+            host_slots=second_tier_slots(*of_device),
+            noise=noise,
+            threads=beside,
+            adapter_room=options.adapter_room,
+        )
 
     def when_lost(self, lost: Callable[[EngineError], object]) -> None:
         """See `engine.loop.LosableEngine`."""
@@ -170,6 +155,8 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         self._runner.close()
 
     def prepare(self, request: SpeechRequest) -> Sequence:
+        if request.adapter is not None:
+            self._check_one_rank()
         return self._sequences.build(request)
 
     def add(self, prepared: Sequence) -> None:
@@ -209,9 +196,7 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         return not self._wants_programs
 
     def _load_adapter(self, adapter: Adapter) -> LoadedAdapter | SlotAdapter:
-        if self.checkpoint.part.size > 1:
-            problem = f"adapters need a {PARAM} of 1, this engine has {self.checkpoint.part.size}"
-            raise RequestError(problem, param="adapter", code="adapters_unsupported")
+        self._check_one_rank()
         if not self._takes_adapters:
             device = self.checkpoint.device
             raise RequestError(
@@ -223,6 +208,11 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         if self._runner.adapters is not None:
             return self._runner.adapters.load(adapter)
         return load_adapter(self.checkpoint.model, adapter)
+
+    def _check_one_rank(self) -> None:
+        if (size := self.checkpoint.part.size) > 1:
+            problem = f"adapters need a {PARAM} of 1, this engine has {size}"
+            raise RequestError(problem, param="adapter", code="adapters_unsupported")
 
     @property
     def _wants_programs(self) -> bool:

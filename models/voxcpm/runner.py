@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,11 +32,10 @@ from models.voxcpm.adapters import make_bank
 from models.voxcpm.flow_matching import FlowSolver
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.programs.language_program import Conditions, LanguageProgram, LanguageShape
-from models.voxcpm.programs.patch_program import PatchProgram, PatchResult, patch_results
+from models.voxcpm.programs.builder import COMPILED_SHARE, ProgramBuilder
+from models.voxcpm.programs.patch_program import PatchResult, patch_results
 from models.voxcpm.programs.runner import ProgramRunner
 from models.voxcpm.programs.step_programs import Lead, ProgramPlan, Report, StepPrograms
-from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.requests.generation import GenerationState
 from models.voxcpm.steps.step_ahead import Made, StepAhead, part_of
 from models.voxcpm.steps.step_ahead import Part as StepPart
@@ -46,17 +45,11 @@ from models.voxcpm.vae.waveform_streams import LastPatches, WaveformStreams
 from models.voxcpm.watch.watch import SILENCE_LEVEL
 
 if TYPE_CHECKING:
-    from models.lora.bank import AdapterBank, Generation
+    from models.lora.bank import AdapterBank
     from models.voxcpm.options import AdapterRoom
 
 NoiseSource = Callable[[int, int, int, int], np.ndarray]
 """(seed, patch index, patch_size, feat_dim) -> float32 [patch_size, feat_dim]."""
-WAVEFORM_SHARE = 0.2
-"""Of the time that all programs take to record, about."""
-COMPILED_SHARE = 0.5
-"""Of the time that programs take whose kernels no earlier start has compiled, about."""
-REHEARSED_STEPS = 3
-"""Of the solver: a first, a last and one between them launch all that ten do."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,7 @@ class VoxCPMRunner:
         self.model, self.config = model, model.config
         self.device, self.dtype = weight.device, weight.dtype
         self.num_blocks, self.block_size, self.max_model_len = num_blocks, block_size, max_model_len
-        self._part, lm = part, self.config.lm_config
+        lm = self.config.lm_config
         queries, keys = part.heads(lm.num_attention_heads, lm.num_key_value_heads)
         heads, width = (len(queries), len(keys)), lm.head_dim
         self._backend = select_backend(attention_backend, self.device, self.dtype, width, block_size, heads)
@@ -111,7 +104,6 @@ class VoxCPMRunner:
         self._noise = noise
         self._patch_shape = (self.config.patch_size, self.config.feat_dim)
         self._patch_seconds = self.config.patch_seconds
-        self._has_audio = vae is not None
         self._streams = self._make_streams(vae, max_num_seqs)
         self._programs: ProgramRunner | None = None
         self._recorders: list[GraphRecorder] = []
@@ -119,6 +111,7 @@ class VoxCPMRunner:
         """Where adapters are in slots; elsewhere requests hold them in the form of the model."""
         if adapter_room is not None and runs_triton(self.device):
             self.adapters = make_bank(self.config, weight, adapter_room)
+        self.builder = ProgramBuilder(model, self._streams, self._backend, self._pool, self.adapters, part)
         self.unrecorded = UnrecordedSteps(
             model, self._solver, self._backend, self._pool, self._noise_of, self.adapters
         )
@@ -139,7 +132,7 @@ class VoxCPMRunner:
     def prepare(self, plan: ProgramPlan, report: Report = lambda share: None, record: bool = True) -> None:
         """Build the programs of `plan` and, on CUDA, `record` them. Raises EngineError, RuntimeError."""
         with on_device(self.device):
-            compiled = COMPILED_SHARE if self.compile_ahead(plan, report) else 0.0
+            compiled = COMPILED_SHARE if self.builder.compile_ahead(plan, report) else 0.0
             programs = self.build(plan, record, lambda share: report(compiled + (1 - compiled) * share))
             if self.adapters is not None:
                 programs.record_adapted(self.adapters.generation)
@@ -149,36 +142,6 @@ class VoxCPMRunner:
             programs, self._streams, self.block_size, self._noise_of, self._result, self.adapters
         )
 
-    def compile_ahead(self, plan: ProgramPlan, report: Report = lambda share: None) -> int:
-        """On CUDA: the kernels of all programs; how many were compiled. Other ranks have no part in it."""
-        if self.device.type != "cuda":
-            return 0
-        from engine.kernels.ahead import compile_ahead
-
-        slots = None
-        if self.adapters is not None:
-            shape = self.adapters.generation.layout.shape
-            slots = shape.rank, sorted(shape.kinds)
-        what = repr((plan, self.config, self.num_blocks, self.block_size, self.dtype, slots))
-        told = lambda share: report(COMPILED_SHARE * share)  # noqa: E731
-        with self._part.alone():
-            return compile_ahead(lambda: self.rehearse(plan), what, told, self.device)
-
-    @torch.inference_mode()
-    def rehearse(self, plan: ProgramPlan) -> None:
-        """Launch once what the programs of `plan` launch.
-
-        Kernels may be left out: nothing that it computes is kept, not even the constants of a solver.
-        """
-        plan = replace(plan, num_steps=min(plan.num_steps, REHEARSED_STEPS))
-        solver = FlowSolver(self.model.dit, self.config.mean_mode)
-        programs = self._build(plan, Rehearsal, solver, lambda share: None)
-        if self.adapters is not None:
-            programs.record_adapted(self.adapters.generation)
-        if self._has_audio:
-            self._streams.warm_up()
-        self._streams.latents.zero_()
-
     @torch.inference_mode()
     def build(
         self,
@@ -187,53 +150,14 @@ class VoxCPMRunner:
         report: Report = lambda share: None,
         lead: Lead | None = None,
     ) -> StepPrograms:
-        """All programs. Ranks do it together, and rank 0 has them launch along by `lead`."""
+        """All programs, see `ProgramBuilder.build`."""
         self._recorders = []
 
         def make_recorder(first: bool = False) -> GraphRecorder:
             self._recorders.append(GraphRecorder(self.device, first) if record else Rehearsal(first))
             return self._recorders[-1]
 
-        return self._build(plan, make_recorder, self._solver, report, lead)
-
-    def _build(
-        self,
-        plan: ProgramPlan,
-        make_recorder: Callable[..., GraphRecorder],
-        solver: FlowSolver,
-        report: Report,
-        lead: Lead | None = None,
-    ) -> StepPrograms:
-        patch_shapes, waveforms = plan.patch_shapes(), None
-        if self._has_audio:
-            waveforms = WaveformPrograms(
-                patch_shapes,
-                self._streams,
-                self.config,
-                make_recorder(),
-                lambda share: report(WAVEFORM_SHARE * share),
-            )
-        conditions = Conditions(patch_shapes[0].rows, self.model)
-
-        def language(shape: LanguageShape, adapters: Generation | None) -> LanguageProgram:
-            return LanguageProgram(
-                shape, self.model, self._streams, self._backend, self._pool, conditions, adapters
-            )
-
-        def patch(shape: PatchShape, adapters: Generation | None) -> PatchProgram:
-            return PatchProgram(
-                shape, plan.num_steps, self.model, solver, self._streams, conditions, waveforms, adapters
-            )
-
-        recorder = make_recorder(first=True)
-        return StepPrograms(
-            plan,
-            language,
-            patch,
-            recorder,
-            lambda share: report(WAVEFORM_SHARE + (1 - WAVEFORM_SHARE) * share),
-            lead,
-        )
+        return self.builder.build(plan, make_recorder, self._solver, report, lead)
 
     @torch.inference_mode()
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:

@@ -1,4 +1,4 @@
-"""Text models over two GPUs: the answers of one, sums of both ways, and a rank that is killed."""
+"""Models over two GPUs: the answers and the speech of one, sums of both ways, and a rank that is killed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from benchmarks.gpu.checkpoints import make_checkpoint
 from engine.errors import EngineError
 from engine.parallel.group import Group
 from engine.parallel.meeting import lead
 from engine.parallel.ranks import Ranks
 from models.llm import LLM, SamplingParams
+from models.speech import SpeechRequest
+from models.voxcpm import VoxCPM
+from models.voxcpm.engine import VoxCPMEngine, load_engine
 from tests.gpu import sums_rank
-from tests.gpu.device import CUDA, needs_gpu
+from tests.gpu.device import CUDA, RECORDED, needs_gpu
 
 pytestmark = [
     needs_gpu,
@@ -98,3 +103,66 @@ def test_a_rank_that_is_killed_ends_the_engine_while_gpus_wait_for_it(tiny: Path
         with pytest.raises(EngineError, match="rank 1"):
             while not llm.is_finished():
                 llm.step()
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint("tiny", tmp_path_factory.mktemp("voices"))
+
+
+def load_voice(directory: Path, size: int, device: str = FIRST, **options: Any) -> VoxCPMEngine:
+    sizes = {
+        "max_num_seqs": 8 if CUDA else 2,
+        "max_model_len": 64,
+        "silence_guard": False,
+        "ratio_cap": False,
+    }
+    return load_engine(str(directory), device, tensor_parallel_size=size, **{**sizes, **options})
+
+
+def next_patches(engine: VoxCPMEngine) -> np.ndarray:
+    """One patch after each of many texts, and after patches that are given: [N, P, D]. Half are guided."""
+    shape = (engine.config.patch_size, engine.config.feat_dim)
+    known = np.random.default_rng(1).standard_normal((3, *shape)).astype(np.float32)
+    for index in range(48 if CUDA else 4):
+        count = 3 if index % 2 else 0
+        engine.add_request(
+            SpeechRequest(
+                f"{index:02}", "hello world " * (1 + index % 4), seed=index, cfg_value=1.0 + index % 3,
+                inference_timesteps=10, resume_latents=known if count else None, min_seconds=1.0,
+                max_seconds=(count + 1) * engine.config.patch_seconds,
+            )
+        )  # fmt: skip
+    outputs = [output for _ in iter(engine.has_unfinished, False) for output in engine.step()]
+    made = {output.request_id: output.latents for output in outputs if output.latents.size}
+    return np.stack([made[name] for name in sorted(made)])
+
+
+@pytest.mark.timeout(120 if CUDA else 400)
+def test_patches_of_two_gpus_are_as_near_as_those_of_one(voice: Path) -> None:
+    exact, errors = next_patches(load_voice(voice, 1, "cpu")), []
+    for size in (1, 2):
+        engine = load_voice(voice, size, graphs=RECORDED, attention_backend="triton")
+        try:
+            assert engine._runner._programs is not None
+            found = next_patches(engine)
+        finally:
+            engine.close()
+        assert found.shape == exact.shape
+        errors.append(np.sqrt(np.square(found - exact).mean() / np.square(exact).mean()))
+    assert errors[1] <= 2 * errors[0] + 1e-5, errors
+
+
+def test_a_voice_speaks_over_two_gpus_until_a_rank_is_killed() -> None:
+    graphs = "auto" if CUDA else "off"
+    with VoxCPM.from_pretrained("bundled", FIRST, tensor_parallel_size=2, graphs=graphs) as voice:
+        assert (voice._engine._runner._programs is not None) == CUDA
+        stream = voice.generate("Good morning, everybody.", seed=3)
+        samples = np.concatenate(list(stream))
+        assert stream.finish_reason == "stop" and 0.5 < len(samples) / voice.sample_rate < 8.0
+        assert np.isfinite(samples).all() and np.abs(samples).max() > 0.05
+        (process,) = voice._engine.checkpoint.ranks._processes
+        with pytest.raises(EngineError, match="rank 1"):
+            for _ in voice.generate("hello " * 20, seed=4, min_seconds=60.0):
+                os.kill(process.pid, signal.SIGKILL)
+        assert process.poll() is not None

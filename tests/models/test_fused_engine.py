@@ -76,6 +76,6 @@ def rehearse(engine: VoxCPMEngine) -> None:
         patched.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)
         torch.use_deterministic_algorithms(True)
         try:
-            engine._runner.rehearse(PLAN)
+            engine._runner.builder.rehearse(PLAN)
         finally:
             torch.use_deterministic_algorithms(False)

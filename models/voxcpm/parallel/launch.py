@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from engine.parallel.launch import check_options, load_in_parts
 from engine.parallel.part import Part
 from models.voxcpm.checkpoint import Checkpoint, Progress, load_checkpoint, plan_network
+from models.voxcpm.kv_sizing import default_blocks
 from models.voxcpm.options import EngineOptions
+from models.voxcpm.parallel.leader import LeadingRunner
+
+if TYPE_CHECKING:
+    from models.voxcpm.runner import NoiseSource
 
 MODULE = "models.voxcpm.parallel.rank"
 ONLY = (("kv_host_gib", 0), ("adapter_slots", None))
@@ -46,3 +54,22 @@ def load_over_ranks(
         ),
     )
     return checkpoint
+
+
+def blocks_of_all(checkpoint: Checkpoint, options: EngineOptions, max_model_len: int) -> int:
+    """`default_blocks` that all ranks have room for, where there are several."""
+    own = checkpoint.device, checkpoint.dtype, checkpoint.part
+    blocks = default_blocks(checkpoint.config, options, max_model_len, *own)
+    if checkpoint.ranks is None:
+        return blocks
+    checkpoint.ranks.tell({"options": asdict(options), "max_model_len": max_model_len})
+    return min(blocks, *checkpoint.ranks.answers())
+
+
+def make_leader(checkpoint: Checkpoint, noise: NoiseSource, sizes: Mapping[str, Any]) -> LeadingRunner:
+    """Rank 0's runner, while the others make theirs. sizes: of `VoxCPMRunner`, the same on all ranks."""
+    own = checkpoint.model, checkpoint.vae
+    runner = LeadingRunner(checkpoint.ranks, *own, **sizes, noise=noise, part=checkpoint.part)
+    checkpoint.ranks.tell({"build": {**sizes, "attention_backend": runner.attention_backend}})
+    checkpoint.ranks.answers()
+    return runner

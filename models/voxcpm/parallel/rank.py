@@ -57,7 +57,7 @@ def compute(follower: Follower, runner: VoxCPMRunner) -> None:
         if message.number == Number.TELL:
             told = message.json()
             plan = ProgramPlan.told(told["plan"])
-            runner.compile_ahead(plan)
+            runner.builder.compile_ahead(plan)
             programs = runner.build(plan, told["record"])
             follower.answer("prepared")
         elif message.number >= PROGRAMS:

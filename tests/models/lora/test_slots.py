@@ -65,7 +65,7 @@ def test_the_first_request_with_an_adapter_records_nothing(
     monkeypatch.setattr(GridExecutor, "__call__", lambda *given, **named: None)
     recorded: list[str] = []
     engine = fused(adapter_rank=20, adapter_layers=layers)
-    engine._runner.rehearse(PLAN)
+    engine._runner.builder.rehearse(PLAN)
     with monkeypatch.context() as patched:
         patched.setattr(GraphRecorder, "record", lambda self, compute: recorded.append("one") or compute)
         engine._runner.prepare(PLAN)

@@ -53,9 +53,9 @@ def note(runner: VoxCPMRunner, plan: ProgramPlan, *_: object, **__: object) -> N
     solver = FlowSolver(runner.model.dit, runner.config.mean_mode)
     with torch.inference_mode():
         with noted(lambda kernel: None) as rehearsed:
-            runner.rehearse(plan)
+            runner.builder.rehearse(plan)
         with noted(lambda kernel: None) as launched:
-            programs = runner._build(plan, Rehearsal, solver, lambda share: None)
+            programs = runner.builder.build(plan, Rehearsal, solver)
             begin_after_patches(runner)
         with noted(lambda kernel: None) as otherwise:
             take_other_steps(programs)
