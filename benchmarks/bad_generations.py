@@ -32,7 +32,8 @@ import numpy as np
 import torch
 
 from models.speech import SpeechRequest
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from models.voxcpm.watch.fit import FITTED, STREAMS, speak, spoken_by_turns
 from models.voxcpm.watch.statistics import SpeechStatistics

@@ -71,14 +71,15 @@ def main(argv: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     directory = make_checkpoint(chosen.shape, chosen.directory)
     options = dataclasses.replace(OPTIONS, graphs=chosen.graphs)
-    runs = [measure(directory, device, ranks, chosen.streams, options) for ranks in chosen.ranks]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     at = datetime.now(UTC).isoformat(timespec="seconds")
     about = {"script": "python -m benchmarks.gpu.speech_ranks", "shape": chosen.shape, "device": name}
-    found = about | {"torch": torch.__version__, "at": at, "runs": runs}
+    found = about | {"torch": torch.__version__, "at": at, "runs": []}
+    for ranks in chosen.ranks:
+        found["runs"].append(measure(directory, device, ranks, chosen.streams, options))
+        if not chosen.no_save:
+            chosen.results.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found))
-    if not chosen.no_save:
-        chosen.results.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ import numpy as np
 from benchmarks.voice.judging.judges import Judges
 from benchmarks.voice.judging.measures import SAMPLE_RATE, median_pitch, spoken_seconds, word_error_rate
 from models.speech import SpeechRequest
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from models.voxcpm.vae.audio_encoding import resample
 

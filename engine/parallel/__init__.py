@@ -4,4 +4,5 @@
 `group.py`: sums and gathers over all ranks, `symmetric.py`: sums through each other's memory. `meeting.py`,
 `own_numbers.py`: how ranks find each other. `channel.py`: messages between rank 0 and the others. `ranks.py`:
 rank 0's side, starts, watches and ends the others; `follower.py`: theirs. `watch.py`: when a rank hangs.
+`launch.py`, `leading.py`: what families of models have in common when they start ranks and lead them.
 """

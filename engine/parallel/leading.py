@@ -24,7 +24,7 @@ class Leading:
     """
 
     def lead(self, ranks: Ranks, part: Part, device: torch.device) -> None:
-        """To be called first. part: this rank's."""
+        """To be called before anything is computed. part: this rank's."""
         self._ranks, self._group, self._own_device = ranks, part.group, device
 
     def run(self, batch: Rows[ScheduledSequence]) -> list[StepResult | None]:

@@ -4,6 +4,7 @@
 
 api.py            that object
 engine.py         requests in, patches of audio out
+loading.py        an engine loaded and warmed up, over one rank or several
 options.py        what may be chosen when an engine is built
 description.py    what an engine says of the model it serves
 runner.py         one call computes one step of a mixed batch
@@ -20,6 +21,7 @@ requests/         how a request becomes a sequence, and when its clip ends
 vae/              waveform to latents and back, at once and as a stream
 steps/            what runs in a step
 programs/         steps at fixed addresses, recorded as CUDA graphs
+parallel/         the model shared out among processes
 fused/            the network's form on a GPU, kernel by kernel
 watch/            what counts as speech that went wrong
 finetuning/       how a voice is learnt from recordings

@@ -29,7 +29,8 @@ from models.lora.pool import AdapterInfo
 from models.sentences import has_words, parts
 from models.speech import AudioRole, ModelInfo, SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import Progress
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 from models.voxcpm.vae.audio_encoding import read_audio
 
 Audio = str | Path | tuple[np.ndarray, int]
@@ -159,7 +160,7 @@ class VoxCPM:
     ) -> VoxCPM:
         """Load "bundled", a checkpoint directory or a Hugging Face repository id.
 
-        `options` are those of `models.voxcpm.engine.load_engine`. Raises ConfigError or
+        `options` are those of `models.voxcpm.loading.load_engine`. Raises ConfigError or
         engine.errors.WeightError naming what is wrong with the checkpoint.
         """
         return cls(load_engine(model, device, max_num_seqs, progress, **options))

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.attention.selection import check_backend
 from engine.config import EngineConfig
 from engine.cpu.threads import StepThreads
-from engine.device.devices import default_dtype, runs_triton, select_device
+from engine.device.devices import runs_triton
 from engine.errors import EngineError, RequestError
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.model_engine import ModelEngine, threads_on
@@ -38,12 +37,12 @@ from models.speech import (
     SpeechRequest,
 )
 from models.voxcpm.adapters import adaptable, load_adapter, make_early_copies
-from models.voxcpm.checkpoint import Checkpoint, Progress, read_config, resolve_model
+from models.voxcpm.checkpoint import Checkpoint, Progress
 from models.voxcpm.description import describe, generation_defaults
 from models.voxcpm.kv_sizing import second_tier_slots
 from models.voxcpm.noise import patch_noise
-from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
-from models.voxcpm.parallel.launch import blocks_of_all, load_over_ranks, make_leader
+from models.voxcpm.options import EngineOptions
+from models.voxcpm.parallel.launch import blocks_of_all, make_leader
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.requests.sequence_builder import SequenceBuilder
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
@@ -52,7 +51,7 @@ from models.voxcpm.vae.audio_encoding import AudioEncoder
 if TYPE_CHECKING:
     from models.lora.bank import SlotAdapter
 
-__all__ = ["EngineOptions", "VoxCPMEngine", "load_engine"]
+__all__ = ["EngineOptions", "VoxCPMEngine"]
 
 logger = logging.getLogger(__name__)
 
@@ -278,42 +277,3 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
         return SpeechOutput.ending(
             sequence.request_id, sequence.payload.index, output.finish_reason or "error", error
         )
-
-
-def load_engine(
-    model: str,
-    device: str = "auto",
-    max_num_seqs: int = 8,
-    progress: Progress | None = None,
-    cpu_weights: str = "float32",
-    tensor_parallel_size: int = 1,
-    adapter_slots: int | None = None,
-    **options: Any,
-) -> VoxCPMEngine:
-    """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
-
-    cpu_weights: see `load_checkpoint`. tensor_parallel_size: over how many processes every layer is shared
-    out, on a GPU each. adapter_slots: see `EngineOptions`; with 0 a GPU takes no adapters. None is 8, and
-    none over several ranks. `options` are other fields of `EngineOptions`. Raises OptionsError and
-    RequestError before anything is loaded, ConfigError or WeightError naming what is wrong with the
-    checkpoint.
-    """
-    if adapter_slots is None and tensor_parallel_size == 1:
-        adapter_slots = ADAPTER_SLOTS
-    options["adapter_slots"] = adapter_slots or None
-    chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
-    chosen.batched_tokens(target.type)
-    directory = resolve_model(model, progress)
-    head_dim = read_config(directory).lm_config.head_dim
-    check_backend(chosen.attention_backend, target, default_dtype(target), head_dim, chosen.block_size)
-    checkpoint = load_over_ranks(directory, target, progress, cpu_weights, tensor_parallel_size, chosen)
-    try:
-        engine = VoxCPMEngine(checkpoint, chosen, progress=progress)
-        if progress:
-            progress("warm-up", 0.95)
-        engine.warm_up()
-    except BaseException:
-        if checkpoint.ranks is not None:
-            checkpoint.ranks.close()
-        raise
-    return engine

@@ -22,7 +22,8 @@ from engine.parallel.ranks import Ranks
 from models.llm import LLM, SamplingParams
 from models.speech import SpeechRequest
 from models.voxcpm import VoxCPM
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 from tests.gpu import sums_rank
 from tests.gpu.device import CUDA, RECORDED, needs_gpu
 

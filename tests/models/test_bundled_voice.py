@@ -18,7 +18,7 @@ from benchmarks.voice.judging.measures import (
 from models.speech import WATCH_FITTED, WATCHED, SpeechRequest
 from models.voxcpm import VoxCPM
 from models.voxcpm.checkpoint import BUNDLED_DIRECTORY
-from models.voxcpm.engine import load_engine
+from models.voxcpm.loading import load_engine
 from models.voxcpm.requests.prompt import patch_keys
 from models.voxcpm.requests.tokenizer import REFERENCE_START
 from models.voxcpm.vae.audio_encoding import resample

@@ -14,7 +14,7 @@ from models.bounds import Bounds
 from models.config_fields import ConfigError
 from models.llm.checkpoint import load_text_checkpoint
 from models.voxcpm.checkpoint import load_checkpoint
-from models.voxcpm.engine import load_engine
+from models.voxcpm.loading import load_engine
 from tests.models.llm.checkpoints import make_checkpoint
 
 TINY = Path(__file__).parent.parent / "parity" / "tiny_v2"

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LOAD = """
 import sys
-import models.voxcpm.engine as engine
-engine.load_engine(sys.argv[1], "cpu", 2, max_model_len=256)
+from models.voxcpm.loading import load_engine
+load_engine(sys.argv[1], "cpu", 2, max_model_len=256)
 print(*{"sympy", "torch._dynamo", "torch._inductor"} & sys.modules.keys())
 """
 

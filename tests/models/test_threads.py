@@ -7,7 +7,8 @@ from itertools import cycle
 import pytest
 
 from models.speech import SpeechRequest
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 
 TEXTS = ("The quick brown fox jumps over the lazy dog.", "Good morning.", "It is raining again.")
 

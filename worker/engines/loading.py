@@ -46,7 +46,7 @@ def load_engine(settings: WorkerSettings, report: ReportProgress) -> Any:
 
         options = settings.text_options()
     else:
-        from models.voxcpm.engine import load_engine as load
+        from models.voxcpm.loading import load_engine as load
 
         options = settings.engine_options()
     try:

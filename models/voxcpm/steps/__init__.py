@@ -2,5 +2,6 @@
 
 step.py        what a step computes, from tensors to tensors
 unrecorded.py  steps computed as they come, of any batch
+packing.py     such a step as two flat arrays, for other ranks
 step_ahead.py  on a CPU: patches of the next step beside the audio of this one
 """

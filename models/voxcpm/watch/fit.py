@@ -21,7 +21,8 @@ import numpy as np
 from engine.errors import EngineError
 from models.speech import DEFAULT_VOICE, SpeechOutput, SpeechRequest
 from models.voxcpm.checkpoint import resolve_model
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 from models.voxcpm.training.texts.sentences import HELD_OUT_FILE, read_lines
 from models.voxcpm.watch.statistics import FILE_NAME, SpeechStatistics
 from models.voxcpm.watch.watch import SpeechWatch

@@ -20,7 +20,7 @@ from engine.parallel.group import Group
 from engine.parallel.part import WHOLE, Part
 from engine.weights import export_state, load_into
 from models.transformer.packed import pack_model
-from models.voxcpm.checkpoint import load_network, plan_network
+from models.voxcpm.checkpoint import BUNDLED_DIRECTORY, load_network, plan_network
 from models.voxcpm.model import VoxCPMModel
 from models.voxcpm.runner import VoxCPMRunner
 from models.voxcpm.steps.packing import pack, unpack
@@ -91,12 +91,16 @@ def assert_alike(found: list[Tensor], expected: list[Tensor]) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("name", ["tiny_v1", "tiny_v2"])
+@pytest.mark.parametrize(
+    "directory",
+    [CHECKPOINTS / "tiny_v1", CHECKPOINTS / "tiny_v2", BUNDLED_DIRECTORY],
+    ids=lambda path: path.name,
+)
 def test_hidden_states_stops_and_patches_of_several_ranks_are_those_of_one(
-    tmp_path: Path, name: str, size: int
+    tmp_path: Path, directory: Path, size: int
 ) -> None:
     def load(part: Part) -> VoxCPMModel:
-        return load_network(CHECKPOINTS / name, CPU, torch.float32, part=part)
+        return load_network(directory, CPU, torch.float32, part=part)
 
     with torch.inference_mode():
         expected = computed(load(WHOLE), WHOLE)

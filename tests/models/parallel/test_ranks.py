@@ -18,7 +18,8 @@ from engine.errors import EngineError, OptionsError, RequestError, WeightError
 from engine.parallel import ranks as ranks_module
 from models.speech import ADAPTERS, SpeechOutput
 from models.voxcpm import VoxCPM
-from models.voxcpm.engine import VoxCPMEngine, load_engine
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.loading import load_engine
 from models.voxcpm.parallel import launch
 from models.voxcpm.parallel.rank import PROGRAMS, PUT, STEP
 from models.voxcpm.programs import step_programs
@@ -114,13 +115,13 @@ def test_cancel_leaves_the_others_and_nobody_speaks_with_an_adapter(
 
 
 def test_two_engines_with_ranks_take_steps_in_turn(one: VoxCPMEngine, two: VoxCPMEngine) -> None:
-    first = str(CHECKPOINTS / "tiny_v1")
-    alone = {"v1": run(load(1, first), request("a"))["a"], "v2": run(one, request("a"))["a"]}
+    first, item = str(CHECKPOINTS / "tiny_v1"), request("a", min_seconds=0.05, max_seconds=0.05)
+    alone = {"v1": run(load(1, first), item)["a"], "v2": run(one, item)["a"]}
     engines = {"v1": load(2, first), "v2": two}
     outputs: dict[str, list[SpeechOutput]] = {name: [] for name in engines}
     try:
         for engine in engines.values():
-            engine.add_request(request("a"))
+            engine.add_request(item)
         while any(engine.has_unfinished() for engine in engines.values()):
             for name, engine in engines.items():
                 outputs[name] += engine.step()

@@ -1,0 +1,62 @@
+"""A speech engine for a worker or for Python: a checkpoint loaded, an engine on it, warmed up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.attention.selection import check_backend
+from engine.device.devices import default_dtype, select_device
+from models.voxcpm.checkpoint import Checkpoint, Progress, read_config, resolve_model
+from models.voxcpm.engine import VoxCPMEngine
+from models.voxcpm.options import ADAPTER_SLOTS, EngineOptions
+from models.voxcpm.parallel.launch import load_over_ranks
+
+
+def load_engine(
+    model: str,
+    device: str = "auto",
+    max_num_seqs: int = 8,
+    progress: Progress | None = None,
+    cpu_weights: str = "float32",
+    tensor_parallel_size: int = 1,
+    adapter_slots: int | None = None,
+    **options: Any,
+) -> VoxCPMEngine:
+    """Load a checkpoint ("bundled", a directory or a hub id) and put an engine on it, warmed up.
+
+    cpu_weights: see `load_checkpoint`. tensor_parallel_size: over how many processes every layer is shared
+    out, on a GPU each. adapter_slots: see `EngineOptions`; with 0 a GPU takes no adapters. None is 8, and
+    none over several ranks. `options` are other fields of `EngineOptions`. Raises OptionsError and
+    RequestError before anything is loaded, ConfigError or WeightError naming what is wrong with the
+    checkpoint, EngineError when it cannot speak.
+    """
+    if adapter_slots is None and tensor_parallel_size == 1:
+        adapter_slots = ADAPTER_SLOTS
+    options["adapter_slots"] = adapter_slots or None
+    chosen, target = EngineOptions(max_num_seqs=max_num_seqs, **options), select_device(device)
+    chosen.batched_tokens(target.type)
+    directory = resolve_model(model, progress)
+    head_dim = read_config(directory).lm_config.head_dim
+    check_backend(chosen.attention_backend, target, default_dtype(target), head_dim, chosen.block_size)
+    checkpoint = load_over_ranks(directory, target, progress, cpu_weights, tensor_parallel_size, chosen)
+    engine = make_engine(checkpoint, chosen, progress)
+    try:
+        if progress:
+            progress("warm-up", 0.95)
+        engine.warm_up()
+    except BaseException:
+        engine.close()
+        raise
+    return engine
+
+
+def make_engine(
+    checkpoint: Checkpoint, options: EngineOptions, progress: Progress | None = None
+) -> VoxCPMEngine:
+    """Ends the ranks of the checkpoint where no engine comes of it."""
+    try:
+        return VoxCPMEngine(checkpoint, options, progress=progress)
+    except BaseException:
+        if checkpoint.ranks is not None:
+            checkpoint.ranks.close()
+        raise
