@@ -17,6 +17,7 @@ Prints JSON. The goals stand in it; that of first audio is for 3 and 4.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import statistics
 import threading
@@ -165,6 +166,8 @@ def measure(engine: VoxCPMEngine, targets: tuple[str, ...], sizes: Sizes, say: S
         of = adapters[number % len(adapters)]
         engine.adapters.add(str(number), Named(of, f"own{number}"))
     register(engine, adapters, sizes)
+    gc.collect()
+    gc.freeze()  # as a worker does once it is ready: what looks through all of it holds up a step
     found: dict[str, Any] = {}
     parts: dict[str, Callable[[], Any]] = {
         "one stream": lambda: step_costs(engine, 1, (1,), sizes.rounds + 2),
