@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 import torch
 
 from engine.cpu.cpus import thread_limit
-from engine.device.devices import default_dtype
+from engine.device.devices import default_dtype, on_device
 from engine.errors import RequestError
 from engine.parallel.follower import Follower
 from engine.parallel.meeting import follow_into, lead
 from engine.parallel.part import PARAM, Part
 from engine.parallel.ranks import Ranks
 
-Loaded = TypeVar("Loaded")
+Loaded, Runner = TypeVar("Loaded"), TypeVar("Runner")
 Load = Callable[[str, torch.dtype, Part], Loaded]
 """(device, dtype, part) -> what a rank has."""
 
@@ -55,6 +55,29 @@ def join(follower: Follower) -> tuple[dict[str, Any], torch.device, torch.dtype,
     device = torch.device(told["device"])
     group = follow_into(follower, told, device)
     return told, device, getattr(torch, told["dtype"]), Part(group.rank, group.size, group)
+
+
+def serve_runner(
+    follower: Follower,
+    device: torch.device,
+    blocks: Callable[[dict[str, Any]], int],
+    make: Callable[..., Runner],
+    compute: Callable[[Follower, Runner], None],
+) -> None:
+    """What another rank does once its part is loaded, until rank 0 ends it.
+
+    blocks: of the KV cache that there is room for, of what an engine is to be. make: a runner of the sizes
+    that all have. compute: the steps that it is given.
+    """
+    follower.answer("loaded")
+    while "build" not in (told := follower.told()):
+        follower.answer(blocks(told))
+    runner = make(**told["build"])
+    follower.answer("built")
+    with on_device(device), torch.inference_mode():
+        compute(follower, runner)
+        if device.type == "cuda":  # rank 0 may wait for the last step
+            torch.cuda.synchronize(device)
 
 
 def threads_of_rank(threads: int | None, size: int) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Rows
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -16,6 +16,8 @@ from engine.scheduling.scheduler import ScheduledSequence
 
 if TYPE_CHECKING:
     from engine.device.cuda_graphs import GraphRecorder
+
+Built = TypeVar("Built")
 
 
 class Leading:
@@ -37,6 +39,17 @@ class Leading:
         """See `engine.model_runner.ModelRunner.check_device`."""
         self._ranks.check()
         super().check_device()
+
+    def build_along(self, told: dict[str, Any], build: Callable[[], Built]) -> Built:
+        """What `build` makes, while the others make theirs of what they are told. Raises what it raises."""
+        self._ranks.tell(told)
+        try:
+            built = build()
+        except RuntimeError:
+            self._ranks.check()  # another rank may be the reason
+            raise
+        self._ranks.answers()
+        return built
 
     def end(self, recorders: Iterable[GraphRecorder]) -> None:
         """End the other ranks, and what this one has with them. recorders: of steps with sums in them."""

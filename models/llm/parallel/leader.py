@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,14 +41,9 @@ class LeadingRunner(Leading, TextRunner):
         self, max_num_seqs: int, record: bool, report: Report = lambda share: None, lead: Lead | None = None
     ) -> tuple[StepPrograms, Tables]:
         """See `TextRunner.build`."""
-        self._ranks.tell({"max_num_seqs": max_num_seqs, "record": record})
-        try:
-            built = super().build(max_num_seqs, record, report, lead or self._lead)
-        except RuntimeError:
-            self._ranks.check()  # another rank may be the reason
-            raise
-        self._ranks.answers()
-        return built
+        told = {"max_num_seqs": max_num_seqs, "record": record}
+        own = partial(super().build, max_num_seqs, record, report, lead or self._lead)
+        return self.build_along(told, own)
 
     def _lead(self, number: int, program: Program, launch: Compute) -> Compute:
         def launch_everywhere() -> None:

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from engine.device.devices import on_device
 from engine.parallel.channel import Number
 from engine.parallel.follower import Follower, follow
-from engine.parallel.launch import join
+from engine.parallel.launch import join, serve_runner
 
 if TYPE_CHECKING:
     from models.llm.programs.step_programs import StepPrograms
@@ -35,16 +34,12 @@ def serve(follower: Follower) -> None:
 
     told, device, dtype, part = join(follower)
     checkpoint = load_text_checkpoint(told["model"], str(device), dtype, told["cpu_weights"], part)
-    follower.answer("loaded")
-    while "build" not in (told := follower.told()):
-        follower.answer(default_blocks(checkpoint, TextOptions(**told["options"]), told["max_model_len"]))
     own = checkpoint.model, device, checkpoint.dtype, checkpoint.kv_dtype
-    runner = TextRunner(*own, part=part, **told["build"])
-    follower.answer("built")
-    with on_device(device), torch.inference_mode():
-        compute(follower, runner)
-        if device.type == "cuda":  # rank 0 may wait for the last step
-            torch.cuda.synchronize(device)
+
+    def blocks(told: dict[str, Any]) -> int:
+        return default_blocks(checkpoint, TextOptions(**told["options"]), told["max_model_len"])
+
+    serve_runner(follower, device, blocks, partial(TextRunner, *own, part=part), compute)
 
 
 def compute(follower: Follower, runner: TextRunner) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,13 +77,8 @@ class LeadingRunner(Leading, VoxCPMRunner):
         lead: Lead | None = None,
     ) -> StepPrograms:
         """See `VoxCPMRunner.build`."""
-        self._ranks.tell({"plan": asdict(plan), "record": record})
-        try:
-            built = super().build(plan, record, report, lead or self._lead)
-        except RuntimeError:
-            self._ranks.check()  # another rank may be the reason
-            raise
-        self._ranks.answers()
+        own = partial(super().build, plan, record, report, lead or self._lead)
+        built = self.build_along({"plan": asdict(plan), "record": record}, own)
         self._streams.followed = True
         return built
 

@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from engine.device.devices import on_device
 from engine.parallel.channel import Message, Number
 from engine.parallel.follower import Follower, follow
-from engine.parallel.launch import join
+from engine.parallel.launch import join, serve_runner
 
 if TYPE_CHECKING:
     from models.voxcpm.programs.step_programs import StepPrograms
@@ -36,16 +35,12 @@ def serve(follower: Follower) -> None:
 
     told, device, dtype, part = join(follower)
     model = load_network(Path(told["model"]), device, dtype, told["cpu_weights"], part=part)
-    follower.answer("loaded")
-    while "build" not in (told := follower.told()):
+
+    def blocks(told: dict[str, Any]) -> int:
         options = EngineOptions(**told["options"])
-        follower.answer(default_blocks(model.config, options, told["max_model_len"], device, dtype, part))
-    runner = VoxCPMRunner(model, None, part=part, **told["build"])
-    follower.answer("built")
-    with on_device(device), torch.inference_mode():
-        compute(follower, runner)
-        if device.type == "cuda":  # rank 0 may wait for the last step
-            torch.cuda.synchronize(device)
+        return default_blocks(model.config, options, told["max_model_len"], device, dtype, part)
+
+    serve_runner(follower, device, blocks, partial(VoxCPMRunner, model, None, part=part), compute)
 
 
 def compute(follower: Follower, runner: VoxCPMRunner) -> None:
