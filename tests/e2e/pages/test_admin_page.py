@@ -131,8 +131,9 @@ def test_requests_are_told_apart_and_several_are_cancelled_at_once(page: Page, s
     expect(waiting).to_have_count(1)
     expect(page.locator(".log-line", has_text="cancel of 2 requests, by")).to_have_count(1)
     expect(tools.get_by_role("button", name="Cancel 2")).to_be_hidden()
-    for ticket in page.locator(".request[data-ticket]").all():
-        ticket_id = ticket.get_attribute("data-ticket")
+    left = page.locator(".request[data-ticket]").evaluate_all("all => all.map(one => one.dataset.ticket)")
+    assert len(left) == 2
+    for ticket_id in left:
         httpx.delete(f"{slow_fleet.url}/api/queue/{ticket_id}", headers=ADMIN).raise_for_status()
     for thread in threads:
         thread.join()

@@ -246,7 +246,9 @@ class TestOwner:
         expect(page.get_by_role("heading", name=MARKUP)).to_be_visible()
         expect(page.locator("#edit-title")).to_be_focused()
         page.fill("#comment-box", MARKUP)
-        page.click("#save-comment")
+        with page.expect_response(lambda answer: answer.request.method == "PATCH") as saved:
+            page.click("#save-comment")
+        assert saved.value.ok
         expect(page.locator("#status")).to_have_text("Saved.")
         page.reload()
         expect(page.get_by_role("heading", name=MARKUP)).to_be_visible()
