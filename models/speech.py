@@ -47,6 +47,10 @@ class VoiceInfo:
     """How it speaks, a word each: "calm"."""
 
 
+MOST_CHARACTERS = 10**7
+"""Of a text, whatever a model says that it takes; a gateway believes no larger number."""
+
+
 @dataclass(frozen=True)
 class ModelInfo:
     """What a worker announces about the model it serves."""

@@ -28,6 +28,7 @@ from models.bounds import Bounds
 from models.config_fields import ConfigError, read_generation, read_json
 from models.download import fetch, is_repository
 from models.revision import revision_of
+from models.speech import MOST_CHARACTERS
 from models.transformer.packed import pack_model
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import VoxCPMModel
@@ -52,11 +53,12 @@ REQUEST_BOUNDS = {
     "temperature": Bounds(0.0, 2.0),
 }
 """Of what a request may choose, and a checkpoint recommends."""
-_NUMBERS = REQUEST_BOUNDS | {
-    "max_text_characters": Bounds(1, whole=True),
-    "part_characters": Bounds(1, whole=True),
-    "max_reference_seconds": Bounds(0, above=True),
-    "max_prompt_seconds": Bounds(0, above=True),
+_DAY = 86_400  # seconds
+NUMBERS = REQUEST_BOUNDS | {
+    "max_text_characters": Bounds(1, MOST_CHARACTERS, whole=True),
+    "part_characters": Bounds(1, MOST_CHARACTERS, whole=True),
+    "max_reference_seconds": Bounds(0, _DAY, above=True),
+    "max_prompt_seconds": Bounds(0, _DAY, above=True),
     "reference_resynthesis": Bounds(0, 1),
 }
 """Of `generation_config.json`."""
@@ -164,7 +166,7 @@ def load_checkpoint(
     target = select_device(device)
     dtype = dtype or default_dtype(target)
     report("config", 0.0)
-    config, generation = read_config(directory), read_generation(directory, _NUMBERS)
+    config, generation = read_config(directory), read_generation(directory, NUMBERS)
     tokenizer_file = directory / "tokenizer.json"
     if not tokenizer_file.is_file():
         raise ConfigError(f"{directory} has no tokenizer.json")

@@ -11,6 +11,7 @@ from engine.config import BringBack
 from engine.errors import OptionsError
 from engine.kv_cache.sizing import HOST_SHARE
 from models.lora.adapter import MAX_RANK
+from models.speech import MOST_CHARACTERS
 from models.voxcpm.requests.generation import MIN_STOP_INDEX
 
 Graphs = Literal["auto", "off", "static"]
@@ -91,6 +92,9 @@ class EngineOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise OptionsError(f"{name} must be at least 1, got {value}")
+        for name in ("max_text_characters", "part_characters"):
+            if (getattr(self, name) or 0) > MOST_CHARACTERS:
+                raise OptionsError(f"{name} must be at most {MOST_CHARACTERS}, got {getattr(self, name)}")
         for name in _ABOVE_ZERO:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:

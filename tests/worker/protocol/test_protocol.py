@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from models import speech
 from models.speech import FINISH_REASONS, Flaw, ModelInfo, VoiceInfo
+from models.voxcpm.checkpoint import NUMBERS
 from tests.forks import REPOSITORY
 from worker import protocol
 from worker.engines.synthetic import INFO
@@ -122,6 +123,13 @@ def test_the_wire_describes_every_field_of_a_model() -> None:
     assert ModelDescription(**INFO.to_dict()).patch_seconds == INFO.patch_seconds == 0.16
     told = dataclasses.replace(INFO, voice_details=(VoiceInfo("default", "en", "A calm man", ("calm",)),))
     assert ModelInfo.from_dict(json.loads(ModelDescription(**told.to_dict()).model_dump_json())) == told
+
+
+def test_whatever_a_checkpoint_may_say_is_believed() -> None:
+    for name, bounds in NUMBERS.items():
+        if name in ModelDescription.model_fields:
+            value = int(bounds.high) if bounds.whole else bounds.high
+            ModelDescription(**INFO.to_dict() | {name: value})
 
 
 def test_every_finish_reason_of_an_engine_has_a_code() -> None:
