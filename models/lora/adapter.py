@@ -29,6 +29,7 @@ class Adapter:
     layers: released name -> fp32 matrices, without the scale. scales: of layers whose scale is another one.
     base: name of the checkpoint it was trained on, as far as its files tell.
     base_digest: of the weights of that checkpoint, empty where its files do not tell.
+    audio_vae_digest: of the weights of its audio VAE, where layers of that are among them.
     """
 
     layers: Mapping[str, LowRank]
@@ -36,6 +37,7 @@ class Adapter:
     scales: Mapping[str, float] = field(default_factory=dict)
     base: str = ""
     base_digest: str = ""
+    audio_vae_digest: str = ""
 
     @property
     def rank(self) -> int:

@@ -30,6 +30,7 @@ from engine.device.side_stream import Moment, SideStream
 from engine.errors import RequestError
 from models.lora.adapter import Adapter
 from models.lora.layout import NO_ROOM, Products, SlotLayout, SlotShape, shape_of
+from models.lora.rows import OwnDecoder
 
 _PIECE = 1 << 20
 """Elements that are pinned and copied at once: a launch would wait for more to be pinned, and other copies to
@@ -38,15 +39,17 @@ the device find room in between."""
 
 @dataclass(frozen=True, eq=False)
 class SlotAdapter:
-    """An adapter as it lies in a slot, on the host; `pieces` are parts of the row."""
+    """An adapter as it lies in a slot, on the host; `pieces` are parts of the row. `decoder` lies in none."""
 
     digest: str
     layout: SlotLayout
     pieces: tuple[Tensor, ...]
+    decoder: OwnDecoder | None = None
 
     @property
     def num_bytes(self) -> int:
-        return sum(piece.nbytes for piece in self.pieces)
+        own = sum(piece.nbytes for piece in self.pieces)
+        return own + (self.decoder.num_bytes if self.decoder is not None else 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,12 +38,15 @@ _NAMED = 6
 
 
 def read_adapter(
-    directory: Path, adaptable: Mapping[str, Size], base_digest: Callable[[], str] | None = None
+    directory: Path,
+    adaptable: Mapping[str, Size],
+    base_digest: Callable[[], str] | None = None,
+    audio_vae_digest: Callable[[], str] | None = None,
 ) -> Adapter:
     """The adapter in a directory, in either layout.
 
-    adaptable: released name -> size of the layers that the base model lets adapters change. base_digest:
-    tells that of the model's weights; an adapter that names another one is refused.
+    adaptable: released name -> size of the layers that the base model lets adapters change. base_digest,
+    audio_vae_digest: tell those of the model's weights; an adapter that names another one is refused.
 
     Raises:
         AdapterError: naming what is missing, unknown, misshapen or not finite, or does not fit the model.
@@ -56,7 +59,7 @@ def read_adapter(
         raise AdapterError(
             f"{directory} has neither {CONFIG_FILE} nor {PEFT_CONFIG_FILE}, which tell rank and scale"
         )
-    _check_base(layout, base_digest)
+    _check_base(layout, base_digest, audio_vae_digest)
     return _built(_weights(directory, files, adaptable), layout, adaptable)
 
 
@@ -65,13 +68,14 @@ def received_adapter(
     weights: bytes,
     adaptable: Mapping[str, Size],
     base_digest: Callable[[], str] | None = None,
+    audio_vae_digest: Callable[[], str] | None = None,
 ) -> Adapter:
     """The same of an adapter that somebody sent.
 
     config: what its configuration file says, in either layout. weights: safetensors, or PyTorch's archive.
     """
     layout = (peft_layout if "peft_type" in config else package_layout)(config, adaptable)
-    _check_base(layout, base_digest)
+    _check_base(layout, base_digest, audio_vae_digest)
     _check_size("the file", len(weights), adaptable)
     try:
         state = state_from_bytes(weights)
@@ -85,9 +89,15 @@ def most_bytes(adaptable: Mapping[str, Size]) -> int:
     return 4 * MAX_RANK * sum(sum(size) for size in adaptable.values()) + _BYTES_OF_NAMES
 
 
-def _check_base(layout: Layout, base_digest: Callable[[], str] | None) -> None:
+def _check_base(
+    layout: Layout, base_digest: Callable[[], str] | None, audio_vae_digest: Callable[[], str] | None
+) -> None:
     if base_digest and layout.base_digest and layout.base_digest != base_digest():
         raise AdapterError(f"the adapter was trained on another model ({layout.base or layout.base_digest})")
+    if audio_vae_digest and layout.audio_vae_digest and layout.audio_vae_digest != audio_vae_digest():
+        raise AdapterError(
+            f"the adapter was trained on another model's audio VAE ({layout.base or layout.audio_vae_digest})"
+        )
 
 
 def _check_size(name: str, size: int, adaptable: Mapping[str, Size]) -> None:
@@ -98,7 +108,8 @@ def _check_size(name: str, size: int, adaptable: Mapping[str, Size]) -> None:
 
 def _built(state: Mapping[str, Tensor], layout: Layout, adaptable: Mapping[str, Size]) -> Adapter:
     layers = _layers(state, layout, adaptable)
-    return Adapter(layers, layout.scale, layout.scales, layout.base, layout.base_digest)
+    base = layout.base, layout.base_digest, layout.audio_vae_digest
+    return Adapter(layers, layout.scale, layout.scales, *base)
 
 
 def write_adapter(
@@ -116,7 +127,10 @@ def write_adapter(
     save_file({name: tensors[name].contiguous() for name in sorted(tensors)}, partial)
     partial.chmod(0o644)
     partial.replace(directory / WEIGHTS[0])
-    about = {"base_model": adapter.base, "base_digest": adapter.base_digest, "lora_config": dict(lora_config)}
+    about = {"base_model": adapter.base, "base_digest": adapter.base_digest}
+    if adapter.audio_vae_digest:
+        about["audio_vae_digest"] = adapter.audio_vae_digest
+    about["lora_config"] = dict(lora_config)
     (directory / CONFIG_FILE).write_text(json.dumps(about, indent=2) + "\n")
 
 

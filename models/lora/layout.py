@@ -50,14 +50,13 @@ def rank_with_room(rank: int) -> int:
 
 
 def shape_of(products: Products, layers: Mapping[str, LowRank]) -> SlotShape:
-    """The least that has room for these."""
-    largest = max((len(layer.down) for layer in layers.values()), default=0)
-    kinds = {
-        (module, number % PRODUCTS)
-        for module, numbered in products.items()
-        for number, parts in enumerate(numbered)
-        if not layers.keys().isdisjoint(parts)
-    }
+    """The least that has room for those of these that are parts of a product."""
+    largest, kinds = 0, set()
+    for module, numbered in products.items():
+        for number, parts in enumerate(numbered):
+            if mine := layers.keys() & parts:
+                kinds.add((module, number % PRODUCTS))
+                largest = max(largest, *(len(layers[name].down) for name in mine))
     return SlotShape(rank_with_room(largest), frozenset(kinds))
 
 

@@ -12,6 +12,10 @@ from models.lora.adapter import MAX_RANK, AdapterError
 from models.transformer.adapted import Size
 
 CONFIG_FILE, PEFT_CONFIG_FILE = "lora_config.json", "adapter_config.json"
+DECODER_SWITCH = "enable_audio_vae_decoder"
+DECODER_RANK, DECODER_ALPHA = "r_audio_vae_decoder", "alpha_audio_vae_decoder"
+"""Of adapters that change the decoder, too; without them it has `r` and `alpha`. The package knows none."""
+_DECODER_ROOT = "audio_vae."
 DEFAULT_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj")
 DEFAULT_RANK, DEFAULT_ALPHA, _PEFT_ALPHA = 8, 16, 8
 """What the package and PEFT take where a file says nothing."""
@@ -42,6 +46,7 @@ class Layout:
     scales: Mapping[str, float] = field(default_factory=dict)
     base: str = ""
     base_digest: str = ""
+    audio_vae_digest: str = ""
 
     def place(self, name: str) -> tuple[str, str] | None:
         """The layer that a tensor belongs to, and which of the two it is."""
@@ -64,7 +69,8 @@ def package_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> 
         "enable_dit": ("target_modules_dit", ("feat_decoder.",)),
         "enable_proj": ("target_proj_modules", ("",)),
     }
-    expected: set[str] = set()
+    decoder = frozenset(layer for layer in adaptable if _of_decoder(layer))
+    expected: set[str] = set(decoder) if lora.get(DECODER_SWITCH) else set()
     for switch, (targets, roots) in parts.items():
         if lora.get(switch):
             default = DEFAULT_TARGETS if switch != "enable_proj" else _projections(adaptable)
@@ -75,15 +81,21 @@ def package_layout(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> 
             }  # fmt: skip
     if not expected:
         raise AdapterError(
-            f"{CONFIG_FILE} enables nothing that this model has: enable_lm, enable_dit, enable_proj"
+            f"{CONFIG_FILE} enables nothing that this model has: {', '.join((*parts, DECODER_SWITCH))}"
         )
+    of_decoder = expected & decoder
+    decoder_rank = _rank(lora.get(DECODER_RANK, rank), DECODER_RANK)
+    decoder_alpha = _number(lora.get(DECODER_ALPHA, alpha), DECODER_ALPHA)
     return Layout(
         re.compile(r"(?P<layer>.+)\.lora_(?P<kind>[AB])"),
         rank,
         alpha / rank,
         frozenset(expected),
+        ranks=dict.fromkeys(of_decoder, decoder_rank),
+        scales=dict.fromkeys(of_decoder, decoder_alpha / decoder_rank),
         base=str(config.get("base_model") or ""),
         base_digest=str(config.get("base_digest") or ""),
+        audio_vae_digest=str(config.get("audio_vae_digest") or ""),
     )
 
 
@@ -125,7 +137,7 @@ def _peft_expected(config: Mapping[str, Any], adaptable: Mapping[str, Size]) -> 
     if not tells_all or any(config.get(name) for name in _PEFT_SOME_LAYERS):
         return frozenset()
     if targets == "all-linear":
-        return frozenset(adaptable)
+        return frozenset(layer for layer in adaptable if not _of_decoder(layer))
     names = _names(targets, "target_modules")
     return frozenset(layer for layer in adaptable if any(_ends_in(layer, name) for name in names))
 
@@ -148,6 +160,10 @@ def _scale(alpha: float, rank: int, rooted: bool) -> float:
 
 def _projections(adaptable: Mapping[str, Size]) -> tuple[str, ...]:
     return tuple(layer for layer in adaptable if "." not in layer)
+
+
+def _of_decoder(layer: str) -> bool:
+    return layer.startswith(_DECODER_ROOT)
 
 
 def _below(layer: str, roots: tuple[str, ...]) -> bool:

@@ -19,21 +19,30 @@ from engine.device.staging import upload
 from engine.layers.low_rank import NOTHING, Deltas, with_low_rank
 
 
+class OwnDecoder(Protocol):
+    """What turns an adapter's latents into audio; one that leaves the model's decoder as it is has none."""
+
+    num_bytes: int
+
+
 @dataclass(frozen=True, eq=False)
 class LoadedAdapter:
     """An adapter in the form of a model on its device.
 
     modules: name of a stack or a linear layer -> its `Deltas.weights`.
+    decoder: see `OwnDecoder`.
     """
 
     digest: str
     modules: Mapping[str, list[Tensor]]
     device: torch.device
+    decoder: OwnDecoder | None = None
 
     @property
     def num_bytes(self) -> int:
         """Of its tensors."""
-        return sum(tensor.nbytes for tensors in self.modules.values() for tensor in tensors)
+        own = sum(tensor.nbytes for tensors in self.modules.values() for tensor in tensors)
+        return own + (self.decoder.num_bytes if self.decoder is not None else 0)
 
 
 class BatchAdapters(Protocol):

@@ -1,6 +1,7 @@
-"""What of VoxCPM an adapter can change: both language models, the DiT, and the projections between them.
+"""What of VoxCPM an adapter can change: language models, DiT, the projections between them, and the decoder.
 
-The published package trains the same layers. Local encoder, audio VAE and stop head stay as they are.
+The published package trains the same layers but for the audio VAE's decoder. Local encoder, the VAE's encoder
+and the stop head stay as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from models.transformer.adapted import Size, product_parts, stack_sizes, stack_w
 from models.transformer.stack import OUTPUT, PRODUCTS, QKV
 from models.voxcpm.config import VoxCPMConfig
 from models.voxcpm.model import DIT_STACK, PROJECTIONS, VoxCPMModel
+from models.voxcpm.vae.adapted_decoder import adaptable_convolutions
 
 if TYPE_CHECKING:
     from engine.scheduling.scheduler import Scheduler
@@ -40,11 +42,12 @@ def adaptable(config: VoxCPMConfig) -> dict[str, Size]:
     sizes = stack_sizes(config.lm_config, "base_lm.")
     sizes |= stack_sizes(config.residual_transformer(), "residual_lm.")
     sizes |= stack_sizes(config.dit_transformer(), f"{DIT_STACK}.")
-    return sizes | {
+    sizes |= {
         name: size
         for name, size in projections.items()
         if name != "fusion_concat_proj" or config.concat_residual
     }
+    return sizes | adaptable_convolutions(config.audio_vae_config)
 
 
 def products(config: VoxCPMConfig) -> dict[str, list[dict[str, Size]]]:

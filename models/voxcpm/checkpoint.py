@@ -105,7 +105,7 @@ class Checkpoint:
     @cached_property
     def vae_digest(self) -> str:
         """Hash of the audio VAE's weights alone: what latents were made by."""
-        return revision_of(find_checkpoint(self.directory, "audiovae"))
+        return vae_digest_of(self.directory)
 
     @property
     def whole_sentences(self) -> bool:
@@ -173,9 +173,7 @@ def load_checkpoint(
     report("weights", 0.1)
     model = load_network(directory, target, dtype, cpu_weights, trainable, part)
     report("audio vae", 0.7)
-    with torch.device("meta"):
-        vae = AudioVAE(config.audio_vae_config)
-    load_into(vae, fold_weight_norm(load_state(directory, "audiovae")), device=target)
+    vae = load_vae(directory, config, target)
     report("device", 0.9)
     voices = _read_voices(directory / "voices")
     checkpoint = Checkpoint(
@@ -184,7 +182,7 @@ def load_checkpoint(
         directory=directory,
         config=config,
         model=model,
-        vae=vae.to(target).eval().requires_grad_(False),
+        vae=vae,
         tokenizer=TextTokenizer.from_file(tokenizer_file),
         device=target,
         dtype=dtype,
@@ -195,6 +193,14 @@ def load_checkpoint(
     )
     report("ready", 1.0)
     return checkpoint
+
+
+def load_vae(directory: Path, config: VoxCPMConfig, device: torch.device) -> AudioVAE:
+    """The audio VAE of a checkpoint directory. Raises engine.errors.WeightError."""
+    with torch.device("meta"):
+        vae = AudioVAE(config.audio_vae_config)
+    load_into(vae, fold_weight_norm(load_state(directory, "audiovae")), device=device)
+    return vae.to(device).eval().requires_grad_(False)
 
 
 def plan_network(directory: Path, part: Part = WHOLE) -> VoxCPMModel:
@@ -257,6 +263,11 @@ def _read_statistics(directory: Path, config: VoxCPMConfig) -> SpeechStatistics 
 def weights_digest_of(directory: Path) -> str:
     """`Checkpoint.weights_digest` of a checkpoint directory."""
     return revision_of(find_checkpoint(directory))
+
+
+def vae_digest_of(directory: Path) -> str:
+    """`Checkpoint.vae_digest` of a checkpoint directory."""
+    return revision_of(find_checkpoint(directory, "audiovae"))
 
 
 def _revision(directory: Path, voices: Mapping[str, Voice]) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ from models.voxcpm.parallel.launch import blocks_of_all, make_leader
 from models.voxcpm.programs.step_programs import ProgramPlan
 from models.voxcpm.requests.sequence_builder import SequenceBuilder
 from models.voxcpm.runner import NoiseSource, Patch, VoxCPMRunner
+from models.voxcpm.vae.adapted_decoder import decoder_layers
 from models.voxcpm.vae.audio_encoding import AudioEncoder
 
 if TYPE_CHECKING:
@@ -174,13 +176,16 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
 
     def read_adapter(self, directory: Path) -> Adapter:
         """An adapter of this model, see `models.lora.files`. Raises AdapterError."""
-        return read_adapter(directory, adaptable(self.config), lambda: self.checkpoint.weights_digest)
+        return read_adapter(directory, adaptable(self.config), *self._bases)
 
     def received_adapter(self, config: Mapping[str, Any], weights: bytes) -> Adapter:
         """The same of what the two files of one hold. Raises AdapterError."""
-        return received_adapter(
-            config, weights, adaptable(self.config), lambda: self.checkpoint.weights_digest
-        )
+        return received_adapter(config, weights, adaptable(self.config), *self._bases)
+
+    @property
+    def _bases(self) -> tuple[Callable[[], str], Callable[[], str]]:
+        """Digests of what adapters are of."""
+        return lambda: self.checkpoint.weights_digest, lambda: self.checkpoint.vae_digest
 
     @property
     def max_adapter_bytes(self) -> int:
@@ -205,8 +210,11 @@ class VoxCPMEngine(ModelEngine[SpeechRequest, SpeechOutput]):
                 code="adapters_unsupported",
             )
         if self._runner.adapters is not None:
-            return self._runner.adapters.load(adapter)
-        return load_adapter(self.checkpoint.model, adapter)
+            found = self._runner.adapters.load(adapter)
+        else:
+            found = load_adapter(self.checkpoint.model, adapter)
+        layers = decoder_layers(dict(adapter.scaled()))
+        return replace(found, decoder=self._runner.streams.decoder_with(layers)) if layers else found
 
     def _check_one_rank(self) -> None:
         if (size := self.checkpoint.part.size) > 1:

@@ -1,5 +1,7 @@
 """A checkpoint with an adapter merged into its weights, for engines that serve no adapters.
 
+What an adapter changes of the audio VAE's decoder is merged into that.
+
     python -m models.voxcpm.merging BASE ADAPTER OUT
 
 BASE is "bundled", a directory or a repository id. OUT is a checkpoint like BASE, without its named voices:
@@ -13,8 +15,10 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -22,27 +26,47 @@ from engine.weights import load_state
 from models.lora.adapter import AdapterError, merged
 from models.lora.files import read_adapter
 from models.voxcpm.adapters import adaptable
-from models.voxcpm.checkpoint import read_config, resolve_model, weights_digest_of
+from models.voxcpm.checkpoint import (
+    load_vae,
+    read_config,
+    resolve_model,
+    vae_digest_of,
+    weights_digest_of,
+)
+from models.voxcpm.vae.adapted_decoder import decoder_layers, vae_with
+from models.voxcpm.vae.audio_vae import AudioVAE
 
 _LEFT = ("model.", "model-", "pytorch_model", "watch.", "README", ".")
 """Beginnings of the names of files that are of other weights, or of no use."""
+_VAE = "audiovae"
 
 
-def write_checkpoint(source: Path, state: Mapping[str, Tensor], out: Path) -> None:
-    """The checkpoint in `source` with other weights; its own `name` is the folder's."""
+def write_checkpoint(
+    source: Path, state: Mapping[str, Tensor], out: Path, vae: AudioVAE | None = None
+) -> None:
+    """The checkpoint in `source` with other weights; its own `name` is the folder's.
+
+    vae: with the weights of the audio VAE; those of `source` where there is none.
+    """
+    left = _LEFT if vae is None else (*_LEFT, _VAE)
     out.mkdir(parents=True, exist_ok=True)
     for file in source.iterdir():
-        if file.is_file() and not file.name.startswith(_LEFT):
+        if file.is_file() and not file.name.startswith(left):
             shutil.copyfile(file, out / file.name)
     about = source / "generation_config.json"
     generation = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
     (out / about.name).write_text(json.dumps(generation | {"name": out.name}, indent=2) + "\n")
-    partial = out / "model.safetensors.partial"
-    save_file(
-        {name: tensor.contiguous() for name, tensor in state.items()}, partial, metadata={"format": "pt"}
-    )
+    if vae is not None:
+        _write_weights(out / f"{_VAE}.safetensors", vae.state_dict())
+    _write_weights(out / "model.safetensors", state)
+
+
+def _write_weights(path: Path, state: Mapping[str, Tensor]) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+    save_file(whole, partial, metadata={"format": "pt"})
     partial.chmod(0o644)
-    partial.replace(out / "model.safetensors")
+    partial.replace(path)
 
 
 def merge(base: str, adapter: Path, out: Path) -> None:
@@ -50,8 +74,13 @@ def merge(base: str, adapter: Path, out: Path) -> None:
     source = resolve_model(base)
     if out.exists():
         raise AdapterError(f"{out} exists")
-    found = read_adapter(adapter, adaptable(read_config(source)), lambda: weights_digest_of(source))
-    write_checkpoint(source, merged(load_state(source), found), out)
+    config, digests = read_config(source), (lambda: weights_digest_of(source), lambda: vae_digest_of(source))
+    found = read_adapter(adapter, adaptable(config), *digests)
+    decoder = decoder_layers(dict(found.scaled()))
+    rest = {name: layer for name, layer in found.layers.items() if name not in decoder}
+    state = merged(load_state(source), replace(found, layers=rest))
+    vae = vae_with(load_vae(source, config, torch.device("cpu")), decoder) if decoder else None
+    write_checkpoint(source, state, out, vae)
 
 
 def main(argv: list[str] | None = None) -> int:

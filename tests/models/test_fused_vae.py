@@ -16,9 +16,11 @@ from models.voxcpm.fused.vae_stages import (
     Signal,
 )
 from models.voxcpm.fused.vae_tiles import Tile, conv_tile, depthwise_tile, runs, separable_tile
+from models.voxcpm.vae.adapted_decoder import vae_with
 from models.voxcpm.vae.audio_vae import CausalConv1d
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.engine.compiler import compiled
+from tests.models.vae.test_adapted_decoder import random_layers
 from tests.models.vae.test_audio_vae import SHAPES, make_vae
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -125,6 +127,20 @@ def test_rows_without_a_sequence_share_the_spare_slot() -> None:
         assert difference(heard[:1], expected) <= 1e-5
     assert torch.isfinite(fused._storage).all()
     assert (fused._storage[:2] == 0).all()
+
+
+@torch.inference_mode()
+def test_another_decoder_of_the_same_slots_is_what_it_is_in_the_plain_form() -> None:
+    plain, fused = pair("depthwise", 3, processors=2)
+    config = make_vae("depthwise").config
+    other = vae_with(make_vae("depthwise").to(DEVICE), random_layers(config))
+    decoders = (plain, plain.of(other)), (fused, fused.of(other))
+    assert decoders[1][1]._arithmetic == fused._arithmetic
+    for slot, number in ((0, 0), (1, 1), (0, 0), (1, 1), (0, 1)):
+        latents = torch.randn(1, 2, 8, device=DEVICE)
+        expected, heard = (pairs[number].decode(latents, slots_of(slot)) for pairs in decoders)
+        assert difference(heard, expected) <= 1e-5
+    assert difference(fused._storage, plain._storage) <= 1e-5
 
 
 @torch.inference_mode()

@@ -48,7 +48,13 @@ class FusedDecoder(StreamingDecoder):
     """See the module and `StreamingDecoder`, whose results it gives to within the precision of products."""
 
     def __init__(
-        self, vae: AudioVAE, num_slots: int, *, precision: str = "tf32", processors: int | None = None
+        self,
+        vae: AudioVAE,
+        num_slots: int,
+        storage: Tensor | None = None,
+        *,
+        precision: str = "tf32",
+        processors: int | None = None,
     ) -> None:
         """`precision` of products: "tf32" or "ieee", fp32 throughout. `processors` of the device, by default
         asked from it.
@@ -59,7 +65,12 @@ class FusedDecoder(StreamingDecoder):
                 torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
             )
         self._arithmetic = Arithmetic(precision, processors)
-        super().__init__(vae, num_slots)
+        super().__init__(vae, num_slots, storage)
+
+    def of(self, vae: AudioVAE) -> FusedDecoder:
+        """See `StreamingDecoder.of`."""
+        precision, processors = self._arithmetic.precision, self._arithmetic.processors
+        return FusedDecoder(vae, self.num_slots, self._storage, precision=precision, processors=processors)
 
     @torch.inference_mode()
     def start(self, slot: int, history: Tensor) -> None:

@@ -26,6 +26,7 @@ from models.voxcpm.programs.language_program import Conditions, adapter_fields, 
 from models.voxcpm.programs.program import StepProgram
 from models.voxcpm.programs.waveform_programs import PatchShape, WaveformPrograms
 from models.voxcpm.steps.step import Draft, Hidden, next_patches
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from models.voxcpm.vae.waveform_streams import LastPatches
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class PatchRow(NamedTuple):
     """Its stream begins with this patch, whatever its slot holds."""
     adapter: int = -1
     """The slot of its adapter, for a program that has adapters."""
+    decoder: StreamingDecoder | None = None
+    """Its adapter's own; None where the model's serves it."""
 
 
 class PatchResult(NamedTuple):
@@ -111,12 +114,12 @@ class PatchProgram(StepProgram):
         self._dtype = model.base_lm.norm.weight.dtype
         fields = _fields(shape, self._patch) | adapter_fields(adapters, shape.rows)
         self._inputs = Inputs(fields, streams.latents.device)
-        self._num_filled = 0
+        self._decoders: list[StreamingDecoder | None] = []
         self.fill([])
 
     def fill(self, rows: Rows[PatchRow]) -> None:
         """Lay a batch into the inputs."""
-        self._num_filled = len(rows)
+        self._decoders = [row.decoder for row in rows]
         host, spare = self._inputs.take(), self._streams.spare_slot
         host["slots"][:] = spare
         for place, row in enumerate(rows):
@@ -139,7 +142,8 @@ class PatchProgram(StepProgram):
         launched before.
         """
         self._make(num_steps)
-        return Launched(self._waveforms.launch(self.shape, self._num_filled), self._num_filled, self._patch)
+        decoders, self._decoders = self._decoders, [None] * len(self._decoders)  # nobody keeps them alive
+        return Launched(self._waveforms.launch(self.shape, decoders), len(decoders), self._patch)
 
     @torch.inference_mode()
     def replay(self, first: bytes, second: bytes) -> None:

@@ -21,7 +21,7 @@ from models.voxcpm.programs.language_program import LanguageProgram, LanguageRow
 from models.voxcpm.programs.patch_program import Launched, PatchResult, PatchRow
 from models.voxcpm.programs.step_programs import Program, StepPrograms
 from models.voxcpm.requests.generation import GenerationState
-from models.voxcpm.vae.waveform_streams import WaveformStreams
+from models.voxcpm.vae.waveform_streams import WaveformStreams, decoder_of
 
 if TYPE_CHECKING:
     from models.lora.bank import AdapterBank
@@ -208,7 +208,8 @@ class ProgramRunner(AheadRunner):
     ) -> PatchRow:
         """unread: how many of its patches are not read yet."""
         state = sequence.payload
-        return PatchRow(slot, self._make_noise(state, state.index + unread), state.cfg_value, fresh, adapter)
+        noise = self._make_noise(state, state.index + unread)
+        return PatchRow(slot, noise, state.cfg_value, fresh, adapter, decoder_of(sequence))
 
     def _groups(self, sequences: list[Sequence]) -> list[list[int]]:
         """Indices of sequences in groups whose adapters have room beside each other."""

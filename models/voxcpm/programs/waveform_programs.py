@@ -10,22 +10,27 @@ become audio on a stream of their own the next program already runs:
 Decodes run one after the other, so they share their workspace and the decoder's states. Programs of the same
 number of rows share one decode. The step's kernels go first, so that audio fills what they leave idle instead
 of keeping them waiting: with 64 streams on an H200, 15.8 ms a step instead of 16.3.
+
+Rows with a decoder of their own, that of an adapter, are decoded behind all others, unrecorded, those of one
+decoder together. The recorded decode takes them for padding meanwhile, so that the others keep every bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine.device.cuda_graphs import Compute, GraphRecorder
 from engine.device.side_stream import HandOver
-from engine.device.staging import HostCopy, Readback
+from engine.device.staging import HostCopy, Readback, upload
 from models.voxcpm.config import VoxCPMConfig
-from models.voxcpm.vae.waveform_streams import WaveformStreams
+from models.voxcpm.vae.streaming_vae import StreamingDecoder
+from models.voxcpm.vae.waveform_streams import WaveformStreams, by_decoder
 
 _HANDED_BESIDE_PATCHES = 3
 
@@ -69,6 +74,7 @@ class WaveformPrograms:
         with streams.side.on():
             width = self._size + config.patch_samples + 2
             self._readback = Readback(torch.zeros(len(handed), width, device=handed.device))
+        self._sizes = sorted({shape.rows for shape in ordered})
         self._launch: dict[PatchShape, Compute] = {}
         for done, shape in enumerate(ordered, start=1):
             with streams.side.on():
@@ -89,22 +95,59 @@ class WaveformPrograms:
         torch.cat([patches.flatten(1), beside.float()], dim=1, out=self.handed[: len(patches)])
 
     @torch.inference_mode()
-    def launch(self, shape: PatchShape, rows: int) -> HostCopy:
-        """Decode what was handed over, and fetch the first `rows` rows of the output of `compute`."""
+    def launch(self, shape: PatchShape, decoders: Sequence[StreamingDecoder | None]) -> HostCopy:
+        """Decode what was handed over, and fetch as many rows of the output of `compute` as `decoders` names.
+
+        decoders: of each row its own, None where the model's serves it.
+        """
         self._hand_over.send(shape.rows)
         with self._streams.side.on():
+            groups = by_decoder(decoders)
+            groups.pop(None, None)
+            if groups:
+                self._launch_apart(shape, len(decoders), groups)
+            else:
+                self._launch[shape]()
+            return self._readback.take(len(decoders))
+
+    def _launch_apart(
+        self, shape: PatchShape, rows: int, groups: Mapping[StreamingDecoder, list[int]]
+    ) -> None:
+        """`groups` are the places of rows that have a decoder of their own; the host waits for nothing."""
+        handed = self._hand_over.target[: shape.rows]
+        slots, begins = handed[:, -2:].long().unbind(1)
+        own = [place for places in groups.values() for place in places]
+        if len(own) < rows:
+            handed[:, -2].index_fill_(0, upload(np.array(own), handed.device), self._streams.spare_slot)
             self._launch[shape]()
-            return self._readback.take(rows)
+        elif shape.begins:
+            self._streams.decoder.reset(begins)
+        for decoder, places in groups.items():
+            self._decode_apart(decoder, upload(np.array(places), handed.device), slots)
+
+    def _decode_apart(self, decoder: StreamingDecoder, places: Tensor, slots: Tensor) -> None:
+        """Rows at `places` [N], padded to a size whose kernels were launched before."""
+        handed, count = self._hand_over.target[places], len(places)
+        room = next(size for size in self._sizes if size >= count)
+        latents, padded = (
+            handed.new_zeros(room, self._size),
+            slots.new_full((room,), self._streams.spare_slot),
+        )
+        latents[:count], padded[:count] = handed[:, : self._size], slots[places]
+        audio = decoder.decode(latents.unflatten(1, self._patch), padded)[:count]
+        self._readback.source[places] = torch.cat(self._output(handed, audio), dim=1)
 
     @torch.inference_mode()
     def compute(self, shape: PatchShape) -> None:
         """The decode itself; each output row is latents, audio, stop decision, peak of the audio."""
         handed = self._hand_over.target[: shape.rows]
         latents, decoder = handed[:, : self._size], self._streams.decoder
-        stops = handed[:, -3:-2]
         slots, begins = handed[:, -2:].long().unbind(1)
         if shape.begins:
             decoder.reset(begins)
         audio = decoder.decode(latents.unflatten(1, self._patch).contiguous(), slots)
+        torch.cat(self._output(handed, audio), dim=1, out=self._readback.source[: shape.rows])
+
+    def _output(self, handed: Tensor, audio: Tensor) -> list[Tensor]:
         peaks = torch.linalg.vector_norm(audio, ord=torch.inf, dim=1, keepdim=True)
-        torch.cat([latents, audio, stops, peaks], dim=1, out=self._readback.source[: shape.rows])
+        return [handed[:, : self._size], audio, handed[:, -3:-2], peaks]

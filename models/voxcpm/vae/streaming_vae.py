@@ -6,6 +6,7 @@ of different ages decode together, and the state can be captured in a graph.
     decoder = StreamingDecoder(vae, num_slots=8)
     decoder.start(slot, history)                    # prompt context, or patches decoded earlier
     audio = decoder.decode(latents, slots)          # [B, P, D] -> [B, P * output_hop_length]
+    other = decoder.of(vae_with(vae, layers))       # for other streams in the same slots
 
 Layers (`streaming_layers.py`) run channels-last, [B, T, C]: a causal convolution is then one matrix product
 over its window, and upsampling by a transposed convolution is a product whose output needs no rearrangement.
@@ -45,17 +46,29 @@ from models.voxcpm.vae.streaming_layers import (
 
 
 class StreamingDecoder:
-    """Decodes many streams; each owns a slot. The caller assigns slots."""
+    """Decodes many streams; each owns a slot. The caller assigns slots.
 
-    def __init__(self, vae: AudioVAE, num_slots: int) -> None:
+    Attributes:
+        num_bytes: of its weights.
+    """
+
+    def __init__(self, vae: AudioVAE, num_slots: int, storage: Tensor | None = None) -> None:
+        """storage: of the states of a decoder of the same shape, to be shared with it."""
         self.num_slots = num_slots
         self._receptive_field_frames = receptive_field_frames(vae.config)
+        self.num_bytes = sum(tensor.nbytes for tensor in vae.decoder.parameters())
         states = self._build_layers(vae)
         sizes = [state.size for state in states]
         like = next(vae.decoder.parameters())
-        self._storage = torch.zeros(num_slots, sum(sizes), dtype=like.dtype, device=like.device)
-        for state, part in zip(states, self._storage.split(sizes, dim=1), strict=True):
+        if storage is None:
+            storage = torch.zeros(num_slots, sum(sizes), dtype=like.dtype, device=like.device)
+        self._storage = storage
+        for state, part in zip(states, storage.split(sizes, dim=1), strict=True):
             state.bind(part)
+
+    def of(self, vae: AudioVAE) -> StreamingDecoder:
+        """One with other weights, for other streams in the same slots; what a slot holds is of its stream."""
+        return StreamingDecoder(vae, self.num_slots, self._storage)
 
     def replay_patches(self, patch_size: int) -> int:
         """How many last patches determine the state of a stream, whatever came before them."""

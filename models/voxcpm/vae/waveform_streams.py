@@ -1,17 +1,25 @@
-"""What the device remembers of each sequence between its steps: the last patch, and the decoder's state."""
+"""What the device remembers of each sequence between its steps: the last patch, and the decoder's state.
+
+Sequences whose adapters change the audio VAE's decoder have decoders of their own, in the same slots.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.device.devices import runs_triton
+from engine.device.devices import on_device, runs_triton
 from engine.device.side_stream import SideStream
 from engine.device.staging import upload
+from engine.errors import RequestError
+from engine.layers.low_rank import LowRank
 from engine.programs.slots import Slots
 from engine.sequence import Sequence
 from models.voxcpm.requests.prompt import key_patches, trailing_patches
+from models.voxcpm.vae.adapted_decoder import vae_with
 from models.voxcpm.vae.audio_vae import AudioVAE
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 
@@ -48,8 +56,8 @@ class WaveformStreams(LastPatches):
     owner, a patch computed in vain included, comes before the beginning of the new one and its patches.
 
     Attributes:
-        decoder: the streaming decoder of all slots.
-        side: where it runs, and its memory belongs.
+        decoder: the streaming decoder of all slots, for sequences that have none of their own.
+        side: where decoders run, and their memory belongs.
     """
 
     def __init__(self, vae: AudioVAE, num_slots: int, patch_size: int, context_patches: int) -> None:
@@ -59,6 +67,7 @@ class WaveformStreams(LastPatches):
         self.side.follow()
         with self.side.on():
             self.decoder = streaming_decoder(vae, num_slots + 1)
+        self._vae, self._uploads = vae, SideStream(self._device, "decoders")
         self._context_patches = context_patches
         self._replay_patches = self.decoder.replay_patches(patch_size)
 
@@ -69,9 +78,46 @@ class WaveformStreams(LastPatches):
         self.latents[slots] = patches
         self.side.follow()
         with self.side.on():
-            audio = self.decoder.decode(patches, slots)
+            audio = self._decode([decoder_of(sequence) for sequence in sequences], patches, slots)
         self.side.join(audio)
         return audio
+
+    def _decode(self, own: list[StreamingDecoder | None], patches: Tensor, slots: Tensor) -> Tensor:
+        """In groups of one decoder each."""
+        groups = by_decoder(own)
+        if len(groups) == 1:
+            return (own[0] or self.decoder).decode(patches, slots)
+        parts = []
+        for decoder, places in groups.items():
+            rows = upload(np.array(places), self._device)
+            parts.append((decoder or self.decoder).decode(patches[rows], slots[rows]))
+        order = np.argsort([place for places in groups.values() for place in places])
+        return torch.cat(parts)[upload(order, self._device)]
+
+    def decoder_with(self, layers: Mapping[str, LowRank]) -> StreamingDecoder:
+        """The decoder with what an adapter adds to it, for streams in the same slots; from any thread.
+
+        Its matrices travel beside all streams. The weights are made of them in order with the decodes before
+        which this returns. Raises RequestError where the device has no room for them.
+        """
+        try:
+            with on_device(self._device):
+                with self._uploads.on():
+                    moved = {
+                        name: LowRank(*(tensor.to(self._device) for tensor in layer))
+                        for name, layer in layers.items()
+                    }
+                for tensor in (tensor for layer in moved.values() for tensor in layer):
+                    self.side.borrow(tensor)
+                with self.side.on():
+                    return self.decoder.of(vae_with(self._vae, moved))
+        except torch.OutOfMemoryError as error:
+            raise RequestError(
+                f"an audio decoder of its own takes {self.decoder.num_bytes >> 20} MiB of {self._device}, "
+                "which has not so much left; a smaller cache (kv_blocks) makes room",
+                param="adapter",
+                code="adapter_too_large",
+            ) from error
 
     def slots(self, sequences: list[Sequence]) -> list[int]:
         """The slot of each sequence, ready for its next patch."""
@@ -112,9 +158,24 @@ class WaveformStreams(LastPatches):
         """Rebuild from the patches before the new one that its waveform depends on, prompt included."""
         limit = min(sequence.payload.index + self._context_patches, self._replay_patches)
         history = key_patches(trailing_patches(sequence.token_ids, limit), *self._patch)
+        decoder = decoder_of(sequence) or self.decoder
         with self.side.on():
-            self.decoder.start(slot, upload(history, self._device))
+            decoder.start(slot, upload(history, self._device))
         self.put_last(slot, sequence.token_ids[-1])
+
+
+def decoder_of(sequence: Sequence) -> StreamingDecoder | None:
+    """That of its adapter; None where the model's own serves it."""
+    adapter = sequence.payload.adapter
+    return None if adapter is None else adapter.decoder
+
+
+def by_decoder(own: Iterable[StreamingDecoder | None]) -> dict[StreamingDecoder | None, list[int]]:
+    """The places of each."""
+    groups: dict[StreamingDecoder | None, list[int]] = {}
+    for place, decoder in enumerate(own):
+        groups.setdefault(decoder, []).append(place)
+    return groups
 
 
 def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:

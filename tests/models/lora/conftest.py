@@ -23,6 +23,7 @@ from models.voxcpm.adapters import adaptable
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, read_config
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine
 from models.voxcpm.programs import step_programs
+from models.voxcpm.vae.adapted_decoder import adaptable_convolutions
 from tests.models.conftest import request
 
 CHECKPOINT = Path(__file__).parents[2] / "parity" / "tiny_v2"
@@ -35,6 +36,7 @@ OPTIONS = EngineOptions(
 )  # fmt: skip
 Fused = Callable[..., VoxCPMEngine]
 LORA = {"enable_lm": True, "r": 4, "alpha": 8}
+DECODER = {"enable_audio_vae_decoder": True, "r": 4, "alpha_audio_vae_decoder": 2}
 
 
 def random_adapter(
@@ -51,6 +53,22 @@ def random_adapter(
         if name.endswith(targets or ATTENTION) and (targets or name.startswith(("base_lm.", "residual_lm.")))
     }
     return Adapter(layers, 8 / rank, base="tiny", base_digest=base_digest)
+
+
+def decoder_adapter(seed: int, beside: Adapter | None = None, rank: int = 4) -> Adapter:
+    """All of the audio VAE's decoder, `beside` the layers of another adapter, at scales of their own."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = adaptable_convolutions(read_config(CHECKPOINT).audio_vae_config)
+    layers = {
+        name: LowRank(
+            torch.randn(rank, width, generator=generator) / width**0.5,
+            0.03 * torch.randn(height, rank, generator=generator),
+        )
+        for name, (height, width) in sizes.items()
+    }
+    if beside is None:
+        return Adapter(layers, 0.5, base="tiny")
+    return Adapter({**beside.layers, **layers}, beside.scale, dict.fromkeys(layers, 0.5), base="tiny")
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ class State:
     num_steps: int
     index: int = 0
     cfg_value: float = 1.0
+    adapter: None = None
 
 
 class Found(NamedTuple):
