@@ -36,6 +36,16 @@ def finetune(
     alpha: Annotated[
         int | None, typer.Option(help="The adapter counts alpha / rank. \\[default: rank]")
     ] = None,
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of what language models learnt that counts. \\[default: 0.5 with a decoder, else 1]"
+        ),
+    ] = None,
+    decoder: Annotated[
+        bool | None,
+        typer.Option(help="Whether the audio VAE's decoder learns, too. \\[default: as the base asks for]"),
+    ] = None,
     steps: Annotated[int, typer.Option(help="At most; it ends earlier when nothing gets better.")] = 600,
     learning_rate: Annotated[float | None, typer.Option(help="\\[default: 0.001, full 0.0001]")] = None,
     batch_positions: Annotated[int, typer.Option(help="Positions that a step sees.")] = 1024,
@@ -64,6 +74,8 @@ def finetune(
             method.value,
             rank,
             alpha,
+            strength,
+            decoder,
             steps,
             learning_rate,
             batch_positions,

@@ -10,7 +10,7 @@ recordings are held out, to which Resemblyzer compares. The settings beside "def
 wrong. Of each the table tells what is heard: similarity, words, opinion, and how long clips are, since an
 adapter that learnt from cut transcripts does not stop. Each adapter speaks by itself, and with the reference
 beside it, as the voices of the service's trainings do. The row of the audio VAE is the speaker's own
-recordings, encoded and decoded: no adapter changes that.
+recordings, encoded and decoded, which is as near as an adapter comes that leaves the decoder as it is.
 
 A training takes about 1.7 s a step on two cores, so a whole table takes hours. The command can be cut and
 given again: a training goes on where it was, and what is done is not done again. The three parts can also be

@@ -33,7 +33,9 @@ SETTINGS = {
     "low_rate": Setting({"learning_rate": 1e-4}),
     "rank_4": Setting({"rank": 4}),
     "rank_128": Setting({"rank": 128}),
-    "half_alpha": Setting({"alpha": 16}),
+    "whole_strength": Setting({"strength": 1.0}),
+    "no_decoder": Setting({"decoder": False}),
+    "no_decoder_half": Setting({"decoder": False, "strength": 0.5}),
     "telephone": Setting(of_recording=as_by_telephone),
     "cut_transcripts": Setting(of_recording=cut_short),
 }

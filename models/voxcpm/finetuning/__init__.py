@@ -8,6 +8,8 @@
 * `speech.py`: recordings as the model hears them: trimmed, at one level, as latents
 * `corpus.py`: all of them as the batches of training
 * `trainee.py`: what is learnt, an adapter's matrices or all weights
+* `decoder.py`: what the audio VAE's decoder learns beside it
+* `fresh.py`: low-rank matrices before they learn
 * `trainer.py`: the loop, validation, stopping and going on after a kill
 * `pace.py`: how fast it goes, and whether it waits for CPUs
 * `samples.py`: held-out sentences to hear

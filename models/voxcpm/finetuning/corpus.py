@@ -41,13 +41,17 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Material:
-    """Latents float32 [patches, P, D] of all recordings, and which are learnt and which held out."""
+    """Latents float32 [patches, P, D] of all recordings, and which are learnt and which held out.
+
+    heard: the learnt recordings one by one, with their latents float32 [n, P, D].
+    """
 
     latents: Tensor
     learnt: LatentCorpus
     held_out: LatentCorpus
     held_out_texts: tuple[str, ...]
     seconds: float
+    heard: tuple[tuple[Spoken, np.ndarray], ...] = ()
 
 
 def examine(
@@ -104,7 +108,8 @@ def encode(spoken: Sequence[Spoken], checkpoint: Checkpoint, cache: Path, report
     ]
     texts = tuple(spoken[i].text for i in np.flatnonzero(held_out))
     seconds = sum(item.speech.seconds for item in spoken)
-    return Material(torch.from_numpy(np.concatenate(latents)), *corpora, texts, seconds)
+    heard = tuple((spoken[i], latents[i]) for i in np.flatnonzero(~held_out))
+    return Material(torch.from_numpy(np.concatenate(latents)), *corpora, texts, seconds, heard)
 
 
 @torch.inference_mode()

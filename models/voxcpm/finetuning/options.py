@@ -19,14 +19,19 @@ class FinetuneOptions:
     """What may be chosen. None is what suits base and method. Raises ValueError naming what is out of range.
 
     base: "bundled", a directory or a repository id. alpha: the scale is alpha / rank; None is the rank.
-    steps: at most; a run ends earlier when the held-out recordings get no better. threads: of a CPU; None is
-    as many as other programs leave, which moves the last bits of a result.
+    strength: how much of what an adapter learnt of language models and DiT is written; None is half of it
+    where the decoder learns, too, else all. decoder: whether the audio VAE's decoder learns; None is what
+    the base asks for (`adapt_decoder` of its generation_config.json). steps: at most; a run ends earlier when
+    the held-out recordings get no better. threads: of a CPU; None is as many as other programs leave, which
+    moves the last bits of a result.
     """
 
     base: str = "bundled"
     method: Method = "lora"
     rank: int = 32
     alpha: int | None = None
+    strength: float | None = None
+    decoder: bool | None = None
     steps: int = DEFAULT_STEPS
     learning_rate: float | None = None
     batch_positions: int = BATCH_POSITIONS
@@ -41,6 +46,8 @@ class FinetuneOptions:
         for name, (low, high) in bounds.items():
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name} must be between {low} and {high}, got {getattr(self, name)}")
+        if self.strength is not None and not 0 < self.strength <= 1:
+            raise ValueError(f"strength must be above 0 and at most 1, got {self.strength}")
         if self.learning_rate is not None and not 0 < self.learning_rate <= 0.1:
             raise ValueError(f"learning_rate must be above 0 and at most 0.1, got {self.learning_rate}")
 

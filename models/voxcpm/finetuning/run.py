@@ -24,8 +24,9 @@ from engine.cpu.cpus import available_cpus
 from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint, resolve_model
 from models.voxcpm.finetuning.checks import ADVISED_TOTAL_SECONDS, Finding, summary
-from models.voxcpm.finetuning.corpus import encode, examine, examine_together
+from models.voxcpm.finetuning.corpus import Material, encode, examine, examine_together
 from models.voxcpm.finetuning.dataset import DatasetError, Recording, read_dataset
+from models.voxcpm.finetuning.decoder import DecoderLearner
 from models.voxcpm.finetuning.options import FinetuneOptions
 from models.voxcpm.finetuning.samples import Samples
 from models.voxcpm.finetuning.trainee import AdapterTrainee, FullTrainee, Trainee
@@ -34,6 +35,8 @@ from models.voxcpm.training.recipe import LMRecipe
 
 LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
 MOST_FILES_TOLD = 50
+STRENGTH = 0.5
+"""Of what language models and DiT learnt, where the decoder learnt the sound: more words come right."""
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -91,7 +94,8 @@ def _train(
     if material.seconds < ADVISED_TOTAL_SECONDS:
         message = f"{material.seconds:.0f} s are little; 3 to 10 minutes sound better"
         note("found", kind="little", files=[], message=message)
-    trainee = _trainee(checkpoint, options)
+    learner = _decoder(checkpoint, material, options)
+    trainee = _trainee(checkpoint, options, learner)
     schedule = Schedule(options.steps, options.rate, recipe, seed=options.seed)
     with closing(Samples(options, material.held_out_texts)) as samples:
 
@@ -102,7 +106,9 @@ def _train(
 
         threads = None if options.threads else ThreadChoice(available_cpus())
         state = work / "state.pt"
-        trainer = Trainer(checkpoint, trainee, material, schedule, state, note, keep, stopping, threads)
+        trainer = Trainer(
+            checkpoint, trainee, material, schedule, state, note, keep, stopping, threads, learner
+        )
         standing = trainer.run()
         trainee.write(out)
         clips = samples.speak(out, out / "samples") if trainer.is_over else 0
@@ -144,10 +150,19 @@ def _base(options: FinetuneOptions) -> Checkpoint:
     return load_checkpoint(directory, options.device, dtype, trainable=True)
 
 
-def _trainee(checkpoint: Checkpoint, options: FinetuneOptions) -> Trainee:
+def _decoder(checkpoint: Checkpoint, material: Material, options: FinetuneOptions) -> DecoderLearner | None:
+    learns = options.decoder
+    if learns is None:
+        learns = checkpoint.generation.get("adapt_decoder") is True
+    return DecoderLearner(checkpoint, material.heard, options.rank, options.seed) if learns else None
+
+
+def _trainee(checkpoint: Checkpoint, options: FinetuneOptions, decoder: DecoderLearner | None) -> Trainee:
     if options.method == "full":
-        return FullTrainee(checkpoint)
-    return AdapterTrainee(checkpoint, options.rank, options.alpha or options.rank, options.seed)
+        return FullTrainee(checkpoint, decoder)
+    strength = options.strength or (1.0 if decoder is None else STRENGTH)
+    alpha = options.alpha or options.rank
+    return AdapterTrainee(checkpoint, options.rank, alpha, options.seed, strength, decoder)
 
 
 def _claim(work: Path, recordings: list[Recording], options: FinetuneOptions) -> None:

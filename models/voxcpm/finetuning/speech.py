@@ -23,7 +23,8 @@ _QUIETEST = 1e-5
 class Speech:
     """What is used of a recording, and what was seen of it before.
 
-    samples: float32 at `rate`, trimmed and levelled. level_db: of the speech as it was recorded, below full
+    samples: float32 at `rate`, trimmed and levelled: from sample `start` of the recording at that rate, times
+    `gain`. level_db: of the speech as it was recorded, below full
     scale. noise_db: of the pauses. clipped: share of samples at full scale. lead_seconds, tail_seconds: of
     silence before and after the speech.
     """
@@ -36,6 +37,15 @@ class Speech:
     clipped: float
     lead_seconds: float
     tail_seconds: float
+    start: int = 0
+    gain: float = 1.0
+
+    def at(self, recorded: np.ndarray, rate: int) -> np.ndarray:
+        """The same stretch of `recorded`, which this was made of, at another rate: float32."""
+        samples = resample(recorded, self.recorded_rate, rate)
+        start, count = (round(n * rate / self.rate) for n in (self.start, len(self.samples)))
+        found = samples[start : start + count].astype(np.float32) * np.float32(self.gain)
+        return np.pad(found, (0, count - len(found)))
 
     @property
     def seconds(self) -> float:
@@ -69,6 +79,8 @@ def prepare(recorded: np.ndarray, recorded_rate: int, rate: int) -> Speech:
         clipped=float((np.abs(recorded) >= 0.999).mean()),
         lead_seconds=first * FRAME_SECONDS,
         tail_seconds=(len(frames) - 1 - last) * FRAME_SECONDS,
+        start=start,
+        gain=gain,
     )
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.cpu.thread_choice import ThreadChoice
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.corpus import Material
+from models.voxcpm.finetuning.decoder import DecoderLearner
 from models.voxcpm.finetuning.pace import Pace
 from models.voxcpm.finetuning.trainee import Trainee
 from models.voxcpm.training.lm.batches import BatchMaker, LatentCorpus
@@ -53,10 +54,11 @@ class Schedule:
 
 
 class Losses(NamedTuple):
-    """Of one step or of a validation."""
+    """Of one step. mel: of the decoder, where it learns beside."""
 
     flow: float
     stop: float
+    mel: float | None = None
 
 
 @dataclass
@@ -88,6 +90,7 @@ class Trainer:
         report: told (state, fields) as the run goes on.
         keep: called with the step when it is time to keep what there is, every `Schedule.keep_every` steps.
         stopping: asked after every step; True ends the run as it stands.
+        decoder: learns beside the trainee, a step of its own after each; validations don't judge it.
         threads: of a CPU, chosen again after every step; None leaves them as they are.
     """
 
@@ -102,11 +105,12 @@ class Trainer:
         keep: Callable[[int], None] = lambda step: None,
         stopping: Callable[[], bool] = lambda: False,
         threads: ThreadChoice | None = None,
+        decoder: DecoderLearner | None = None,
     ) -> None:
         self._device, self._trainee, self._schedule = checkpoint.device, trainee, schedule
         self._latents, self._learnt = material.latents.to(self._device), material.learnt
         self._state, self._report, self._keep, self._stopping = state, report, keep, stopping
-        self._threads = threads
+        self._threads, self._decoder = threads, decoder
         self._model = checkpoint.model.train()
         self._loss = TrainingLoss(self._model, schedule.batches)
         self._optimizer = torch.optim.AdamW(
@@ -160,7 +164,7 @@ class Trainer:
     def _tell(self, losses: Losses, pace: Pace) -> None:
         standing, steps, seconds = self.standing, self._schedule.steps, pace.seconds_a_step
         self._report(
-            "training", step=standing.step, steps=steps, flow=losses.flow, stop=losses.stop,
+            "training", step=standing.step, steps=steps, flow=losses.flow, stop=losses.stop, mel=losses.mel,
             best_loss=standing.best_loss, seconds_a_step=seconds,
             seconds_left=(steps - standing.step) * seconds,
             cpu_share=pace.cpu_share if self._device.type == "cpu" else None,
@@ -180,8 +184,11 @@ class Trainer:
         norm = torch.nn.utils.clip_grad_norm_(self._trainee.parameters, MOST_NORM, foreach=True)
         guarded_step(self._optimizer, norm)
         self._optimizer.zero_grad(set_to_none=True)
+        share, mel = standing.step / schedule.steps, None
+        if self._decoder is not None:
+            mel = self._decoder.step(standing.step, share).item()
         standing.step += 1
-        return Losses(flow.item(), stop.item())
+        return Losses(flow.item(), stop.item(), mel)
 
     @contextmanager
     def _chosen_threads(self) -> Iterator[None]:
@@ -251,6 +258,7 @@ class Trainer:
                 "best": self._best,
                 "optimizer": self._optimizer.state_dict(),
                 "standing": vars(self.standing),
+                "decoder": self._decoder.state_dict() if self._decoder is not None else None,
             },
         )
 
@@ -262,6 +270,8 @@ class Trainer:
         self._best = state["best"]
         self._optimizer.load_state_dict(state["optimizer"])
         self.standing = Standing(**state["standing"])
+        if self._decoder is not None:
+            self._decoder.load_state_dict(state["decoder"])
         self._report("resumed", step=self.standing.step)
 
     def _restore_best(self) -> None:

@@ -144,6 +144,7 @@ def main() -> None:
     generation = {"name": args.name, "languages": ["en"], "features": FEATURES}
     generation |= {name: getattr(args, name) for name in DEFAULTS} | longest_audio(recipe_named(args.recipe))
     generation["reference_resynthesis"] = REFERENCE_RESYNTHESIS
+    generation["adapt_decoder"] = True
     size = export(
         *(args.pieces, args.out, generation, args.decoder, args.recipe, args.carry),
         *(args.mean_with, args.mean_share),

@@ -29,16 +29,27 @@ def mel_filters(window: int, bands: int, sample_rate: int = SPEECH_RATE) -> Tens
 class MelLoss(nn.Module):
     """Sum over windows of L1 distances: log10 mel magnitudes, and `linear_weight` times the linear ones.
 
+    sample_rate: of the audio. most_hz: bands that reach above it are left out, where recordings have nothing.
     floor: of the magnitudes whose logarithm is taken. A logarithm's gradient is the larger the quieter the
     sound: with LEAST_FLOOR four fifths of its energy are in what nobody hears, and its norm says nothing
     of the speech. QUIET_FLOOR is 80 dB below full scale.
     """
 
-    def __init__(self, linear_weight: float = 0.2, floor: float = LEAST_FLOOR) -> None:
+    def __init__(
+        self,
+        linear_weight: float = 0.2,
+        floor: float = LEAST_FLOOR,
+        sample_rate: int = SPEECH_RATE,
+        most_hz: float | None = None,
+    ) -> None:
         super().__init__()
         self.linear_weight, self.floor = linear_weight, floor
         for window, bands in WINDOWS_AND_BANDS:
-            self.register_buffer(f"filters_{window}", mel_filters(window, bands), persistent=False)
+            filters = mel_filters(window, bands, sample_rate)
+            if most_hz is not None:
+                frequencies = torch.linspace(0, sample_rate / 2, window // 2 + 1)
+                filters = filters[(filters * (frequencies > most_hz)).sum(1) == 0]
+            self.register_buffer(f"filters_{window}", filters, persistent=False)
             self.register_buffer(f"window_{window}", torch.hann_window(window), persistent=False)
 
     def mel(self, audio: Tensor, window: int) -> Tensor:
