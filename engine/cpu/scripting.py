@@ -14,12 +14,14 @@ Where PyTorch has no TorchScript any more, or lacks an operator, the function it
 
 from __future__ import annotations
 
+import copy
 import logging
 import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
 import torch
+from torch import Tensor, nn
 
 logger = logging.getLogger(__name__)
 
@@ -35,3 +37,19 @@ def scripted(code: Code) -> Code:
         except (RuntimeError, AttributeError) as error:
             logger.info("%s runs without TorchScript: %s", getattr(code, "__name__", type(code)), error)
             return code
+
+
+def scripted_as(known: nn.Module, module: nn.Module) -> nn.Module:
+    """`module` as TorchScript, by way of what `scripted` made of one that differs in its tensors alone.
+
+    Nothing is compiled, which would hold up threads that want the interpreter.
+    """
+    if not isinstance(known, torch.jit.ScriptModule):
+        return module
+    found = copy.deepcopy(known)
+    parts = dict(found.named_modules())
+    for name, part in module.named_modules():
+        for attribute, value in vars(part).items():
+            if isinstance(value, Tensor):
+                setattr(parts[name], attribute, value)
+    return found

@@ -51,7 +51,7 @@ class FusedDecoder(StreamingDecoder):
         self,
         vae: AudioVAE,
         num_slots: int,
-        storage: Tensor | None = None,
+        like: FusedDecoder | None = None,
         *,
         precision: str = "tf32",
         processors: int | None = None,
@@ -65,12 +65,12 @@ class FusedDecoder(StreamingDecoder):
                 torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
             )
         self._arithmetic = Arithmetic(precision, processors)
-        super().__init__(vae, num_slots, storage)
+        super().__init__(vae, num_slots, like)
 
     def of(self, vae: AudioVAE) -> FusedDecoder:
         """See `StreamingDecoder.of`."""
         precision, processors = self._arithmetic.precision, self._arithmetic.processors
-        return FusedDecoder(vae, self.num_slots, self._storage, precision=precision, processors=processors)
+        return FusedDecoder(vae, self.num_slots, self, precision=precision, processors=processors)
 
     @torch.inference_mode()
     def start(self, slot: int, history: Tensor) -> None:

@@ -20,7 +20,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from engine.cpu.scripting import scripted
+from engine.cpu.scripting import scripted, scripted_as
 from models.voxcpm.vae.audio_vae import (
     AudioVAE,
     CausalConv1d,
@@ -52,23 +52,24 @@ class StreamingDecoder:
         num_bytes: of its weights.
     """
 
-    def __init__(self, vae: AudioVAE, num_slots: int, storage: Tensor | None = None) -> None:
-        """storage: of the states of a decoder of the same shape, to be shared with it."""
-        self.num_slots = num_slots
+    def __init__(self, vae: AudioVAE, num_slots: int, like: StreamingDecoder | None = None) -> None:
+        """like: a decoder of the same shape whose states are shared."""
+        self.num_slots, self._like = num_slots, like
         self._receptive_field_frames = receptive_field_frames(vae.config)
         self.num_bytes = sum(tensor.nbytes for tensor in vae.decoder.parameters())
         states = self._build_layers(vae)
         sizes = [state.size for state in states]
-        like = next(vae.decoder.parameters())
-        if storage is None:
-            storage = torch.zeros(num_slots, sum(sizes), dtype=like.dtype, device=like.device)
-        self._storage = storage
-        for state, part in zip(states, storage.split(sizes, dim=1), strict=True):
+        weight = next(vae.decoder.parameters())
+        if like is None:
+            self._storage = torch.zeros(num_slots, sum(sizes), dtype=weight.dtype, device=weight.device)
+        else:
+            self._storage = like._storage
+        for state, part in zip(states, self._storage.split(sizes, dim=1), strict=True):
             state.bind(part)
 
     def of(self, vae: AudioVAE) -> StreamingDecoder:
         """One with other weights, for other streams in the same slots; what a slot holds is of its stream."""
-        return StreamingDecoder(vae, self.num_slots, self._storage)
+        return StreamingDecoder(vae, self.num_slots, self)
 
     def replay_patches(self, patch_size: int) -> int:
         """How many last patches determine the state of a stream, whatever came before them."""
@@ -114,7 +115,8 @@ class StreamingDecoder:
             layer.offset = offset
             offset += layer.state.size
         if next(decoder.parameters()).device.type == "cpu":
-            self._chain = scripted(self._chain)
+            like = self._like
+            self._chain = scripted(self._chain) if like is None else scripted_as(like._chain, self._chain)
         return [layer.state for layer in remembering]
 
 
