@@ -15,10 +15,13 @@ from models.voxcpm.adapters import adaptable
 from models.voxcpm.engine import VoxCPMEngine
 
 RANK = 32
+_ATTENTION, _MLP = ("q_proj", "k_proj", "v_proj", "o_proj"), ("gate_proj", "up_proj", "down_proj")
 TARGETS = {
-    "attention": ("q_proj", "k_proj", "v_proj", "o_proj"),
-    "all": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+    "attention": _ATTENTION,
+    "all": (*_ATTENTION, *_MLP),
+    "decoder": (*_ATTENTION, *_MLP, "audio_vae."),
 }
+"""Beginnings or ends of the names of layers."""
 TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom."
 WARM_STEPS, STEPS = 6, 20
 
@@ -56,7 +59,7 @@ def random_adapter(engine: VoxCPMEngine, targets: tuple[str, ...], seed: int) ->
             1e-3 * torch.randn(height, RANK, generator=generator),
         )
         for name, (height, width) in adaptable(engine.config).items()
-        if name.endswith(targets)
+        if name.endswith(targets) or name.startswith(targets)
     }
     return Adapter(layers, 1.0)
 

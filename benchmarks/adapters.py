@@ -5,7 +5,8 @@
 One engine with one thread speaks so many streams at once, in turns without adapters, all with one, and each
 with one of its own; rounds follow each other, so that whatever else the machine does meets all alike. A
 step's cost is its processor time. Adapters are random, of rank 32: `attention` changes q, k, v and o of both
-language models and of the DiT, `all` the linear layers of their MLPs too. Then adapters are loaded while
+language models and of the DiT, `all` the linear layers of their MLPs too, `decoder` also the audio VAE's
+decoder, as `voxfleet finetune` trains them for the bundled voice. Then adapters are loaded while
 streams go on, by a thread that gives way as a worker's does: the wall time of steps with and without.
 """
 
