@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from engine.device.staging import upload
 from engine.layers.low_rank import LowRank
 from models.lora.adapter import MAX_RANK
 from models.voxcpm.checkpoint import Checkpoint
@@ -123,7 +124,7 @@ class DecoderLearner:
             noise = random.standard_normal((len(frames), self._frames), np.float32)
             latents.append(frames[:, first:last] + np.float32(level) * noise)
             audio.append(samples[(first + BEFORE_FRAMES) * self._hop : last * self._hop])
-        heard, wanted = (torch.from_numpy(np.stack(part)).to(self._device) for part in (latents, audio))
+        heard, wanted = (upload(np.stack(part), self._device) for part in (latents, audio))
         return heard, wanted[:, None]
 
 

@@ -22,7 +22,6 @@ from engine.layers.low_rank import LowRank
 from models.transformer.adapted import Size
 from models.voxcpm.config import AudioVAEConfig
 from models.voxcpm.vae.audio_vae import AudioVAE, CausalConv1d, CausalUpsample1d, Decoder
-from models.voxcpm.vae.streaming_layers import pair_weight, window_weight
 
 PREFIX = "audio_vae.decoder."
 """Of the released names of its layers."""
@@ -32,7 +31,7 @@ def adaptable_convolutions(config: AudioVAEConfig) -> dict[str, Size]:
     """Released name -> size of every convolution of the decoder that mixes channels."""
     with torch.device("meta"):
         decoder = Decoder(config)
-    return {PREFIX + name: tuple(_matrix(layer).shape) for name, layer in _convolutions(decoder)}
+    return {PREFIX + name: _size(layer) for name, layer in _convolutions(decoder)}
 
 
 def decoder_layers(layers: Mapping[str, LowRank]) -> dict[str, LowRank]:
@@ -72,8 +71,11 @@ def _convolutions(decoder: Decoder) -> list[tuple[str, nn.Conv1d | nn.ConvTransp
     ]
 
 
-def _matrix(layer: nn.Module) -> Tensor:
-    return pair_weight(layer) if isinstance(layer, CausalUpsample1d) else window_weight(layer)
+def _size(layer: nn.Conv1d | nn.ConvTranspose1d) -> Size:
+    """Of `streaming_layers.pair_weight` or `window_weight`."""
+    if isinstance(layer, CausalUpsample1d):
+        return layer.stride[0] * layer.out_channels, 2 * layer.in_channels
+    return layer.out_channels, layer.kernel_size[0] * layer.in_channels
 
 
 def _weight(layer: nn.Conv1d | nn.ConvTranspose1d, down: Tensor, up: Tensor) -> Tensor:
