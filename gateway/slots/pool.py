@@ -110,7 +110,8 @@ class WorkerPool:
             if problem.status_code == 503:
                 self.demand.refused(requirement)
             raise problem
-        if 0 < standing.max_streams <= self._open_streams(standing.tenant):
+        begun = requirement.revision is not None
+        if 0 < standing.max_streams <= self._open_streams(standing.tenant, begun):
             outlook = self.outlook(requirement)
             raise too_many_streams(standing, self.tickets.values(), outlook, self._clock())
         id, now = f"q_{secrets.token_hex(6)}", self._clock()
@@ -120,7 +121,7 @@ class WorkerPool:
         self.tickets[ticket.id] = ticket
         self.streams[standing.tenant] += 1
         try:
-            ticket.begun = requirement.revision is not None
+            ticket.begun = begun
             self.queue.push_back(ticket)
             self._dispatch()
             if ticket.lease is None:
@@ -130,8 +131,11 @@ class WorkerPool:
         finally:
             self._leave(ticket)
 
-    def _open_streams(self, tenant: str) -> int:
-        return self.streams[tenant] + self.elsewhere(tenant)
+    def _open_streams(self, tenant: str, begun: bool) -> int:
+        """Those here alone for a clip that was begun: what another gateway tells, or told before it died, is
+        the same clip."""
+        found = self.elsewhere(tenant)
+        return self.streams[tenant] + (0 if begun else found)
 
     def _check_room(self, newcomer: Ticket) -> None:
         limits = self.max_queue, self._max_wait_seconds

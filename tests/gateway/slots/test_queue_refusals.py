@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
@@ -86,3 +87,18 @@ async def test_a_client_with_all_its_requests_open_is_told_when_the_first_will_e
         pass
     assert refused.value.code == "too_many_streams"
     assert refused.value.headers["Retry-After"] == "12"
+
+
+async def test_a_resumed_clip_is_not_refused_for_what_another_gateway_tells_of_it(
+    open_tickets: contextlib.ExitStack,
+) -> None:
+    fleet, standing = Fleet(4), Standing("a", max_streams=1)
+    fleet.pool.elsewhere = {"a": 1}.__getitem__
+    with pytest.raises(ApiError) as refused, fleet.pool.admit("new", ANY, standing=standing):
+        pass
+    assert refused.value.code == "too_many_streams"
+    resumed = replace(ANY, revision="1")
+    open_tickets.enter_context(fleet.pool.admit("resumed", resumed, standing=standing))
+    with pytest.raises(ApiError) as refused, fleet.pool.admit("again", resumed, standing=standing):
+        pass
+    assert refused.value.code == "too_many_streams"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
 
+from gateway.callers.elsewhere import EVERY_SECONDS
 from tests.gateway.processes import (
     LONG_TEXT,
     GatewayProcess,
@@ -47,6 +49,24 @@ async def test_who_comes_back_takes_the_place_of_a_connection_that_is_not_gone_y
     assert before.messages[-1]["error"]["param"] == "resume_token"
     (started,) = after.of_type("started")
     assert after.pcm == pcm_of(LONG_TEXT, SEED)[2 * started["resumed_at_sample"] :]
+    await all_free(gateway)
+
+
+async def test_a_gateway_that_died_holds_nobody_back(start: StartFleet) -> None:
+    """What it wrote of its clients counts for some seconds, but not against a clip that goes on."""
+    limit = {"anonymous_max_streams": 1}
+    dying, _ = start(1, slots=1, step_ms=20, gateway=limit)
+    async with dying.stream(text=LONG_TEXT) as stream:
+        await stream.receive_audio()
+        await asyncio.sleep(2 * EVERY_SECONDS)  # it has written what is open
+        dying.kill()
+    gateway, _ = start(1, slots=2, step_ms=20, gateway=limit)
+    async with AsyncExitStack() as stack:
+        before = await stack.enter_async_context(gateway.stream(text=LONG_TEXT, seed=SEED, resume=True))
+        token = (await before.receive_type("resume_token"))["token"]
+        await asyncio.sleep(EVERY_SECONDS / 2)  # it has read what the other wrote
+        after = await resume(gateway, token, stack)
+        assert await after.receive_rest() == 1000, after.messages
     await all_free(gateway)
 
 
