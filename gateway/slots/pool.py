@@ -132,10 +132,10 @@ class WorkerPool:
             self._leave(ticket)
 
     def _open_streams(self, tenant: str, begun: bool) -> int:
-        """Those here alone for a clip that was begun: what another gateway tells, or told before it died, is
-        the same clip."""
-        found = self.elsewhere(tenant)
-        return self.streams[tenant] + (0 if begun else found)
+        """Those here alone for a clip that was begun: what another gateway tells, or told before it died, may
+        be the same clip. Others are asked all the same, since from then on they hear of this client."""
+        elsewhere = self.elsewhere(tenant)
+        return self.streams[tenant] + (0 if begun else elsewhere)
 
     def _check_room(self, newcomer: Ticket) -> None:
         limits = self.max_queue, self._max_wait_seconds

@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, help="of each training; default: what others leave")
     parser.add_argument("--at-once", type=int, default=1, help="trainings beside each other")
     parser.add_argument("--most-seconds", type=float, default=math.inf, help="of each training")
+    parser.add_argument("--sentences", type=int, default=40, help="to judge each by, of 300")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     given = parser.parse_args()
     rows = [Row(minutes, name, given.out) for minutes in given.minutes for name in given.setting]
@@ -42,7 +43,7 @@ def main() -> None:
         if "judge" in given.only:
             from benchmarks.voice.amounts.judging import judge_all
 
-            judge_all(some, given.out, given.base)
+            judge_all(some, given.out, given.base, given.sentences)
 
 
 if __name__ == "__main__":

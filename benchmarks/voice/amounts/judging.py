@@ -49,14 +49,14 @@ def compared(found: dict[str, float], reference: dict[str, float], most: float) 
     return {**{name: round(value, 3) for name, value in found.items()}, "way": round(gone, 2)}
 
 
-def judge_all(rows: Iterable[Row], out: Path, base: str) -> None:
-    """Those whose training is over and that are not in the table yet."""
+def judge_all(rows: Iterable[Row], out: Path, base: str, sentences: int = SENTENCES) -> None:
+    """Those whose training is over and that are not in the table yet, by so many held-out sentences."""
     table = Table(out / "table.json")
     held_out = [one.at(SAMPLE_RATE) for one in read(out / "speaker" / "held_out")]
     heard = _like_references(read(out / "speaker" / "learnt"))
     judges = Judges()
     with VoxCPM.from_pretrained(base, "cpu", max_num_seqs=SENTENCES) as voice:
-        likeness = Likeness(voice, judges, held_out, read_lines(HELD_OUT_FILE)[:SENTENCES])
+        likeness = Likeness(voice, judges, held_out, read_lines(HELD_OUT_FILE)[:sentences])
         others = heard[REFERENCE_RECORDINGS:][:OTHERS]
         clips = [one.at(SAMPLE_RATE) for one in others]
         for who in (SPEAKER, DECODED):

@@ -25,7 +25,7 @@ from models.voxcpm.training.vae.losses import QUIET_FLOOR, MelLoss
 from models.voxcpm.vae.adapted_decoder import PREFIX, vae_with
 from models.voxcpm.vae.audio_encoding import resample
 from tests.models.finetuning.conftest import RATE, voiced
-from tests.models.finetuning.test_training import CHECKPOINT, hasten, options, weights
+from tests.models.finetuning.test_training import CHECKPOINT, check_same_weights, hasten, options, weights
 from tests.parity import adapters
 
 
@@ -107,9 +107,7 @@ def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(
     chosen = options(decoder=True, steps=8)
     finetune(recordings, out, chosen, lambda event: None, stopping=lambda: next(stops))
     finetune(recordings, out, chosen, lambda event: None)
-    expected, found = weights(trained[0]), weights(out)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    check_same_weights(trained[0], out)
 
 
 def test_models_learn_the_same_beside_it(

@@ -53,6 +53,12 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "lora_weights.safetensors")
 
 
+def check_same_weights(one: Path, other: Path) -> None:
+    expected, found = weights(one), weights(other)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
 @pytest.fixture(scope="module")
 def trained(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     """A whole run: its folder, and what it told."""
@@ -111,9 +117,7 @@ def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(
     assert cut.standing.step == 6
     finetune(recordings, out, options(), events.append)
     assert [event["step"] for event in events if event["state"] == "resumed"] == [6]
-    expected, found = weights(trained[0]), weights(out)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    check_same_weights(trained[0], out)
 
 
 def test_other_recordings_or_options_do_not_go_on_with_a_run(recordings: Path, tmp_path: Path) -> None:
