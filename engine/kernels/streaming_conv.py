@@ -10,6 +10,9 @@ channels are convolved each for itself a row is a run of STEPS such frames, `dil
 is fetched, and its snake computed, once for all outputs of the run and not once for each tap. Kernels
 whose layer has a state run some programs more than they have tiles; those move the state on (`advance`).
 
+Streams may have weights and biases of their own, `own` int64 [streams]: so many elements after the given
+ones, in other memory, multiples of 16. A tile is then of one stream. Where `own` is None all have the given.
+
 The product kernels end in the elementwise steps that follow: bias, residual, a factor and an offset per
 channel, snake. `PRECISION` is "tf32" or "ieee"; with `ROUND` a result is rounded to the nearest TF32, since
 the tensor cores just drop the bits that TF32 lacks.
@@ -27,9 +30,12 @@ from engine.kernels.streaming_parts import (
     frames_at,
     inputs,
     round_to_tf32,
+    rows_of_tile,
     runs,
     snake_of,
     tap_weights,
+    tiles_of,
+    way_of_tile,
 )
 
 
@@ -46,7 +52,7 @@ def gather_kernel(storage, slots, old, stride, SIZE: tl.constexpr, BLOCK: tl.con
 
 @triton.jit(do_not_specialize=["rows", "frames", "dilation"])
 def conv_kernel(
-    x, old, storage, slots, weight, bias, residual, kept, out, scale, shift, alpha, reciprocal,
+    x, old, storage, slots, own, weight, bias, residual, kept, out, scale, shift, alpha, reciprocal,
     rows, frames, stride, dilation,
     C: tl.constexpr, N: tl.constexpr, CHANNELS: tl.constexpr, TAPS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
@@ -58,7 +64,7 @@ def conv_kernel(
     """
     begin(PDL)
     pid = tl.program_id(0)
-    tiles_m, tiles_n = tl.cdiv(rows, BM), tl.cdiv(N, BN)
+    tiles_m, tiles_n = tiles_of(rows, frames, own, BM), tl.cdiv(N, BN)
     if TAPS > 1:  # noqa: SIM102, a condition known when compiling stands alone
         if pid >= tiles_m * tiles_n:
             share = pid - tiles_m * tiles_n
@@ -67,7 +73,12 @@ def conv_kernel(
             return
     first = pid // (GROUP * tiles_n) * GROUP
     within, height = pid % (GROUP * tiles_n), tl.minimum(tiles_m - first, GROUP)
-    m = (first + within % height) * BM + tl.arange(0, BM)
+    tile = first + within % height
+    m, there = rows_of_tile(tile, rows, frames, own, BM)
+    if own is not None:
+        way = way_of_tile(own, tile, frames, BM)
+        weight += way
+        bias += way
     n = within // height * BN + tl.arange(0, BN)
     stream, frame = (m // frames).to(tl.int64), m % frames
     k = tl.arange(0, BK)
@@ -84,7 +95,7 @@ def conv_kernel(
         else:
             earlier = frame - (TAPS - 1 - tap) * dilation
             source = frames_at(x, old, stream, earlier, frames, stride, (TAPS - 1) * dilation, C)
-        valid_m, valid_n = (m < rows)[:, None], (n < N)[None, :]
+        valid_m, valid_n = there[:, None], (n < N)[None, :]
         if C % BK != 0:
             valid_m, valid_n = valid_m & (c < C)[None, :], valid_n & (c < C)[:, None]
         windows = tl.load(source[:, None] + c[None, :], mask=valid_m, other=0.0)
@@ -92,7 +103,7 @@ def conv_kernel(
         columns = tl.load(weights, mask=valid_n, other=0.0)
         total = tl.dot(windows, columns, total, input_precision=PRECISION)
     finish(
-        total, m, m < rows, n, bias, residual, kept, out, scale, shift, alpha, reciprocal,
+        total, m, there, n, bias, residual, kept, out, scale, shift, alpha, reciprocal,
         N, CHANNELS, PRECISION, ROUND,
     )  # fmt: skip
 
@@ -115,7 +126,7 @@ def depthwise_kernel(
             inner_alpha, inner_reciprocal, C, BLOCK, PRECISION,
         )  # fmt: skip
         return
-    valid, stream, first = runs(pid // tiles_c, rows, per_stream, dilation, BM, STEPS)
+    valid, stream, first = runs(pid // tiles_c, rows, per_stream, dilation, None, BM, STEPS)
     c = pid % tiles_c * BC + tl.arange(0, BC)
     heard = inputs(
         x, old, valid, stream, first, c, frames, stride, dilation, inner_alpha, inner_reciprocal,
@@ -137,8 +148,9 @@ def depthwise_kernel(
 
 @triton.jit(do_not_specialize=["rows", "per_stream", "frames", "dilation"])
 def separable_kernel(
-    x, old, storage, slots, taps, tap_bias, inner_alpha, inner_reciprocal, between_alpha, between_reciprocal,
-    weight, bias, residual, out, scale, shift, alpha, reciprocal, rows, per_stream, frames, stride, dilation,
+    x, old, storage, slots, own, taps, tap_bias, inner_alpha, inner_reciprocal, between_alpha,
+    between_reciprocal, weight, bias, residual, out, scale, shift, alpha, reciprocal,
+    rows, per_stream, frames, stride, dilation,
     C: tl.constexpr, N: tl.constexpr, TAPS: tl.constexpr, STEPS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BLOCK: tl.constexpr,
     PRECISION: tl.constexpr, ROUND: tl.constexpr, PDL: tl.constexpr,
@@ -147,14 +159,18 @@ def separable_kernel(
     begin(PDL)
     pid = tl.program_id(0)
     tiles_n: tl.constexpr = (N + BN - 1) // BN
-    tiles = tl.cdiv(rows, BM) * tiles_n
+    tiles = tiles_of(rows, per_stream, own, BM) * tiles_n
     if pid >= tiles:
         advance(
             x, old, storage, slots, pid - tiles, frames, stride, (TAPS - 1) * dilation,
             inner_alpha, inner_reciprocal, C, BLOCK, PRECISION,
         )  # fmt: skip
         return
-    valid, stream, first = runs(pid // tiles_n, rows, per_stream, dilation, BM, STEPS)
+    valid, stream, first = runs(pid // tiles_n, rows, per_stream, dilation, own, BM, STEPS)
+    if own is not None:
+        way = way_of_tile(own, pid // tiles_n, per_stream, BM)
+        weight += way
+        bias += way
     n = pid % tiles_n * BN + tl.arange(0, BN)
     totals = ()
     for _ in tl.static_range(STEPS):
@@ -188,18 +204,22 @@ def separable_kernel(
 
 @triton.jit(do_not_specialize=["rows", "per_stream", "frames"])
 def output_kernel(
-    x, old, storage, slots, weight, bias, audio, rows, per_stream, frames, stride,
+    x, old, storage, slots, own, weight, bias, audio, rows, per_stream, frames, stride,
     C: tl.constexpr, TAPS: tl.constexpr, STEPS: tl.constexpr,
     BM: tl.constexpr, BC: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Program m convolves BM runs of frames to one channel, weight [TAPS, C], and bounds it with tanh."""
     begin(PDL)
     pid = tl.program_id(0)
-    tiles = tl.cdiv(rows, BM)
+    tiles = tiles_of(rows, per_stream, own, BM)
     if pid >= tiles:
         advance(x, old, storage, slots, pid - tiles, frames, stride, TAPS - 1, None, None, C, BLOCK, "ieee")
         return
-    valid, stream, first = runs(pid, rows, per_stream, 1, BM, STEPS)
+    valid, stream, first = runs(pid, rows, per_stream, 1, own, BM, STEPS)
+    if own is not None:
+        way = way_of_tile(own, pid, per_stream, BM)
+        weight += way
+        bias += way
     c = tl.arange(0, BC)
     heard = inputs(x, old, valid, stream, first, c, frames, stride, 1, None, None, C, TAPS, STEPS, "ieee")
     weights = tap_weights(weight, c, C, TAPS)

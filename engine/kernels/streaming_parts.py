@@ -126,13 +126,42 @@ def finish(
 
 
 @triton.jit
-def runs(pid, rows, per_stream, dilation, BM: tl.constexpr, STEPS: tl.constexpr):
-    """Runs of `STEPS` frames, `dilation` apart, of tile `pid`: whether it is one, its stream, first frame."""
-    row = pid * BM + tl.arange(0, BM)
+def tiles_of(rows, per_stream, own, BM: tl.constexpr):
+    """How many tiles of BM rows there are; of one stream each where streams have weights of their own."""
+    if own is None:
+        tiles = tl.cdiv(rows, BM)
+    else:
+        tiles = rows // per_stream * tl.cdiv(per_stream, BM)
+    return tiles
+
+
+@triton.jit
+def rows_of_tile(tile, rows, per_stream, own, BM: tl.constexpr):
+    """The rows of a tile, [BM], and whether they exist."""
+    if own is None:
+        row = tile * BM + tl.arange(0, BM)
+        valid = row < rows
+    else:
+        tiles = tl.cdiv(per_stream, BM)
+        place = tile % tiles * BM + tl.arange(0, BM)
+        row, valid = tile // tiles * per_stream + place, place < per_stream
+    return row, valid
+
+
+@triton.jit
+def way_of_tile(own, tile, per_stream, BM: tl.constexpr):
+    """How many elements further the weights of the tile's stream are, see `streaming_conv`."""
+    return tl.multiple_of(tl.load(own + tile // tl.cdiv(per_stream, BM)), 16)
+
+
+@triton.jit
+def runs(tile, rows, per_stream, dilation, own, BM: tl.constexpr, STEPS: tl.constexpr):
+    """Runs of `STEPS` frames, `dilation` apart, of a tile: whether it is one, its stream, first frame."""
+    row, valid = rows_of_tile(tile, rows, per_stream, own, BM)
     stream, run = (row // per_stream).to(tl.int64), row % per_stream
     if STEPS > 1:
         run = run // dilation * (dilation * STEPS) + run % dilation
-    return row < rows, stream, run
+    return valid, stream, run
 
 
 @triton.jit

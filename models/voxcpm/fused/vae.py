@@ -6,6 +6,9 @@ Every convolution or product is one kernel that also reads and writes its states
 up to the next product: bias, residual, the sample rate's condition, snake (`models.voxcpm.fused.vae_stages`).
 A decode launches the same kernels whatever the slots hold and never waits, so a graph may hold it.
 
+Weights of products lie in one buffer. So another decoder's are as many elements further for every layer, and
+one decode serves streams of different decoders.
+
 Products are of TF32 operands and accumulate in fp32, as the published package's convolutions do on CUDA,
 where cuDNN's default is TF32; everything else is fp32. No global setting is read or changed.
 """
@@ -42,6 +45,9 @@ from models.voxcpm.vae.audio_vae import (
 )
 from models.voxcpm.vae.streaming_layers import WindowState
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
+
+WEIGHT_ALIGNMENT = 64
+"""Elements. Those of layers begin at multiples of it, as kernels take for granted."""
 
 
 class FusedDecoder(StreamingDecoder):
@@ -81,13 +87,18 @@ class FusedDecoder(StreamingDecoder):
             self._run(history.flatten(0, 1)[None], slots)
 
     @torch.inference_mode()
-    def decode(self, patches: Tensor, slots: Tensor) -> Tensor:
+    def decode(self, patches: Tensor, slots: Tensor, own: Tensor | None = None) -> Tensor:
         """See `StreamingDecoder.decode`."""
-        return self._run(patches, slots)
+        return self._run(patches, slots, own)
 
-    def _run(self, latents: Tensor, slots: Tensor) -> Tensor:
+    def way_to(self, other: StreamingDecoder) -> int:
+        """See `StreamingDecoder.way_to`: so many elements after the weights of this decoder are its."""
+        assert isinstance(other, FusedDecoder)
+        return (other._weights.data_ptr() - self._weights.data_ptr()) // self._weights.element_size()
+
+    def _run(self, latents: Tensor, slots: Tensor, own: Tensor | None = None) -> Tensor:
         signal, slots = Signal(None, latents.contiguous()), slots.contiguous()
-        call = Call(slots, gather(self._storage, slots))
+        call = Call(slots, gather(self._storage, slots), own)
         for stage in self._stages:
             signal = stage(signal, call)
         return signal.activation
@@ -103,7 +114,18 @@ class FusedDecoder(StreamingDecoder):
                 self._add_condition(conditions[str(i)], vae.decoder.sample_rate_bucket)
             self._add(module)
         self._stages.append(OutputStage(self._arithmetic, output))
+        self._gather_weights()
         return [stage.state for stage in self._stages if stage.state.size]
+
+    def _gather_weights(self) -> None:
+        weighted = [part for stage in self._stages for part in stage.weighted]
+        tensors = [tensor for part in weighted for tensor in (part.weight, part.bias)]
+        sizes = [-(-tensor.numel() // WEIGHT_ALIGNMENT) * WEIGHT_ALIGNMENT for tensor in tensors]
+        self._weights = tensors[0].new_zeros(sum(sizes))
+        places = zip(tensors, self._weights.split(sizes), strict=True)
+        placed = iter([place[: of.numel()].view(of.shape).copy_(of) for of, place in places])
+        for part in weighted:
+            part.weight, part.bias = next(placed), next(placed)
 
     def _add(self, module: nn.Module) -> None:
         if isinstance(module, Snake):

@@ -35,12 +35,14 @@ class Signal:
 
 @dataclass(frozen=True)
 class Call:
-    """What a decode's stages share: the slot of each stream, int64 [B], and the states as they were before,
-    [B, values per stream].
+    """What a decode's stages share: the slot of each stream, int64 [B], the states as they were before, [B,
+    values per stream], and where streams have weights of their own: so many elements after a stage's, int64
+    [B]; None where they have not.
     """
 
     slots: Tensor
     old: Tensor
+    own: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class Stage(ABC):
     def __call__(self, signal: Signal, call: Call) -> Signal:
         """What the layer makes of a signal, with the states of the call's slots."""
 
+    @property
+    def weighted(self) -> tuple[ProductStage | OutputStage, ...]:
+        """What of it has a `weight` and a `bias` that streams may have of their own."""
+        return ()
+
     def _stateful(self, x: Tensor, call: Call) -> tuple[Tensor, ...]:
         """x, the old states of this layer, where the new ones go, and the slots."""
         if not self.state.size:
@@ -106,18 +113,23 @@ class ProductStage(Stage):
         self.weight, self.bias = _operand(weight, arithmetic), bias
         self._taps, self._dilation, self._repeats = taps, dilation, repeats
 
+    @property
+    def weighted(self) -> tuple[ProductStage]:
+        """See `Stage.weighted`."""
+        return (self,)
+
     def __call__(self, signal: Signal, call: Call) -> Signal:
         x = signal.activation
         batch, frames, inputs = x.shape
-        rows, outputs = batch * frames, len(self.weight)
+        outputs, groups = len(self.weight), 1 if call.own is None else batch
         channels = outputs // self._repeats
         kept, out = self._outputs(x, frames * self._repeats, channels)
-        tile = conv_tile(rows, outputs, self.arithmetic.processors)
-        programs = triton.cdiv(rows, tile.m) * triton.cdiv(outputs, tile.n) + self._copies(batch)
-        kernel_on(x.device, kernels.conv_kernel)[(programs,)](
-            *self._stateful(x, call), self.weight, self.bias,
+        tile = conv_tile(batch // groups * frames, outputs, self.arithmetic.processors, groups)
+        tiles = groups * triton.cdiv(batch // groups * frames, tile.m) * triton.cdiv(outputs, tile.n)
+        kernel_on(x.device, kernels.conv_kernel)[(tiles + self._copies(batch),)](
+            *self._stateful(x, call), call.own, self.weight, self.bias,
             signal.residual if self.epilogue.residual else None, kept, out, *self.epilogue.steps(),
-            rows, frames, call.old.stride(0), self._dilation,
+            batch * frames, frames, call.old.stride(0), self._dilation,
             C=inputs, N=outputs, CHANNELS=channels, TAPS=self._taps,
             BM=tile.m, BN=tile.n, BK=step_of(inputs, tile.k), GROUP=ROW_GROUP, BLOCK=COPY_BLOCK,
             PRECISION=self.arithmetic.precision, ROUND=self.epilogue.rounded,
@@ -167,6 +179,11 @@ class SeparableStage(Stage):
         self.state, self.epilogue = depthwise.state, product.epilogue
         depthwise.epilogue.rounded = self.arithmetic.precision == "tf32"
 
+    @property
+    def weighted(self) -> tuple[ProductStage]:
+        """See `Stage.weighted`."""
+        return (self._product,)
+
     def __call__(self, signal: Signal, call: Call) -> Signal:
         x, first, product = signal.activation, self._depthwise, self._product
         batch, frames, inputs = x.shape
@@ -174,12 +191,12 @@ class SeparableStage(Stage):
         tile = separable_tile(batch, frames, inputs, outputs, first.dilation, self.arithmetic.processors)
         if tile is None:
             return product(first(signal, call), call)
-        out = x.new_empty(batch, frames, outputs)
+        out, groups = x.new_empty(batch, frames, outputs), 1 if call.own is None else batch
         per_stream = runs(frames, first.dilation, tile.steps)
         rows = batch * per_stream
-        programs = triton.cdiv(rows, tile.m) * triton.cdiv(outputs, tile.n) + self._copies(batch)
-        kernel_on(x.device, kernels.separable_kernel)[(programs,)](
-            *self._stateful(x, call), *first.weights, *between,
+        tiles = groups * triton.cdiv(rows // groups, tile.m) * triton.cdiv(outputs, tile.n)
+        kernel_on(x.device, kernels.separable_kernel)[(tiles + self._copies(batch),)](
+            *self._stateful(x, call), call.own, *first.weights, *between,
             product.weight, product.bias, x if self.epilogue.residual else None, out, *self.epilogue.steps(),
             rows, per_stream, frames, call.old.stride(0), first.dilation,
             C=inputs, N=outputs, TAPS=first.taps, STEPS=tile.steps,
@@ -195,19 +212,24 @@ class OutputStage(Stage):
 
     def __init__(self, arithmetic: Arithmetic, conv: CausalConv1d) -> None:
         super().__init__(arithmetic, conv.context, conv.in_channels)
-        self._weight, self._bias = conv.weight[0].T.contiguous(), conv.bias
+        self.weight, self.bias = conv.weight[0].T.contiguous(), conv.bias
+
+    @property
+    def weighted(self) -> tuple[OutputStage]:
+        """See `Stage.weighted`."""
+        return (self,)
 
     def __call__(self, signal: Signal, call: Call) -> Signal:
         x = signal.activation
         batch, frames, channels = x.shape
         audio = x.new_empty(batch, frames)
         tile = depthwise_tile(batch, frames, channels, 1, self.arithmetic.processors)
-        per_stream = runs(frames, 1, tile.steps)
-        programs = triton.cdiv(batch * per_stream, tile.m) + self._copies(batch)
-        kernel_on(x.device, kernels.output_kernel)[(programs,)](
-            *self._stateful(x, call), self._weight, self._bias, audio,
+        per_stream, groups = runs(frames, 1, tile.steps), 1 if call.own is None else batch
+        tiles = groups * triton.cdiv(batch // groups * per_stream, tile.m)
+        kernel_on(x.device, kernels.output_kernel)[(tiles + self._copies(batch),)](
+            *self._stateful(x, call), call.own, self.weight, self.bias, audio,
             batch * per_stream, per_stream, frames, call.old.stride(0),
-            C=channels, TAPS=len(self._weight), STEPS=tile.steps, BM=tile.m,
+            C=channels, TAPS=len(self.weight), STEPS=tile.steps, BM=tile.m,
             BC=triton.next_power_of_2(channels), BLOCK=COPY_BLOCK,
             **tile.options(), **launch_options(x.device),
         )  # fmt: skip

@@ -49,11 +49,14 @@ MAX_SEPARABLE_INPUTS = 64
 DEPTHWISE_STEPS = (8, 4, 2)
 
 
-def conv_tile(rows: int, columns: int, processors: int) -> Tile:
-    """The largest tile no larger than the output that leaves every processor a program."""
+def conv_tile(rows: int, columns: int, processors: int, groups: int = 1) -> Tile:
+    """The largest tile no larger than the output that leaves every processor a program.
+
+    groups: such outputs of as many rows each, which have no tile in common.
+    """
     for tile in CONV_TILES:
         fits = tile.m <= _padded(rows) and tile.n <= _padded(columns)
-        if fits and triton.cdiv(rows, tile.m) * triton.cdiv(columns, tile.n) >= processors:
+        if fits and groups * triton.cdiv(rows, tile.m) * triton.cdiv(columns, tile.n) >= processors:
             return tile
     return CONV_TILES[-1]
 

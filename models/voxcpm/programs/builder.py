@@ -105,6 +105,7 @@ class ProgramBuilder:
                 self._model.config,
                 make_recorder(),
                 lambda share: report(WAVEFORM_SHARE * share),
+                adapted=self._adapters is not None,
             )
         conditions = Conditions(patch_shapes[0].rows, self._model)
 

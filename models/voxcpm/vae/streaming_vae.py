@@ -7,6 +7,7 @@ of different ages decode together, and the state can be captured in a graph.
     decoder.start(slot, history)                    # prompt context, or patches decoded earlier
     audio = decoder.decode(latents, slots)          # [B, P, D] -> [B, P * output_hop_length]
     other = decoder.of(vae_with(vae, layers))       # for other streams in the same slots
+    audio = decoder.decode_each([decoder, other], latents, slots)
 
 Layers (`streaming_layers.py`) run channels-last, [B, T, C]: a causal convolution is then one matrix product
 over its window, and upsampling by a transposed convolution is a product whose output needs no rearrangement.
@@ -16,11 +17,15 @@ At a few frames per call that is several times faster than convolution kernels m
 from __future__ import annotations
 
 import math
+import weakref
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from engine.cpu.scripting import scripted, scripted_as
+from engine.device.staging import upload
 from models.voxcpm.vae.audio_vae import (
     AudioVAE,
     CausalConv1d,
@@ -55,6 +60,7 @@ class StreamingDecoder:
     def __init__(self, vae: AudioVAE, num_slots: int, like: StreamingDecoder | None = None) -> None:
         """like: a decoder of the same shape whose states are shared."""
         self.num_slots, self._like = num_slots, like
+        self._others: weakref.WeakValueDictionary[int, StreamingDecoder] = weakref.WeakValueDictionary()
         self._receptive_field_frames = receptive_field_frames(vae.config)
         self.num_bytes = sum(tensor.nbytes for tensor in vae.decoder.parameters())
         states = self._build_layers(vae)
@@ -88,15 +94,49 @@ class StreamingDecoder:
         self._storage.index_fill_(0, slots, 0.0)
 
     @torch.inference_mode()
-    def decode(self, patches: Tensor, slots: Tensor) -> Tensor:
+    def decode(self, patches: Tensor, slots: Tensor, own: Tensor | None = None) -> Tensor:
         """One patch of each stream: patches [B, P, D], slots [B] int64 -> audio [B, samples].
 
-        The slots must all be different.
+        The slots must all be different. own: int64 [B], the `way_to` the decoder of each stream.
         """
+        if own is not None:
+            return self._decode_in_groups(patches, slots, own)
         states = self._storage[slots]
         audio = self._chain(patches, states)
         self._storage[slots] = states
         return audio[..., 0].tanh_()
+
+    def way_to(self, other: StreamingDecoder) -> int:
+        """What tells `decode` of another decoder of its slots; 0 of itself."""
+        if other is self:
+            return 0
+        self._others[id(other)] = other
+        return id(other)
+
+    @torch.inference_mode()
+    def decode_each(self, decoders: Sequence[StreamingDecoder], patches: Tensor, slots: Tensor) -> Tensor:
+        """`decode` of streams that have different decoders. This one's give what they give alone, in every
+        bit.
+        """
+        ways = np.array([self.way_to(decoder) for decoder in decoders])
+        if ways.all() or not ways.any():
+            return self.decode(patches, slots, upload(ways, slots.device) if ways.any() else None)
+        others, owned = np.flatnonzero(ways), np.flatnonzero(ways == 0)
+        order = upload(np.argsort(np.concatenate([owned, others])), slots.device)
+        rows, other_rows = (upload(places, slots.device) for places in (owned, others))
+        audio = self.decode(patches[rows], slots[rows])
+        ways_there = upload(ways[others], slots.device)
+        return torch.cat([audio, self.decode(patches[other_rows], slots[other_rows], ways_there)])[order]
+
+    def _decode_in_groups(self, patches: Tensor, slots: Tensor, own: Tensor) -> Tensor:
+        audio: Tensor | None = None
+        for way in own.unique().tolist():
+            rows = (own == way).nonzero()[:, 0]
+            part = (self._others[way] if way else self).decode(patches[rows], slots[rows])
+            audio = part.new_empty(len(own), part.shape[1]) if audio is None else audio
+            audio[rows] = part
+        assert audio is not None
+        return audio
 
     @torch.inference_mode()
     def _build_layers(self, vae: AudioVAE) -> list[WindowState]:

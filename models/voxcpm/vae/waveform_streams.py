@@ -5,7 +5,7 @@ Sequences whose adapters change the audio VAE's decoder have decoders of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -78,21 +78,10 @@ class WaveformStreams(LastPatches):
         self.latents[slots] = patches
         self.side.follow()
         with self.side.on():
-            audio = self._decode([decoder_of(sequence) for sequence in sequences], patches, slots)
+            decoders = [decoder_of(sequence) or self.decoder for sequence in sequences]
+            audio = self.decoder.decode_each(decoders, patches, slots)
         self.side.join(audio)
         return audio
-
-    def _decode(self, own: list[StreamingDecoder | None], patches: Tensor, slots: Tensor) -> Tensor:
-        """In groups of one decoder each."""
-        groups = by_decoder(own)
-        if len(groups) == 1:
-            return (own[0] or self.decoder).decode(patches, slots)
-        parts = []
-        for decoder, places in groups.items():
-            rows = upload(np.array(places), self._device)
-            parts.append((decoder or self.decoder).decode(patches[rows], slots[rows]))
-        order = np.argsort([place for places in groups.values() for place in places])
-        return torch.cat(parts)[upload(order, self._device)]
 
     def decoder_with(self, layers: Mapping[str, LowRank]) -> StreamingDecoder:
         """The decoder with what an adapter adds to it, for streams in the same slots; from any thread.
@@ -168,14 +157,6 @@ def decoder_of(sequence: Sequence) -> StreamingDecoder | None:
     """That of its adapter; None where the model's own serves it."""
     adapter = sequence.payload.adapter
     return None if adapter is None else adapter.decoder
-
-
-def by_decoder(own: Iterable[StreamingDecoder | None]) -> dict[StreamingDecoder | None, list[int]]:
-    """The places of each."""
-    groups: dict[StreamingDecoder | None, list[int]] = {}
-    for place, decoder in enumerate(own):
-        groups.setdefault(decoder, []).append(place)
-    return groups
 
 
 def streaming_decoder(vae: AudioVAE, num_slots: int) -> StreamingDecoder:

@@ -72,7 +72,7 @@ def test_plain_rows_keep_every_bit_and_the_recorded_decode(
         np.testing.assert_array_equal(of(beside["a"]), of(without["a"]))
     np.testing.assert_array_equal(latents(beside["b"]), latents(without["b"]))
     assert np.abs(audio(beside["b"]) - audio(without["b"])).max() > 0.05 * np.abs(audio(without["b"])).max()
-    monkeypatch.setattr(WaveformPrograms, "_launch_apart", lambda *given: pytest.fail("unrecorded"))
+    monkeypatch.setattr(WaveformPrograms, "_launch_adapted", lambda *given: pytest.fail("unrecorded"))
     run(engine, clip("a", None), clip("b", "steps"))
 
 
