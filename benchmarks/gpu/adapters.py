@@ -11,8 +11,8 @@
    beside the same clips without adapters.
 4. The same clips, which arrive by a Poisson process, as many at once on average (`adapter_arrivals`).
 
-With `--targets decoder` each adapter has an audio decoder of its own, and 1 alone is measured. Prints JSON.
-The goals stand in it; that of first audio is for 3 and 4.
+With `--targets all decoder` 1 alone is measured: adapters of all layers, then those that have an audio
+decoder of their own besides. Prints JSON. The goals stand in it; that of first audio is for 3 and 4.
 """
 
 from __future__ import annotations
@@ -164,6 +164,7 @@ def measure(
     engine: VoxCPMEngine, targets: tuple[str, ...], sizes: Sizes, say: Say, only_steps: bool = False
 ) -> dict[str, Any]:
     """All figures, or those of 1; each is said as it is there."""
+    engine.adapters.clear()
     adapters = [random_adapter(engine, targets, number) for number in range(min(4, sizes.slots))]
     for number in range(sizes.slots):
         of = adapters[number % len(adapters)]
@@ -195,20 +196,21 @@ def main() -> None:
     parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="of random checkpoints")
-    parser.add_argument("--targets", choices=tuple(TARGETS), default="attention")
+    parser.add_argument("--targets", choices=tuple(TARGETS), nargs="+", default=["attention"])
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     device = device_of(chosen.device)
     sizes = SIZES[device.type]
     began = time.perf_counter()
     checkpoint = make_checkpoint(chosen.shape, chosen.directory)
-    layers = "attention" if chosen.targets == "attention" else "all"
-    engine = engine_of(checkpoint, device, sizes, layers)
+    only_steps = chosen.targets != ["attention"]  # a thousand decoders would fill the device
+    engine = engine_of(checkpoint, device, sizes, "all" if only_steps else "attention")
     print(f"engine ({time.perf_counter() - began:.0f} s)", flush=True)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     table = {"shape": chosen.shape, "device": name, "rank": RANK, "targets": chosen.targets, "goals": GOALS}
-    only_steps = chosen.targets == "decoder"  # a thousand decoders would fill the device
-    table |= measure(engine, TARGETS[chosen.targets], sizes, lambda line: print(line, flush=True), only_steps)
+    for targets in chosen.targets:
+        found = measure(engine, TARGETS[targets], sizes, lambda line: print(line, flush=True), only_steps)
+        table |= {targets: found} if only_steps else found
     engine.close()
     print(json.dumps(table))
     if chosen.json:

@@ -211,6 +211,20 @@ def test_documents_cite_what_bringing_back_a_paused_clip_comes_to() -> None:
     assert f"{to_it} times sooner" in memory and f"{before_it} times without" in memory
 
 
+def test_the_page_of_adapters_cites_what_all_layers_and_decoders_cost() -> None:
+    document, found = (ROOT / "docs" / "adapters.md").read_text(), results("adapters_all_gpu")
+    kinds = [("one stream", "1 different")]
+    kinds += [
+        ("many streams", kind) for kind in ("1 different", "8 different", "32 different", "all, 32 different")
+    ]
+    for part, kind in kinds:
+        cells = []
+        for targets in ("all", "decoder"):
+            row = found[targets][part]
+            cells.append(f"{row['step_ms'][kind]:.2f} ms, +{row['more_percent'][kind]:.1f} %")
+        assert " | ".join(cells) + " |" in document, (part, kind)
+
+
 @pytest.mark.parametrize("shape", ["voxcpm2", "voxcpm1.5", "voxcpm-0.5b"])
 def test_the_page_of_memory_says_what_a_position_takes(shape: str) -> None:
     config = VoxCPMConfig.from_dict(shape_config(shape))
