@@ -1,1 +1,9 @@
-"""The engine and the service on a GPU."""
+"""The engine and the service on a GPU.
+
+engines/     steps, streams and starts of ours and of a peer
+adapters/    what adapters cost
+ranks/       over several GPUs
+kernels/     single kernels
+service.py   what listeners get of a gateway and a worker; `resume.py`: clips that go on
+accuracy.py  how far results are from double precision
+"""

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.gpu.ours import Ours
+from benchmarks.gpu.engines.ours import Ours
 from benchmarks.gpu.work import clips
 
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")

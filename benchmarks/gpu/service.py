@@ -29,7 +29,7 @@ import torch
 
 from benchmarks.fleet import Process, allow_many_files, free_port, until_ready
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
-from benchmarks.gpu.engines import machine
+from benchmarks.gpu.engines.scenarios import machine
 from engine.cpu.cpus import available_cpus
 from voxfleet.commands.bench import TEXTS, BenchResult, run_bench
 

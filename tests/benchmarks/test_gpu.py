@@ -14,13 +14,14 @@ import torch
 from safetensors.torch import load_file
 
 from benchmarks.cpu import flop_per_patch
-from benchmarks.gpu import engines, speech_ranks
-from benchmarks.gpu import peer as gpu_peer
 from benchmarks.gpu.arithmetic import against_the_machine, step_bytes
 from benchmarks.gpu.checkpoints import SHAPES, make_checkpoint, shape_config
+from benchmarks.gpu.engines import peer as gpu_peer
+from benchmarks.gpu.engines import scenarios
 from benchmarks.gpu.goals import verdicts
 from benchmarks.gpu.plot import plot
 from benchmarks.gpu.profile import busy_microseconds, table
+from benchmarks.gpu.ranks import speech
 from benchmarks.gpu.work import Clip, clips, most_streams, percentile, playback, run, summary
 from engine.weights import released_tensors
 from models.voxcpm.checkpoint import load_checkpoint
@@ -143,13 +144,13 @@ def test_checkpoints_load_and_are_written_once(tmp_path: Path) -> None:
     assert make_checkpoint("tiny", tmp_path) == directory
     assert weights.stat().st_mtime_ns == before
     with pytest.raises(SystemExit):
-        engines.parse(["--shape", "voxcpm3"])
+        scenarios.parse(["--shape", "voxcpm3"])
     assert "tiny" in SHAPES
 
 
 def test_scenarios_are_merged_by_shape() -> None:
-    document = engines.merged({}, {"tiny/graphs": {"a": 1}, "tiny/profile": {"b": 1}})
-    document = engines.merged(document, {"tiny/graphs": {"a": 2}, "voxcpm2/graphs": {"a": 3}})
+    document = scenarios.merged({}, {"tiny/graphs": {"a": 1}, "tiny/profile": {"b": 1}})
+    document = scenarios.merged(document, {"tiny/graphs": {"a": 2}, "voxcpm2/graphs": {"a": 3}})
     assert document["scenarios"] == {
         "tiny/graphs": {"a": 2},
         "tiny/profile": {"b": 1},
@@ -255,7 +256,7 @@ def arguments(tmp_path: Path, *more: str) -> list[str]:
 
 
 def test_a_run_of_the_scenarios_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert engines.main(["concurrency", "profile", "real_time", *arguments(tmp_path)]) == 0
+    assert scenarios.main(["concurrency", "profile", "real_time", *arguments(tmp_path)]) == 0
     saved = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]
     assert set(saved) == {"tiny/concurrency", "tiny/profile", "tiny/real_time"}
     assert [row["streams"] for row in saved["tiny/concurrency"]["works"]] == [1, 2]
@@ -268,14 +269,14 @@ def test_a_run_of_the_scenarios_on_the_cpu(tmp_path: Path, capsys: pytest.Captur
 
 def test_results_may_go_to_a_new_folder(tmp_path: Path) -> None:
     file = tmp_path / "new" / "gpu.json"
-    assert engines.main(["profile", *arguments(tmp_path), "--results", str(file)]) == 0
+    assert scenarios.main(["profile", *arguments(tmp_path), "--results", str(file)]) == 0
     assert "tiny/profile" in json.loads(file.read_text())["scenarios"]
 
 
 @pytest.mark.timeout(300)
 def test_programs_and_free_steps_agree_on_the_cpu(tmp_path: Path) -> None:
     options = ["--attention", "triton", "--max-model-len", "48"]
-    assert engines.main(["graphs", *arguments(tmp_path, *options)]) == 0
+    assert scenarios.main(["graphs", *arguments(tmp_path, *options)]) == 0
     worst = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]["tiny/graphs"]["worst"]
     assert worst["unrecorded_all_patches"] == 0 and worst["unrecorded_other_endings"] == 0
     assert 0 <= worst["free_first_patch"] < 0.05
@@ -283,12 +284,12 @@ def test_programs_and_free_steps_agree_on_the_cpu(tmp_path: Path) -> None:
 
 
 def test_a_scenario_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(bench: engines.Bench) -> dict[str, Any]:
+    def fail(bench: scenarios.Bench) -> dict[str, Any]:
         raise ValueError("no")
 
-    monkeypatch.setitem(engines.SCENARIOS, "graphs", fail)
-    monkeypatch.setitem(engines.SCENARIOS, "profile", lambda bench: {"files": []})
-    assert engines.main(["graphs", "profile", *arguments(tmp_path)]) == 1
+    monkeypatch.setitem(scenarios.SCENARIOS, "graphs", fail)
+    monkeypatch.setitem(scenarios.SCENARIOS, "profile", lambda bench: {"files": []})
+    assert scenarios.main(["graphs", "profile", *arguments(tmp_path)]) == 1
     assert set(json.loads((tmp_path / "gpu.json").read_text())["scenarios"]) == {"tiny/profile"}
 
 
@@ -297,8 +298,8 @@ def test_a_peer_that_is_not_there_fails_and_replaces_no_figures(
 ) -> None:
     measured = {"scenarios": {"tiny/peer": {"works": [figures("short", 1, 1)], "ratios": []}}}
     (tmp_path / "gpu.json").write_text(json.dumps(measured))
-    monkeypatch.setitem(engines.SCENARIOS, "concurrency", lambda bench: {"works": []})
-    assert engines.main(["concurrency", *arguments(tmp_path, "--peer")]) == 1
+    monkeypatch.setitem(scenarios.SCENARIOS, "concurrency", lambda bench: {"works": []})
+    assert scenarios.main(["concurrency", *arguments(tmp_path, "--peer")]) == 1
     saved = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]
     assert saved["tiny/peer"] == measured["scenarios"]["tiny/peer"]
     assert "failed: peer" in capsys.readouterr().out
@@ -308,22 +309,22 @@ def test_start_up_is_measured_in_a_process_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ["--only-start-up", "--start-up-seqs", "2"]
-    assert engines.main(["start_up", *arguments(tmp_path, *more)]) == 0
-    result = json.loads(capsys.readouterr().out.rsplit(engines.MARK, 1)[1])
+    assert scenarios.main(["start_up", *arguments(tmp_path, *more)]) == 0
+    result = json.loads(capsys.readouterr().out.rsplit(scenarios.MARK, 1)[1])
     assert result["seconds_to_ready"] == pytest.approx(sum(result["stages"].values()))
     assert result["max_num_seqs"] == 2
 
 
 def test_start_up_is_measured_with_and_without_compiled_kernels(tmp_path: Path) -> None:
-    assert engines.main(["start_up", *arguments(tmp_path, "--start-up-seqs", "2")]) == 0
+    assert scenarios.main(["start_up", *arguments(tmp_path, "--start-up-seqs", "2")]) == 0
     first = json.loads((tmp_path / "gpu.json").read_text())["scenarios"]["tiny/start_up"]
     assert first["seconds_to_ready"] > 0 and first["later"].keys() < first.keys()
 
 
 def test_ranks_of_speech_are_measured_beside_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speech_ranks, "PATCHES", 4)
+    monkeypatch.setattr(speech, "PATCHES", 4)
     arguments = ["--shape", "tiny", "--device", "cpu", "--streams", "2", "--directory", str(tmp_path)]
-    speech_ranks.main([*arguments, "--results", str(tmp_path / "found.json")])
+    speech.main([*arguments, "--results", str(tmp_path / "found.json")])
     found = json.loads((tmp_path / "found.json").read_text())
     assert [run["ranks"] for run in found["runs"]] == [1, 2]
     assert all(run["works"][0]["rows_of_fullest_step"] == 2 for run in found["runs"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from benchmarks.adapter_work import TARGETS, Sizes
-from benchmarks.gpu.adapter_arrivals import KINDS
-from benchmarks.gpu.adapters import engine_of, measure
+from benchmarks.gpu.adapters.arrivals import KINDS
+from benchmarks.gpu.adapters.measure import engine_of, measure
 from benchmarks.gpu.checkpoints import make_checkpoint
 
 

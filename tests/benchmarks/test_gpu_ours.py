@@ -10,7 +10,15 @@ import pytest
 import torch
 
 from benchmarks.gpu.checkpoints import make_checkpoint
-from benchmarks.gpu.ours import OPTIONS, Ours, Spoken, differences, engine_of, speak, with_undecided_stops
+from benchmarks.gpu.engines.ours import (
+    OPTIONS,
+    Ours,
+    Spoken,
+    differences,
+    engine_of,
+    speak,
+    with_undecided_stops,
+)
 from benchmarks.gpu.work import clips, run
 from models.voxcpm.checkpoint import load_checkpoint
 

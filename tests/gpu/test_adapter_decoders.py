@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu.ours import relative
+from benchmarks.gpu.engines.ours import relative
 from engine.layers.low_rank import LowRank
 from models.lora.adapter import Adapter
 from models.voxcpm.engine import VoxCPMEngine

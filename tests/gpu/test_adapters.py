@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.gpu.ours import relative
+from benchmarks.gpu.engines.ours import relative
 from models.lora.adapter import Adapter
 from models.voxcpm.engine import VoxCPMEngine
 from tests.gpu.adapted import ATTENTION, OPTIONS, Engines, random_adapter, request, speak

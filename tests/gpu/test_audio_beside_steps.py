@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from benchmarks.gpu.checkpoints import make_checkpoint
-from benchmarks.gpu.ours import Ours
+from benchmarks.gpu.engines.ours import Ours
 from engine.device.staging import HostCopy
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import models.voxcpm
-from benchmarks.gpu.ours import relative
+from benchmarks.gpu.engines.ours import relative
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions, VoxCPMEngine

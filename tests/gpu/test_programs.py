@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from benchmarks.gpu.checkpoints import make_checkpoint
-from benchmarks.gpu.ours import Ours, graphs_against_eager, relative, request
+from benchmarks.gpu.engines.ours import Ours, graphs_against_eager, relative, request
 from benchmarks.gpu.work import Clip, clips
 from models.speech import SpeechRequest
 from models.voxcpm.checkpoint import load_checkpoint

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.gpu.checkpoints import SHAPES, make_checkpoint
-from benchmarks.gpu.ours import graphs_against_eager
+from benchmarks.gpu.engines.ours import graphs_against_eager
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import EngineOptions
 from tests.gpu.device import CUDA, DEVICE, needs_gpu

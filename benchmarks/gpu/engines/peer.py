@@ -1,6 +1,6 @@
-"""nano-vllm-voxcpm 2.0.5 under the work of `benchmarks/gpu/engines.py`, in a process of its own.
+"""nano-vllm-voxcpm 2.0.5 under the work of `benchmarks/gpu/engines/scenarios.py`, in a process of its own.
 
-    PYTHONPATH=WHEEL python -m benchmarks.gpu.peer CHECKPOINT --works '[["short", 64, null]]'
+    PYTHONPATH=WHEEL python -m benchmarks.gpu.engines.peer CHECKPOINT --works '[["short", 64, null]]'
 
 It is driven step by step in this process, as ours is, without the queues between its server and its clients:
 that leaves out some of what its users wait for. Modules that it imports for reading audio files alone become
@@ -89,7 +89,14 @@ class Peer:
 
 def measure_in_child(checkpoint: Path, works: list[Work], timeout: float) -> dict[str, Any]:
     """Figures of the peer for `works`, by a child process that prints as it goes; or why there are none."""
-    command = [sys.executable, "-m", "benchmarks.gpu.peer", str(checkpoint), "--works", json.dumps(works)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.gpu.engines.peer",
+        str(checkpoint),
+        "--works",
+        json.dumps(works),
+    ]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     watchdog = threading.Timer(timeout, child.kill)
     watchdog.start()

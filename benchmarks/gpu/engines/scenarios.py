@@ -32,11 +32,11 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu import ours as ours_engine
-from benchmarks.gpu import peer as peer_engine
 from benchmarks.gpu.arithmetic import against_the_machine, machine_rates
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
+from benchmarks.gpu.engines import ours as ours_engine
+from benchmarks.gpu.engines import peer as peer_engine
 from benchmarks.gpu.goals import verdicts
 from benchmarks.gpu.kernels.attention import version_of
 from benchmarks.gpu.plot import plot
@@ -45,7 +45,7 @@ from benchmarks.gpu.work import TEXTS, concurrency, line
 from models.voxcpm.checkpoint import Checkpoint, load_checkpoint
 from models.voxcpm.engine import EngineOptions
 
-RESULTS = Path(__file__).parents[1] / "results" / "gpu.json"
+RESULTS = Path(__file__).parents[2] / "results" / "gpu.json"
 PACKAGES = ("torch", "triton", "flash_attn", "numpy", "transformers", "nano-vllm-voxcpm")
 MARK = "RESULT "
 Figures = dict[str, Any]
@@ -118,7 +118,7 @@ def measure_start_up(bench: Bench) -> Figures:
     those of the first.
     """
     own = [argument for argument in bench.arguments.argv if argument != "--peer"]
-    command = [sys.executable, "-m", "benchmarks.gpu.engines", *own, "--only-start-up"]
+    command = [sys.executable, "-m", "benchmarks.gpu.engines.scenarios", *own, "--only-start-up"]
     found = []
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"TRITON_CACHE_DIR": cache}
@@ -188,7 +188,11 @@ def merged(document: Figures, results: dict[str, Figures]) -> Figures:
     scenarios = dict(sorted((document.get("scenarios", {}) | results).items()))
     released = {name.removeprefix("voxcpm2/"): figures for name, figures in scenarios.items()}
     goals = verdicts(released)
-    return {"script": "benchmarks/gpu/engines.py", "goals_of_voxcpm2": goals, "scenarios": scenarios}
+    return {
+        "script": "benchmarks/gpu/engines/scenarios.py",
+        "goals_of_voxcpm2": goals,
+        "scenarios": scenarios,
+    }
 
 
 def save(file: Path, shape: str, results: dict[str, Figures]) -> None:

@@ -1,23 +1,7 @@
-"""What adapters cost on a GPU: random weights of a released shape, adapters of rank 32 on q, k, v and o.
-
-    python -m benchmarks.gpu.adapters [--shape voxcpm2] [--targets attention] [--json FILE]
-    python -m benchmarks.gpu.adapters --shape tiny --device cpu       does it work
-
-1. A step of one stream, and of 64, plain and with adapters: "8 different" are 8 streams with one each beside
-   56 without, "all, 8 different" are all streams with one of 8. Rounds follow each other.
-2. Adapters that nobody has used yet come to 63 running streams, one every few steps, each loaded by a thread
-   and used by a short clip; beside it the same clips with an adapter that is there.
-3. Of a thousand adapters 32 have room on the device; clips name them by Zipf's law, 16 at a time: first audio
-   beside the same clips without adapters.
-4. The same clips, which arrive by a Poisson process, as many at once on average (`adapter_arrivals`).
-
-With `--targets all decoder` 1 alone is measured: adapters of all layers, then those that have an audio
-decoder of their own besides. Prints JSON. The goals stand in it; that of first audio is for 3 and 4.
-"""
+"""What is measured with adapters on a GPU, see the package."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import statistics
@@ -31,7 +15,6 @@ import torch
 
 from benchmarks.adapter_work import (
     RANK,
-    TARGETS,
     TEXT,
     Named,
     Sizes,
@@ -39,9 +22,7 @@ from benchmarks.adapter_work import (
     running,
     step_seconds,
 )
-from benchmarks.gpu.adapter_arrivals import arrivals, register, zipf
-from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
-from benchmarks.gpu.device import device_of
+from benchmarks.gpu.adapters.arrivals import arrivals, register, zipf
 from benchmarks.gpu.work import percentile
 from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
@@ -188,34 +169,3 @@ def measure(
         found[name] = part()
         say(f"{name} ({time.perf_counter() - began:.0f} s): {json.dumps(found[name])}")
     return found
-
-
-def main() -> None:
-    """Print and keep the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--shape", choices=SHAPES, default="voxcpm2")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="of random checkpoints")
-    parser.add_argument("--targets", choices=tuple(TARGETS), nargs="+", default=["attention"])
-    parser.add_argument("--json", type=Path)
-    chosen = parser.parse_args()
-    device = device_of(chosen.device)
-    sizes = SIZES[device.type]
-    began = time.perf_counter()
-    checkpoint = make_checkpoint(chosen.shape, chosen.directory)
-    only_steps = chosen.targets != ["attention"]  # a thousand decoders would fill the device
-    engine = engine_of(checkpoint, device, sizes, "all" if only_steps else "attention")
-    print(f"engine ({time.perf_counter() - began:.0f} s)", flush=True)
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    table = {"shape": chosen.shape, "device": name, "rank": RANK, "targets": chosen.targets, "goals": GOALS}
-    for targets in chosen.targets:
-        found = measure(engine, TARGETS[targets], sizes, lambda line: print(line, flush=True), only_steps)
-        table |= {targets: found} if only_steps else found
-    engine.close()
-    print(json.dumps(table))
-    if chosen.json:
-        chosen.json.write_text(json.dumps(table, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

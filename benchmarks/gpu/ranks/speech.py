@@ -1,7 +1,7 @@
 """A step of VoxCPM on one GPU and over several, in one run: what tensor parallelism gives speech.
 
-    python -m benchmarks.gpu.speech_ranks [--shape voxcpm2] [--ranks 1 2] [--streams 1 8 64] [--no-save]
-    python -m benchmarks.gpu.speech_ranks --shape tiny --device cpu --streams 1 2 --no-save     does it work
+    python -m benchmarks.gpu.ranks.speech [--shape voxcpm2] [--ranks 1 2] [--streams 1 8 64] [--no-save]
+    python -m benchmarks.gpu.ranks.speech --shape tiny --device cpu --streams 1 2 --no-save     does it work
 
 Random weights of a released shape, 10 solver steps, guidance 2, short texts of a forced length
 (`benchmarks.gpu.work`). For each number of ranks an engine starts anew, for as many streams as are asked for
@@ -25,13 +25,13 @@ import torch
 
 from benchmarks.gpu.checkpoints import DIRECTORY, SHAPES, make_checkpoint
 from benchmarks.gpu.device import device_of
-from benchmarks.gpu.ours import OPTIONS, engine_of
+from benchmarks.gpu.engines.ours import OPTIONS, engine_of
 from benchmarks.gpu.work import concurrency, line
 from engine.device.devices import select_device
 from models.voxcpm.engine import EngineOptions
 from models.voxcpm.parallel.launch import load_over_ranks
 
-RESULTS = Path(__file__).parents[1] / "results" / "speech_ranks_gpu.json"
+RESULTS = Path(__file__).parents[2] / "results" / "speech_ranks_gpu.json"
 PATCHES = 40
 Figures = dict[str, Any]
 
@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> None:
     options = dataclasses.replace(OPTIONS, graphs=chosen.graphs)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    about = {"script": "python -m benchmarks.gpu.speech_ranks", "shape": chosen.shape, "device": name}
+    about = {"script": "python -m benchmarks.gpu.ranks.speech", "shape": chosen.shape, "device": name}
     found = about | {"torch": torch.__version__, "at": at, "runs": []}
     for ranks in chosen.ranks:
         found["runs"].append(measure(directory, device, ranks, chosen.streams, options))
