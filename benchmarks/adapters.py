@@ -70,7 +70,8 @@ def stall(engine: VoxCPMEngine, targets: tuple[str, ...], loads: int) -> dict[st
     alone = walls(lambda found: len(found) == 3 * STEPS)
     loader = threading.Thread(target=load)
     loader.start()
-    beside = walls(lambda found: not loader.is_alive())
+    beside = walls(lambda found: not loader.is_alive() or not engine.has_unfinished())
+    loader.join()
     steps.close()
     return {
         "load_ms": round(statistics.median(load_seconds) * 1e3, 1),
