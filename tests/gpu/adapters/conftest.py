@@ -15,7 +15,7 @@ from models.voxcpm import engine as engine_module
 from models.voxcpm import runner as runner_module
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.engine import VoxCPMEngine
-from tests.gpu.adapted import OPTIONS, Engines
+from tests.gpu.adapters.adapted import OPTIONS, Engines
 from tests.gpu.device import CUDA, DEVICE
 
 

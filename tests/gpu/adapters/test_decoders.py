@@ -14,7 +14,7 @@ from engine.layers.low_rank import LowRank
 from models.lora.adapter import Adapter
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.vae.adapted_decoder import adaptable_convolutions, vae_with
-from tests.gpu.adapted import OPTIONS, Engines, random_adapter, request, speak
+from tests.gpu.adapters.adapted import OPTIONS, Engines, random_adapter, request, speak
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 
 pytestmark = needs_gpu

@@ -11,7 +11,7 @@ import torch
 from benchmarks.gpu.engines.ours import relative
 from models.lora.adapter import Adapter
 from models.voxcpm.engine import VoxCPMEngine
-from tests.gpu.adapted import ATTENTION, OPTIONS, Engines, random_adapter, request, speak
+from tests.gpu.adapters.adapted import ATTENTION, OPTIONS, Engines, random_adapter, request, speak
 from tests.gpu.device import CUDA, DEVICE, needs_gpu
 
 pytestmark = needs_gpu

@@ -219,6 +219,6 @@ def test_runs_cover_every_frame_once() -> None:
 
 @pytest.mark.timeout(300)
 def test_the_kernels_compile_for_hopper_and_load_windows_asynchronously(tmp_path: Path) -> None:
-    lines = compiled("tests.models.compile_fused_vae", tmp_path)
+    lines = compiled("tests.models.fused.compile_vae", tmp_path)
     assert len(lines) == 13
     assert all(line.endswith("True") for line in lines if line.startswith("conv_kernel"))

@@ -1,6 +1,6 @@
 """Compiles the kernels of the fused VAE decoder for compute capability 9.0, which needs no GPU; a line each.
 
-    python -m tests.models.compile_fused_vae
+    python -m tests.models.fused.compile_vae
 
 With the tiles that VoxCPM2 has at 1 and at 64 streams, of one decoder and of one for each stream. The
 interpreter accepts what the compiler would refuse; it has to be off here (TRITON_INTERPRET unset), hence a
