@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +11,7 @@ import torch
 from engine.layers.low_rank import LowRank
 from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
+from models.transformer.adapted import Size
 from models.voxcpm.adapters import adaptable
 from models.voxcpm.engine import VoxCPMEngine
 
@@ -52,16 +53,24 @@ class Named(Adapter):
 
 def random_adapter(engine: VoxCPMEngine, targets: tuple[str, ...], seed: int) -> Adapter:
     """One that changes little: its cost is that of any."""
-    generator = torch.Generator().manual_seed(seed)
-    layers = {
-        name: LowRank(
-            torch.randn(RANK, width, generator=generator) / width**0.5,
-            1e-3 * torch.randn(height, RANK, generator=generator),
-        )
-        for name, (height, width) in adaptable(engine.config).items()
+    sizes = {
+        name: size
+        for name, size in adaptable(engine.config).items()
         if name.endswith(targets) or name.startswith(targets)
     }
-    return Adapter(layers, 1.0)
+    return Adapter(random_layers(sizes, seed, RANK, 1e-3), 1.0)
+
+
+def random_layers(sizes: Mapping[str, Size], seed: int, rank: int, change: float) -> dict[str, LowRank]:
+    """Matrices of layers of these sizes; `change` is the scale of their `up`."""
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        name: LowRank(
+            torch.randn(rank, width, generator=generator) / width**0.5,
+            change * torch.randn(height, rank, generator=generator),
+        )
+        for name, (height, width) in sizes.items()
+    }
 
 
 def running(

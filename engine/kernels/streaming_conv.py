@@ -35,7 +35,7 @@ from engine.kernels.streaming_parts import (
     snake_of,
     tap_weights,
     tiles_of,
-    way_of_tile,
+    weights_of_tile,
 )
 
 
@@ -75,10 +75,7 @@ def conv_kernel(
     within, height = pid % (GROUP * tiles_n), tl.minimum(tiles_m - first, GROUP)
     tile = first + within % height
     m, there = rows_of_tile(tile, rows, frames, own, BM)
-    if own is not None:
-        way = way_of_tile(own, tile, frames, BM)
-        weight += way
-        bias += way
+    weight, bias = weights_of_tile(weight, bias, tile, frames, own, BM)
     n = within // height * BN + tl.arange(0, BN)
     stream, frame = (m // frames).to(tl.int64), m % frames
     k = tl.arange(0, BK)
@@ -167,10 +164,7 @@ def separable_kernel(
         )  # fmt: skip
         return
     valid, stream, first = runs(pid // tiles_n, rows, per_stream, dilation, own, BM, STEPS)
-    if own is not None:
-        way = way_of_tile(own, pid // tiles_n, per_stream, BM)
-        weight += way
-        bias += way
+    weight, bias = weights_of_tile(weight, bias, pid // tiles_n, per_stream, own, BM)
     n = pid % tiles_n * BN + tl.arange(0, BN)
     totals = ()
     for _ in tl.static_range(STEPS):
@@ -216,10 +210,7 @@ def output_kernel(
         advance(x, old, storage, slots, pid - tiles, frames, stride, TAPS - 1, None, None, C, BLOCK, "ieee")
         return
     valid, stream, first = runs(pid, rows, per_stream, 1, own, BM, STEPS)
-    if own is not None:
-        way = way_of_tile(own, pid, per_stream, BM)
-        weight += way
-        bias += way
+    weight, bias = weights_of_tile(weight, bias, pid, per_stream, own, BM)
     c = tl.arange(0, BC)
     heard = inputs(x, old, valid, stream, first, c, frames, stride, 1, None, None, C, TAPS, STEPS, "ieee")
     weights = tap_weights(weight, c, C, TAPS)

@@ -149,9 +149,13 @@ def rows_of_tile(tile, rows, per_stream, own, BM: tl.constexpr):
 
 
 @triton.jit
-def way_of_tile(own, tile, per_stream, BM: tl.constexpr):
-    """How many elements further the weights of the tile's stream are, see `streaming_conv`."""
-    return tl.multiple_of(tl.load(own + tile // tl.cdiv(per_stream, BM)), 16)
+def weights_of_tile(weight, bias, tile, per_stream, own, BM: tl.constexpr):
+    """`weight` and `bias`, or those of the tile's stream, see `streaming_conv`."""
+    if own is not None:
+        way = tl.multiple_of(tl.load(own + tile // tl.cdiv(per_stream, BM)), 16)
+        weight += way
+        bias += way
+    return weight, bias
 
 
 @triton.jit

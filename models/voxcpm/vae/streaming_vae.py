@@ -119,24 +119,25 @@ class StreamingDecoder:
         bit.
         """
         ways = np.array([self.way_to(decoder) for decoder in decoders])
-        if ways.all() or not ways.any():
-            return self.decode(patches, slots, upload(ways, slots.device) if ways.any() else None)
-        others, owned = np.flatnonzero(ways), np.flatnonzero(ways == 0)
-        order = upload(np.argsort(np.concatenate([owned, others])), slots.device)
-        rows, other_rows = (upload(places, slots.device) for places in (owned, others))
-        audio = self.decode(patches[rows], slots[rows])
-        ways_there = upload(ways[others], slots.device)
-        return torch.cat([audio, self.decode(patches[other_rows], slots[other_rows], ways_there)])[order]
+        if not ways.any():
+            return self.decode(patches, slots)
+        own = upload(ways, slots.device)
+        if ways.all():
+            return self.decode(patches, slots, own)
+        plain, others = (upload(np.flatnonzero(part), slots.device) for part in (ways == 0, ways != 0))
+        return _in_order(
+            (plain, self.decode(patches[plain], slots[plain])),
+            (others, self.decode(patches[others], slots[others], own[others])),
+        )
 
     def _decode_in_groups(self, patches: Tensor, slots: Tensor, own: Tensor) -> Tensor:
-        audio: Tensor | None = None
-        for way in own.unique().tolist():
-            rows = (own == way).nonzero()[:, 0]
-            part = (self._others[way] if way else self).decode(patches[rows], slots[rows])
-            audio = part.new_empty(len(own), part.shape[1]) if audio is None else audio
-            audio[rows] = part
-        assert audio is not None
-        return audio
+        groups = {way: (own == way).nonzero()[:, 0] for way in own.unique().tolist()}
+        return _in_order(
+            *(
+                (rows, (self._others[way] if way else self).decode(patches[rows], slots[rows]))
+                for way, rows in groups.items()
+            )
+        )
 
     @torch.inference_mode()
     def _build_layers(self, vae: AudioVAE) -> list[WindowState]:
@@ -158,6 +159,12 @@ class StreamingDecoder:
             like = self._like
             self._chain = scripted(self._chain) if like is None else scripted_as(like._chain, self._chain)
         return [layer.state for layer in remembering]
+
+
+def _in_order(*parts: tuple[Tensor, Tensor]) -> Tensor:
+    """The values of parts, each beside its places int64 in the result."""
+    places, values = zip(*parts, strict=True)
+    return torch.cat(values)[torch.cat(places).argsort()]
 
 
 def _layers_of(module: nn.Module) -> list[nn.Module]:

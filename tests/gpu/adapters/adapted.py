@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import torch
 
-from engine.layers.low_rank import LowRank
+from benchmarks.adapter_work import random_layers
 from models.lora.adapter import Adapter
 from models.speech import SpeechRequest
 from models.voxcpm.adapters import adaptable
@@ -37,16 +36,8 @@ Spoken = dict[str, np.ndarray]
 def random_adapter(
     engine: VoxCPMEngine, seed: int, rank: int = 8, targets: tuple[str, ...] = ATTENTION
 ) -> Adapter:
-    generator = torch.Generator().manual_seed(seed)
-    layers = {
-        name: LowRank(
-            torch.randn(rank, width, generator=generator) / width**0.5,
-            0.1 * torch.randn(height, rank, generator=generator),
-        )
-        for name, (height, width) in adaptable(engine.config).items()
-        if name.endswith(targets)
-    }
-    return Adapter(layers, 1.0)
+    sizes = {name: size for name, size in adaptable(engine.config).items() if name.endswith(targets)}
+    return Adapter(random_layers(sizes, seed, rank, 0.1), 1.0)
 
 
 def request(name: str, adapter: str | None, patches: int = 3) -> SpeechRequest:

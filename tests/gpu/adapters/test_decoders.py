@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.adapter_work import random_layers
 from benchmarks.gpu.engines.ours import relative
-from engine.layers.low_rank import LowRank
 from models.lora.adapter import Adapter
 from models.voxcpm.engine import VoxCPMEngine
 from models.voxcpm.vae.adapted_decoder import adaptable_convolutions, vae_with
@@ -22,14 +22,7 @@ pytestmark = needs_gpu
 
 def with_decoder(engine: VoxCPMEngine, seed: int, beside: Adapter | None = None) -> Adapter:
     """All that adapters may change of the audio VAE's decoder, beside the layers of another one."""
-    generator = torch.Generator().manual_seed(seed)
-    layers = {
-        name: LowRank(
-            torch.randn(8, width, generator=generator) / width**0.5,
-            0.03 * torch.randn(height, 8, generator=generator),
-        )
-        for name, (height, width) in adaptable_convolutions(engine.config.audio_vae_config).items()
-    }
+    layers = random_layers(adaptable_convolutions(engine.config.audio_vae_config), seed, 8, 0.03)
     return Adapter({**(beside.layers if beside else {}), **layers}, 1.0)
 
 

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from benchmarks.published import load_published
-from models.voxcpm import VoxCPM
 from models.voxcpm.adapters import adaptable
 from models.voxcpm.checkpoint import load_checkpoint
 from models.voxcpm.finetuning.corpus import Material, encode, examine
@@ -25,7 +24,14 @@ from models.voxcpm.training.vae.losses import QUIET_FLOOR, MelLoss
 from models.voxcpm.vae.adapted_decoder import PREFIX, vae_with
 from models.voxcpm.vae.audio_encoding import resample
 from tests.models.finetuning.conftest import RATE, voiced
-from tests.models.finetuning.test_training import CHECKPOINT, check_same_weights, hasten, options, weights
+from tests.models.finetuning.test_training import (
+    CHECKPOINT,
+    check_heard,
+    check_same_weights,
+    hasten,
+    options,
+    weights,
+)
 from tests.parity import adapters
 
 
@@ -93,11 +99,7 @@ def test_it_is_written_whole_and_what_the_models_learnt_by_half(
     assert names == set(adaptable(load_checkpoint(CHECKPOINT, "cpu").config))
     mel = [event["mel"] for event in events if event["state"] == "training"]
     assert len(mel) == 8 and mel[-1] < mel[0]
-    with VoxCPM.from_pretrained(str(CHECKPOINT), "cpu", silence_guard=False) as voice:
-        voice.load_lora(out, "anna")
-        clip = {"seed": 1, "min_seconds": 0.1, "max_seconds": 0.1}
-        plain, adapted = (voice.synthesize("hello world", lora=lora, **clip) for lora in ("", "anna"))
-    assert adapted.shape == plain.shape and abs(adapted - plain).max() > 1e-3
+    assert check_heard(out) == 8
 
 
 def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(

@@ -20,7 +20,7 @@ from models.voxcpm.vae.adapted_decoder import vae_with
 from models.voxcpm.vae.audio_vae import CausalConv1d
 from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.engine.compiler import compiled
-from tests.models.vae.test_adapted_decoder import random_layers
+from tests.models.vae.test_adapted_decoder import random_decoder
 from tests.models.vae.test_audio_vae import SHAPES, make_vae
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -133,7 +133,7 @@ def test_rows_without_a_sequence_share_the_spare_slot() -> None:
 def test_another_decoder_of_the_same_slots_is_what_it_is_in_the_plain_form() -> None:
     plain, fused = pair("depthwise", 3, processors=2)
     config = make_vae("depthwise").config
-    other = vae_with(make_vae("depthwise").to(DEVICE), random_layers(config))
+    other = vae_with(make_vae("depthwise").to(DEVICE), random_decoder(config))
     decoders = (plain, plain.of(other)), (fused, fused.of(other))
     assert decoders[1][1]._arithmetic == fused._arithmetic
     for slot, number in ((0, 0), (1, 1), (0, 0), (1, 1), (0, 1)):
@@ -155,7 +155,7 @@ def test_one_decode_serves_streams_of_several_decoders(
         monkeypatch.setattr(vae_stages, "depthwise_tile", lambda *_: tile)
         monkeypatch.setattr(vae_stages, "conv_tile", lambda *_: tile)
     plain, fused = pair(shape, 6)
-    layers = [random_layers(make_vae(shape).config, seed) for seed in range(2)]
+    layers = [random_decoder(make_vae(shape).config, seed) for seed in range(2)]
     of = [
         (decoder, *(decoder.of(vae_with(make_vae(shape).to(DEVICE), one)) for one in layers))
         for decoder in (plain, fused)

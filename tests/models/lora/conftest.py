@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from engine.layers.low_rank import LowRank
+from benchmarks.adapter_work import random_layers
 from models.lora.adapter import Adapter
 from models.lora.files import write_adapter
 from models.voxcpm import checkpoint as checkpoint_module
@@ -43,29 +42,18 @@ def random_adapter(
     seed: int = 0, rank: int = 4, targets: tuple[str, ...] | None = None, base_digest: str = ""
 ) -> Adapter:
     """Attention of both language models, or `targets` wherever they are, at scale 8 / rank."""
-    generator = torch.Generator().manual_seed(seed)
-    layers = {
-        name: LowRank(
-            torch.randn(rank, width, generator=generator) / width**0.5,
-            0.3 * torch.randn(height, rank, generator=generator),
-        )
-        for name, (height, width) in adaptable(read_config(CHECKPOINT)).items()
+    sizes = {
+        name: size
+        for name, size in adaptable(read_config(CHECKPOINT)).items()
         if name.endswith(targets or ATTENTION) and (targets or name.startswith(("base_lm.", "residual_lm.")))
     }
-    return Adapter(layers, 8 / rank, base="tiny", base_digest=base_digest)
+    return Adapter(random_layers(sizes, seed, rank, 0.3), 8 / rank, base="tiny", base_digest=base_digest)
 
 
 def decoder_adapter(seed: int, beside: Adapter | None = None, rank: int = 4) -> Adapter:
     """All of the audio VAE's decoder, `beside` the layers of another adapter, at scales of their own."""
-    generator = torch.Generator().manual_seed(seed)
     sizes = adaptable_convolutions(read_config(CHECKPOINT).audio_vae_config)
-    layers = {
-        name: LowRank(
-            torch.randn(rank, width, generator=generator) / width**0.5,
-            0.03 * torch.randn(height, rank, generator=generator),
-        )
-        for name, (height, width) in sizes.items()
-    }
+    layers = random_layers(sizes, seed, rank, 0.03)
     if beside is None:
         return Adapter(layers, 0.5, base="tiny")
     return Adapter({**beside.layers, **layers}, beside.scale, dict.fromkeys(layers, 0.5), base="tiny")

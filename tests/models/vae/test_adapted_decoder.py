@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.adapter_work import random_layers
 from engine.layers.low_rank import LowRank
 from models.voxcpm.config import AudioVAEConfig
 from models.voxcpm.vae.adapted_decoder import (
@@ -21,15 +22,8 @@ from models.voxcpm.vae.streaming_vae import StreamingDecoder
 from tests.models.vae.test_audio_vae import SHAPES, make_vae
 
 
-def random_layers(config: AudioVAEConfig, seed: int = 0, rank: int = 3) -> dict[str, LowRank]:
-    draw = torch.Generator().manual_seed(seed)
-    return {
-        name: LowRank(
-            torch.randn(rank, inputs, generator=draw) / inputs**0.5,
-            0.1 * torch.randn(outputs, rank, generator=draw),
-        )
-        for name, (outputs, inputs) in adaptable_convolutions(config).items()
-    }
+def random_decoder(config: AudioVAEConfig, seed: int = 0, rank: int = 3) -> dict[str, LowRank]:
+    return random_layers(adaptable_convolutions(config), seed, rank, 0.1)
 
 
 def matrix(layer: nn.Module) -> torch.Tensor:
@@ -41,7 +35,7 @@ def matrix(layer: nn.Module) -> torch.Tensor:
 def test_the_matrices_are_added_to_those_on_windows_and_to_nothing_else(shape: str) -> None:
     vae = make_vae(shape)
     before = {name: tensor.clone() for name, tensor in vae.state_dict().items()}
-    layers = random_layers(vae.config)
+    layers = random_decoder(vae.config)
     found = vae_with(vae, layers | {"base_lm.layers.0.self_attn.q_proj": LowRank(*torch.ones(2, 1, 1))})
     for name, (down, up) in layers.items():
         own, new = (each.get_submodule(name.removeprefix("audio_vae.")) for each in (vae, found))
@@ -75,7 +69,7 @@ def test_every_convolution_that_mixes_channels_may_change(shape: str) -> None:
 def test_decoders_of_the_same_slots_decode_as_each_would_alone(shape: str) -> None:
     """In turns, in slots that change hands: from one decoder to the other, and with a history."""
     vae = make_vae(shape)
-    vaes = [vae, vae_with(vae, random_layers(vae.config))]
+    vaes = [vae, vae_with(vae, random_decoder(vae.config))]
     shared = StreamingDecoder(vae, num_slots=3)
     decoders = [shared, shared.of(vaes[1])]
     assert decoders[1]._storage is shared._storage
@@ -97,7 +91,7 @@ def test_gradients_flow_back_to_the_matrices() -> None:
     vae = make_vae("dense")
     layers = {
         name: LowRank(*(tensor.requires_grad_() for tensor in layer))
-        for name, layer in random_layers(vae.config).items()
+        for name, layer in random_decoder(vae.config).items()
     }
     weights = added_weights(vae.decoder, layers)
     torch.func.functional_call(vae.decoder, weights, (torch.randn(1, 8, 4),)).square().sum().backward()
