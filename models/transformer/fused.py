@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from engine.attention import PagedAttention
 from engine.attention.backend import HeadNorms
-from engine.kernels.activation import silu_mul
 from engine.kernels.linear.halved_linear import paying_rows
 from engine.kernels.linear.split_linear import fits as fits_few_rows
 from engine.kernels.linear.split_tiling import MAX_ROWS
@@ -29,7 +28,16 @@ from engine.kernels.row_attention import fits, row_attention, row_attention_and_
 from engine.layers.norm import RMSNorm
 from engine.parallel.layers import group_of
 from models.transformer.overlapped import pays, run_overlapped
-from models.transformer.products import HALVED, LINEAR, NOTHING, PLAIN, SPLIT, ProductDeltas, SharedProducts
+from models.transformer.products import (
+    GATED,
+    HALVED,
+    LINEAR,
+    NOTHING,
+    PLAIN,
+    SPLIT,
+    ProductDeltas,
+    SharedProducts,
+)
 from models.transformer.stack import (
     DOWN,
     GATE_UP,
@@ -87,7 +95,7 @@ class FusedLayer(nn.Module):
             x = kept.clone(memory_format=torch.contiguous_format)
         self._add_product(x, attended, self.output, adds)
         normed = self.post_attention_layernorm(x)
-        gated = silu_mul(LINEAR(normed, self.gate_up, deltas.of(place, GATE_UP)).flatten(0, -2))
+        gated = GATED(normed, self.gate_up, deltas.of(place, GATE_UP))
         self._add_product(x, gated, self.down, deltas.of(place, DOWN))
         return x
 
@@ -111,15 +119,9 @@ class FusedLayer(nn.Module):
         add = add_and_norm if self.group is None else self.group.add_and_norm
         parts = products.parts(attended, self.output, adds)
         x, normed = add(parts, residual, before_mlp.weight, before_mlp.eps, scale)
-        gated = self._gated(products, normed, deltas)
+        gated = products.gated(normed, self.gate_up, deltas.of(place, GATE_UP))
         parts = products.parts(gated, self.down, deltas.of(place, DOWN))
         return add(parts, x, following.weight, following.eps, scale)
-
-    def _gated(self, products: SharedProducts, normed: Tensor, deltas: ProductDeltas) -> Tensor:
-        if GATE_UP not in deltas.products:
-            return products.gated(normed, self.gate_up)
-        gate_up = products.whole(normed, self.gate_up, deltas.of(self.place, GATE_UP))
-        return silu_mul(gate_up.flatten(0, -2))
 
     def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""

@@ -45,21 +45,13 @@ class SharedProducts(NamedTuple):
 
     Attributes:
         whole: -> [..., N].
-        gated: of weight [2F, K], gates first -> silu(gate) * up, [..., F].
+        gated: of weight [2F, K], gates first -> silu(gate) * up, [rows, F].
         parts: -> fp32 [parts, rows, N], shared out over K and not added up.
     """
 
     whole: AddingProduct
-    gated: Product
+    gated: AddingProduct
     parts: AddingProduct
-
-
-def _split_gated(x: Tensor, weight: Tensor) -> Tensor:
-    return split_linear(x, weight, gated=True)
-
-
-def _gated(x: Tensor, weight: Tensor) -> Tensor:
-    return silu_mul(F.linear(x, weight).flatten(0, -2))
 
 
 def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
@@ -77,6 +69,15 @@ def _around(product: Product) -> AddingProduct:
     return run
 
 
+def _gated(whole: AddingProduct) -> AddingProduct:
+    """The gate in a kernel behind the whole product."""
+
+    def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+        return silu_mul(whole(x, weight, low_rank).flatten(0, -2))
+
+    return run
+
+
 def _within(product: Callable[..., Tensor], split: bool) -> AddingProduct:
     """One of `split_linear`, which adds it itself where it can."""
 
@@ -88,8 +89,15 @@ def _within(product: Callable[..., Tensor], split: bool) -> AddingProduct:
     return run
 
 
-LINEAR = _around(F.linear)
-SPLIT = SharedProducts(_within(split_linear, False), _split_gated, _within(partial_linear, True))
-HALVED = SharedProducts(LINEAR, _gated, _around(halved_linear))
-PLAIN = SharedProducts(LINEAR, _gated, _around(_whole_part))
+def _split_gated(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+    if low_rank is None or adds_itself(x, weight, low_rank, gated=True):
+        return split_linear(x, weight, gated=True, low_rank=low_rank).flatten(0, -2)
+    return _gated(SPLIT_WHOLE)(x, weight, low_rank)
+
+
+LINEAR, SPLIT_WHOLE = _around(F.linear), _within(split_linear, False)
+GATED = _gated(LINEAR)
+SPLIT = SharedProducts(SPLIT_WHOLE, _split_gated, _within(partial_linear, True))
+HALVED = SharedProducts(LINEAR, GATED, _around(halved_linear))
+PLAIN = SharedProducts(LINEAR, GATED, _around(_whole_part))
 """Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""

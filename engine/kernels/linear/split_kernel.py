@@ -7,7 +7,7 @@ import triton.language as tl
 
 from engine.kernels.fence import load_before_computing
 from engine.kernels.linear.operands import fragments, load_weights, tile_at
-from engine.kernels.low_rank.within import given_to, lines_of, shrink_item
+from engine.kernels.low_rank.within import lines_of, shrink_item, with_given
 
 
 @triton.jit
@@ -44,21 +44,25 @@ def _sum_over_warps(product):
 
 @triton.jit
 def _finish(
-    product, product_up, shift, added, out, first_row, first_output, num_rows,
+    product, product_up, shift, added, added_up, out, first_row, first_output, num_rows,
     N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GATED: tl.constexpr,
 ):  # fmt: skip
-    """Adds up the warps' sums and stores them, `shift` [outputs] and `added` [outputs, rows] added."""
+    """Adds up the warps' sums and stores them, `shift` [outputs] and `added` [outputs, rows] added; of gates
+    and what they are multiplied with `added` and `added_up`."""
     rows, outputs = first_row + tl.arange(0, BLOCK_M), first_output + tl.arange(0, BLOCK_N)
     if GATED:
         both = tl.reshape(tl.join(product, product_up), (product.shape[0], BLOCK_N, 2 * BLOCK_M))
         result, up = tl.split(tl.reshape(_sum_over_warps(both), (BLOCK_N, BLOCK_M, 2)))
-        result = result / (1.0 + tl.exp(-result)) * up
     else:
         result = _sum_over_warps(product)
     if shift is not None:
         result += shift.to(tl.float32)[:, None]
     if added is not None:
         result += added
+    if GATED:
+        if added_up is not None:
+            up += added_up
+        result = result / (1.0 + tl.exp(-result)) * up
     mask = (rows < num_rows)[None, :] & (outputs < N)[:, None]
     target = out + rows[None, :] * N + outputs[:, None]
     tl.store(target, result.to(out.dtype.element_ty), mask=mask)
@@ -129,6 +133,8 @@ def split_linear_kernel(
         outputs = first_output + tl.arange(0, BLOCK_N)
         adds, adapted = (outputs < N) & (split == 0), tl.load(turns)
         entry, lines = lines_of(up, turns, 0, slot_stride, num_entries, outputs, adds, RANK)
+        if GATED:
+            _, lines_up = lines_of(up, turns, 0, slot_stride, num_entries, N + outputs, adds, RANK)
     if PDL:
         tl.extra.cuda.gdc_wait()
     for step in tl.static_range(AHEAD):
@@ -170,31 +176,49 @@ def split_linear_kernel(
                 product_up_tail = _multiply(
                     ups[step], tails[step], product_up_tail, WARPS, TAIL, BLOCK_N, CHUNKS
                 )
-    added, added_tail = None, None
+    added, added_up, added_tail, added_up_tail = None, None, None, None
     if RANK:
         SPLITS: tl.constexpr = (K + INPUTS - 1) // INPUTS
         part = tl.where(first_output < FIRST, 0, 1 + (first_output - FIRST) // OTHER)
         added = tl.zeros([BLOCK_N, BLOCK_M], tl.float32)
+        if GATED:
+            added_up = added
         if TAIL:
             added_tail = tl.zeros([BLOCK_N, TAIL], tl.float32)
+            if GATED:
+                added_up_tail = added_tail
         if (split == 0) & (adapted > 0):
             for turn in range(adapted):
-                given = given_to(
-                    hidden, part, turn, entry, num_entries, 0,
-                    SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, BLOCK_M,
+                added = with_given(
+                    added, lines, hidden, part, turn, entry, num_entries, 0,
+                    SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
                 )  # fmt: skip
-                added += tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
                 if TAIL:
-                    given = given_to(
-                        hidden, part, turn, entry, num_entries, BLOCK_M,
-                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, TAIL,
+                    added_tail = with_given(
+                        added_tail, lines, hidden, part, turn, entry, num_entries, BLOCK_M,
+                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
                     )  # fmt: skip
-                    added_tail += tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
+                if GATED:
+                    added_up = with_given(
+                        added_up, lines_up, hidden, 1, turn, entry, num_entries, 0,
+                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
+                    )  # fmt: skip
+                    if TAIL:
+                        added_up_tail = with_given(
+                            added_up_tail, lines_up, hidden, 1, turn, entry, num_entries, BLOCK_M,
+                            SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
+                        )  # fmt: skip
+                    _, lines_up = lines_of(
+                        up, turns, turn + 1, slot_stride, num_entries, N + outputs, adds, RANK
+                    )
                 entry, lines = lines_of(up, turns, turn + 1, slot_stride, num_entries, outputs, adds, RANK)
     target = out + split * num_rows * N
-    _finish(product, product_up, shift, added, target, 0, first_output, num_rows, N, BLOCK_M, BLOCK_N, GATED)
+    _finish(
+        product, product_up, shift, added, added_up, target, 0, first_output, num_rows,
+        N, BLOCK_M, BLOCK_N, GATED,
+    )  # fmt: skip
     if TAIL:
         _finish(
-            product_tail, product_up_tail, shift, added_tail, target, BLOCK_M, first_output, num_rows,
-            N, TAIL, BLOCK_N, GATED,
+            product_tail, product_up_tail, shift, added_tail, added_up_tail, target, BLOCK_M, first_output,
+            num_rows, N, TAIL, BLOCK_N, GATED,
         )  # fmt: skip

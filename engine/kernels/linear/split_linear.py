@@ -37,10 +37,13 @@ def fits(num_rows: int, weight: Tensor) -> bool:
     return served and weight.is_contiguous() and weight.shape[1] % 8 == 0 and pays(num_rows, *weight.shape)
 
 
-def adds_itself(x: Tensor, weight: Tensor, low_rank: LowRankRows, split: bool) -> bool:
+def adds_itself(
+    x: Tensor, weight: Tensor, low_rank: LowRankRows, split: bool = False, gated: bool = False
+) -> bool:
     """Whether `split_linear`, or with `split` `partial_linear`, takes these additions."""
-    num_rows = x.numel() // x.shape[-1]
-    return fits_within(low_rank, num_rows, split_tiling(num_rows, *weight.shape, False, split).outputs)
+    num_rows, num_outputs = x.numel() // x.shape[-1], len(weight) // (2 if gated else 1)
+    tiling = split_tiling(num_rows, num_outputs, x.shape[-1], gated, split)
+    return fits_within(low_rank, num_rows, tiling.outputs)
 
 
 def split_linear(
@@ -56,13 +59,13 @@ def split_linear(
 
     gated: weight is [2F, K], gates first; the result is silu(gate) * up, computed in fp32. There is no bias.
     tiling: in place of the one of `split_tiling`; with one part of K.
-    low_rank: is added, where `adds_itself`; not to a gated product.
+    low_rank: is added, where `adds_itself`; to gates and what they are multiplied with, before that.
 
     Returns: [..., N or F] of the type of x.
     """
     num_outputs = len(weight) // 2 if gated else len(weight)
-    if gated and (bias is not None or low_rank is not None):
-        raise ValueError("a gated product has no bias and no additions")
+    if gated and bias is not None:
+        raise ValueError("a gated product has no bias")
     out = torch.empty(*x.shape[:-1], num_outputs, dtype=x.dtype, device=x.device)
     num_rows, size = x.numel() // x.shape[-1], x.shape[-1]
     tiling = tiling or split_tiling(num_rows, num_outputs, size, gated, False)

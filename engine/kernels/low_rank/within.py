@@ -117,3 +117,17 @@ def given_to(
             total += bits.to(tl.float32, bitcast=True)
         lacks = tl.max(tl.max(missing, 1), 0)
     return total
+
+
+@triton.jit
+def with_given(
+    added, lines, hidden, part, turn, entry, num_entries, first_row,
+    SPLITS: tl.constexpr, PARTS: tl.constexpr, RANK: tl.constexpr, REPEAT: tl.constexpr,
+    BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr,
+):  # fmt: skip
+    """added [outputs, rows] with `lines` of `up` times what the first programs give these rows."""
+    given = given_to(
+        hidden, part, turn, entry, num_entries, first_row,
+        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, added.shape[1],
+    )  # fmt: skip
+    return added + tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")

@@ -84,12 +84,13 @@ def compile_product(rows: int, outputs: int, size: int, gated: bool, split: bool
     return {"kernel": "split_linear", **compile_kernel(split_linear_kernel, types, fixed, tiling.warps)}
 
 
-def compile_adding(rows: int, outputs: int, size: int, split: bool) -> dict[str, Any]:
-    """A product that adds what adapters do."""
-    tiling = split_tiling(rows, outputs, size, False, split)
-    fixed = constants(rows, outputs, size, False, tiling) | {"bias": None, "FENCE": True, "PDL": True}
-    fixed |= {"RANK": 32, "PARTS": 1, "FIRST": outputs, "OTHER": outputs, "REPEAT": 11, "BRANCHES": 2}
-    fixed |= {"ENTRY_ROWS": 32, "INPUTS": 256, "ITEMS": size // 256}
+def compile_adding(rows: int, outputs: int, size: int, gated: bool, split: bool) -> dict[str, Any]:
+    """A product that adds what adapters do, of one entry: 22 rows of a flow, or a position of a text."""
+    tiling, parts = split_tiling(rows, outputs, size, gated, split), 1 + gated
+    fixed = constants(rows, outputs, size, gated, tiling) | {"bias": None, "FENCE": True, "PDL": True}
+    fixed |= {"RANK": 32, "PARTS": parts, "FIRST": outputs, "OTHER": outputs}
+    fixed |= {"REPEAT": max(1, rows // 2), "BRANCHES": min(2, rows), "ENTRY_ROWS": 32 if rows > 1 else 16}
+    fixed |= {"INPUTS": 256, "ITEMS": parts * size // 256}
     types = {"x": "*bf16", "weight": "*bf16", "out": "*fp32" if split else "*bf16", "num_rows": "i32"}
     types |= {"down": "*bf16", "up": "*bf16", "hidden": "*i32", "turns": "*i32", "slot_stride": "i32"}
     types |= {"num_entries": "i32"}
@@ -120,8 +121,9 @@ def main() -> None:
             print(json.dumps(compile_product(rows, *product)), flush=True)
     for product in LONG_PRODUCTS:
         print(json.dumps(compile_product(1, *product)), flush=True)
-    for product in ((2560, 1024, False), (1024, 2048, True)):
+    for product in ((2560, 1024, False, False), (1024, 2048, False, True), (4096, 1024, True, False)):
         print(json.dumps(compile_adding(22, *product)), flush=True)
+    print(json.dumps(compile_adding(1, 6144, 2048, True, False)), flush=True)
     for size, parts in ((1024, 4), (2048, 2)):
         print(json.dumps(compile_sum(size, parts)), flush=True)
     for parts, wire in ((4, tl.float32), (1, tl.bfloat16)):

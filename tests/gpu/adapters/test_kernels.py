@@ -100,3 +100,27 @@ def test_a_product_of_few_rows_adds_it_itself_every_time(
         assert torch.equal(y, found[0])
     result = found[0].double().cpu().view(-1, *expected.shape).sum(0)
     assert (result - expected).norm() / expected.norm() < (5e-3 if dtype is torch.bfloat16 else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "size", "branches", "repeat", "entries"),
+    [(6144, 2048, 1, 1, 1), (6144, 2048, 1, 1, 4), (4096, 1024, 2, 11, 1), (4096, 1024, 2, 11, 2)],
+)
+def test_a_gated_product_of_few_rows_adds_it_before_the_gate(
+    outputs: int, size: int, branches: int, repeat: int, entries: int
+) -> None:
+    from engine.kernels.linear.split_linear import adds_itself, split_linear
+
+    dtype = torch.bfloat16 if CUDA else torch.float32
+    x, rows, added, adapted = additions((outputs, outputs), size, 32, branches, repeat, entries)
+    draw = torch.Generator().manual_seed(2)
+    weight = (torch.randn(len(added[0]), x.shape[-1], generator=draw) / size**0.5).to(dtype)
+    gate, up = (x.cpu().double() @ weight.double().T + added).chunk(2, dim=-1)
+    expected, weight = torch.nn.functional.silu(gate) * up, weight.to(DEVICE)
+    assert adds_itself(x, weight, rows, gated=True) or not CUDA
+    found = [split_linear(x, weight, gated=True, low_rank=rows) for _ in range(300 if CUDA else 2)]
+    for y in found:
+        assert torch.equal(y, found[0])
+    assert (found[0].double().cpu() - expected).norm() / expected.norm() < (5e-3 if CUDA else 1e-5)
+    plain = split_linear(x, weight, gated=True)
+    assert torch.equal(found[0][~adapted], plain[~adapted])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
 from engine.kv_cache.pool import KVPool
 from engine.layers.low_rank import LowRankPlace, turns_of
 from models.transformer.fused import FusedLayer, fuse_layers
-from models.transformer.stack import OUTPUT, QKV, Transformer, bidirectional_attention
+from models.transformer.stack import DOWN, GATE_UP, OUTPUT, QKV, Transformer, bidirectional_attention
 from models.voxcpm.config import RopeScaling, TransformerConfig
 
 ANY = range(1 << 20)
@@ -81,15 +82,17 @@ def test_rows_through_a_fused_stack(
 
 
 class _Deltas:
-    """Two slots of random matrices for q, k, v and o, and entries that have them."""
+    """Two slots of random matrices for some products, and entries that have them."""
 
-    products = frozenset((QKV, OUTPUT))
-    parts = {QKV: (128, 64, 64), OUTPUT: (48,)}
-    sizes = {QKV: 48, OUTPUT: 128}
+    parts = {QKV: (128, 64, 64), OUTPUT: (48,), GATE_UP: (80, 80), DOWN: (48,)}
+    sizes = {QKV: 48, OUTPUT: 128, GATE_UP: 48, DOWN: 80}
 
-    def __init__(self, slots: list[int], branches: int, layers: int = 3, rank: int = 16) -> None:
+    def __init__(
+        self, slots: list[int], branches: int, products: Sequence[int] = (QKV, OUTPUT), rank: int = 16
+    ) -> None:
+        self.products = frozenset(products)
         places, at = {}, 0
-        for key in itertools.product(range(layers), self.parts):
+        for key in itertools.product(range(3), products):
             parts, size = self.parts[key[1]], self.sizes[key[1]]
             up = at + len(parts) * rank * size
             places[key] = LowRankPlace(at, up, size, parts)
@@ -109,8 +112,9 @@ class _Deltas:
         stack = copy.deepcopy(stack)
         for (layer, product), slots in self.slots.items():
             place, storage = slots.place, slots.storage[slot]
-            attention = stack.layers[layer].self_attn
-            weight = (attention.qkv_proj if product == QKV else attention.o_proj).weight
+            attention, mlp = stack.layers[layer].self_attn, stack.layers[layer].mlp
+            linears = (attention.qkv_proj, attention.o_proj, mlp.gate_up_proj, mlp.down_proj)
+            weight = linears[product].weight
             downs = storage[place.down : place.up].view(len(place.outputs), slots.rank, place.size)
             ups = storage[place.up : place.up + sum(place.outputs) * slots.rank].view(-1, slots.rank)
             for rows, up, down in zip(
@@ -122,12 +126,14 @@ class _Deltas:
 
 @pytest.mark.parametrize("slots", [[1, -1], [0, -1, 1, 1, -1, 0]], ids=["few streams", "more"])
 @pytest.mark.parametrize("keep", [None, slice(-4, None)])
+@pytest.mark.parametrize("products", [(QKV, OUTPUT), (GATE_UP,), (QKV, DOWN), (QKV, OUTPUT, GATE_UP, DOWN)])
+@pytest.mark.parametrize("rank", [16, 64])
 @torch.inference_mode()
 def test_rows_through_a_fused_stack_with_adapters(
-    limits: Limits, slots: list[int], keep: slice | None
+    limits: Limits, slots: list[int], keep: slice | None, products: tuple[int, ...], rank: int
 ) -> None:
     plain, fused = _stacks(limits)
-    deltas = _Deltas(slots, branches=2)
+    deltas = _Deltas(slots, 2, products, rank)
     x = torch.randn(2 * len(slots), 11, 48)
     rope = plain.cos_sin(torch.arange(11))
     found = fused.run(x, rope, bidirectional_attention, keep, deltas)
