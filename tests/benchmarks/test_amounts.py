@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.voice.amounts import judging
+from benchmarks.voice.amounts import judging, training
 from benchmarks.voice.amounts.judging import Table, compared
 from benchmarks.voice.amounts.speaker import (
     HELD_OUT,
@@ -93,6 +99,48 @@ def test_a_training_that_is_over_is_not_done_again(tmp_path: Path) -> None:
     train(row, means)
     train_all([row], means, at_once=2)
     assert row.took == {"trained_s": 1.0}
+
+
+ORPHAN = """
+import multiprocessing, os, signal, sys, time
+from benchmarks.voice.amounts import training
+
+def work(row, means):
+    while not training._orphaned():
+        time.sleep(0.05)
+    open(row, "w").close()
+
+if __name__ == "__main__":
+    multiprocessing.get_context("spawn").Process(target=work, args=(sys.argv[1], None)).start()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_training_ends_when_who_started_it_was_killed(tmp_path: Path) -> None:
+    script, ended = tmp_path / "orphan.py", tmp_path / "ended"
+    script.write_text(ORPHAN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(tmp_path)])}
+    subprocess.run([sys.executable, script, ended], env=environment, check=False)
+    for _ in range(600):
+        if ended.exists():
+            break
+        time.sleep(0.1)
+    assert ended.exists()
+
+
+def test_a_training_that_was_given_up_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write([Said(voiced(1.0, 110.0), RATE, "One.")], tmp_path / "speaker" / "learnt")
+    asked: list[bool] = []
+
+    def cut(*given: Any, stopping: Callable[[], bool]) -> SimpleNamespace:
+        asked.append(stopping())
+        return SimpleNamespace(standing=None)
+
+    monkeypatch.setattr(training, "_orphaned", lambda: True)
+    monkeypatch.setattr(training, "finetune", cut)
+    row = Row(10, "default", tmp_path)
+    train(row, Means("bundled", 2, "cpu", 1))
+    assert asked == [True] and row.took is None
 
 
 def test_prompts_are_lines_of_speech() -> None:

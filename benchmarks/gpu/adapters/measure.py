@@ -8,6 +8,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ GOALS = {
     "longest step beside loads, ratio": {"goal": 1.1},
     "first audio p50, 1,000 adapters by Zipf, ratio": {"goal": 1.2, "at least": 1.5},
 }
+FEW = {"one stream": 1, "two streams": 2, "four streams": 4}
+"""Streams whose products are not the matrix library's."""
 SHORT_PATCHES, STEPS_BETWEEN = 2, 4
 Say = Callable[[str], None]
 
@@ -156,7 +159,10 @@ def measure(
     gc.freeze()  # as a worker does once it is ready: what looks through all of it holds up a step
     found: dict[str, Any] = {}
     parts: dict[str, Callable[[], Any]] = {
-        "one stream": lambda: step_costs(engine, 1, (1,), sizes.rounds + 2),
+        name: partial(step_costs, engine, few, tuple(sorted({1, few})), sizes.rounds + 2)
+        for name, few in FEW.items()
+        if few < sizes.streams
+    } | {
         "many streams": lambda: step_costs(engine, sizes.streams, sizes.different, sizes.rounds),
     }
     others: dict[str, Callable[[], Any]] = {

@@ -90,8 +90,14 @@ def train(row: Row, means: Means) -> None:
     began = time.monotonic()
     end = began + means.most_seconds
     found = finetune(
-        recordings, row.folder / "voice", options, lambda event: None, stopping=lambda: time.monotonic() > end
+        recordings,
+        row.folder / "voice",
+        options,
+        lambda event: None,
+        stopping=lambda: time.monotonic() > end or _orphaned(),
     )
+    if _orphaned():
+        return  # the same command goes on from there
     standing = found.standing
     took = {
         "trained_s": round(standing.spent_seconds, 1),
@@ -103,6 +109,12 @@ def train(row: Row, means: Means) -> None:
         "device": means.device,
     }
     (row.folder / "took.json").write_text(json.dumps(took) + "\n")
+
+
+def _orphaned() -> bool:
+    """Whether this process works for one that was killed."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
 
 
 def train_all(rows: Iterable[Row], means: Means, at_once: int) -> None:
