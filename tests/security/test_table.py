@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 ROW = re.compile(r"^\| (S\d+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 TEST = re.compile(r"`([\w/.]+\.py)::(\w+)`")
 TABLE = {
     number: TEST.findall(tests)
-    for number, _, tests in ROW.findall((Path(__file__).parent / "README.md").read_text(encoding="utf-8"))
+    for number, _, tests in ROW.findall((HERE / "README.md").read_text(encoding="utf-8"))
 }
 
 
@@ -43,7 +44,7 @@ def test_every_test_exists_and_names_its_number(number: str) -> None:
 
 
 def test_every_number_that_a_file_here_names_is_in_the_table_with_it() -> None:
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+    for path in sorted(HERE.rglob("test_*.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
         for number in numbers_in(docstring):
             files = {file for file, _ in TABLE[number]}
@@ -52,5 +53,5 @@ def test_every_number_that_a_file_here_names_is_in_the_table_with_it() -> None:
 
 def test_every_file_here_is_of_a_promise() -> None:
     named = {Path(file).name for tests in TABLE.values() for file, _ in tests}
-    here = {path.name for path in Path(__file__).parent.glob("test_*.py")} - {Path(__file__).name}
+    here = {path.name for path in HERE.rglob("test_*.py")} - {Path(__file__).name}
     assert here == here & named

@@ -14,8 +14,8 @@ from gateway.description.document import SOCKET, recorded
 from gateway.settings import load_settings
 from tests.gateway.administration import ADMIN
 from tests.gateway.description.examples import Runner, differences, kind_of, operations, running
+from tests.security.access.test_routes import routes_of
 from tests.security.apps import running_app
-from tests.security.test_routes import routes_of
 
 UNDESCRIBED = {
     *(("GET", path) for path in ("/admin", "/live", "/sessions", "/sessions/{id}", "/book", "/book/{id}")),

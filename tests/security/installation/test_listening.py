@@ -14,7 +14,7 @@ from tests.gateway.processes import StartFleet
 from voxfleet.settings import ServeSettings
 from worker.settings import WorkerSettings
 
-LOCKS = Path(__file__).resolve().parents[2] / "locks"
+LOCKS = Path(__file__).resolve().parents[3] / "locks"
 
 
 @pytest.mark.parametrize("settings", [GatewaySettings, ServeSettings, WorkerSettings])

@@ -16,7 +16,7 @@ from gateway.confined.program import sandbox
 from gateway.errors import ApiError
 from gateway.voices.decoding import READER, Decoder
 from tests.gateway.audio_files import speech, wav
-from tests.security import taken_over_decoder
+from tests.security.messages import taken_over_decoder
 from voxfleet.commands.doctor import Verdict, check_sandbox
 
 PROGRAM = Path(taken_over_decoder.__file__)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LOCKS = sorted((ROOT / "locks").glob("*.txt"))
 REQUIREMENT = re.compile(
     r"^([A-Za-z0-9_.-]+)(\[[\w,-]+\])?==(\S+)((?:\s+--hash=sha256:[0-9a-f]{64})+)(\s*;.*)?$"

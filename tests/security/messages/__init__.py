@@ -1,0 +1,1 @@
+"""What comes in: how much, how slowly, of what form."""

@@ -1,0 +1,1 @@
+"""What workers may say, and how they are talked to."""
