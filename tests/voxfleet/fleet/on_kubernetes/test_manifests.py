@@ -20,7 +20,7 @@ from dockerfile_parse import DockerfileParser
 
 from gateway.settings import GatewaySettings
 from tests.voxfleet.conftest import ROOT
-from tests.voxfleet.fleet.manifests import (
+from tests.voxfleet.fleet.on_kubernetes.manifests import (
     DEPLOY,
     OVERLAYS,
     Document,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.voxfleet.fleet.windows import NOW, STEP, sample, steady
+from tests.voxfleet.fleet.autoscaling.windows import NOW, STEP, sample, steady
 from voxfleet.fleet.autoscaling.demand import estimate, staffed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import voxfleet.fleet
 from gateway.operations.sayings import SAYINGS
-from tests.voxfleet.fleet.windows import GPU, NOW, RULES, STEP, Loop, sample, steady, window
+from tests.voxfleet.fleet.autoscaling.windows import GPU, NOW, RULES, STEP, Loop, sample, steady, window
 from voxfleet.fleet.autoscaling.autoscaler import decide
 from voxfleet.fleet.autoscaling.rules import Budget, Objective, Rules, ScheduledFloor, WorkerKind
 from voxfleet.fleet.autoscaling.window import KindNow, Sample

@@ -25,7 +25,14 @@ from tests import forks
 from tests.forks import PATIENCE_SECONDS, search_path
 from tests.gateway.processes import LONG_TEXT, Stream, pcm_of
 from tests.voxfleet.conftest import ROOT, wait_until
-from tests.voxfleet.fleet.manifests import Document, container, named, of_kind, rendered, variables
+from tests.voxfleet.fleet.on_kubernetes.manifests import (
+    Document,
+    container,
+    named,
+    of_kind,
+    rendered,
+    variables,
+)
 from voxfleet.processes.ports import any_free
 
 FLEET = {

@@ -14,7 +14,7 @@ import yaml
 
 from gateway.settings import GatewaySettings
 from tests.voxfleet.conftest import ROOT
-from tests.voxfleet.fleet.manifests import DEPLOY, Document, kustomized, named, of_kind
+from tests.voxfleet.fleet.on_kubernetes.manifests import DEPLOY, Document, kustomized, named, of_kind
 from voxfleet.cli import app
 from voxfleet.fleet.file import FleetFile, read_fleet_file
 from voxfleet.fleet.file.share import ShareSection

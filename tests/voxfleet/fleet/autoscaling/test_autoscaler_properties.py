@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.voxfleet.fleet.windows import GPU, NOW, STEP, Loop
+from tests.voxfleet.fleet.autoscaling.windows import GPU, NOW, STEP, Loop
 from voxfleet.fleet.autoscaling.autoscaler import decide
 from voxfleet.fleet.autoscaling.choice import WorkerNow, whom_to_drain
 from voxfleet.fleet.autoscaling.decision import Decision

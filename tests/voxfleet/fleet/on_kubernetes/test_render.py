@@ -15,7 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.voxfleet.conftest import ROOT
-from tests.voxfleet.fleet.manifests import (
+from tests.voxfleet.fleet.on_kubernetes.manifests import (
     Document,
     container,
     kustomized,
