@@ -296,7 +296,7 @@ def test_several_gateways_share_what_they_have_and_are_kept_apart() -> None:
 
 
 def test_keda_scales_a_deployment_that_there_is() -> None:
-    """That there are the metrics which it asks for: test_kubernetes_processes.py."""
+    """That there are the metrics which it asks for: test_processes.py."""
     (scaled,) = of_kind(overlay("fleet"), "ScaledObject")
     target = named(overlay("fleet"), "Deployment", scaled["spec"]["scaleTargetRef"]["name"])
     assert "replicas" not in target["spec"], "KEDA decides"
