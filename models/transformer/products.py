@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
@@ -45,7 +46,7 @@ class SharedProducts(NamedTuple):
 
     Attributes:
         whole: -> [..., N].
-        gated: of weight [2F, K], gates first -> silu(gate) * up, [rows, F].
+        gated: of weight [2F, K], gates first -> silu(gate) * up, [..., F].
         parts: -> fp32 [parts, rows, N], shared out over K and not added up.
     """
 
@@ -73,31 +74,33 @@ def _gated(whole: AddingProduct) -> AddingProduct:
     """The gate in a kernel behind the whole product."""
 
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-        return silu_mul(whole(x, weight, low_rank).flatten(0, -2))
+        return silu_mul(whole(x, weight, low_rank).flatten(0, -2)).view(*x.shape[:-1], -1)
 
     return run
 
 
-def _within(product: Callable[..., Tensor], split: bool) -> AddingProduct:
-    """One of `split_linear`, which adds it itself where it can."""
+def _within(
+    product: Callable[..., Tensor], otherwise: AddingProduct | None = None, **form: bool
+) -> AddingProduct:
+    """One of `split_linear`, which adds it itself where it can. otherwise: what is done where it cannot."""
 
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-        if low_rank is None or adds_itself(x, weight, low_rank, split):
+        if low_rank is None or adds_itself(x, weight, low_rank, **form):
             return product(x, weight, low_rank=low_rank)
+        if otherwise is not None:
+            return otherwise(x, weight, low_rank)
         return with_low_rank(lambda: product(x, weight), x, low_rank)
 
     return run
 
 
-def _split_gated(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-    if low_rank is None or adds_itself(x, weight, low_rank, gated=True):
-        return split_linear(x, weight, gated=True, low_rank=low_rank).flatten(0, -2)
-    return _gated(SPLIT_WHOLE)(x, weight, low_rank)
-
-
-LINEAR, SPLIT_WHOLE = _around(F.linear), _within(split_linear, False)
+LINEAR, SPLIT_WHOLE = _around(F.linear), _within(split_linear)
 GATED = _gated(LINEAR)
-SPLIT = SharedProducts(SPLIT_WHOLE, _split_gated, _within(partial_linear, True))
+SPLIT = SharedProducts(
+    SPLIT_WHOLE,
+    _within(partial(split_linear, gated=True), _gated(SPLIT_WHOLE), gated=True),
+    _within(partial_linear, split=True),
+)
 HALVED = SharedProducts(LINEAR, GATED, _around(halved_linear))
 PLAIN = SharedProducts(LINEAR, GATED, _around(_whole_part))
 """Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""
