@@ -74,7 +74,7 @@ def _gated(whole: AddingProduct) -> AddingProduct:
     """The gate in a kernel behind the whole product."""
 
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-        return silu_mul(whole(x, weight, low_rank).flatten(0, -2)).view(*x.shape[:-1], -1)
+        return silu_mul(whole(x, weight, low_rank).flatten(0, -2)).view(*x.shape[:-1], len(weight) // 2)
 
     return run
 
