@@ -59,13 +59,13 @@ def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
     return F.linear(x, weight).view(1, -1, weight.shape[0])
 
 
-def _around(product: Product) -> AddingProduct:
-    """The product, with kernels around it for what is added."""
+def _around(product: Product, beside: bool = True) -> AddingProduct:
+    """The product, with kernels around it for what is added; beside: see `with_low_rank`."""
 
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
         if low_rank is None:
             return product(x, weight)
-        return with_low_rank(lambda: product(x, weight), x, low_rank, beside=True)
+        return with_low_rank(lambda: product(x, weight), x, low_rank, beside=beside)
 
     return run
 
@@ -82,14 +82,14 @@ def _gated(whole: AddingProduct) -> AddingProduct:
 def _within(
     product: Callable[..., Tensor], otherwise: AddingProduct | None = None, **form: bool
 ) -> AddingProduct:
-    """One of `split_linear`, which adds it itself where it can. otherwise: what is done where it cannot."""
+    """One of `split_linear`, which adds it itself where it can. otherwise: what is done where it cannot, in
+    place of kernels around the product."""
+    otherwise = otherwise or _around(product, beside=False)
 
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
         if low_rank is None or adds_itself(x, weight, low_rank, **form):
             return product(x, weight, low_rank=low_rank)
-        if otherwise is not None:
-            return otherwise(x, weight, low_rank)
-        return with_low_rank(lambda: product(x, weight), x, low_rank)
+        return otherwise(x, weight, low_rank)
 
     return run
 

@@ -38,7 +38,7 @@ GOALS = {
     "first audio p50, 1,000 adapters by Zipf, ratio": {"goal": 1.2, "at least": 1.5},
 }
 FEW = {"one stream": 1, "two streams": 2, "four streams": 4}
-"""Streams whose products are not the matrix library's."""
+"""Streams whose products, all or those of the language models, add what adapters do themselves."""
 SHORT_PATCHES, STEPS_BETWEEN = 2, 4
 Say = Callable[[str], None]
 

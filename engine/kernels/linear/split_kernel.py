@@ -68,25 +68,6 @@ def _finish(
     tl.store(target, result.to(out.dtype.element_ty), mask=mask)
 
 
-@triton.jit
-def _with_given(
-    added, added_tail, lines, hidden, part, turn, entry, num_entries,
-    SPLITS: tl.constexpr, PARTS: tl.constexpr, RANK: tl.constexpr, REPEAT: tl.constexpr,
-    BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr,
-):  # fmt: skip
-    """What is added to both tiles of rows, with what an entry gets; the second is None where there is one."""
-    added = with_given(
-        added, lines, hidden, part, turn, entry, num_entries, 0,
-        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
-    )  # fmt: skip
-    if added_tail is not None:
-        added_tail = with_given(
-            added_tail, lines, hidden, part, turn, entry, num_entries, added.shape[1],
-            SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
-        )  # fmt: skip
-    return added, added_tail
-
-
 @triton.jit(do_not_specialize=["num_rows", "num_entries"])
 def split_linear_kernel(
     x, weight, bias, out, num_rows, down, up, hidden, turns, slot_stride, num_entries,
@@ -208,12 +189,12 @@ def split_linear_kernel(
                 added_up_tail = added_tail
         if (split == 0) & (adapted > 0):
             for turn in range(adapted):
-                added, added_tail = _with_given(
+                added, added_tail = with_given(
                     added, added_tail, lines, hidden, part, turn, entry, num_entries,
                     SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
                 )  # fmt: skip
                 if GATED:
-                    added_up, added_up_tail = _with_given(
+                    added_up, added_up_tail = with_given(
                         added_up, added_up_tail, lines_up, hidden, 1, turn, entry, num_entries,
                         SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
                     )  # fmt: skip

@@ -40,7 +40,7 @@ def fits(num_rows: int, weight: Tensor) -> bool:
 def adds_itself(
     x: Tensor, weight: Tensor, low_rank: LowRankRows, split: bool = False, gated: bool = False
 ) -> bool:
-    """Whether `split_linear`, or with `split` `partial_linear`, takes these additions."""
+    """Whether `split_linear`, gated or not, or with `split` `partial_linear`, takes these additions."""
     num_rows, num_outputs = x.numel() // x.shape[-1], len(weight) // (2 if gated else 1)
     tiling = split_tiling(num_rows, num_outputs, x.shape[-1], gated, split)
     return fits_within(low_rank, num_rows, tiling.outputs)
