@@ -189,15 +189,25 @@ def split_linear_kernel(
                 added_up_tail = added_tail
         if (split == 0) & (adapted > 0):
             for turn in range(adapted):
-                added, added_tail = with_given(
-                    added, added_tail, lines, hidden, part, turn, entry, num_entries,
+                added = with_given(
+                    added, lines, hidden, part, turn, entry, num_entries, 0,
                     SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
                 )  # fmt: skip
-                if GATED:
-                    added_up, added_up_tail = with_given(
-                        added_up, added_up_tail, lines_up, hidden, 1, turn, entry, num_entries,
+                if TAIL:
+                    added_tail = with_given(
+                        added_tail, lines, hidden, part, turn, entry, num_entries, BLOCK_M,
                         SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
                     )  # fmt: skip
+                if GATED:
+                    added_up = with_given(
+                        added_up, lines_up, hidden, 1, turn, entry, num_entries, 0,
+                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
+                    )  # fmt: skip
+                    if TAIL:
+                        added_up_tail = with_given(
+                            added_up_tail, lines_up, hidden, 1, turn, entry, num_entries, BLOCK_M,
+                            SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
+                        )  # fmt: skip
                     _, lines_up = lines_of(
                         up, turns, turn + 1, slot_stride, num_entries, N + outputs, adds, RANK
                     )

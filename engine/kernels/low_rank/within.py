@@ -121,21 +121,13 @@ def given_to(
 
 @triton.jit
 def with_given(
-    added, added_tail, lines, hidden, part, turn, entry, num_entries,
+    added, lines, hidden, part, turn, entry, num_entries, first_row,
     SPLITS: tl.constexpr, PARTS: tl.constexpr, RANK: tl.constexpr, REPEAT: tl.constexpr,
     BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Both tiles of rows, [outputs, rows] each, with `lines` of `up` times what the first programs give them;
-    the second is None where there is one."""
+    """A tile [outputs, rows from first_row on] with `lines` of `up` times what the first programs give it."""
     given = given_to(
-        hidden, part, turn, entry, num_entries, 0,
+        hidden, part, turn, entry, num_entries, first_row,
         SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, added.shape[1],
     )  # fmt: skip
-    added += tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
-    if added_tail is not None:
-        given = given_to(
-            hidden, part, turn, entry, num_entries, added.shape[1],
-            SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS, added_tail.shape[1],
-        )  # fmt: skip
-        added_tail += tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
-    return added, added_tail
+    return added + tl.dot(lines, given.to(lines.dtype), input_precision="tf32x3")
