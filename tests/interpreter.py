@@ -1,21 +1,32 @@
-"""Triton's interpreter, without what it does over and over: kernels run five times as fast.
+"""Triton's interpreter, without what it does over and over: kernels run ten times as fast.
 
 It patches `triton.language` member by member at every launch and at every call of a device function, makes
-the type of every tensor anew, and looks for overflows that it does not tell of. What is computed is the same.
+the type of every tensor anew, asks for every operator which types it may have and what comes of them, writes
+operands out to their common shape, which NumPy does by itself, and looks for overflows that it does not tell
+of. What is computed is the same.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
+import numpy as np
 import triton.language as tl
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
 _patch = interpreter._patch_lang
 _get_np_dtype = interpreter._get_np_dtype
 _init_block_type = tl.block_type.__init__
+_check_operands = TritonSemantic.binary_op_type_checking_impl
+_broadcast = TritonSemantic.broadcast_impl_value
+_scalar_constant = TritonSemantic.scalar_constant
+_index = tl.tensor.__getitem__
+_unwrap = tl.core._unwrap_if_constexpr
 
 Change = tuple[object, str, object, object]
 _known: dict[tuple[int, ...], list[Change]] = {}
@@ -28,6 +39,7 @@ _block_types: dict[tuple[Any, ...], dict[str, Any]] = {}
 _numpy_types: dict[str, Any] = {}
 
 
+@functools.cache
 def _modules(function: Callable[..., Any]) -> tuple[int, ...]:
     return tuple(id(value) for value in function.__globals__.values() if value is tl or value is tl.core)
 
@@ -43,7 +55,7 @@ def _patch_for_launch(function: Callable[..., Any]) -> _Patches:
     scope = _Patches()
     if modules not in _known:
         changes = _patch(function)._changes
-        _known[modules] = [(owner, name, old, vars(owner)[name]) for owner, name, old in changes]
+        _known[modules] = [(owner, name, old, _direct(vars(owner)[name])) for owner, name, old in changes]
     for owner, name, old, new in _known[modules]:
         setattr(owner, name, new)
         scope._changes.append((owner, name, old))
@@ -51,10 +63,25 @@ def _patch_for_launch(function: Callable[..., Any]) -> _Patches:
     return scope
 
 
+def _direct(new: Any) -> Any:
+    """The same member of `triton.language`, called without looking through its arguments."""
+    member = (getattr(new, "__kwdefaults__", None) or {}).get("member")
+    if member is None:
+        return new
+    function = getattr(member, "__wrapped__", member)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kwargs["_semantic"] = interpreter.interpreter_semantic
+        return function(*args, **kwargs)
+
+    return call
+
+
 def _call_device_function(function: Any, *args: Any, **kwargs: Any) -> Any:
     modules = set(_modules(function.fn))
     if not _patched or not modules <= {*_patched, *_left_behind}:
-        _patch(function.fn)
+        for owner, name, _ in _patch(function.fn)._changes:
+            setattr(owner, name, _direct(vars(owner)[name]))
         _left_behind.update(modules - {id(tl), *_patched})
     try:
         return function.rewrite()(*args, **kwargs)
@@ -68,8 +95,19 @@ def _make_block_type(self: tl.block_type, element: tl.dtype, shape: Any) -> None
     if key not in _block_types:
         _init_block_type(self, element, shape)
         constants = [tl.constexpr(length) for length in lengths]
-        _block_types[key] = {**vars(self), "of_tensors": (tl.constexpr(self.numel), tl.tuple(constants))}
+        of_tensors = tl.constexpr(self.numel), tl.tuple(constants)
+        _block_types[key] = {**vars(self), "of_tensors": of_tensors, "lengths": lengths, "alike": {}}
     self.__dict__.update(_block_types[key])
+
+
+def _with_element(self: tl.block_type, element: tl.dtype) -> tl.block_type:
+    """The block type of that element, and of the same shape."""
+    if element is self.element_ty:
+        return self
+    key = element.name, getattr(element, "address_space", None)
+    if key not in self.alike:
+        self.alike[key] = tl.block_type(element, self.shape)
+    return self.alike[key]
 
 
 def _numpy_type(type: tl.dtype) -> Any:
@@ -86,12 +124,159 @@ def _make_tensor(self: tl.tensor, handle: Any, type: tl.dtype) -> None:
     self.numel, self.shape = type.of_tensors if type.is_block() else _SCALAR
 
 
+def _make_handle(self: interpreter.TensorHandle, data: np.ndarray, dtype: tl.dtype, attr: Any = None) -> None:
+    if data.itemsize > 1 and dtype.__class__ is tl.dtype and data.itemsize > dtype.itemsize:
+        raise ValueError(f"{data.dtype} does not fit into {dtype}")
+    self.data, self.dtype, self.attr = data, dtype, {} if attr is None else attr
+
+
+Rule = tuple[Any, tl.dtype | None]
+_rules: dict[tuple[Any, ...], tuple[Rule, Rule]] = {}
+"""Of each operand: the constant that it becomes, or None, and the type that it is cast to, or None."""
+_shapes: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, ...]] = {}
+_constants: dict[tuple[Any, ...], tl.tensor] = {}
+
+
+def _operands(semantic: TritonSemantic, lhs: Any, rhs: Any, *flags: bool, **named: bool) -> Any:
+    """In place of `binary_op_type_checking_impl`, whose answer depends on no element of a tensor."""
+    key = (_kind(lhs), _kind(rhs), flags, *named.items())
+    if key not in _rules:
+        given = [value if isinstance(value, Number) else _empty(value.dtype) for value in (lhs, rhs)]
+        _rules[key] = tuple(
+            (after, None) if isinstance(before, Number) else (None, _change(before, after))
+            for before, after in zip(given, _check_operands(semantic, *given, *flags, **named), strict=True)
+        )
+    for_lhs, for_rhs = _rules[key]
+    return _joint(_converted(semantic, lhs, *for_lhs), _converted(semantic, rhs, *for_rhs))
+
+
+def _kind(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, tl.tensor):
+        return value.dtype.name, None
+    return type(value), value
+
+
+def _empty(dtype: tl.dtype) -> tl.tensor:
+    return tl.tensor(interpreter.TensorHandle(np.zeros(1, _numpy_type(dtype)), dtype), dtype)
+
+
+def _change(before: tl.tensor, after: tl.tensor) -> tl.dtype | None:
+    return None if after.dtype == before.dtype else after.dtype
+
+
+def _converted(semantic: TritonSemantic, value: Any, constant: Any, dtype: tl.dtype | None) -> tl.tensor:
+    if constant is not None:
+        return constant
+    return value if dtype is None else semantic.cast(value, dtype)
+
+
+def _joint(lhs: tl.tensor, rhs: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """Both with the type of their common shape; their elements are left to NumPy."""
+    left, right = lhs.type, rhs.type
+    if left.lengths == right.lengths:
+        return lhs, rhs
+    if not right.lengths:
+        return lhs, tl.tensor(rhs.handle, left.with_element_ty(rhs.dtype))
+    if not left.lengths:
+        return tl.tensor(lhs.handle, right.with_element_ty(lhs.dtype)), rhs
+    key = left.lengths, right.lengths
+    if key not in _shapes:
+        _shapes[key] = _broadcast(interpreter.interpreter_semantic, lhs, rhs)[0].type.lengths
+    lengths = _shapes[key]
+    return tuple(
+        one if one.type.lengths == lengths else tl.tensor(one.handle, tl.block_type(one.dtype, list(lengths)))
+        for one in (lhs, rhs)
+    )
+
+
+def _written_out(semantic: TritonSemantic, lhs: tl.tensor, rhs: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """In place of `broadcast_impl_value`, which compares shapes element by element."""
+    if lhs.type.lengths == rhs.type.lengths:
+        return lhs, rhs
+    return _broadcast(semantic, lhs, rhs)
+
+
+def _constant(semantic: TritonSemantic, value: Any, dtype: tl.dtype) -> tl.tensor:
+    if type(value) not in (int, float, bool):
+        return _scalar_constant(semantic, value, dtype)
+    key = type(value), value, dtype.name
+    if key not in _constants:
+        _constants[key] = _scalar_constant(semantic, value, dtype)
+    return _constants[key]
+
+
+def _with_axes(self: tl.tensor, slices: Any) -> tl.tensor:
+    """In place of `tensor.__getitem__`, which can add axes and nothing else, one after the other."""
+    whole = isinstance(slices, tuple) and all(
+        each is None or (isinstance(each, slice) and each == slice(None)) for each in slices
+    )
+    if not whole or not self.type.lengths:
+        return _index(self, slices, _semantic=interpreter.interpreter_semantic)
+    data = self.handle.data[slices]
+    return tl.tensor(interpreter.TensorHandle(data, self.dtype), tl.block_type(self.dtype, list(data.shape)))
+
+
+def _value(given: Any) -> Any:
+    """In place of `_unwrap_if_constexpr`, which asks for everything else first."""
+    return given if given.__class__ in (tl.tensor, int, float) else _unwrap(given)
+
+
+def _quick(of_semantic: str, function: np.ufunc, compares: bool, *flags: bool) -> Callable[..., tl.tensor]:
+    """An operator of `TritonSemantic`: NumPy's, unless it is one of pointers."""
+    whole, bits = getattr(TritonSemantic, of_semantic), of_semantic.endswith("_")
+
+    def operator(semantic: TritonSemantic, lhs: Any, rhs: Any, *more: Any, **named: Any) -> tl.tensor:
+        left, right = _operands(semantic, lhs, rhs, *flags)
+        dtype, other = left.dtype, right.dtype
+        if dtype.__class__ is not tl.dtype or dtype.name != other.name or (bits and dtype.is_floating()):
+            return whole(semantic, lhs, rhs, *more, **named)
+        handle = interpreter.TensorHandle(function(left.handle.data, right.handle.data), dtype)
+        return tl.tensor(handle, left.type.with_element_ty(tl.int1) if compares else left.type)
+
+    return operator
+
+
+def _of_tensors(name: str, turned: bool = False) -> Callable[..., tl.tensor]:
+    def operator(self: tl.tensor, other: Any) -> tl.tensor:
+        operands = (_value(other), self) if turned else (self, _value(other))
+        return getattr(interpreter.interpreter_semantic, name)(*operands, True)
+
+    return operator
+
+
+_OPERATORS = [  # with what `TritonSemantic` lets its operands be
+    ("add", np.add, False, True, True),
+    ("sub", np.subtract, False, True, False),
+    ("mul", np.multiply, False),
+    ("and_", np.bitwise_and, False),
+    ("or_", np.bitwise_or, False),
+    ("less_than", np.less, True),
+    ("less_equal", np.less_equal, True),
+    ("greater_than", np.greater, True),
+    ("greater_equal", np.greater_equal, True),
+    ("equal", np.equal, True),
+]
+
+
 def hasten() -> None:
     """From now on, in this process."""
     interpreter._patch_lang = _patch_for_launch
     interpreter.InterpretedFunction.__call__ = _call_device_function
     interpreter._get_np_dtype = _numpy_type
+    interpreter.TensorHandle.__init__ = _make_handle
+    tl.dtype.lengths = ()
     tl.block_type.__init__ = _make_block_type
+    tl.block_type.with_element_ty = _with_element
     tl.tensor.__init__ = _make_tensor
+    tl.tensor.__getitem__ = _with_axes
+    for name in ("add", "sub", "mul"):
+        setattr(tl.tensor, f"__{name}__", _of_tensors(name))
+        setattr(tl.tensor, f"__r{name}__", _of_tensors(name, turned=True))
+    for name, *how in _OPERATORS:
+        setattr(TritonSemantic, name, _quick(name, *how))
+    tl.core._unwrap_if_constexpr = _value
+    TritonSemantic.binary_op_type_checking_impl = _operands
+    TritonSemantic.broadcast_impl_value = _written_out
+    TritonSemantic.scalar_constant = _constant
     options = interpreter.interpreter_builder.options  # an overflow is told with `debug` only
     interpreter.interpreter_builder.options = replace(options, sanitize_overflow=options.debug)
