@@ -90,7 +90,7 @@ def pipeline(carry: Path, out: Path, seconds: float, *more: str) -> dict:
 def test_a_voice_from_nothing_then_going_on_from_it(carry: Path, tmp_path: Path) -> None:
     """Every stage in a process of its own, on CPUs; then a warm start from the exported checkpoint."""
     first, voice, second = tmp_path / "first", tmp_path / "voice", tmp_path / "second"
-    status = pipeline(carry, first, 12)
+    status = pipeline(carry, first, 6)
     assert {name: stage["is"] for name, stage in status["stages"].items()} == dict.fromkeys(
         ("vae", "decoder", "lm"), "done"
     )
@@ -103,7 +103,7 @@ def test_a_voice_from_nothing_then_going_on_from_it(carry: Path, tmp_path: Path)
     export(first, voice, GENERATION, recipe="tiny")
     assert set(load_checkpoint(voice, "cpu").voices) == set(VOICES)
 
-    pipeline(carry, second, 6, "--init", str(voice))
+    pipeline(carry, second, 3, "--init", str(voice))
     encoders = [load_file(folder / "vae-encoder.safetensors") for folder in (first, second)]
     assert all(torch.equal(encoders[1][name], tensor) for name, tensor in encoders[0].items())
     models = [load_file(folder / "lm-0.safetensors") for folder in (first, second)]

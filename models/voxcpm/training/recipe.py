@@ -237,17 +237,17 @@ def tiny_recipe() -> Recipe:
         warmup_steps=2,
         judge_warmup_steps=1,
         adversarial_ramp_steps=2,
-        validate_every=5,
-        least_steps=6,
+        validate_every=3,
+        least_steps=4,
     )
-    lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=30)
+    lm = LMRecipe(tokens=768, documents=8, audio_rows=640, flow_rows=128, warmup_steps=2, least_steps=12)
     voices = {name: (Speaker(name), "of flite", ()) for name in FLITE_VOICES}
     return Recipe(
         tiny_config(),
         vae,
         lm,
         hours=0.01,
-        validation_sentences=2,
+        validation_sentences=1,
         teacher_weights=dict.fromkeys(FLITE_VOICES, 0.25),
         validation_speakers=tuple(map(Speaker, FLITE_VOICES)),
         named_voices=voices,
