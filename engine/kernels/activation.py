@@ -7,34 +7,53 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.low_rank.delta import NO_DELTA, Delta, has_adapter
 
 _BLOCK = 1024
 
 
-@triton.jit
-def silu_mul_kernel(gate_up, out, SIZE: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr):
-    """Program (row, block) gates BLOCK elements of a row."""
+@triton.jit(do_not_specialize=["num_entries"])
+def silu_mul_kernel(
+    gate_up, out, delta, turns, num_entries,
+    SIZE: tl.constexpr, BLOCK: tl.constexpr, REPEAT: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Program (row, block) gates BLOCK elements of a row. With a REPEAT, rows of entries with an adapter have
+    something more in `delta`."""
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     mask = column < SIZE
     source = gate_up + row * 2 * SIZE + column
+    if REPEAT:
+        adapted = has_adapter(turns, tl.program_id(0), num_entries, REPEAT)
     if PDL:
         tl.extra.cuda.gdc_wait()
     gate = tl.load(source, mask=mask, other=0.0).to(tl.float32)
     up = tl.load(source + SIZE, mask=mask, other=0.0).to(tl.float32)
+    if REPEAT:
+        more = delta + row * 2 * SIZE + column
+        gate += tl.load(more, mask=mask & adapted, other=0.0).to(tl.float32)
+        up += tl.load(more + SIZE, mask=mask & adapted, other=0.0).to(tl.float32)
     gated = gate / (1.0 + tl.exp(-gate)) * up
     tl.store(out + row * SIZE + column, gated.to(out.dtype.element_ty), mask=mask)
 
 
-def silu_mul(gate_up: Tensor) -> Tensor:
-    """silu(gate) * up, computed in fp32: gate_up [T, 2F], contiguous, gates first -> [T, F]."""
+def silu_mul(gate_up: Tensor, delta: Delta | None = None) -> Tensor:
+    """silu(gate) * up, computed in fp32: gate_up [T, 2F], contiguous, gates first -> [T, F].
+
+    delta: what adapters add to gate_up.
+    """
     num_rows, size = len(gate_up), gate_up.shape[1] // 2
     out = gate_up.new_empty(num_rows, size)
     block = min(_BLOCK, triton.next_power_of_2(size))
     blocks = triton.cdiv(size, block)
     kernel_on(gate_up.device, silu_mul_kernel)[(num_rows, blocks)](
-        gate_up, out, SIZE=size, BLOCK=block, **launch_options(gate_up.device, num_rows * blocks)
+        gate_up,
+        out,
+        **(NO_DELTA if delta is None else delta.told()),
+        SIZE=size,
+        BLOCK=block,
+        **launch_options(gate_up.device, num_rows * blocks),
     )
     return out

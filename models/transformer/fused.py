@@ -20,6 +20,7 @@ from engine.kernels.linear.halved_linear import paying_rows
 from engine.kernels.linear.split_linear import fits as fits_few_rows
 from engine.kernels.linear.split_tiling import MAX_ROWS
 from engine.kernels.low_rank.around import with_low_rank
+from engine.kernels.low_rank.delta import Delta
 from engine.kernels.low_rank.slots import LowRankRows
 from engine.kernels.norms.add_and_norm import add_and_norm
 from engine.kernels.norms.norm import rms_norm
@@ -115,13 +116,19 @@ class FusedLayer(nn.Module):
         qkv = products.whole(normed, self.qkv, deltas.of(place, QKV))
         attended, adds = self._attended(qkv, rope, attention, keep, deltas.of(place, OUTPUT))
         residual = x if keep is None else x[..., keep, :]
-        before_mlp, scale = self.post_attention_layernorm, self.residual_scale
-        add = add_and_norm if self.group is None else self.group.add_and_norm
         parts = products.parts(attended, self.output, adds)
-        x, normed = add(parts, residual, before_mlp.weight, before_mlp.eps, scale)
+        x, normed = self._added(*parts, residual, self.post_attention_layernorm)
         gated = products.gated(normed, self.gate_up, deltas.of(place, GATE_UP))
-        parts = products.parts(gated, self.down, deltas.of(place, DOWN))
-        return add(parts, x, following.weight, following.eps, scale)
+        return self._added(*products.parts(gated, self.down, deltas.of(place, DOWN)), x, following)
+
+    def _added(
+        self, parts: Tensor, delta: Delta | None, residual: Tensor, norm: FusedRMSNorm
+    ) -> tuple[Tensor, Tensor]:
+        """residual + scale * (the sum of parts and delta), and the norm of that."""
+        if self.group is None:
+            return add_and_norm(parts, residual, norm.weight, norm.eps, self.residual_scale, delta)
+        assert delta is None  # adapters are served by models that are whole
+        return self.group.add_and_norm(parts, residual, norm.weight, norm.eps, self.residual_scale)
 
     def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor:
         """Attention over rows [N, L, C] or, in whatever way `attention` goes about it, over a flat batch."""

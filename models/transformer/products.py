@@ -12,11 +12,14 @@ from torch.nn import functional as F
 from engine.kernels.activation import silu_mul
 from engine.kernels.linear.halved_linear import halved_linear
 from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
-from engine.kernels.low_rank.around import with_low_rank
+from engine.kernels.low_rank.around import apart, with_low_rank
+from engine.kernels.low_rank.delta import Delta
 from engine.kernels.low_rank.slots import LowRankRows
 
 Product = Callable[[Tensor, Tensor], Tensor]
 AddingProduct = Callable[[Tensor, Tensor, LowRankRows | None], Tensor]
+PartingProduct = Callable[[Tensor, Tensor, LowRankRows | None], tuple[Tensor, Delta | None]]
+"""The product, and what the kernel behind it is to add, if that is not in it."""
 
 
 class ProductDeltas(Protocol):
@@ -47,12 +50,12 @@ class SharedProducts(NamedTuple):
     Attributes:
         whole: -> [..., N].
         gated: of weight [2F, K], gates first -> silu(gate) * up, [..., F].
-        parts: -> fp32 [parts, rows, N], shared out over K and not added up.
+        parts: -> fp32 [parts, rows, N], shared out over K and not added up, and what is to be added besides.
     """
 
     whole: AddingProduct
     gated: AddingProduct
-    parts: AddingProduct
+    parts: PartingProduct
 
 
 def _whole_part(x: Tensor, weight: Tensor) -> Tensor:
@@ -70,37 +73,52 @@ def _around(product: Product, beside: bool = True) -> AddingProduct:
     return run
 
 
-def _gated(whole: AddingProduct) -> AddingProduct:
-    """The gate in a kernel behind the whole product."""
+def _apart(product: Product, beside: bool = True) -> PartingProduct:
+    """What is added is left to the kernel behind the product, unless the one before it made a part of that:
+    what is left then is short. beside: see `with_low_rank`."""
+    around = _around(product, beside)
 
-    def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-        return silu_mul(whole(x, weight, low_rank).flatten(0, -2)).view(*x.shape[:-1], len(weight) // 2)
+    def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tuple[Tensor, Delta | None]:
+        if low_rank is None or low_rank.hidden is not None:
+            return around(x, weight, low_rank), None
+        return apart(lambda: product(x, weight), x, low_rank, beside)
 
     return run
 
 
-def _within(
-    product: Callable[..., Tensor], otherwise: AddingProduct | None = None, **form: bool
-) -> AddingProduct:
-    """One of `split_linear`, which adds it itself where it can. otherwise: what is done where it cannot, in
-    place of kernels around the product."""
-    otherwise = otherwise or _around(product, beside=False)
+def _gated(whole: PartingProduct) -> AddingProduct:
+    """The gate in a kernel behind the whole product."""
 
     def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
-        if low_rank is None or adds_itself(x, weight, low_rank, **form):
+        gate_up, delta = whole(x, weight, low_rank)
+        return silu_mul(gate_up.flatten(0, -2), delta).view(*x.shape[:-1], len(weight) // 2)
+
+    return run
+
+
+def _within(product: Callable[..., Tensor], otherwise: AddingProduct, gated: bool = False) -> AddingProduct:
+    """One of `split_linear`, which adds it itself where it can. otherwise: what is done where it cannot."""
+
+    def run(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> Tensor:
+        if low_rank is None or adds_itself(x, weight, low_rank, gated=gated):
             return product(x, weight, low_rank=low_rank)
         return otherwise(x, weight, low_rank)
 
     return run
 
 
-LINEAR, SPLIT_WHOLE = _around(F.linear), _within(split_linear)
-GATED = _gated(LINEAR)
+def _split_parts(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tuple[Tensor, Delta | None]:
+    if low_rank is None or adds_itself(x, weight, low_rank, split=True):
+        return partial_linear(x, weight, low_rank=low_rank), None
+    return _apart(partial_linear, beside=False)(x, weight, low_rank)
+
+
+LINEAR, GATED = _around(F.linear), _gated(_apart(F.linear))
 SPLIT = SharedProducts(
-    SPLIT_WHOLE,
-    _within(partial(split_linear, gated=True), _gated(SPLIT_WHOLE), gated=True),
-    _within(partial_linear, split=True),
+    _within(split_linear, _around(split_linear, beside=False)),
+    _within(partial(split_linear, gated=True), _gated(_apart(split_linear, beside=False)), gated=True),
+    _split_parts,
 )
-HALVED = SharedProducts(LINEAR, GATED, _around(halved_linear))
-PLAIN = SharedProducts(LINEAR, GATED, _around(_whole_part))
+HALVED = SharedProducts(LINEAR, GATED, _apart(halved_linear))
+PLAIN = SharedProducts(LINEAR, GATED, _apart(_whole_part))
 """Of ranks, whose sums are one kernel with the norm that follows; the part is of the type of x."""

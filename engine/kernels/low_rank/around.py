@@ -7,6 +7,9 @@ without an adapter are left as they are, in every bit.
     rows = LowRankRows(slots, turns, Zeros(device), branches=2)
     y = with_low_rank(lambda: F.linear(x, weight), x, rows)
 
+Where the kernel behind the product reads it anyway, as norms and the gate do, what is added is left to that
+one (`apart`): then both kernels go before the product or beside it, and none is behind.
+
 `shrink` takes `down x` of parts of K, since one program would take longer for all of K than the product
 takes, and `expand` adds them up and adds `up` times that to y. Where the kernel that makes the rows gives
 `down` of them, too (`row_attention`), there is no `shrink`. They have as many programs as run side by
@@ -15,8 +18,8 @@ side and take turns (`turns_of`) at the entries that have an adapter, so that th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +29,7 @@ from torch import Tensor
 from engine.device.side_stream import SideStream
 from engine.kernels.launch import kernel_on, launch_options
 from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
+from engine.kernels.low_rank.delta import Delta
 from engine.kernels.low_rank.slots import LowRankRows
 
 MIXED_ROWS = 64
@@ -36,9 +40,9 @@ BESIDE_ROWS = 128
 """Up to so many a product of the matrix library leaves room on the device for `shrink`. A step of 64 streams
 of VoxCPM2 takes 6.4, 9.0 and 15.2 % longer on an H200 with 1, 8 and 32 adapters, and 7.5, 9.6 and 16.2 %
 if it always goes before. Beside products of the DiT, of 1,408 rows, nothing is gained."""
-FEW_ENTRIES = 4
-_DOWN_ELEMENTS = 16384
-"""Of `down` at a time; half of it in fp32."""
+FEW_ENTRIES, MANY_ENTRIES = 4, 17
+_MATRIX_ELEMENTS, _ADDED_ELEMENTS = 16384, 8192
+"""Of `down` or `up`, and of what is added, that a turn holds; half of it in fp32."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,12 @@ class LowRankTiling:
 
 
 def low_rank_tiling(num_entries: int) -> LowRankTiling:
-    """Short turns: how long one takes is what a single adapter costs."""
-    return LowRankTiling(256, 64 if num_entries <= FEW_ENTRIES else 128)
+    """Short turns: how long one takes is what a single adapter costs. Longer ones of many entries, since each
+    reads anew what `down` gave: a layer of the language model of VoxCPM2 takes 6 us less on an H200 with
+    turns of 256 outputs than with 128 if 32 of 64 streams have all layers, and no longer with one."""
+    if num_entries <= FEW_ENTRIES:
+        return LowRankTiling(256, 64)
+    return LowRankTiling(256, 128 if num_entries < MANY_ENTRIES else 256)
 
 
 @dataclass(frozen=True)
@@ -92,21 +100,43 @@ def with_low_rank(
     The result is contiguous, [..., N], or [parts, rows, N] of which the first part gets what is added.
     """
     num_rows = x.numel() // x.shape[-1]
-    if rows.hidden is not None:
-        hidden, y = rows.hidden, product()
-    elif beside and num_rows <= BESIDE_ROWS:
-        side = _side(x.device)
-        side.follow()
-        hidden = shrink(x, rows, side=side)
-        try:
-            y = product()
-        finally:
-            side.join()  # before what it reads and writes is used for something else
-    else:
-        hidden = shrink(x, rows)
+    beside = beside and num_rows <= BESIDE_ROWS and rows.hidden is None
+    with _beside(x.device, beside) as side:
+        hidden = shrink(x, rows, side=side) if rows.hidden is None else rows.hidden
         y = product()
     expand_(y.view(-1, num_rows, y.shape[-1])[0], hidden, rows, alpha)
     return y
+
+
+def apart(
+    product: Callable[[], Tensor], x: Tensor, rows: LowRankRows, beside: bool = False
+) -> tuple[Tensor, Delta]:
+    """What `product` makes of x [..., K], contiguous, and what is to be added to it.
+
+    beside: see `with_low_rank`.
+    """
+    num_rows = x.numel() // x.shape[-1]
+    values = x.new_empty(num_rows, sum(rows.slots.place.outputs))
+    with _beside(x.device, beside and num_rows <= BESIDE_ROWS) as side:
+        hidden = shrink(x, rows, side=side) if rows.hidden is None else rows.hidden
+        expand_(values, hidden, rows, add=False, side=side)
+        y = product()
+    return y, Delta(values, rows)
+
+
+@contextmanager
+def _beside(device: torch.device, beside: bool) -> Iterator[SideStream | None]:
+    """The stream beside what is launched within, if that is wanted. It is joined at the end, before what it
+    reads and writes is used for something else."""
+    if not beside:
+        yield None
+        return
+    side = _side(device)
+    side.follow()
+    try:
+        yield side
+    finally:
+        side.join()
 
 
 def _side(device: torch.device) -> SideStream:
@@ -130,8 +160,8 @@ def shrink(
         raise ValueError(f"rows {tuple(x.shape)} are not contiguous ones of {place.size}")
     launch = _launch_of(x.numel() // place.size, rows, tiling)
     parts = len(place.outputs)
-    most = _DOWN_ELEMENTS * (1 if x.element_size() == 2 else 0.5) // max(launch.block_rows, rank)
-    inputs = max(16, min(launch.tiling.inputs, int(most), triton.next_power_of_2(place.size)))
+    most = _elements(_MATRIX_ELEMENTS, x) // max(launch.block_rows, rank)
+    inputs = max(16, min(launch.tiling.inputs, most, triton.next_power_of_2(place.size)))
     splits = triton.cdiv(place.size, inputs)
     hidden = torch.empty(
         splits, parts, launch.num_turns, launch.block_rows, rank, dtype=torch.float32, device=x.device
@@ -142,8 +172,7 @@ def shrink(
             x, slots.storage[0, place.down :], hidden, rows.turns, slots.storage.stride(0),
             launch.num_entries, launch.num_turns, K=place.size, PARTS=parts, RANK=rank, REPEAT=launch.repeat,
             BRANCHES=rows.branches, BLOCK_M=launch.block_rows, INPUTS=inputs, MIXED=launch.mixed,
-            num_warps=launch.warps, num_stages=1,
-            **(launch_options(x.device) if side is None else {"PDL": False}),
+            num_warps=launch.warps, num_stages=1, **_launched(x.device, side),
         )  # fmt: skip
     return hidden
 
@@ -154,9 +183,13 @@ def expand_(
     rows: LowRankRows,
     alpha: float = 1.0,
     tiling: LowRankTiling | None = None,
+    add: bool = True,
+    side: SideStream | None = None,
 ) -> None:
     """Add to y [..., N], contiguous, in place, alpha times what `up` makes of what `shrink` gave.
 
+    add: else y gets that itself in the rows that have an adapter.
+    side: see `shrink`.
     Raises ValueError where they do not fit.
     """
     slots, place = rows.slots, rows.slots.place
@@ -164,14 +197,27 @@ def expand_(
     if y.shape[-1] != num_outputs or not y.is_contiguous():
         raise ValueError(f"rows {tuple(y.shape)} are not contiguous ones of {num_outputs}")
     launch = _launch_of(y.numel() // num_outputs, rows, tiling)
-    block = launch.tiling.outputs
+    most = min(
+        _elements(_MATRIX_ELEMENTS, slots.storage) // slots.rank,
+        _elements(_ADDED_ELEMENTS, y) // launch.block_rows,
+    )
+    block = min(launch.tiling.outputs, most)
     first, other = place.outputs[0], (place.outputs[1:] or (0,))[0]
     blocks = sum(triton.cdiv(part, block) for part in place.outputs)
     programs = min(PROGRAMS, launch.num_turns * blocks)
-    kernel_on(y.device, expand_kernel)[(programs,)](
-        y, slots.storage[0, place.up :], hidden, rows.turns, slots.storage.stride(0), launch.num_entries,
-        launch.num_turns, alpha, N=num_outputs, FIRST=first, OTHER=other, PARTS=len(place.outputs),
-        SPLITS=len(hidden), RANK=slots.rank, REPEAT=launch.repeat, BRANCHES=rows.branches,
-        BLOCK_M=launch.block_rows, BLOCK_N=block, BLOCKS=blocks, MIXED=launch.mixed,
-        num_warps=launch.warps, num_stages=1, **launch_options(y.device),
-    )  # fmt: skip
+    with side.on() if side is not None else nullcontext():
+        kernel_on(y.device, expand_kernel)[(programs,)](
+            y, slots.storage[0, place.up :], hidden, rows.turns, slots.storage.stride(0), launch.num_entries,
+            launch.num_turns, alpha, N=num_outputs, FIRST=first, OTHER=other, PARTS=len(place.outputs),
+            SPLITS=len(hidden), RANK=slots.rank, REPEAT=launch.repeat, BRANCHES=rows.branches,
+            BLOCK_M=launch.block_rows, BLOCK_N=block, BLOCKS=blocks, MIXED=launch.mixed, ADD=add,
+            num_warps=launch.warps, num_stages=1, **_launched(y.device, side),
+        )  # fmt: skip
+
+
+def _elements(most: int, like: Tensor) -> int:
+    return most if like.element_size() == 2 else most // 2
+
+
+def _launched(device: torch.device, side: SideStream | None) -> dict[str, bool]:
+    return launch_options(device) if side is None else {"PDL": False}

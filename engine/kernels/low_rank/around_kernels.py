@@ -114,9 +114,11 @@ def expand_kernel(
     y, up, hidden, turns, slot_stride, num_entries, num_turns, alpha,
     N: tl.constexpr, FIRST: tl.constexpr, OTHER: tl.constexpr, PARTS: tl.constexpr, SPLITS: tl.constexpr,
     RANK: tl.constexpr, REPEAT: tl.constexpr, BRANCHES: tl.constexpr, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCKS: tl.constexpr, MIXED: tl.constexpr, PDL: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCKS: tl.constexpr, MIXED: tl.constexpr, ADD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """y [..., N] += alpha * up * the sum of hidden over SPLITS, in turns at BLOCK_N outputs of an entry.
+
+    Without ADD y is not read.
 
     FIRST, OTHER: outputs of the first part and of each of the others, in BLOCKS blocks all together.
     """
@@ -142,7 +144,8 @@ def expand_kernel(
                 added = tl.where((slots == slot)[:, None], made, added)
                 slots = tl.where(slots == slot, -1, slots)
                 slot = tl.max(slots, 0)
-            added += tl.load(target, mask=written, other=0.0).to(tl.float32)
+            if ADD:
+                added += tl.load(target, mask=written, other=0.0).to(tl.float32)
             tl.store(target, added.to(y.dtype.element_ty), mask=written)
             item += tl.num_programs(0)
     else:
@@ -156,10 +159,13 @@ def expand_kernel(
             row, valid = rows_of(entry, num_entries, REPEAT, BRANCHES, BLOCK_M)
             target = y + row[:, None] * N + output[None, :]
             written = valid[:, None] & in_part[None, :]
-            before = tl.load(target, mask=written, other=0.0).to(tl.float32)
+            if ADD:
+                before = tl.load(target, mask=written, other=0.0).to(tl.float32)
             total = _given_by(hidden, part, item // BLOCKS, num_turns, PARTS, SPLITS, BLOCK_M, RANK)
             given = (total * alpha).to(up.dtype.element_ty)
-            added = before + tl.dot(given, tl.trans(matrix), input_precision="tf32x3")
+            added = tl.dot(given, tl.trans(matrix), input_precision="tf32x3")
+            if ADD:
+                added += before
             tl.store(target, added.to(y.dtype.element_ty), mask=written)
             item += tl.num_programs(0)
             entry, slot = entry_of(turns, item // BLOCKS, num_entries)

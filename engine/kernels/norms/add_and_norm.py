@@ -8,6 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import kernel_on, launch_options
+from engine.kernels.low_rank.delta import NO_DELTA, Delta, has_adapter
 
 _ELEMENTS_PER_WARP = 256
 """Programs have to fit beside those of the product that comes next."""
@@ -30,12 +31,16 @@ def store_with_norm(values, scale, eps, hidden, normed, mask, SIZE: tl.constexpr
     tl.store(normed, values.to(normed.dtype.element_ty), mask=mask)
 
 
-@triton.jit(do_not_specialize=["num_rows", "alpha", "eps", "inner"])
+@triton.jit(do_not_specialize=["num_rows", "alpha", "eps", "inner", "num_entries"])
 def add_and_norm_kernel(
     partials, residual, norm, hidden, normed, num_rows, alpha, eps, inner, outer_stride, row_stride,
-    SIZE: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
+    delta, turns, num_entries,
+    SIZE: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr, REPEAT: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Program r adds up row r, stores it in `hidden` and, normalised, in `normed`."""
+    """Program r adds up row r, stores it in `hidden` and, normalised, in `normed`.
+
+    With a REPEAT, rows of entries with an adapter have something more in `delta`.
+    """
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     row, column = tl.program_id(0), tl.arange(0, BLOCK)
@@ -43,6 +48,8 @@ def add_and_norm_kernel(
     scale = tl.load(norm + column, mask=mask, other=0.0)
     source = partials + row * SIZE + column
     beside = residual + row_offsets(row, inner, outer_stride, row_stride) + column
+    if REPEAT:
+        adapted = has_adapter(turns, row, num_entries, REPEAT)
     if PDL:
         tl.extra.cuda.gdc_wait()
     parts = ()
@@ -52,17 +59,26 @@ def add_and_norm_kernel(
     total = parts[0]
     for part in tl.static_range(1, PARTS):
         total += parts[part]
+    if REPEAT:
+        more = tl.load(delta + row * SIZE + column, mask=mask & adapted, other=0.0).to(tl.float32)
+        total = tl.where(adapted, total + more, total)
     hidden_row, normed_row = hidden + row * SIZE + column, normed + row * SIZE + column
     store_with_norm(values + alpha * total, scale, eps, hidden_row, normed_row, mask, SIZE)
 
 
 def add_and_norm(
-    partials: Tensor, residual: Tensor, norm: Tensor, eps: float, alpha: float = 1.0
+    partials: Tensor,
+    residual: Tensor,
+    norm: Tensor,
+    eps: float,
+    alpha: float = 1.0,
+    delta: Delta | None = None,
 ) -> tuple[Tensor, Tensor]:
     """x = residual + alpha * sum of partials, and x / sqrt(mean(x^2) + eps) * norm.
 
     partials: [parts, rows, H] of floats, contiguous, added in fp32 in their order.
     residual: [..., H] of as many rows, evenly spaced, the last stride 1; norm: [H].
+    delta: what adapters add to the sum of partials.
 
     Returns: x, rounded to the type of `residual` and contiguous, and its norm alike.
     """
@@ -73,6 +89,7 @@ def add_and_norm(
     block = triton.next_power_of_2(size)
     kernel_on(residual.device, add_and_norm_kernel)[(num_rows,)](
         partials, residual, norm, hidden, normed, num_rows, alpha, eps, *row_spacing(residual),
+        **(NO_DELTA if delta is None else delta.told()),
         SIZE=size, PARTS=parts, BLOCK=block, num_warps=min(16, max(1, block // _ELEMENTS_PER_WARP)),
         **launch_options(residual.device),
     )  # fmt: skip

@@ -16,6 +16,8 @@ from triton.compiler import ASTSource
 
 from engine.kernels.activation import silu_mul_kernel
 from engine.kernels.low_rank.around_kernels import expand_kernel, shrink_kernel
+from engine.kernels.low_rank.delta import NO_DELTA
+from engine.kernels.norms.add_and_norm import add_and_norm_kernel
 from engine.kernels.norms.norm import rms_norm_kernel
 from engine.kernels.rotary import rotary_kernel
 from engine.kernels.row_attention import NO_DOWN, row_attention_kernel
@@ -23,6 +25,7 @@ from models.voxcpm.fused.flow_kernels import flow_step_kernel
 
 HOPPER = GPUTarget("cuda", 90, 32)
 SCALARS = {"eps": "fp32", "scale": "fp32", "step_size": "fp32", "row_stride": "i32", "token_stride": "i32"}
+SCALARS |= {"inner": "i32", "outer_stride": "i32"}
 TURNS = {"turns": "*i32", "slot_stride": "i32", "num_entries": "i32", "num_turns": "i32", "alpha": "fp32"}
 LOW_RANK = {"RANK": 32, "REPEAT": 11, "BRANCHES": 2, "BLOCK_M": 32, "PARTS": 3}
 ROWS = {"KV_HEADS": 2, "GROUP": 8, "HALF": 64, "ROTARY": True, "BLOCK_L": 16, "BLOCK_HALF": 64, "FENCE": True}
@@ -57,7 +60,10 @@ def compile_kernel(
 def main() -> None:
     for size in (1024, 2048):
         compile_kernel(rms_norm_kernel, {"SIZE": size, "BLOCK": size})
-    compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024})
+    for delta in (NO_DELTA, {"REPEAT": 11}):
+        compile_kernel(silu_mul_kernel, {"SIZE": 4096, "BLOCK": 1024, **delta})
+        norm = {"SIZE": 1024, "PARTS": 2, "BLOCK": 1024, **delta}
+        compile_kernel(add_and_norm_kernel, norm, frozenset({"partials"}))
     compile_kernel(
         rotary_kernel, {"HEADS": 18, "QUERIES": 16, "HALF": 64, "BLOCK_HEADS": 8, "BLOCK_HALF": 64}
     )
@@ -79,7 +85,9 @@ def main() -> None:
         rows = LOW_RANK | ({"REPEAT": 1, "BRANCHES": 1, "BLOCK_M": 64} if mixed else {}) | {"MIXED": mixed}
         hidden, outputs = frozenset({"hidden"}), {"N": 2560, "FIRST": 2048, "OTHER": 256}
         compile_kernel(shrink_kernel, {**rows, "K": 1024, "INPUTS": 256}, hidden)
-        compile_kernel(expand_kernel, {**rows, **outputs, "SPLITS": 4, "BLOCK_N": 64, "BLOCKS": 40}, hidden)
+        outputs |= {"SPLITS": 4, "BLOCK_N": 64, "BLOCKS": 40}
+        for add in (False, True):
+            compile_kernel(expand_kernel, {**rows, **outputs, "ADD": add}, hidden)
     single = frozenset({"x", "out", "cfg_values"})
     last = dict.fromkeys(("tokens", "weight", "bias", "head", "head_shift"))
     compile_kernel(flow_step_kernel, {**FLOW, "head_shift": None}, single)

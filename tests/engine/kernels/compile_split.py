@@ -24,6 +24,7 @@ from triton.compiler import ASTSource
 from engine.kernels.linear.split_kernel import split_linear_kernel
 from engine.kernels.linear.split_linear import constants
 from engine.kernels.linear.split_tiling import split_tiling
+from engine.kernels.low_rank.delta import NO_DELTA
 from engine.kernels.norms.add_and_norm import add_and_norm_kernel
 from engine.kernels.norms.exchange import ROW_BYTES, exchange_kernel
 
@@ -101,7 +102,7 @@ def compile_sum(size: int, parts: int) -> dict[str, Any]:
     types = dict.fromkeys(("residual", "norm", "hidden", "normed"), "*bf16")
     types |= dict.fromkeys(("num_rows", "inner", "outer_stride", "row_stride"), "i32")
     types |= {"partials": "*fp32", "alpha": "fp32", "eps": "fp32"}
-    constants = {"SIZE": size, "PARTS": parts, "BLOCK": size, "PDL": True}
+    constants = {"SIZE": size, "PARTS": parts, "BLOCK": size, "PDL": True} | NO_DELTA
     return {"kernel": "add_and_norm", **compile_kernel(add_and_norm_kernel, types, constants, size // 256)}
 
 

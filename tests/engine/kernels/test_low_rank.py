@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.kernels.activation import silu_mul
 from engine.kernels.linear.split_linear import adds_itself, partial_linear, split_linear
-from engine.kernels.low_rank.around import LowRankTiling, expand_, shrink, with_low_rank
+from engine.kernels.low_rank.around import LowRankTiling, apart, expand_, shrink, with_low_rank
 from engine.kernels.low_rank.slots import LowRankRows, LowRankSlots, Zeros
+from engine.kernels.norms.add_and_norm import add_and_norm
 from engine.kernels.row_attention import RowLaunch, row_attention, row_attention_and_shrink, shrinks
 from engine.layers.low_rank import LowRankPlace, entries_of, turns_of, turns_size
 
@@ -94,6 +96,37 @@ def test_the_first_part_of_a_product_gets_what_is_added(streams: int) -> None:
     assert torch.equal(parts[1], before[1])
 
 
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    ("branches", "repeat", "slots"),
+    [(2, 3, [1, -1]), (1, 1, [2, 0, -1, 1, 1]), (1, 1, [0] * 30 + [-1] * 20 + [2] * 20)],
+    ids=["rows of patches", "streams", "prompts"],
+)
+def test_the_kernel_behind_a_product_adds_what_is_left_to_it(
+    branches: int, repeat: int, slots: list[int], beside: bool
+) -> None:
+    rows, of_entry = adapted((24, 24), 40, 16, slots, branches)
+    x = torch.randn(branches * len(slots) * repeat, 40) / 40**0.5
+    weight = torch.randn(48, 40)
+    plain, expected = x @ weight.T, added(rows.slots, of_entry, x, branches)
+    y, delta = apart(lambda: x @ weight.T, x, rows, beside)
+    assert torch.equal(y, plain)
+    without = of_entry.repeat_interleave(repeat).repeat(branches) < 0
+    gate, up = (plain + expected).chunk(2, dim=-1)
+    found = silu_mul(y, delta)
+    torch.testing.assert_close(found, torch.nn.functional.silu(gate) * up, atol=2e-5, rtol=1e-5)
+    assert torch.equal(found[without], silu_mul(y)[without])
+    parts, residual, norm = torch.stack((y, torch.randn_like(y))), torch.randn_like(y), torch.randn(48)
+    hidden, normed = add_and_norm(parts, residual, norm, 1e-5, 0.5, delta)
+    exact = residual + 0.5 * (parts.sum(0) + expected)
+    torch.testing.assert_close(hidden, exact, atol=2e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        normed, torch.nn.functional.rms_norm(exact, (48,), norm, 1e-5), atol=2e-5, rtol=1e-5
+    )
+    for one, other in zip(add_and_norm(parts, residual, norm, 1e-5, 0.5), (hidden, normed), strict=True):
+        assert torch.equal(one[without], other[without])
+
+
 def test_tensors_that_do_not_fit_are_refused() -> None:
     rows, _ = adapted((8,), 32, 16, [0, 0])
     with pytest.raises(ValueError, match="3 rows are not 1 times those of 2 entries"):
@@ -157,7 +190,7 @@ def test_a_product_of_few_rows_adds_it_itself(
 
 
 @pytest.mark.parametrize(
-    ("size", "branches", "repeat", "slots"), [(328, 1, 1, [2]), (96, 2, 11, [1]), (64, 2, 4, [1, -1, 0])]
+    ("size", "branches", "repeat", "slots"), [(1032, 1, 1, [2]), (96, 2, 11, [1, 2]), (64, 2, 4, [1, -1, 0])]
 )
 def test_gates_and_what_they_are_multiplied_with_get_it_before_that(
     size: int, branches: int, repeat: int, slots: list[int]
