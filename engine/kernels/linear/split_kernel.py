@@ -7,7 +7,7 @@ import triton.language as tl
 
 from engine.kernels.fence import load_before_computing
 from engine.kernels.linear.operands import fragments, load_weights, tile_at
-from engine.kernels.low_rank.within import lines_of, shrink_item, with_given
+from engine.kernels.low_rank.within import given_to, lines_of, shrink_item, turns_of_rows, with_given
 
 
 @triton.jit
@@ -74,9 +74,9 @@ def split_linear_kernel(
     N: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr,
     TAIL: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EARLY: tl.constexpr,
     AHEAD: tl.constexpr, WARPS: tl.constexpr, GATED: tl.constexpr, FENCE: tl.constexpr, PDL: tl.constexpr,
-    RANK: tl.constexpr, PARTS: tl.constexpr, FIRST: tl.constexpr, OTHER: tl.constexpr,
-    REPEAT: tl.constexpr, BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr, INPUTS: tl.constexpr,
-    ITEMS: tl.constexpr,
+    ENTRIES: tl.constexpr, RANK: tl.constexpr, PARTS: tl.constexpr, FIRST: tl.constexpr,
+    OTHER: tl.constexpr, REPEAT: tl.constexpr, BRANCHES: tl.constexpr, ENTRY_ROWS: tl.constexpr,
+    INPUTS: tl.constexpr, ITEMS: tl.constexpr,
 ):  # fmt: skip
     """Program (i, s) computes BLOCK_N outputs of BLOCK_M + TAIL rows, over part s of K, into out[s].
 
@@ -132,9 +132,14 @@ def split_linear_kernel(
     if RANK:
         outputs = first_output + tl.arange(0, BLOCK_N)
         adds, adapted = (outputs < N) & (split == 0), tl.load(turns)
-        entry, lines = lines_of(up, turns, 0, slot_stride, num_entries, outputs, adds, RANK)
-        if GATED:
-            _, lines_up = lines_of(up, turns, 0, slot_stride, num_entries, N + outputs, adds, RANK)
+        lines, lines_up, turn_of_tail = (), (), None
+        for turn in tl.static_range(ENTRIES):
+            lines += (lines_of(up, turns, turn, slot_stride, num_entries, outputs, adds, RANK),)
+            if GATED:
+                lines_up += (lines_of(up, turns, turn, slot_stride, num_entries, N + outputs, adds, RANK),)
+        turn_of_row = turns_of_rows(turns, num_entries, 0, REPEAT, BRANCHES, BLOCK_M)
+        if TAIL:
+            turn_of_tail = turns_of_rows(turns, num_entries, BLOCK_M, REPEAT, BRANCHES, TAIL)
     if PDL:
         tl.extra.cuda.gdc_wait()
     for step in tl.static_range(AHEAD):
@@ -188,30 +193,19 @@ def split_linear_kernel(
             if GATED:
                 added_up_tail = added_tail
         if (split == 0) & (adapted > 0):
-            for turn in range(adapted):
-                added = with_given(
-                    added, lines, hidden, part, turn, entry, num_entries, 0,
-                    SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
-                )  # fmt: skip
+            given, given_tail = given_to(
+                hidden, turn_of_row, turn_of_tail, part, num_entries, SPLITS, PARTS, RANK, REPEAT, ENTRY_ROWS
+            )
+            added = with_given(added, lines, given, turn_of_row, ENTRIES)
+            if TAIL:
+                added_tail = with_given(added_tail, lines, given_tail, turn_of_tail, ENTRIES)
+            if GATED:
+                given, given_tail = given_to(
+                    hidden, turn_of_row, turn_of_tail, 1, num_entries, SPLITS, PARTS, RANK, REPEAT, ENTRY_ROWS
+                )
+                added_up = with_given(added_up, lines_up, given, turn_of_row, ENTRIES)
                 if TAIL:
-                    added_tail = with_given(
-                        added_tail, lines, hidden, part, turn, entry, num_entries, BLOCK_M,
-                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
-                    )  # fmt: skip
-                if GATED:
-                    added_up = with_given(
-                        added_up, lines_up, hidden, 1, turn, entry, num_entries, 0,
-                        SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
-                    )  # fmt: skip
-                    if TAIL:
-                        added_up_tail = with_given(
-                            added_up_tail, lines_up, hidden, 1, turn, entry, num_entries, BLOCK_M,
-                            SPLITS, PARTS, RANK, REPEAT, BRANCHES, ENTRY_ROWS,
-                        )  # fmt: skip
-                    _, lines_up = lines_of(
-                        up, turns, turn + 1, slot_stride, num_entries, N + outputs, adds, RANK
-                    )
-                entry, lines = lines_of(up, turns, turn + 1, slot_stride, num_entries, outputs, adds, RANK)
+                    added_up_tail = with_given(added_up_tail, lines_up, given_tail, turn_of_tail, ENTRIES)
     target = out + split * num_rows * N
     _finish(
         product, product_up, shift, added, added_up, target, 0, first_output, num_rows,

@@ -85,13 +85,16 @@ def compile_product(rows: int, outputs: int, size: int, gated: bool, split: bool
     return {"kernel": "split_linear", **compile_kernel(split_linear_kernel, types, fixed, tiling.warps)}
 
 
-def compile_adding(rows: int, outputs: int, size: int, gated: bool, split: bool) -> dict[str, Any]:
-    """A product that adds what adapters do, of one entry: 22 rows of a flow, or a position of a text."""
+def compile_adding(
+    rows: int, outputs: int, size: int, gated: bool, split: bool, entries: int = 1
+) -> dict[str, Any]:
+    """A product that adds what adapters do: of 22 rows of a flow for each entry, or a position of a text."""
     tiling, parts = split_tiling(rows, outputs, size, gated, split), 1 + gated
     fixed = constants(rows, outputs, size, gated, tiling) | {"bias": None, "FENCE": True, "PDL": True}
-    fixed |= {"RANK": 32, "PARTS": parts, "FIRST": outputs, "OTHER": outputs}
-    fixed |= {"REPEAT": max(1, rows // 2), "BRANCHES": min(2, rows), "ENTRY_ROWS": 32 if rows > 1 else 16}
-    fixed |= {"INPUTS": 256, "ITEMS": parts * size // 256}
+    fixed |= {"ENTRIES": entries, "RANK": 32, "PARTS": parts, "FIRST": outputs, "OTHER": outputs}
+    fixed |= {"REPEAT": max(1, rows // entries // 2), "BRANCHES": min(2, rows // entries)}
+    fixed |= {"ENTRY_ROWS": 32 if rows > entries else 16}
+    fixed |= {"INPUTS": 512, "ITEMS": entries * parts * size // 512}
     types = {"x": "*bf16", "weight": "*bf16", "out": "*fp32" if split else "*bf16", "num_rows": "i32"}
     types |= {"down": "*bf16", "up": "*bf16", "hidden": "*i32", "turns": "*i32", "slot_stride": "i32"}
     types |= {"num_entries": "i32"}
@@ -122,8 +125,9 @@ def main() -> None:
             print(json.dumps(compile_product(rows, *product)), flush=True)
     for product in LONG_PRODUCTS:
         print(json.dumps(compile_product(1, *product)), flush=True)
-    for product in ((2560, 1024, False, False), (1024, 2048, False, True), (4096, 1024, True, False)):
+    for product in PRODUCTS:
         print(json.dumps(compile_adding(22, *product)), flush=True)
+        print(json.dumps(compile_adding(44, *product, entries=2)), flush=True)
     print(json.dumps(compile_adding(1, 6144, 2048, True, False)), flush=True)
     for size, parts in ((1024, 4), (2048, 2)):
         print(json.dumps(compile_sum(size, parts)), flush=True)
