@@ -213,7 +213,7 @@ def test_documents_cite_what_bringing_back_a_paused_clip_comes_to() -> None:
 
 def test_the_page_of_adapters_cites_what_all_layers_and_decoders_cost() -> None:
     document, found = (ROOT / "docs" / "adapters.md").read_text(), results("adapters_all_gpu")
-    kinds = [("one stream", "1 different")]
+    kinds = [("one stream", "1 different"), ("two streams", "2 different"), ("four streams", "4 different")]
     kinds += [
         ("many streams", kind) for kind in ("1 different", "8 different", "32 different", "all, 32 different")
     ]
