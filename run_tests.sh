@@ -51,6 +51,18 @@ install_firefox() {
     fi
 }
 
+# Kernels are compiled by the oldest Triton that is served (tests/engine/compiler.py); where it cannot be had, by the locked one.
+install_oldest_triton() {
+    local lock=tests/engine/oldest/lock.txt folder=data/oldest_triton
+    if cmp -s $lock $folder/lock.txt; then return; fi
+    rm -rf $folder $folder.new
+    if .venv/bin/pip install -q --no-deps --no-compile --require-hashes --target $folder.new -r $lock </dev/null >/dev/null 2>&1; then
+        cp $lock $folder.new/ && mv $folder.new $folder
+    else
+        echo "==> Triton of $lock could not be installed; kernels are compiled by the locked one" >&2
+    fi
+}
+
 failed=()
 check() {
     local name=$1
@@ -78,6 +90,8 @@ fi
 PIP_COMPILE=0 VOXFLEET_EXTRAS=test ./start_all.sh --install-only || exit 1
 .venv/bin/python -m compileall -q -j 0 .venv/lib </dev/null >/dev/null 2>&1 &
 compiled=$!
+install_oldest_triton &
+oldest=$!
 
 check "ruff" .venv/bin/ruff check .
 check "audit of the lock files" .venv/bin/python scripts/audit.py
@@ -89,7 +103,7 @@ told=(--reruns 1 -rR --durations=25)
 # a service or a port, so one process takes all of it; the files that may take longest come first (tests/conftest.py).
 together=(-n "$(((OMP_NUM_THREADS * 3 + 1) / 2))" --dist loadfile --no-loadscope-reorder)
 
-wait $compiled
+wait $compiled $oldest
 if [ $# -eq 0 ]; then
     wait $pages || failed+=("pages")
     trap 'rm -f "$said"' EXIT

@@ -11,6 +11,7 @@
     locks/cuda.txt    the CUDA libraries of the package index's build
     locks/uv.txt      uv, which finds the build of PyTorch for an old driver
     tests/clients/lock.txt   the clients of other services that the tests try, in an environment of their own
+    tests/engine/oldest/lock.txt   the oldest Triton that kernels are compiled with in tests
 
 Versions of direct dependencies come from constraints.txt, the others stay as they are locked where they still
 fit. Hashes of CPU builds come from PyTorch's index; where that cannot be reached, those of the same version
@@ -32,7 +33,7 @@ LOCKS = ROOT / "locks"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu/torch/"
 INDEX_SECONDS = 10
 CUDA_NAMES = ("nvidia-", "cuda-", "triton")
-CLIENTS = ROOT / "tests" / "clients"
+CLIENTS, OLDEST = ROOT / "tests" / "clients", ROOT / "tests" / "engine" / "oldest"
 LOCKED_EXTRAS = ("align", "otel", "ray")
 PRODUCT = ("-c", "constraints.txt", "pyproject.toml")
 PRODUCT_LOCKS = tuple(LOCKS / f"{name}.txt" for name in ("test", *LOCKED_EXTRAS, "cuda"))
@@ -94,15 +95,16 @@ def main() -> None:
     LOCKS.mkdir(exist_ok=True)
     everything, base = compile_lock(*PRODUCT, "--extra", "test"), compile_lock(*PRODUCT)
     extras = {name: compile_lock(*PRODUCT, "--extra", name) for name in LOCKED_EXTRAS}
-    clients = compile_lock(str(CLIENTS / "requirements.txt"), known=(CLIENTS / "lock.txt",))
     cuda = {name: block for name, block in base.items() if name.startswith(CUDA_NAMES)}
     apart = {*cuda, "torch"} - {"triton"}
     write(LOCKS / "uv.txt", list(compile_lock("-c", "constraints.txt", "-").values()))
-    write(CLIENTS / "lock.txt", list(clients.values()))
+    for folder in (CLIENTS, OLDEST):
+        found = compile_lock(str(folder / "requirements.txt"), known=(folder / "lock.txt",))
+        write(folder / "lock.txt", list(found.values()))
     write(LOCKS / "torch.txt", [torch_block(base["torch"])])
     write(LOCKS / "cuda.txt", list(cuda.values()))
-    for extra, found in extras.items():
-        write(LOCKS / f"{extra}.txt", [block for name, block in found.items() if name not in base])
+    for extra, packages in extras.items():
+        write(LOCKS / f"{extra}.txt", [block for name, block in packages.items() if name not in base])
     write(LOCKS / "base.txt", [block for name, block in base.items() if name not in {*apart, "triton"}])
     write(LOCKS / "test.txt", [block for name, block in everything.items() if name not in apart])
 
