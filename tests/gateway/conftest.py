@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gateway.audio import perth
-from tests.gateway.fleet import Counterpart, Fleet, check_queue
+from tests.gateway.fleet import Counterpart, one_taken_slot
 
 
 @pytest.fixture
@@ -20,12 +20,8 @@ def open_tickets() -> Iterator[contextlib.ExitStack]:
 
 @pytest.fixture
 async def one_slot() -> AsyncIterator[Counterpart]:
-    counterpart = Counterpart(Fleet(1, ageing_seconds=30))
-    counterpart.admit("x")
-    yield counterpart
-    for stack in counterpart.admissions.values():
-        stack.close()
-    check_queue(counterpart.fleet.pool.queue)
+    with one_taken_slot(ageing_seconds=30) as counterpart:
+        yield counterpart
 
 
 @pytest.fixture

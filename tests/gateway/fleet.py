@@ -6,8 +6,9 @@ import contextlib
 import heapq
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from gateway.slots.capacity.worker import Worker
 from gateway.slots.line.queue import TicketQueue
@@ -165,6 +166,17 @@ class Counterpart:
             self.leave(self.running())
             order.append(self.running())
         return " ".join(order)
+
+
+@contextlib.contextmanager
+def one_taken_slot(**rules: Any) -> Iterator[Counterpart]:
+    """A fleet of one slot that "x" has, with these rules; who is there at the end leaves."""
+    counterpart = Counterpart(Fleet(1, **rules))
+    counterpart.admit("x")
+    yield counterpart
+    for stack in counterpart.admissions.values():
+        stack.close()
+    check_queue(counterpart.fleet.pool.queue)
 
 
 def worker_of(ticket: Ticket) -> str | None:

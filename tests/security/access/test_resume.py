@@ -27,6 +27,7 @@ from tests.gateway.fleet import (
     Fleet,
     check_queue,
     describe_model,
+    one_taken_slot,
 )
 from tests.gateway.processes import LONG_TEXT, StartFleet, all_free, queued, started_fleets
 
@@ -36,11 +37,8 @@ KEY = "an-interactive-key-of-32-letters"
 
 @pytest.fixture
 async def one_slot() -> AsyncIterator[Counterpart]:
-    counterpart = Counterpart(Fleet(1, max_queue=8))
-    counterpart.admit("x")
-    yield counterpart
-    for stack in counterpart.admissions.values():
-        stack.close()
+    with one_taken_slot(max_queue=8) as counterpart:
+        yield counterpart
 
 
 @pytest.fixture

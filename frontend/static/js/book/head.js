@@ -3,7 +3,7 @@ import { byId, h, icon, setText } from "../shared/page/dom.js";
 import { duration, integer } from "../i18n/format.js";
 import { clearMessage } from "../i18n/i18n.js";
 import { estimateSeconds } from "../studio/request/estimate.js";
-import { counted } from "./blocks.js";
+import { counted } from "./manuscript/blocks.js";
 import { VoiceMenu } from "./voices.js";
 import { setMessage, t } from "./words.js";
 

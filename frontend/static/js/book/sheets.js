@@ -2,7 +2,7 @@
 import { h } from "../shared/page/dom.js";
 import { integer } from "../i18n/format.js";
 import { setMessage } from "./words.js";
-import { found, parts } from "./blocks.js";
+import { found, parts } from "./manuscript/blocks.js";
 import { VoiceMenu } from "./voices.js";
 
 const EXCERPT = 120;

@@ -1,0 +1,102 @@
+/**
+ * Long texts on the sessions page: a text file becomes a job, which is spoken while nobody waits. The list says how
+ * far each is, stops it, goes on with it, and fetches its audio.
+ */
+import { confirmed } from "../../shared/page/confirm.js";
+import { byId } from "../../shared/page/dom.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { showProblem } from "../../shared/notices/problem-notice.js";
+import { needsKey } from "../../shared/notices/problems.js";
+import { save } from "../../shared/files/save.js";
+import { titleOf } from "../facts.js";
+import { isOpen, jobRow } from "./job-row.js";
+import { setMessage, t } from "../words.js";
+
+const MOST = 50;
+const REFRESH_MS = 3000;
+
+export class Jobs {
+  #list = byId("job-list");
+  #said = byId("job-said");
+  #refresh = null;
+  #turn = 0;
+
+  async open() {
+    byId("job-file").addEventListener("change", ({ target }) => this.#start(target));
+    window.addEventListener("apikey", () => this.#load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#load());
+    await this.#load();
+  }
+
+  async #load() {
+    const turn = (this.#turn += 1);
+    clearTimeout(this.#refresh);
+    try {
+      const { jobs } = await fleet.jobs({ limit: MOST });
+      if (turn !== this.#turn) return;
+      this.#draw(jobs);
+      if (jobs.some(isOpen)) this.#refresh = setTimeout(() => document.hidden || this.#load(), REFRESH_MS);
+    } catch (error) {
+      if (!needsKey(error)) this.#showProblem(error, () => this.#load()); // the list of recordings asks for the key
+    }
+  }
+
+  #draw(jobs) {
+    const focused = document.activeElement?.closest?.(".job-row");
+    const place = focused && [...focused.querySelectorAll("button")].indexOf(document.activeElement);
+    const actions = {
+      cancel: (job) => this.#do(() => fleet.cancelJob(job.id)),
+      resume: (job) => this.#do(() => fleet.resumeJob(job.id)),
+      download: (job) => this.#do(() => this.#download(job)),
+      words: (job, format) => this.#do(() => this.#downloadWords(job, format)),
+      remove: (job) => this.#remove(job),
+    };
+    this.#list.replaceChildren(...jobs.map((job) => jobRow(job, actions)));
+    if (!focused) return;
+    const buttons = this.#list.querySelectorAll(`[data-job="${CSS.escape(focused.dataset.job)}"] button`);
+    (buttons[place] ?? buttons[0])?.focus();
+  }
+
+  async #start(field) {
+    const [file] = field.files;
+    field.value = "";
+    const options = { title: file?.name.replace(/\.\w+$/, ""), timestamps: "word" };
+    if (file) await this.#do(async () => fleet.startJob(await file.text(), options));
+  }
+
+  async #download(job) {
+    setMessage(this.#said, "jobs.packing");
+    save(await fleet.jobResult(job.id), `${titleOf(job)}.${job.format}`);
+    setMessage(this.#said, "jobs.saved");
+  }
+
+  async #downloadWords(job, format) {
+    setMessage(this.#said, "jobs.packing");
+    save(await fleet.jobWords(job.id, format), `${titleOf(job)}.${format}`);
+    setMessage(this.#said, "jobs.saved");
+  }
+
+  async #remove(job) {
+    const title = titleOf(job);
+    if (!(await confirmed({ title: t("jobs.deleteAsk"), text: title, verb: t("sessions.delete") }))) return;
+    await this.#do(async () => {
+      await fleet.deleteJob(job.id);
+      setMessage(this.#said, "sessions.deleted", { title });
+    });
+  }
+
+  async #do(work) {
+    byId("job-problem").hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      this.#showProblem(error, () => this.#do(work));
+      return;
+    }
+    await this.#load();
+  }
+
+  #showProblem(error, again) {
+    showProblem(byId("job-problem"), error, { again });
+  }
+}

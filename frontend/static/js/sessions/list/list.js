@@ -1,0 +1,214 @@
+/**
+ * The sessions page: one's recordings, newest first. The service searches what was said in them; they are played in
+ * their rows, several are fetched or deleted at once, and one is spoken anew in the studio.
+ */
+import { confirmed } from "../../shared/page/confirm.js";
+import { byId, h } from "../../shared/page/dom.js";
+import { FleetStatus } from "../../shared/service/fleet-status.js";
+import { fleet } from "../../shared/service/fleet.js";
+import { mountNav } from "../../shared/page/nav.js";
+import { showProblem } from "../../shared/notices/problem-notice.js";
+import { save } from "../../shared/files/save.js";
+import { voiceName } from "../../voices/voice-name.js";
+import { titleOf } from "../facts.js";
+import { Jobs } from "./jobs.js";
+import { RowPlayer } from "./row-player.js";
+import { Selection } from "./selection.js";
+import { sessionRow, showHeard } from "./session-row.js";
+import { studioAddress } from "../to-studio.js";
+import { setMessage, t } from "../words.js";
+
+const PAGE = 50;
+const ACTIVE_REFRESH_MS = 4000;
+const TYPING_MS = 250;
+
+class Sessions {
+  #sessions = [];
+  #voices = new Map();
+  #next = null;
+  #search = byId("search");
+  #list = byId("list");
+  #turn = 0;
+  #loaded = false;
+  #refresh = null;
+  #typing = null;
+  #player = new RowPlayer();
+  #selection = new Selection(byId("chosen"), { download: (ids) => this.#download(ids), remove: (ids) => this.#deleteChosen(ids) });
+
+  async open() {
+    new FleetStatus(mountNav(byId("nav"))).start();
+    this.#search.value = new URLSearchParams(location.search).get("q") ?? "";
+    this.#search.addEventListener("input", () => this.#searchSoon());
+    byId("more").addEventListener("click", () => this.#loadMore());
+    window.addEventListener("apikey", () => this.#load());
+    document.addEventListener("visibilitychange", () => document.hidden || this.#load());
+    this.#player.addEventListener("change", () => this.#showHeard());
+    this.#selection.addEventListener("change", () => this.#showChosen());
+    await Promise.all([this.#load(), this.#loadVoices()]);
+  }
+
+  get #words() {
+    return this.#search.value.trim();
+  }
+
+  #searchSoon() {
+    clearTimeout(this.#typing);
+    this.#typing = setTimeout(() => this.#load(), TYPING_MS);
+  }
+
+  /** The newest page again, and what follows it anew. */
+  async #load() {
+    this.#turn += 1;
+    clearTimeout(this.#refresh);
+    await this.#loadMore(null);
+    if (!this.#sessions.some(({ state }) => state === "active")) return;
+    this.#refresh = setTimeout(() => document.hidden || this.#load(), ACTIVE_REFRESH_MS);
+  }
+
+  /** @param {string | null} before null: from the newest on, instead of what is shown */
+  async #loadMore(before = this.#next) {
+    const turn = this.#turn;
+    try {
+      const page = { limit: PAGE, before, search: this.#words || null };
+      const { sessions, next_before: next } = await fleet.sessions(page);
+      if (turn !== this.#turn) return;
+      this.#sessions = before === null ? sessions : [...this.#sessions, ...sessions];
+      this.#next = next;
+      this.#loaded = true;
+      byId("problem").hidden = true;
+      this.#show();
+    } catch (error) {
+      if (turn === this.#turn) this.#showProblem(error);
+    }
+  }
+
+  /** Voices of one's own have names that their ids do not tell. */
+  async #loadVoices() {
+    try {
+      for (const voice of await fleet.voices()) this.#voices.set(voice.id, voiceName(voice));
+    } catch {
+      return; // the list of recordings tells what is wrong
+    }
+    this.#show();
+  }
+
+  // -------------------------------------------------------------------------------------------------- shown
+
+  #show() {
+    if (!this.#loaded) return;
+    this.#list.removeAttribute("aria-busy");
+    this.#selection.list(this.#sessions);
+    this.#draw();
+    byId("more").hidden = this.#next === null;
+    const known = this.#next === null ? "sessions.count" : "sessions.countMore";
+    setMessage(byId("count"), this.#words ? "sessions.found" : known, { count: this.#sessions.length, more: this.#next === null ? "" : "+" });
+    this.#showBlank();
+  }
+
+  #draw() {
+    const row = document.activeElement?.closest?.(".session-row[data-session]");
+    const place = row && [...row.querySelectorAll("a, button, input")].indexOf(document.activeElement);
+    this.#list.replaceChildren(...this.#sessions.map((session) => this.#row(session)));
+    this.#showHeard();
+    if (row) this.#list.querySelectorAll(`[data-session="${CSS.escape(row.dataset.session)}"] :is(a, button, input)`)[place]?.focus();
+  }
+
+  #row(session) {
+    return sessionRow(session, {
+      chosen: this.#selection.has(session.id),
+      voiceName: (voice) => this.#voices.get(voice) ?? voice,
+      choose: ({ id }, chosen) => this.#selection.set(id, chosen),
+      play: (one) => this.#try(() => this.#player.toggle(one)),
+      open: ({ id }) => this.#try(async () => location.assign(studioAddress(await fleet.session(id)))),
+      remove: (one) => this.#delete(one),
+    });
+  }
+
+  /** Each row with its session. */
+  #rows() {
+    const rows = [...this.#list.querySelectorAll("[data-session]")];
+    return rows.map((row) => [row, this.#sessions.find(({ id }) => id === row.dataset.session)]).filter(([, session]) => session);
+  }
+
+  #showHeard() {
+    const { id, playing, progress } = this.#player;
+    for (const [row, session] of this.#rows()) {
+      const heard = session.id === id;
+      if (heard || row.dataset.heard !== undefined) showHeard(row, session, { playing: heard && playing, progress: heard ? progress : 0 });
+      row.toggleAttribute("data-heard", heard);
+    }
+  }
+
+  #showChosen() {
+    for (const [row, { id }] of this.#rows()) row.querySelector("input").checked = this.#selection.has(id);
+  }
+
+  #showBlank() {
+    const blank = byId("blank");
+    blank.hidden = this.#sessions.length > 0;
+    if (!blank.hidden && this.#words) blank.replaceChildren(h("p", { "data-i18n": "sessions.noneFound" }));
+    else if (!blank.hidden) {
+      blank.replaceChildren(
+        h("p", { class: "blank-title", "data-i18n": "sessions.none" }),
+        h("p", { "data-i18n": "sessions.noneHow" }),
+        h("p", { class: "blank-links" }, h("a", { class: "button", href: "/live", "data-i18n": "nav.live" }), h("a", { class: "button", href: "/", "data-i18n": "nav.studio" })),
+      );
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------- actions
+
+  async #delete(session) {
+    const title = titleOf(session);
+    if (!(await confirmed({ title: t("sessions.deleteAsk"), text: title, verb: t("sessions.delete") }))) return;
+    await this.#remove([session.id], () => setMessage(byId("count"), "sessions.deleted", { title }));
+  }
+
+  async #deleteChosen(ids) {
+    const question = { title: t("sessions.deleteSeveralAsk", { count: ids.length }), verb: t("sessions.delete") };
+    if (!(await confirmed(question))) return;
+    await this.#remove(ids, () => setMessage(byId("count"), "sessions.deletedSeveral", { count: ids.length }));
+  }
+
+  /** Those that went are gone from the page, also where one could not be deleted. */
+  async #remove(ids, say) {
+    await this.#try(async () => {
+      for (const id of ids) {
+        if (id === this.#player.id) this.#player.stop();
+        await fleet.deleteSession(id);
+        this.#sessions = this.#sessions.filter((session) => session.id !== id);
+      }
+    });
+    this.#show();
+    if (byId("problem").hidden) say();
+    this.#search.focus();
+  }
+
+  #download(ids) {
+    return this.#try(async () => {
+      setMessage(byId("count"), "session.packing");
+      const file = ids.length === 1 ? await fleet.downloadSession(ids[0]) : await fleet.downloadSessions(ids);
+      save(file, file.name);
+      setMessage(byId("count"), "session.downloaded");
+    });
+  }
+
+  async #try(action) {
+    byId("problem").hidden = true;
+    try {
+      await action();
+    } catch (error) {
+      showProblem(byId("problem"), error, { again: () => this.#load() });
+    }
+  }
+
+  #showProblem(error) {
+    this.#loaded = false;
+    this.#list.replaceChildren();
+    this.#list.removeAttribute("aria-busy");
+    showProblem(byId("problem"), error, { again: () => this.#load() });
+  }
+}
+
+new Sessions().open();
+new Jobs().open();

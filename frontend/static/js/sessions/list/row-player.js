@@ -1,0 +1,73 @@
+/**
+ * Plays recordings in their rows, one at a time, and none while another tab sounds.
+ *
+ * Events: "change" (which one plays, or how far it is).
+ */
+import { SoundTurn } from "../../shared/hearing/tabs.js";
+import { audioAddress } from "../recording-audio.js";
+
+export class RowPlayer extends EventTarget {
+  #audio = new Audio();
+  #session = null;
+  #turn = new SoundTurn(() => this.#audio.pause());
+  #address = null;
+
+  constructor() {
+    super();
+    for (const type of ["play", "pause", "ended", "timeupdate"]) this.#audio.addEventListener(type, () => this.#tell());
+  }
+
+  /** @returns {string | null} the id of the recording that is heard, or was stopped in the middle */
+  get id() {
+    return this.#session?.id ?? null;
+  }
+
+  get playing() {
+    return !this.#audio.paused && !this.#audio.ended;
+  }
+
+  /** How much of it was heard, 0 to 1. */
+  get progress() {
+    return this.#session ? Math.min(1, this.#audio.currentTime / this.#session.audio_seconds) : 0;
+  }
+
+  /** Plays it, pauses it, or goes on with it. @param {object} session @throws {ApiError} */
+  async toggle(session) {
+    if (session.id === this.id && this.playing) return this.#audio.pause();
+    if (session.id !== this.id) await this.#open(session);
+    try {
+      await this.#audio.play();
+    } catch (error) {
+      if (error.name !== "AbortError") throw error; // a pause came first
+    }
+  }
+
+  /** Is silent from now on, and forgets what it played. */
+  stop() {
+    this.#audio.pause();
+    this.#release();
+    this.#session = null;
+    this.#tell();
+  }
+
+  async #open(session) {
+    this.stop();
+    this.#session = session;
+    this.#tell();
+    const address = await audioAddress(session);
+    if (this.#session !== session) return URL.revokeObjectURL(address); // another was chosen meanwhile
+    this.#address = address;
+    this.#audio.src = address;
+  }
+
+  #release() {
+    if (this.#address?.startsWith("blob:")) URL.revokeObjectURL(this.#address);
+    this.#address = null;
+    this.#audio.removeAttribute("src");
+  }
+
+  #tell() {
+    this.#turn.note(this.playing);
+    this.dispatchEvent(new Event("change"));
+  }
+}

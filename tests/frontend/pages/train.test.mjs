@@ -1,0 +1,122 @@
+/** Training a voice: files are paired with their words, and a training is told in words. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { pointsOf } from "../../../frontend/static/js/train/loss-curve.js";
+import { recordingsOf } from "../../../frontend/static/js/train/pairing.js";
+import { SENTENCES } from "../../../frontend/static/js/train/sentences.js";
+import { factsOf, findingText, isOpen } from "../../../frontend/static/js/train/training-card.js";
+import { Sending } from "../../../frontend/static/js/train/sending.js";
+import { fleet } from "../../../frontend/static/js/shared/service/fleet.js";
+
+const file = (name, text = "", type = "") => new File([text], name, { type });
+const pairs = async (...files) => (await recordingsOf(files)).map(({ name, transcript }) => [name, transcript]);
+
+describe("files", () => {
+  test("a transcript is the text file of the same name", async () => {
+    const found = await pairs(file("10.wav"), file("2.wav"), file("2.txt", "\uFEFFDoors open\n at nine.\n"), file("other.txt", "x"));
+    assert.deepEqual(found, [["2.wav", "Doors open at nine."], ["10.wav", ""]]);
+  });
+
+  test("or a line of LJSpeech's table, whose last column is what is spoken", async () => {
+    const table = file("metadata.csv", "LJ001-0001|Chap. 1|Chapter one.\r\nLJ001-0002|Two.\nno columns\n");
+    const found = await pairs(file("LJ001-0001.flac"), file("LJ001-0002.flac"), table);
+    assert.deepEqual(found, [["LJ001-0001.flac", "Chapter one."], ["LJ001-0002.flac", "Two."]]);
+  });
+
+  test("or a line of VoxCPM's manifest, and what is no line of it says nothing", async () => {
+    const lines = file("train.jsonl", '{"audio": "clips/a.wav", "text": "One."}\n{"audio": 1}\nnull\nnot json\n');
+    assert.deepEqual(await pairs(file("a.wav"), file("b", "", "audio/x-odd"), lines), [["a.wav", "One."], ["b", ""]]);
+  });
+
+  test("what is neither a recording nor words is left aside", async () => {
+    assert.deepEqual(await pairs(file("holiday.jpg", "", "image/jpeg"), file("a.zip")), []);
+  });
+});
+
+describe("a training", () => {
+  const progress = { stage: "training", step: 40, seconds_left: 90, seconds_per_step: 1.68, cpu_share: 0.93, first_loss: 2.113, best_loss: 1.4 };
+  const running = { state: "running", steps: 600, recordings: 73, audio_seconds: 415, progress, error: null };
+
+  test("is told by how far it is, and why it failed", () => {
+    assert.equal(factsOf(running), "73 recordings, 6 min 55 s · learning · step 40 of 600 · 1.7 s a step · at most 1 min 30 s left at this pace · loss 2.11 → 1.40");
+    const slow = { ...running, progress: { ...progress, seconds_per_step: 40, cpu_share: 0.1 } };
+    assert.match(factsOf(slow), /40\.0 s a step · slow, since other work on the computer goes first · at most/);
+    const failed = { ...running, state: "failed", recordings: 1, progress: null, error: { code: "training_failed", message: "x" } };
+    assert.equal(factsOf(failed), "1 recording, 6 min 55 s · The training broke off. Start it again to go on where it was.");
+    assert.deepEqual(["queued", "running", "complete", "failed", "cancelled"].map((state) => isOpen({ state })), [true, true, false, false, false]);
+  });
+
+  test("says which recordings a finding is about, by their names", () => {
+    const names = new Map([["r_1", "a.wav"], ["r_2", "b.wav"], ["r_3", "c.wav"], ["r_4", "d.wav"]]);
+    const finding = { kind: "silent", message: "in English", recordings: ["r_1", "r_2", "r_3", "r_4"] };
+    assert.equal(findingText(finding, names), "4 left out: nothing is heard (a.wav, b.wav, c.wav …)");
+    assert.equal(findingText({ kind: "of_tomorrow", message: "as the server says it", recordings: [] }, names), "as the server says it");
+  });
+
+  test("draws its losses from the left to the right, the best below", () => {
+    assert.equal(pointsOf([[0, 2], [50, 1.5], [100, 1]], 200), "3.0,3.0 61.5,24.0 120.0,45.0");
+    assert.equal(pointsOf([[0, 1]], 0), "3.0,3.0");
+  });
+
+  test("has sentences of its own in both languages", () => {
+    for (const sentences of Object.values(SENTENCES)) {
+      assert.ok(sentences.length > 30);
+      assert.equal(new Set(sentences).size, sentences.length);
+    }
+  });
+});
+
+describe("sending", () => {
+  /** Entries and a service that keep what they are told. */
+  function stage(t, refuse = () => null) {
+    const entries = new EventTarget();
+    const asked = [];
+    const said = [];
+    let count = 0;
+    Object.assign(entries, { all: [{ id: "1", transcript: "One.", sent: null }, { id: "2", transcript: "Two.", sent: null }], holds: () => true, say: (entry, error) => said.push([entry.id, error?.code ?? null]) });
+    const note = (name, answer) => t.mock.method(fleet.trainings, name, async (...given) => {
+      asked.push(name);
+      return answer(...given);
+    });
+    note("create", () => ({ id: "t_1" }));
+    note("start", (id) => ({ id }));
+    note("delete", () => {});
+    note("deleteRecording", () => {});
+    note("addRecording", (id, audio, entry) => {
+      const error = refuse(entry);
+      if (error) throw error;
+      return { id: `r_${(count += 1)}` };
+    });
+    return { entries, asked, said, sending: new Sending(entries) };
+  }
+  const refusal = (status, code) => Object.assign(new Error(code), { status, code });
+
+  test("what was refused keeps the training from starting, and what was taken is not sent twice", async (t) => {
+    let bad = true;
+    const { entries, asked, said, sending } = stage(t, ({ id }) => (bad && id === "2" ? refusal(422, "audio_silent") : null));
+    assert.deepEqual(await sending.send({ name: "Anna" }, () => {}), { training: null, refused: 1 });
+    assert.deepEqual(said, [["1", null], ["2", "audio_silent"]]);
+    bad = false;
+    assert.equal((await sending.send({ name: "Anna" }, () => {})).training.id, "t_1");
+    assert.deepEqual(asked, ["create", "addRecording", "addRecording", "addRecording", "start"]);
+    assert.deepEqual(entries.all.map(({ sent }) => sent), ["r_1", "r_2"]);
+  });
+
+  test("for another voice all is sent anew", async (t) => {
+    const { asked, sending } = stage(t, ({ id }) => (id === "2" ? refusal(422, "audio_silent") : null));
+    await sending.send({ name: "Anna" }, () => {});
+    await sending.send({ name: "Ben" }, () => {});
+    assert.deepEqual(asked, ["create", "addRecording", "addRecording", "delete", "create", "addRecording", "addRecording"]);
+  });
+
+  test("more recordings go to the training that is there", async (t) => {
+    const { asked, sending } = stage(t);
+    assert.equal((await sending.send({ id: "t_9" }, () => {})).training.id, "t_9");
+    assert.deepEqual(asked, ["addRecording", "addRecording", "start"]);
+  });
+
+  test("what holds for all of it ends the sending", async (t) => {
+    const { sending } = stage(t, () => refusal(413, "too_many_recordings"));
+    await assert.rejects(sending.send({ name: "Anna" }, () => {}), { code: "too_many_recordings" });
+  });
+});
