@@ -17,6 +17,16 @@ from tests.e2e.pages.studio.test_pages import expect_player, expect_state, figur
 from tests.e2e.processes import Server
 from tests.e2e.studio import fleet_with_data, write_voice
 
+TELL_LATE = """() => {
+  const play = HTMLMediaElement.prototype.play;
+  HTMLMediaElement.prototype.play = async function () {
+    await play.call(this);
+    setTimeout(() => (window.told = true));
+    throw new DOMException("The sound before was interrupted.", "AbortError");
+  };
+}"""
+"""As a busy browser does when another sound is already heard."""
+
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -226,6 +236,10 @@ def test_what_is_wrong_is_said_and_the_clone_is_heard_beside_the_recording(
         for sound in ("clone", "recording"):
             page.click(f"#trial-{sound}")
             expect(page.locator(f"#trial-{sound}")).to_have_attribute("aria-pressed", "true")
+        page.evaluate(TELL_LATE)
+        page.click("#trial-clone")
+        page.wait_for_function("() => window.told")
+        expect(page.locator("#trial-clone")).to_have_attribute("aria-pressed", "true")
         page.fill("#voice-name", "Tried")
         expect(page.locator("#trial-clone")).to_be_visible()
         page.uncheck("#consent")

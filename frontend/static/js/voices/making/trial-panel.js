@@ -105,7 +105,7 @@ export class TrialPanel extends EventTarget {
     this.#audio.src = url;
     this.#audio.volume = volume;
     this.#turn.note(true);
-    this.#audio.play().catch(() => this.silence());
+    this.#audio.play().catch((error) => error.name === "AbortError" || this.silence()); // another sound or a pause came first
   }
 
   #name(sound, action) {

@@ -138,7 +138,7 @@ export class TakeView {
     this.#audio.src = this.#url;
     setIcon(this.#play, "stop");
     setLabel(this.#play, "take.stop");
-    this.#audio.play().catch(() => this.#stop());
+    this.#audio.play().catch((error) => error.name === "AbortError" || this.#stop()); // a pause came first
   }
 
   #stop() {
