@@ -56,6 +56,7 @@ install_oldest_triton() {
     local lock=tests/engine/oldest/lock.txt folder=data/oldest_triton
     if cmp -s $lock $folder/lock.txt; then return; fi
     rm -rf $folder $folder.new
+    mkdir -p $folder.new
     if .venv/bin/pip install -q --no-deps --no-compile --require-hashes --target $folder.new -r $lock </dev/null >/dev/null 2>&1; then
         cp $lock $folder.new/ && mv $folder.new $folder
     else

@@ -124,10 +124,14 @@ class FusedLayer(nn.Module):
     def _added(
         self, parts: Tensor, delta: Delta | None, residual: Tensor, norm: FusedRMSNorm
     ) -> tuple[Tensor, Tensor]:
-        """residual + scale * (the sum of parts and delta), and the norm of that."""
+        """residual + scale * (the sum of parts and delta), and the norm of that.
+
+        Raises RuntimeError for a delta over ranks, each of which would add it.
+        """
         if self.group is None:
             return add_and_norm(parts, residual, norm.weight, norm.eps, self.residual_scale, delta)
-        assert delta is None  # adapters are served by models that are whole
+        if delta is not None:
+            raise RuntimeError("a model over ranks has no adapters")
         return self.group.add_and_norm(parts, residual, norm.weight, norm.eps, self.residual_scale)
 
     def attend(self, qkv: Tensor, rope: CosSin | None, attention: Attention, keep: Keep | None) -> Tensor:

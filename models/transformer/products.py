@@ -110,9 +110,10 @@ def _within(product: Callable[..., Tensor], otherwise: AddingProduct, gated: boo
 def _split_parts(x: Tensor, weight: Tensor, low_rank: LowRankRows | None) -> tuple[Tensor, Delta | None]:
     if low_rank is None or adds_itself(x, weight, low_rank, split=True):
         return partial_linear(x, weight, low_rank=low_rank), None
-    return _apart(partial_linear, beside=False)(x, weight, low_rank)
+    return _PARTS_APART(x, weight, low_rank)
 
 
+_PARTS_APART = _apart(partial_linear, beside=False)
 LINEAR, GATED = _around(F.linear), _gated(_apart(F.linear))
 SPLIT = SharedProducts(
     _within(split_linear, _around(split_linear, beside=False)),

@@ -111,14 +111,14 @@ def with_low_rank(
 def apart(
     product: Callable[[], Tensor], x: Tensor, rows: LowRankRows, beside: bool = False
 ) -> tuple[Tensor, Delta]:
-    """What `product` makes of x [..., K], contiguous, and what is to be added to it.
+    """What `product` makes of x [..., K], contiguous, and what is to be added to it, made of x alone.
 
     beside: see `with_low_rank`.
     """
     num_rows = x.numel() // x.shape[-1]
     values = x.new_empty(num_rows, sum(rows.slots.place.outputs))
     with _beside(x.device, beside and num_rows <= BESIDE_ROWS) as side:
-        hidden = shrink(x, rows, side=side) if rows.hidden is None else rows.hidden
+        hidden = shrink(x, rows, side=side)  # kept, or the product would be put where the other stream reads
         expand_(values, hidden, rows, add=False, side=side)
         y = product()
     return y, Delta(values, rows)
