@@ -142,13 +142,13 @@ class Gateway:
             await self.lexicons.close()
             await self.database.close()
 
-    async def speaker_of(self, request: TtsRequest, voice: Speaker | None = None) -> Speaker:
-        """Who speaks a request: its voice, or the one given, with the adapter that it or its voice names.
+    async def speaker_of(self, request: TtsRequest, tenant: str, voice: Speaker | None = None) -> Speaker:
+        """Who speaks a request of `tenant`: its voice, or the one given, with the adapter that either names.
 
         Raises what `Voices.resolve` and `Adapters.adapted` raise.
         """
-        voice = voice or await self.voices.resolve(request.voice)
-        return await self.adapters.adapted(voice, voice.fill_in(request))
+        voice = voice or await self.voices.resolve(request.voice, tenant)
+        return await self.adapters.adapted(voice, voice.fill_in(request), tenant)
 
     @property
     def clients(self) -> dict[str, WorkerClient]:

@@ -56,22 +56,23 @@ class Adapters:
 
     # ----------------------------------------------------------------------------------------------- requests
 
-    async def adapted(self, speaker: Speaker, request: TtsRequest) -> Speaker:
-        """The voice of a request with the adapter that it names, by id or name in any case; "" names none.
+    async def adapted(self, speaker: Speaker, request: TtsRequest, tenant: str) -> Speaker:
+        """The voice of a request of `tenant` with the adapter that it names, by id or name in any case; ""
+        names none.
 
         Raises ApiError: 403 without consent, 404, 422 when several have the name or it is of another model,
         503.
         """
         if not request.adapter:
             return speaker
-        row = await self._meant(request.adapter)
+        row = await self._meant(request.adapter, tenant)
         if request.model not in (None, row.model):
             message = f"adapter {row.name!r} is one of {row.model}, not of {request.model}"
             raise ApiError(422, "adapter_of_another_model", message, param="adapter")
         return AdaptedSpeaker(speaker, row, await self._files.open(row.digest))
 
-    async def _meant(self, reference: str) -> Adapter:
-        found = await self._registry.find(reference) if reference.isprintable() else []
+    async def _meant(self, reference: str, tenant: str) -> Adapter:
+        found = await self._registry.find(reference, tenant) if reference.isprintable() else []
         if not found:
             raise ADAPTERS.unknown(reference)
         agreed = [row for row in found if consent.is_given(row)]

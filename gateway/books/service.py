@@ -49,7 +49,7 @@ class Books:
     async def create(self, order: NewBook, owner: str) -> Book:
         """A new book. Raises ApiError: 404 for a voice, 422, 429."""
         check_blocks(order.blocks, self._gateway.settings)
-        await self._check_voices({order.voice, *(block.voice for block in order.blocks)})
+        await self._check_voices({order.voice, *(block.voice for block in order.blocks)}, owner)
         book = Book(id=new_book_id(), owner=owner, title=order.title, voice=order.voice)
         book.language = order.language
         await self.store.add(book, order.blocks)
@@ -76,14 +76,14 @@ class Books:
         """Set what was given. Raises ApiError 404."""
         fields = change.model_dump(exclude_unset=True)
         if fields.get("voice") not in (None, book.voice):
-            await self._check_voices({fields["voice"]})
+            await self._check_voices({fields["voice"]}, book.owner)
         await self.store.change(book.id, fields)
 
     async def replace(self, book: Book, change: BlocksChange) -> None:
         """Have these blocks. Raises ApiError: 404, 409 for an old version, 422."""
         check_blocks(change.blocks, self._gateway.settings)
         known = {book.voice, *(block.voice for block in await self.store.blocks(book.id))}
-        await self._check_voices({block.voice for block in change.blocks} - known)
+        await self._check_voices({block.voice for block in change.blocks} - known, book.owner)
         await self._jobs.clear(await self.store.replace(book.id, change.version, change.blocks))
 
     async def make(self, book: Book, block_ids: Sequence[str] | None) -> None:
@@ -193,10 +193,10 @@ class Books:
             if path.name not in known and time.time() - path.stat().st_mtime > ORPHAN_SECONDS:
                 remove_folder(path)
 
-    async def _check_voices(self, voices: Iterable[str | None]) -> None:
-        """Raise ApiError for the first that nobody may use."""
+    async def _check_voices(self, voices: Iterable[str | None], owner: str) -> None:
+        """Raise ApiError for the first that cannot be used."""
         for voice in sorted(filter(None, voices)):
-            await self._gateway.voices.resolve(voice)
+            await self._gateway.voices.resolve(voice, owner)
 
 
 def unknown_block(message: str = "the book has no such block", param: str = "block") -> ApiError:

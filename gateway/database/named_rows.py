@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.database.connection import Database
@@ -63,26 +63,30 @@ class NamedRows(Generic[Row]):
         async with self._rows() as rows:
             return await rows.get(self._sort.table, id)
 
-    async def find(self, reference: str) -> list[Row]:
-        """The rows that a request may mean: the one of that id, else those of that name, else those of that
-        name in another case.
+    async def find(self, reference: str, tenant: str | None) -> list[Row]:
+        """The rows that a request of `tenant` may mean: the one of that id, whosever it is; else those that
+        it sees by that name; else its own by that name in another case, else others'.
         """
         table = self._sort.table
         same_name = or_(table.name == reference, func.lower(table.name) == reference.lower())
         async with self._rows() as rows:
-            query = select(table).where(or_(table.id == reference, same_name))
+            query = select(table).where(or_(table.id == reference, and_(same_name, self._seen_by(tenant))))
             found = (await rows.scalars(query)).all()
         by_id = [row for row in found if row.id == reference]  # a row of before may have such a name
-        return by_id or [row for row in found if row.name == reference] or list(found)
+        exact = [row for row in found if row.name == reference]
+        return by_id or exact or [row for row in found if row.owner == tenant] or list(found)
 
     async def visible_to(self, tenant: str | None, everything: bool = False) -> Sequence[Row]:
         """Rows with consent, and the tenant's own; all of them with `everything`."""
-        table = self._sort.table
-        query = select(table)
+        query = select(self._sort.table)
         if not everything:
-            query = query.where(or_(table.consent_at.is_not(None), table.owner == (tenant or "")))
+            query = query.where(self._seen_by(tenant))
         async with self._rows() as rows:
             return (await rows.scalars(query)).all()
+
+    def _seen_by(self, tenant: str | None) -> Any:
+        table = self._sort.table
+        return or_(table.consent_at.is_not(None), table.owner == (tenant or ""))
 
     async def add(self, row: Row) -> Row:
         """Insert a row and give it an id. Raises ApiError: 409 too many, or the name is taken, 422."""

@@ -117,7 +117,7 @@ class LiveSpeech:
     async def run(self) -> None:
         """Returns when the client asked for the end and all is said. Raises ApiError."""
         session = self._session
-        self._speaker = await self._gateway.speaker_of(self._start.request("x"))
+        self._speaker = await self._gateway.speaker_of(self._start.request("x"), self._standing.tenant)
         options = self._speaker.fill_in(self._start.request("x"))
         self._model = options.model
         self.seed = self.seed if options.seed is None else options.seed

@@ -122,7 +122,7 @@ class Synthesis(Served[Outcome]):
         asked = self._request
         if self.clip.begun:  # with an adapter or without; its voice may name another one since
             asked = asked.model_copy(update={"adapter": asked.adapter or ""})
-        self._speaker = await self._gateway.speaker_of(asked, self._given_speaker)
+        self._speaker = await self._gateway.speaker_of(asked, self._standing.tenant, self._given_speaker)
         self._request = self.clip.adopt(self._speaker.fill_in(self._request))
         if not self.clip.begun:
             await self.clip.find_words(await self._lexicon_of(self._request))

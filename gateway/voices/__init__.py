@@ -13,6 +13,6 @@ consent.py       what the speaker agreed to
 recorded_consents.py  recordings in which somebody agrees
 latents.py       the audio as a model takes it: encoded once by a worker, kept
 clip_cache.py    how voices sound: clips that are made once
-resolution.py    the voice of one request: `gateway.voices.resolve(request)`
+resolution.py    the voice of one request: `gateway.voices.resolve(name, tenant)`
 service.py       `Voices`, which holds them together and is `Gateway.voices`
 """

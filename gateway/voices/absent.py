@@ -1,4 +1,4 @@
-"""Names that no voice has, remembered for a moment: clients of other services name the same ones often."""
+"""Names of no voice that everybody may use, remembered for a moment: many clients name the same ones."""
 
 from __future__ import annotations
 

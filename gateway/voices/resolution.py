@@ -1,6 +1,6 @@
 """The voice of one request: what its worker must be able to do, and what is sent there.
 
-    speaker = await gateway.voices.resolve(request.voice)
+    speaker = await gateway.voices.resolve(request.voice, tenant)
     request = speaker.fill_in(request)                    # the voice's own parameters, where nothing is said
     ... a lease for speaker.requirement(request.model) ...
     clip.conditioning = await speaker.conditioning(lease.worker, client)

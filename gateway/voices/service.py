@@ -67,17 +67,18 @@ class Voices:
 
     # ----------------------------------------------------------------------------------------------- requests
 
-    async def resolve(self, reference: str) -> Speaker:
-        """The voice that a request means by name, in any case, by id or by an alias.
+    async def resolve(self, reference: str, tenant: str) -> Speaker:
+        """The voice that a request of `tenant` means by name, in any case, by id or by an alias.
 
         Raises ApiError: 403 without consent, 404 for an id that is none, 422 when several voices have the
-        name, 503. A name that nobody knows is left to the workers' answer: one that has it may be loading.
+        name, 503. A name of nobody's, or of another's voice without consent, is left to the workers' answer:
+        one that has it may be loading.
         """
         reference = self._aliases.get(reference.casefold(), reference)
         built_in = built_in_name(self._pool, reference)
         if built_in is not None or not reference.isprintable():
             return Speaker(built_in or reference)
-        found = await self._registry.find(reference)
+        found = await self._registry.find(reference, tenant)
         if not found and is_id(reference):
             raise unknown_voice(reference)
         agreed = [voice for voice in found if consent.is_given(voice)]
@@ -90,13 +91,13 @@ class Voices:
         return CustomSpeaker(agreed[0], self._latents) if agreed else Speaker(reference)
 
     async def knows(self, reference: str) -> bool:
-        """Whether `resolve` finds a voice of that name; not while custom voices cannot be reached."""
+        """Whether everybody may use a voice of that name; not while custom voices cannot be reached."""
         if reference.casefold() in self._aliases or built_in_name(self._pool, reference) is not None:
             return True
         if reference in self._absent:
             return False
         try:
-            found = await self._registry.find(reference)
+            found = await self._registry.find(reference, None)
         except ApiError:  # which is in the log
             return False
         if not found:

@@ -82,7 +82,8 @@ class Speaking(DialogueListener):
 
     async def run(self, writing: Writing, caller: Caller) -> AnswerOutcome:
         """Returns when the answer is written and spoken. Raises ApiError."""
-        self._dialogue = Dialogue(self._gateway, self._request_id, await self._start(), self._protocol, self)
+        start = await self._start(caller)
+        self._dialogue = Dialogue(self._gateway, self._request_id, start, self._protocol, self)
         self._dialogue.open(caller)
         try:
             results = await together(self._write(writing), self._dialogue.run(), self._feed())
@@ -90,7 +91,7 @@ class Speaking(DialogueListener):
             self._dialogue = None  # which refers to this
         return results[0]
 
-    async def _start(self) -> Start:
+    async def _start(self, caller: Caller) -> Start:
         """Raises ApiError, before anything is written, where nobody could speak it."""
         gateway, options = self._gateway, self._options
         voice = await known_voice(gateway, options.voice)
@@ -104,7 +105,7 @@ class Speaking(DialogueListener):
             priority=self._priority,
             **{"adapter": options.adapter, **named},
         )
-        speaker = await gateway.speaker_of(start.request("x"))
+        speaker = await gateway.speaker_of(start.request("x"), caller.tenant)
         if problem := gateway.pool.why_unservable(speaker.requirement(start.model)):
             raise problem
         return start

@@ -185,7 +185,10 @@ def test_nobody_speaks_without_consent_and_it_can_be_withdrawn(
     assert "consent" not in bob.get(path).json() and bob.get(path).json()["usable"]
     assert spoken(bob, adapter="anna")
     ann.patch(path, json={"consent_by": None, "consent_statement": None})
-    assert refused(bob, 403, adapter="anna") == ("adapter_without_consent", "adapter")
+    assert refused(bob, 404, adapter="anna") == ("unknown_adapter", "adapter")
+    assert refused(bob, 403, adapter=made["id"]) == ("adapter_without_consent", "adapter")
+    adapters["anna"].create(ann, "Anna")
+    assert spoken(bob, adapter="anna")
 
 
 def test_only_its_owner_and_administrators_change_one(

@@ -1,0 +1,90 @@
+"""Whose voice a name means where several clients have one of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.audio_files import encoded, speech
+from tests.gateway.owners import API_KEYS, owner
+from tests.gateway.processes import GatewayProcess, check_error, started_fleets
+
+CONSENT = {"consent_by": "Ann Example", "consent_statement": "I agree."}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    with started_fleets() as start:
+        settings = {"api_keys": API_KEYS, "data_dir": tmp_path_factory.mktemp("data")}
+        running, _ = start(1, step_ms=1, gateway=settings)
+        yield running
+        assert not [line for line in running.log if "Traceback" in line or "unhandled" in line]
+
+
+@pytest.fixture
+def ann(gateway: GatewayProcess) -> Iterator[httpx.Client]:
+    with owner(gateway, "ann", "voices") as opened:
+        yield opened
+
+
+@pytest.fixture
+def bob(gateway: GatewayProcess) -> Iterator[httpx.Client]:
+    with owner(gateway, "bob", "voices") as opened:
+        yield opened
+
+
+def create(http: httpx.Client, name: str, pitch: float = 120.0, **fields: Any) -> str:
+    audio = {"audio": ("a.webm", encoded("webm", speech(3.0, pitch=pitch)))}
+    response = http.post("/api/voices", files=audio, data={"name": name, **fields})
+    assert response.status_code == 201, response.text
+    return response.json()["id"]
+
+
+def speak(http: httpx.Client, voice: str) -> httpx.Response:
+    return http.post("/tts", json={"text": "Hello.", "voice": voice, "seed": 1, "format": "pcm"})
+
+
+def heard(http: httpx.Client, voice: str) -> bytes:
+    response = speak(http, voice)
+    assert response.status_code == 200, response.text
+    return response.content
+
+
+def test_a_voice_without_consent_takes_its_name_from_nobody(ann: httpx.Client, bob: httpx.Client) -> None:
+    morgan = create(ann, "Morgan", **CONSENT)
+    create(bob, "morgan")
+    assert heard(ann, "morgan") == heard(ann, morgan)
+    assert check_error(speak(bob, "morgan"), 403)["code"] == "voice_without_consent"
+    create(ann, "Ada")
+    assert check_error(speak(bob, "Ada"), 404) == {
+        **check_error(speak(bob, "Eve"), 404),
+        "message": "there is no voice 'Ada'",
+    }
+    assert check_error(speak(ann, "ada"), 403)["code"] == "voice_without_consent"
+
+
+def test_a_voice_of_one_s_own_comes_before_others_in_another_case(
+    ann: httpx.Client, bob: httpx.Client
+) -> None:
+    anns, bobs = create(ann, "Morgan", 100.0, **CONSENT), create(bob, "MORGAN", 200.0, **CONSENT)
+    assert heard(ann, "morgan") == heard(ann, anns) != heard(bob, bobs) == heard(bob, "morgan")
+    assert heard(ann, "MORGAN") == heard(bob, bobs)
+
+
+def test_names_of_other_services_mean_the_default_voice_until_everybody_may_use_one(
+    ann: httpx.Client, bob: httpx.Client
+) -> None:
+    def spoken(http: httpx.Client) -> bytes:
+        body = {"model": "tts-1", "input": "Hello.", "voice": "alloy", "seed": 1, "response_format": "pcm"}
+        response = http.post("/v1/audio/speech", json=body)
+        assert response.status_code == 200, response.text
+        return response.content
+
+    default = spoken(bob)
+    alloy = create(ann, "alloy")
+    assert spoken(ann) == spoken(bob) == default
+    assert ann.patch(f"/api/voices/{alloy}", json=CONSENT).status_code == 200
+    assert spoken(ann) == spoken(bob) != default
