@@ -118,7 +118,7 @@ def _existing(path: Path, where: str) -> Path:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # strings of JSON may hold other separators
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path.name} cannot be read: {error}") from error
     return ((number, line) for number, line in enumerate(lines, 1) if line.strip())

@@ -38,6 +38,18 @@ def test_the_packages_manifest_names_files_beside_it(tmp_path: Path) -> None:
     assert read_dataset(tmp_path) == expected == read_dataset(manifest)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_end_where_json_lines_do(tmp_path: Path, end: str) -> None:
+    touch(tmp_path / "1.wav", tmp_path / "2.wav")
+    texts = ["One\u2028more\u0085line.", "Two."]
+    lines = [
+        json.dumps({"audio": f"{number}.wav", "text": text}, ensure_ascii=False) + end
+        for number, text in enumerate(texts, 1)
+    ]
+    (tmp_path / "train.jsonl").write_bytes("".join(lines).encode())
+    assert [item.text for item in read_dataset(tmp_path)] == texts
+
+
 def test_ljspeechs_table_reads_the_spoken_form(tmp_path: Path) -> None:
     touch(tmp_path / "wavs" / "LJ1.wav", tmp_path / "wavs" / "LJ2.wav")
     (tmp_path / "metadata.csv").write_text("LJ1|In 1999|in nineteen ninety nine\nLJ2|Only this\n")
