@@ -41,6 +41,8 @@ ADVICE: dict[Kind, str] = {
 }
 SHORTEST_SECONDS = 1.0
 LEAST_TOTAL_SECONDS, ADVISED_TOTAL_SECONDS = 30.0, 180.0
+LEAST_RECORDINGS = 2
+"""One is held out to tell which step is the best."""
 CLIPPED_SHARE, QUIET_DB, LEAST_SNR_DB, LONG_SILENCE_SECONDS = 0.0005, -45.0, 18.0, 1.0
 UNITS_PER_SECOND = (2.0, 32.0)
 """Of speech: letters; a Chinese character counts as three."""
@@ -102,6 +104,11 @@ def of_all(speeches: Sequence[Speech], speakers: int) -> list[Finding]:
         raise DatasetError(
             f"{total:.0f} s of speech can be used; at least {LEAST_TOTAL_SECONDS:.0f} s are needed, and "
             f"{ADVISED_TOTAL_SECONDS / 60:.0f} to 10 minutes make a voice"
+        )
+    if len(speeches) < LEAST_RECORDINGS:
+        raise DatasetError(
+            f"one recording can be used, at least {LEAST_RECORDINGS} are needed: add others, or cut it at "
+            "sentences, with a transcript for each piece"
         )
     pitches = [found for speech in speeches if (found := pitch(speech.samples, speech.rate)) is not None]
     if speakers > 1 or len(pitches) < 5:

@@ -133,8 +133,8 @@ def _latents(speech: Speech, checkpoint: Checkpoint, cache: Path) -> np.ndarray:
 
 
 def _held_out(spoken: Sequence[Spoken]) -> np.ndarray:
-    """Which are held out, bool [N]: the same ones in every run, by their words."""
-    wanted = min(max(2, round(HELD_OUT_SHARE * len(spoken))), MOST_HELD_OUT)
+    """Which are held out, bool [N], never all: the same ones in every run, by their words."""
+    wanted = min(max(2, round(HELD_OUT_SHARE * len(spoken))), MOST_HELD_OUT, len(spoken) - 1)
     order = sorted(range(len(spoken)), key=lambda i: hashlib.sha256(spoken[i].text.encode()).digest())
     chosen = np.zeros(len(spoken), bool)
     chosen[order[:wanted]] = True

@@ -9,7 +9,7 @@ import pytest
 
 from models.voxcpm.checkpoint import Checkpoint
 from models.voxcpm.finetuning.checks import Checks, of_all, pitch, summary
-from models.voxcpm.finetuning.corpus import examine
+from models.voxcpm.finetuning.corpus import Spoken, encode, examine
 from models.voxcpm.finetuning.dataset import DatasetError, Recording
 from models.voxcpm.finetuning.speech import LEVEL_DB, prepare
 from tests.models.finetuning.conftest import RATE, WORDS, voiced, write
@@ -73,6 +73,26 @@ def test_pitch_is_heard_and_two_people_are_told_apart() -> None:
     assert "several people" in summary(of_all(two, 1))[0].message
     with pytest.raises(DatasetError, match="13 s of speech can be used"):
         of_all(one[:3], 1)
+
+
+def test_a_single_recording_is_refused_with_what_to_do() -> None:
+    with pytest.raises(DatasetError, match="at least 2 are needed: add others, or cut it at sentences"):
+        of_all([prepare(voiced(31), RATE, RATE)], 1)
+
+
+@pytest.mark.parametrize(("count", "held_out"), [(2, 1), (3, 2), (30, 2), (100, 8), (1000, 24)])
+def test_some_recordings_are_held_out_and_never_all(
+    checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, held_out: int
+) -> None:
+    patches = np.zeros((1, 2, 4), np.float32)
+    monkeypatch.setattr("models.voxcpm.finetuning.corpus._latents", lambda *given: patches)
+    speech = prepare(voiced(1), RATE, RATE)
+    spoken = [
+        Spoken(Recording(tmp_path / f"{i}.wav", text := f"{TEXT} {i}"), text, speech) for i in range(count)
+    ]
+    material = encode(spoken, checkpoint, tmp_path, lambda state, share: None)
+    assert len(material.held_out_texts) == len(material.held_out.num_tokens) == held_out
+    assert len(material.heard) == len(material.learnt.num_tokens) == count - held_out
 
 
 def test_what_is_left_out_is_told_first_and_the_rest_is_used(checkpoint: Checkpoint, tmp_path: Path) -> None:
