@@ -42,6 +42,10 @@ class SequenceOutput:
     finish_reason: str | None = None
     error: str | None = None
 
+    @classmethod
+    def failed(cls, sequence: Sequence, error: Exception) -> SequenceOutput:
+        return cls(sequence, None, "error", f"{type(error).__name__}: {error}")
+
 
 class LLMEngine:
     """Continuous batching over one runner.
@@ -159,7 +163,7 @@ class LLMEngine:
 
     def _fail(self, sequence: Sequence, error: Exception) -> SequenceOutput:
         self._finish(sequence, "error")
-        return SequenceOutput(sequence, None, "error", f"{type(error).__name__}: {error}")
+        return SequenceOutput.failed(sequence, error)
 
     def _finish(self, sequence: Sequence, reason: str) -> None:
         self.scheduler.remove(sequence, reusable=reason != "error")

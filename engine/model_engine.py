@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import Generic, TypeVar
@@ -12,6 +13,8 @@ from engine.cpu.threads import StepThreads
 from engine.kv_cache.figures import CacheFigures
 from engine.llm_engine import LLMEngine, SequenceOutput
 from engine.sequence import Sequence
+
+logger = logging.getLogger(__name__)
 
 Request = TypeVar("Request")
 Output = TypeVar("Output")
@@ -60,7 +63,17 @@ class ModelEngine(ABC, Generic[Request, Output]):
     def step(self) -> list[Output]:
         """Advance every running request by at most one result of the model."""
         with self.step_threads.step() if self.step_threads else nullcontext():
-            return [self._output(output) for output in self._llm.step()]
+            return [self._told(output) for output in self._llm.step()]
+
+    def _told(self, output: SequenceOutput) -> Output:
+        """A request whose output cannot be made ends with an error; the others go on."""
+        try:
+            return self._output(output)
+        except Exception as error:
+            request_id = output.sequence.request_id
+            logger.exception("making the output of request %s failed", request_id)
+            self._llm.cancel(request_id)
+            return self._output(SequenceOutput.failed(output.sequence, error))
 
     def close(self) -> None:
         """Ends the thread beside that of the steps; tensors free themselves."""

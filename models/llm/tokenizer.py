@@ -102,7 +102,12 @@ class TextStream:
 
     def add(self, token_id: int) -> str:
         """What is certain now that was not before."""
-        text = self._stream.step(self._tokenizer, token_id)
+        try:
+            text = self._stream.step(self._tokenizer, token_id)
+        except Exception:  # a plain one, where bytes of no character would change the text before them
+            text = self._tokenizer.decode([*self._held, token_id])
+            self._stream = DecodeStream(skip_special_tokens=True)
+            self._stream.step(self._tokenizer, token_id)
         self._held = [] if text else [*self._held, token_id]
         return text or ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer, decoders, models
 
 from engine.errors import RequestError
 from models.llm.stop_strings import StopStrings
@@ -16,6 +17,20 @@ from tests.text_models import write_tokenizer
 def tokenizer(tmp_path: Path) -> TextTokenizer:
     write_tokenizer(tmp_path)
     return TextTokenizer.from_directory(tmp_path)
+
+
+LETTER, WORD = 256, 257
+"""Tokens of `byte_fallback`, whose others are bytes."""
+
+
+@pytest.fixture
+def byte_fallback() -> TextTokenizer:
+    """As SentencePiece's, which write in bytes what they have no token for."""
+    vocab = {f"<0x{value:02X}>": value for value in range(256)} | {"b": LETTER, "\u2581a": WORD}
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[], byte_fallback=True))
+    spaces, start = decoders.Replace("\u2581", " "), decoders.Strip(" ", 1, 0)
+    tokenizer.decoder = decoders.Sequence([spaces, decoders.ByteFallback(), decoders.Fuse(), start])
+    return TextTokenizer(tokenizer, {}, None)
 
 
 def spoken(stops: list[str], pieces: list[str]) -> tuple[str, bool]:
@@ -57,6 +72,12 @@ def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
     pieces = [stream.add(token) for token in ids]
     assert "".join(pieces) == text == tokenizer.decode(ids)
     assert not any("\ufffd" in piece for piece in pieces)
+
+
+def test_bytes_of_no_character_behind_a_letter_are_marked(byte_fallback: TextTokenizer) -> None:
+    stream = byte_fallback.stream()
+    pieces = [stream.add(token) for token in (0x41, 0xC0, LETTER, WORD, *"é".encode())]
+    assert "".join(pieces) == "A\ufffdb aé" and stream.rest() == ""
 
 
 def test_a_chat_is_laid_out_by_the_template_of_the_checkpoint(tokenizer: TextTokenizer) -> None:
