@@ -43,6 +43,8 @@ class Progress:
     findings: list[dict[str, Any]] = field(default_factory=list)
     refusal: str | None = None
     """Why the recordings cannot be trained on."""
+    is_outdated: bool = False
+    """Refused because it began with other options than voices are trained with now."""
     is_written: bool = False
     sampled: list[str] = field(default_factory=list)
     """Folders of steps whose samples are spoken."""
@@ -94,7 +96,7 @@ def _understand(line: dict[str, Any], progress: Progress) -> None:
     match line:
         case {"state": "loading"}:
             progress.stage, progress.findings = "preparing", []
-            progress.refusal, progress.is_written = None, False
+            progress.refusal, progress.is_outdated, progress.is_written = None, False, False
         case {"state": "found", "kind": str(kind), "files": list(files), "message": str(message)}:
             recordings = [str(file).removesuffix(".wav") for file in files]
             told = {"kind": kind, "message": message[:_MESSAGE_CHARACTERS], "recordings": recordings}
@@ -125,5 +127,6 @@ def _understand(line: dict[str, Any], progress: Progress) -> None:
             progress.stage, progress.seconds_left, progress.is_written = "finishing", 0.0, True
         case {"state": "refused", "message": str(message)}:
             progress.refusal = message[:_MESSAGE_CHARACTERS]
+            progress.is_outdated = line.get("outdated") is True
         case _:
             return

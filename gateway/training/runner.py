@@ -24,6 +24,8 @@ from gateway.training.store import TrainingStore
 
 logger = structlog.get_logger(__name__)
 
+OUTDATED = "training_outdated"
+"""Code of the error of one that cannot go on with what it has learnt."""
 _LOOK_SECONDS = 1.0
 _SILENT_SECONDS = 2 * 3600.0
 """After that, a process that writes nothing hangs."""
@@ -65,6 +67,11 @@ class TrainingRunner:
         finally:
             await process.end()
         progress = await self._look()
+        if progress.is_outdated:
+            message = (
+                "it began with other options than voices are trained with now; start it again to begin afresh"
+            )
+            raise ApiError(409, OUTDATED, message)
         if progress.refusal is not None:
             raise ApiError(422, "recordings_unusable", progress.refusal)
         if not progress.is_written:

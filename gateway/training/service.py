@@ -25,7 +25,7 @@ from gateway.slots.admission import why_unservable
 from gateway.slots.requirement import Requirement
 from gateway.training.files import TrainingFiles, is_training_id, new_recording_id, new_training_id
 from gateway.training.request import RecordingForm, TrainingRequest, remarks_of
-from gateway.training.runner import TrainingGone, TrainingRunner
+from gateway.training.runner import OUTDATED, TrainingGone, TrainingRunner
 from gateway.training.store import COLLECTING, STILL, TrainingBounds, TrainingStore
 from gateway.voices.checks import Checked
 
@@ -113,7 +113,7 @@ class Trainings:
             raise problem
         if not training.recordings:
             raise ApiError(422, "no_recordings", "the training has no recordings: add some", param="id")
-        if not training.progress:  # nothing was learnt from these recordings
+        if not training.progress or training.error_code == OUTDATED:  # nothing learnt is of use
             await asyncio.to_thread(self.files(training.id).forget_run)
         if not await self.store.reopen(training.id, STILL, started_at=now()):
             raise wrong_state("training", "started", "one that waits for recordings, failed or was cancelled")

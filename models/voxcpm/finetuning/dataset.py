@@ -69,7 +69,7 @@ def _from_jsonl(manifest: Path) -> Iterator[Recording]:
             raise DatasetError(f"{where} is not an object")
         audio, text = _text_of(entry, "audio", where), _text_of(entry, "text", where)
         speaker = entry.get("speaker", entry.get("dataset_id", ""))
-        yield Recording(_existing(manifest.parent / audio, where), text.strip(), str(speaker))
+        yield Recording(_existing(manifest.parent, audio, where), text.strip(), str(speaker))
 
 
 def _text_of(entry: dict[str, Any], field: str, where: str) -> str:
@@ -110,10 +110,10 @@ def _from_pairs(folder: Path) -> Iterator[Recording]:
         yield Recording(file, " ".join(text.split()))
 
 
-def _existing(path: Path, where: str) -> Path:
-    if not path.is_file():
-        raise DatasetError(f"{where}: {path} does not exist")
-    return path
+def _existing(folder: Path, name: str, where: str) -> Path:
+    if not (folder / name).is_file():
+        raise DatasetError(f"{where}: {name} does not exist")
+    return folder / name
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

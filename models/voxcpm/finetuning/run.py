@@ -32,12 +32,17 @@ from models.voxcpm.finetuning.samples import Samples
 from models.voxcpm.finetuning.trainee import AdapterTrainee, FullTrainee, Trainee
 from models.voxcpm.finetuning.trainer import Schedule, Standing, Trainer
 from models.voxcpm.training.recipe import LMRecipe
+from models.voxcpm.training.stages.progress import write_atomically
 
 LONGEST_DOCUMENT, LONGEST_SECONDS = 1000, 30.0
 MOST_FILES_TOLD = 50
 STRENGTH = 0.5
 """Of what language models and DiT learnt, where the decoder learnt the sound: more words come right."""
 Report = Callable[[dict[str, Any]], None]
+
+
+class OtherRunError(DatasetError):
+    """What was learnt before began with other recordings or options."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,15 @@ def finetune(
     normalise: puts figures of transcripts into words. stopping: asked after every step.
 
     Raises:
-        DatasetError: the recordings cannot be trained on, or `out` holds a run with others.
+        DatasetError: the recordings cannot be trained on; OtherRunError: `out` holds a run with others.
         ConfigError, engine.errors.WeightError: of the base.
     """
-    recordings = read_dataset(data)
     work = out / "work"
-    _claim(work, recordings, options)
+    work.mkdir(parents=True, exist_ok=True)
     note = _Journal(work / "progress.jsonl", report)
     with _threads(options.threads or available_cpus()), _refusal_noted(note):
+        recordings = read_dataset(data)
+        _claim(work, recordings, options)
         return _train(recordings, out, options, note, normalise, stopping)
 
 
@@ -170,22 +176,32 @@ def _claim(work: Path, recordings: list[Recording], options: FinetuneOptions) ->
     what = asdict(options) | {"device": "", "threads": 0}
     what["recordings"] = [[str(item.audio), item.text, item.speaker] for item in recordings]
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    work.mkdir(parents=True, exist_ok=True)
     file = work / "run.json"
-    if file.is_file() and json.loads(file.read_text()).get("digest") != digest:
-        raise DatasetError(
-            f"{work.parent} holds a run with other recordings or options; choose another name, or remove it"
+    if not file.is_file():
+        told = {"digest": digest, "options": asdict(options)}
+        write_atomically(file, (json.dumps(told, indent=2) + "\n").encode())
+    elif _digest_of(file) != digest:
+        raise OtherRunError(
+            f"{work.parent.name} holds a run with other recordings or options; choose another name, or "
+            "remove it"
         )
-    file.write_text(json.dumps({"digest": digest, "options": asdict(options)}, indent=2) + "\n")
+
+
+def _digest_of(file: Path) -> str | None:
+    """Of what a run began with; None where the file was cut, so that nobody knows."""
+    try:
+        return json.loads(file.read_text()).get("digest")
+    except ValueError:
+        return None
 
 
 @contextmanager
 def _refusal_noted(note: _Journal) -> Iterator[None]:
-    """Recordings that cannot be trained on are told to who reads the journal, too."""
+    """What cannot be trained on, or gone on with, is told to who reads the journal, too."""
     try:
         yield
     except DatasetError as error:
-        note("refused", message=str(error))
+        note("refused", message=str(error), outdated=isinstance(error, OtherRunError))
         raise
 
 

@@ -294,7 +294,11 @@ def test_the_journal_of_a_run_that_was_cut_and_went_on_is_one_progress() -> None
         {"kind": "quiet", "message": "1 recording very quiet (a.wav: 3 dB)", "recordings": ["r_1"]}
     ]
     assert told["losses"] == [[0, 2.0], [20, 1.5]] and told["first_loss"] == 2.0 and told["best_loss"] == 1.5
-    assert progress_of([*first, {"state": "refused", "message": "too little"}]).refusal == "too little"
+    refused = {"state": "refused", "message": "too little", "outdated": False}
+    assert progress_of([*first, refused]).refusal == "too little"
+    assert not progress_of([*first, refused]).is_outdated
+    assert progress_of([*first, refused | {"outdated": True}]).is_outdated
+    assert not progress_of([refused | {"outdated": True}, *first]).is_outdated
     assert progress_of([*first, {"state": "written", "step": 20, "over": True}]).is_written
     assert not progress_of([*first, {"state": "written", "step": 20, "over": False}]).is_written
 

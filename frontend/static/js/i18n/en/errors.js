@@ -181,6 +181,7 @@ export default {
   "error.training_off": "This service trains no voices. Its operator can name what is trained.",
   "error.training_state": "The training is not in that state any more.",
   "error.training_failed": "The training broke off. Start it again to go on where it was.",
+  "error.training_outdated": "Voices are trained with other options now than when this training began. Start it again to begin afresh.",
   "error.unknown_training": "This training is not there any more.",
   "error.unknown_recording": "This recording is not there any more.",
   "error.unknown_sample": "This sample is not there any more.",

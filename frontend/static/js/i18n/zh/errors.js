@@ -178,6 +178,7 @@ export default {
   "error.training_off": "此服务不训练音色；运营者可以指定要训练的模型。",
   "error.training_state": "此训练的状态已改变。",
   "error.training_failed": "训练中断了。重新开始即可从中断处继续。",
+  "error.training_outdated": "训练选项在这次训练开始之后有了变化。重新开始即可从头训练。",
   "error.unknown_training": "此训练已不存在。",
   "error.unknown_recording": "此录音已不存在。",
   "error.unknown_sample": "此试听片段已不存在。",

@@ -1,0 +1,85 @@
+"""What a run began with is written once and whole; who reads the journal hears why another cannot go on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.voxcpm.finetuning import run
+from models.voxcpm.finetuning.dataset import DatasetError
+from models.voxcpm.finetuning.options import FinetuneOptions
+from models.voxcpm.finetuning.run import OtherRunError, finetune
+
+
+@pytest.fixture(autouse=True)
+def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is trained."""
+    monkeypatch.setattr(run, "_train", lambda *given: None)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    (folder / "1.wav").write_bytes(b"audio")
+    (folder / "1.txt").write_text("Hello.")
+    return folder
+
+
+def journal(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "work" / "progress.jsonl").read_text().splitlines()]
+
+
+def begin(data: Path, **options: Any) -> Path:
+    out = data.parent / "anna"
+    finetune(data, out, FinetuneOptions(**options), lambda event: None)
+    return out
+
+
+def test_other_options_are_refused_in_the_journal_too(data: Path) -> None:
+    out = begin(data)
+    with pytest.raises(OtherRunError, match="anna holds a run with other recordings or options"):
+        begin(data, base="/other")
+    [refused] = journal(out)
+    assert (refused["state"], refused["outdated"]) == ("refused", True)
+    assert str(data.parent) not in refused["message"]
+    assert begin(data, device="cpu", threads=1) == out
+
+
+def test_recordings_that_are_not_there_are_refused_in_the_journal(data: Path) -> None:
+    (data / "train.jsonl").write_text(json.dumps({"audio": "gone.wav", "text": "Hello."}))
+    with pytest.raises(DatasetError):
+        begin(data)
+    [refused] = journal(data.parent / "anna")
+    assert (refused["state"], refused["outdated"]) == ("refused", False)
+    assert refused["message"] == "train.jsonl, line 1: gone.wav does not exist"
+
+
+def test_what_a_run_began_with_is_written_once(data: Path) -> None:
+    file = begin(data) / "work" / "run.json"
+    before = file.stat()
+    begin(data, threads=1)
+    after = file.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_run_that_was_killed_at_its_first_line_goes_on(data: Path) -> None:
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("os.replace", killed)
+        begin(data)
+    assert json.loads((begin(data) / "work" / "run.json").read_text())["digest"]
+
+
+@pytest.mark.parametrize("content", ["", '{"digest": "12'])
+def test_a_run_that_nobody_knows_the_beginning_of_is_another_one(data: Path, content: str) -> None:
+    out = begin(data)
+    (out / "work" / "run.json").write_text(content)
+    with pytest.raises(OtherRunError):
+        begin(data)
+    assert journal(out)[-1]["outdated"]
