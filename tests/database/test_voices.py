@@ -75,17 +75,26 @@ async def test_a_request_means_an_id_or_a_name_and_no_name_is_an_id(registry: Vo
     """Else somebody could call a voice as one that was deleted is called by those who still have its id."""
     first = await registry.add(voice("Ann"))
     assert await refused(registry, name=first.id, owner="key:bob") == "invalid_value"
-    assert [found.id for found in await registry.find(first.id)] == [first.id]
-    assert [found.id for found in await registry.find("Ann")] == [first.id]
+    assert [found.id for found in await registry.find(first.id, "key:bob")] == [first.id]
+    assert [found.id for found in await registry.find("Ann", "key:bob")] == [first.id]
 
 
 async def test_a_name_in_another_case_is_meant_where_none_is_written_so(registry: VoiceRegistry) -> None:
     """OpenAI's clients write the names of voices in lower case."""
     first = await registry.add(voice("Ann"))
     second = await registry.add(voice("ann", owner="key:bob"))
-    assert [found.id for found in await registry.find("ann")] == [second.id]
-    assert {found.id for found in await registry.find("ANN")} == {first.id, second.id}
-    assert await registry.find("anna") == []
+    assert [found.id for found in await registry.find("ann", "key:ann")] == [second.id]
+    assert {found.id for found in await registry.find("ANN", "key:eve")} == {first.id, second.id}
+    assert [found.id for found in await registry.find("ANN", "key:ann")] == [first.id]
+    assert await registry.find("anna", "key:ann") == []
+
+
+async def test_a_name_means_none_that_the_caller_does_not_see(registry: VoiceRegistry) -> None:
+    shared = await registry.add(voice("Ann"))
+    private = await registry.add(voice("ann", owner="key:bob", agreed=False))
+    for tenant, meant in (("key:ann", shared), ("key:eve", shared), (None, shared), ("key:bob", private)):
+        assert [found.id for found in await registry.find("ann", tenant)] == [meant.id]
+    assert [found.id for found in await registry.find(private.id, "key:ann")] == [private.id]
 
 
 async def test_names_are_unique_for_whoever_sees_them(registry: VoiceRegistry) -> None:
@@ -140,7 +149,7 @@ async def test_there_are_only_so_many(registry: VoiceRegistry) -> None:
 async def test_changes_at_once_leave_one_voice_of_a_name(registry: VoiceRegistry) -> None:
     results = await asyncio.gather(*(registry.add(voice("Ann")) for _ in range(4)), return_exceptions=True)
     assert sum(isinstance(result, Voice) for result in results) == 1
-    assert len(await registry.find("Ann")) == 1
+    assert len(await registry.find("Ann", None)) == 1
 
 
 async def test_who_leaves_in_the_middle_leaves_no_lock_behind(
@@ -154,7 +163,7 @@ async def test_who_leaves_in_the_middle_leaves_no_lock_behind(
             await asyncio.sleep(0.0005)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
-        for left in await VoiceRegistry(other, 9, 9).find("Ann"):
+        for left in await VoiceRegistry(other, 9, 9).find("Ann", None):
             await VoiceRegistry(other, 9, 9).remove(left.id)
     await other.close()
 
@@ -162,7 +171,7 @@ async def test_who_leaves_in_the_middle_leaves_no_lock_behind(
 async def test_a_database_that_fails_is_said_to(registry: VoiceRegistry, database: Database) -> None:
     await database.close()
     with pytest.raises(ApiError) as refusal:
-        await registry.find("Ann")
+        await registry.find("Ann", None)
     assert (refusal.value.status_code, refusal.value.code) == (503, "voices_unavailable")
 
 
