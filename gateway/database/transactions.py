@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -37,12 +38,18 @@ async def answered(
 
 
 async def to_its_end(change: Coroutine[Any, Any, Result]) -> Result:
-    """A transaction, whole also when its caller is cancelled: broken off, it may keep SQLite's lock."""
+    """Work that is whole, and waited for, also when its caller is cancelled, however often.
+
+    A transaction that is broken off may keep SQLite's lock.
+    """
     task = asyncio.create_task(change)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
+        ended = asyncio.gather(task, return_exceptions=True)
+        while not ended.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({ended})
         raise
 
 

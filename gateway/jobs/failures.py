@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.database import DatabaseError
+from gateway.database.transactions import to_its_end
 from gateway.errors import ApiError, internal_error
 
 logger = structlog.get_logger(__name__)
@@ -43,11 +45,18 @@ async def ending_failed(
         await fail(internal_error())
 
 
-@asynccontextmanager
-async def undone_at_failure(undo: Callable[[], None]) -> AsyncIterator[None]:
-    """A block that writes; `undo` may block. Raises ApiError 507 where the disk is full."""
+async def undone_at_failure(writing: Coroutine[Any, Any, None], undo: Callable[[], None]) -> None:
+    """Write files, and then the row that tells of them; `undo` may block.
+
+    Goes to its end also when its caller is cancelled: the row may be there already. Raises ApiError 507 where
+    the disk is full.
+    """
+    await to_its_end(_undone_at_failure(writing, undo))
+
+
+async def _undone_at_failure(writing: Coroutine[Any, Any, None], undo: Callable[[], None]) -> None:
     try:
-        yield
+        await writing
     except OSError as error:
         await asyncio.to_thread(undo)
         if error.errno != errno.ENOSPC:

@@ -66,9 +66,12 @@ class Jobs:
             characters=len(order.text),
         )
         files = self.files(job.id)
-        async with undone_at_failure(files.remove):
+
+        async def write() -> None:
             await asyncio.to_thread(self._create_files, files, order)
             await self.store.add(job)
+
+        await undone_at_failure(write(), files.remove)
         self.wake()
         return await self.store.get(job.id) or job
 

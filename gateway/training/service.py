@@ -72,9 +72,12 @@ class Trainings:
         self.check_on()
         training = Training(id=new_training_id(), owner=owner, **order.model_dump())
         files = self.files(training.id)
-        async with undone_at_failure(files.remove):
+
+        async def write() -> None:
             await asyncio.to_thread(files.create, self._gateway.disk)
             await self.store.add(training)
+
+        await undone_at_failure(write(), files.remove)
         return await self.store.get(training.id) or training
 
     async def add_recording(
@@ -91,10 +94,13 @@ class Trainings:
             checks=[remark.to_dict() for remark in remarks],
         )
         files = self.files(training.id)
-        async with undone_at_failure(lambda: files.remove_recording(recording.id)):
+
+        async def write() -> None:
             wav = await asyncio.to_thread(checked.recording.wav)
             size_bytes = await asyncio.to_thread(files.add_recording, recording.id, wav, self._gateway.disk)
             await self.store.add_recording(recording, size_bytes)
+
+        await undone_at_failure(write(), lambda: files.remove_recording(recording.id))
         return recording
 
     async def remove_recording(self, training: Training, recording_id: str) -> None:

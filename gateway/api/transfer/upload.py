@@ -41,12 +41,14 @@ async def uploaded(
 ) -> AsyncIterator[tuple[int, dict[str, str], str]]:
     """The file that is called `name` in the form as an open descriptor, the other fields, and who sends it.
 
-    Raises ApiError: 401, 403 for the sender, 408, 413, 422, 429.
+    What is done with it may take longer than the upload. Raises ApiError: 401, 403 for the sender, 408, 413,
+    422, 429.
     """
     owner = owner_of(request, gateway)
     with gateway.voices.uploads.place(owner):
         try:
             async with asyncio.timeout(UPLOAD_SECONDS) as deadline, _form_of(request) as parts:
+                deadline.reschedule(None)
                 upload, fields = _parts_of(dict(parts), name, max_bytes)
                 yield await asyncio.to_thread(_descriptor, upload), fields, owner
         except TimeoutError:
