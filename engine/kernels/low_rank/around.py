@@ -37,12 +37,12 @@ MIXED_ROWS = 64
 PROGRAMS = 528
 """So many run side by side on the devices this is made for."""
 BESIDE_ROWS = 616
-"""Up to so many a product of the matrix library leaves room on the device for these kernels. A layer of the DiT
-of VoxCPM2 with 16 streams (352 rows), one of which has all layers, takes 14.5 us more than without on an H200,
-and 21.2 if they always go before; with 28 streams (616 rows) 15.3 and 22.1, with 32 (704 rows) and as many
-adapters 52.8 and 49.6, with 64 and one of q, k, v and o 14.4 and 10.3. A step of 64 streams takes 6.4, 9.0 and
-15.2 % longer with 1, 8 and 32 such if they go beside the language models' products, of 64 rows, and 7.5, 9.6 and
-16.2 % if not."""
+"""Up to so many a product of the matrix library leaves room on the device for these kernels. A layer of
+the DiT of VoxCPM2 with 16 streams (352 rows), one of which has all layers, takes 14.5 us more than
+without on an H200, and 21.2 if they always go before; with 28 streams (616 rows) 15.3 and 22.1, with 32
+(704 rows) and as many adapters 52.8 and 49.6, with 64 and one of q, k, v and o 14.4 and 10.3. A step of
+64 streams takes 6.4, 9.0 and 15.2 % longer with 1, 8 and 32 such if they go beside the language models'
+products, of 64 rows, and 7.5, 9.6 and 16.2 % if not."""
 FEW_ENTRIES, MANY_ENTRIES = 4, 17
 _MATRIX_ELEMENTS, _ADDED_ELEMENTS = 16384, 8192
 """Of `down` or `up`, and of what is added, that a turn holds; half of it in fp32."""
